@@ -1,0 +1,32 @@
+/** @jest-config-loader esbuild-register */
+import type { Config } from 'jest'
+
+const config: Config = {
+  testEnvironment: 'node',
+  testMatch: ['<rootDir>/{packages,examples}/**/test/**/*.test.ts'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  transform: {
+    '^.+\\.[cm]?[jt]s$': [
+      '@swc/jest',
+      {
+        jsc: {
+          target: 'es2022',
+          keepClassNames: true,
+          parser: { syntax: 'typescript', decorators: true },
+          transform: { legacyDecorator: true, decoratorMetadata: true },
+        },
+        module: { type: 'commonjs' },
+        sourceMaps: 'inline',
+      },
+    ],
+  },
+  transformIgnorePatterns: ['/node_modules/(?!(?:@nestjs|light-my-request|cookie)/)'],
+  // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
+  moduleNameMapper: {
+    '^@sluice/core/http$': '<rootDir>/packages/core/src/http/index.ts',
+    '^@sluice/([a-z]+)$': '<rootDir>/packages/$1/src/index.ts',
+    '^(\\.{1,2}/.*)\\.js$': ['$1.ts', '$1.js'],
+  },
+}
+
+export default config
