@@ -1,0 +1,58 @@
+import { type Algorithm, Policy, type PolicyOptions, type View } from '../policy.js'
+import type { State } from '../state.js'
+
+/*
+ * One counter per window, windows aligned to the epoch. The cheapest algorithm and the one that misleads most: at
+ * a boundary two full windows meet, so a span of one window may hold twice the limit.
+ */
+
+/** Start of the newest window that was booked, in microseconds, and the units booked in it. */
+const START = 0
+const COUNT = 1
+
+/**
+ * At most `limit` in each window [k * window, (k + 1) * window) counted from the epoch, and so at most 2 x limit
+ * in any span of one window.
+ * @throws {PolicyError} when a number is not positive and whole.
+ */
+export function fixedWindow(options: PolicyOptions): Policy {
+  return new Policy(algorithm, options)
+}
+
+export function earliest(state: State, policy: Policy, from: number, cost: number): number {
+  if (cost > policy.limit) return Infinity
+  if (countAt(state, policy, from) + cost <= policy.limit) return from
+  return windowStart(policy, from) + policy.window
+}
+
+export function admit(state: State, policy: Policy, at: number, cost: number): void {
+  const start = windowStart(policy, at)
+  if (start < state.get(START)) return // a refund behind a booked place: its window is not kept any more
+  const count = countAt(state, policy, at)
+  const most = Math.max(count, 2 * policy.limit)
+  state.set(START, start)
+  state.set(COUNT, Math.max(0, Math.min(most, count + cost)))
+}
+
+export function view(state: State, policy: Policy, now: number, view: View): void {
+  const count = countAt(state, policy, now)
+  view.remaining = Math.max(0, policy.limit - count)
+  view.resetAt = count === 0 ? now : state.get(START) + policy.window
+}
+
+function countAt(state: State, policy: Policy, instant: number): number {
+  return windowStart(policy, instant) > state.get(START) ? 0 : state.get(COUNT)
+}
+
+function windowStart(policy: Policy, instant: number): number {
+  return instant - (instant % policy.window)
+}
+
+export const algorithm: Algorithm = {
+  name: 'fixed-window',
+  ring: false,
+  cells: () => 2,
+  earliest,
+  admit,
+  view,
+}

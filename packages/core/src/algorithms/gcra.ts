@@ -1,0 +1,79 @@
+import { type Algorithm, LARGEST_PRODUCT, Policy, type PolicyOptions, type View } from '../policy.js'
+import { PolicyError } from '../errors.js'
+import type { State } from '../state.js'
+
+/*
+ * The generic cell rate algorithm, as a debt that drains. ITU-T I.371 keeps TAT, the theoretical arrival time, and
+ * admits a cost c at t when max(TAT, t) + cT - t <= burst * T, with T = window / limit. T is seldom whole, so the
+ * same is kept multiplied by the limit: debt = (TAT - t) * limit, in units x ticks. A unit adds a whole window of
+ * ticks, each tick drains `limit`, and every number stays an exact integer.
+ *
+ * Token bucket and leaky bucket are this debt seen from two other sides.
+ */
+
+/** debt in units x ticks, as it stood at the instant `at`. */
+const DEBT = 0
+const AT = 1
+
+export interface GcraOptions extends PolicyOptions {
+  /** Most units at once, counting the first; default `limit`. 1 spreads calls evenly. */
+  readonly burst?: number
+}
+
+/**
+ * Spaces calls evenly at limit/window, `burst` of them may come at once. Any span of length s admits at most
+ * burst + limit * s / window.
+ * @throws {PolicyError} when a number is not positive and whole, or burst x window passes 2^52.
+ */
+export function gcra(options: GcraOptions): Policy {
+  return debtPolicy(algorithm, options, 'burst', options.burst)
+}
+
+export function earliest(state: State, policy: Policy, from: number, cost: number): number {
+  if (cost > policy.capacity) return Infinity
+  const room = (policy.capacity - cost) * policy.windowTicks
+  if (debtAt(state, policy, from) <= room) return from
+  return state.get(AT) + Math.ceil((state.get(DEBT) - room) / policy.limit) * policy.tick
+}
+
+export function admit(state: State, policy: Policy, at: number, cost: number): void {
+  const debt = debtAt(state, policy, at)
+  const since = state.get(AT)
+  if (debt === 0) state.set(AT, at)
+  else if (at > since) state.set(AT, at - ((at - since) % policy.tick))
+  const most = Math.max(debt, 2 * policy.capacity * policy.windowTicks)
+  state.set(DEBT, Math.max(0, Math.min(most, debt + cost * policy.windowTicks)))
+}
+
+export function view(state: State, policy: Policy, now: number, view: View): void {
+  const debt = debtAt(state, policy, now)
+  view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
+  view.resetAt = debt === 0 ? now : state.get(AT) + Math.ceil(state.get(DEBT) / policy.limit) * policy.tick
+}
+
+/** What is left of the debt at `instant`. The product may round above 2^53, where it exceeds any debt anyhow. */
+function debtAt(state: State, policy: Policy, instant: number): number {
+  const elapsed = Math.floor(Math.max(0, instant - state.get(AT)) / policy.tick)
+  const drained = elapsed * policy.limit
+  const debt = state.get(DEBT)
+  return drained >= debt ? 0 : debt - drained
+}
+
+/** A policy of the debt family, whose capacity x window must leave room for exact arithmetic. */
+export function debtPolicy(
+  algorithm: Algorithm,
+  options: PolicyOptions,
+  name: string,
+  value?: number,
+): Policy {
+  const policy = new Policy(algorithm, options, { capacity: { name, value }, multiplied: true })
+  const largest = Math.floor(LARGEST_PRODUCT / policy.windowTicks)
+  if (policy.capacity <= largest) return policy
+  const advice = `a smaller ${name}, a shorter window, or fixedWindow, which has no such bound`
+  throw new PolicyError(
+    'CAPACITY_TOO_LARGE',
+    `${name} must be at most ${largest} for this window, got ${policy.capacity}: use ${advice}`,
+  )
+}
+
+export const algorithm: Algorithm = { name: 'gcra', ring: false, cells: () => 2, earliest, admit, view }

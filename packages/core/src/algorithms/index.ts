@@ -1,0 +1,6 @@
+export { fixedWindow } from './fixed-window.js'
+export { slidingLog } from './sliding-log.js'
+export { slidingWindow } from './sliding-window.js'
+export { tokenBucket } from './token-bucket.js'
+export { leakyBucket } from './leaky-bucket.js'
+export { gcra } from './gcra.js'

@@ -1,0 +1,32 @@
+import { type Algorithm, type Policy, type PolicyOptions } from '../policy.js'
+import { admit, debtPolicy, earliest, view } from './gcra.js'
+
+/*
+ * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
+ * limit/window, and a call fits while level + cost <= capacity. The level is the debt of gcra.ts divided by the
+ * window, so the two share their arithmetic. Waiting callers make it a shaper: capacity units start at once, then
+ * one each window/limit.
+ */
+
+export interface LeakyBucketOptions extends PolicyOptions {
+  /** Units that the bucket holds; default `limit`. */
+  readonly capacity?: number
+}
+
+/**
+ * A bucket that drains at limit/window and refuses what would overflow it. Any span of length s admits at most
+ * capacity + limit * s / window.
+ * @throws {PolicyError} when a number is not positive and whole, or capacity x window passes 2^52.
+ */
+export function leakyBucket(options: LeakyBucketOptions): Policy {
+  return debtPolicy(algorithm, options, 'capacity', options.capacity)
+}
+
+export const algorithm: Algorithm = {
+  name: 'leaky-bucket',
+  ring: false,
+  cells: () => 2,
+  earliest,
+  admit,
+  view,
+}

@@ -1,0 +1,69 @@
+import { type Algorithm, Policy, type PolicyOptions, type View } from '../policy.js'
+import { expected, PolicyError } from '../errors.js'
+import type { State } from '../state.js'
+
+/*
+ * Every admitted unit is kept with its instant, so the answer is exact in every span and not only on average. It
+ * costs 8 bytes a unit. No decision walks the log: a cost fits once the entry `limit - cost` back from the newest
+ * has left the window.
+ */
+
+/** Largest limit of a log: beyond it another algorithm serves better than 800 kB a key. */
+const LARGEST_LIMIT = 100_000
+
+/**
+ * At most `limit` in every span (t - window, t], exactly. An entry made at s is gone at exactly s + window.
+ * @throws {PolicyError} when a number is not positive and whole, or limit is above 100,000.
+ */
+export function slidingLog(options: PolicyOptions): Policy {
+  const policy = new Policy(algorithm, options)
+  if (policy.limit <= LARGEST_LIMIT) return policy
+  const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow beyond)`
+  throw expected(PolicyError, 'INVALID_LIMIT', bound, policy.limit)
+}
+
+export function earliest(state: State, policy: Policy, from: number, cost: number): number {
+  if (cost > policy.limit) return Infinity
+  return Math.max(from, state.ring.at(policy.limit - cost) + policy.window)
+}
+
+export function admit(state: State, policy: Policy, at: number, cost: number): void {
+  if (cost < 0) return giveBack(state, at, -cost)
+  const live = liveAt(state, policy, at)
+  state.ring.keep(live)
+  state.ring.push(at, Math.min(cost, Math.max(0, 2 * policy.limit - live)))
+}
+
+export function view(state: State, policy: Policy, now: number, view: View): void {
+  const live = liveAt(state, policy, now)
+  view.remaining = Math.max(0, policy.limit - live)
+  view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
+}
+
+/** Entries still inside the window that ends at `instant`. */
+function liveAt(state: State, policy: Policy, instant: number): number {
+  return newerThan(state, instant - policy.window)
+}
+
+/** Drops the newest entries at or before `at`; places booked beyond it stay. */
+function giveBack(state: State, at: number, cost: number): void {
+  const booked = newerThan(state, at)
+  const ahead = Array.from({ length: booked }, (_, i) => state.ring.at(booked - 1 - i))
+  state.ring.drop(Math.min(booked + cost, state.ring.size))
+  for (const instant of ahead) state.ring.push(instant, 1)
+}
+
+/** How many entries are later than `instant`. Entries are sorted: halve until the border is found. */
+function newerThan(state: State, instant: number): number {
+  let least = 0
+  let most = state.ring.size
+  if (state.ring.at(most - 1) > instant) return most
+  while (least < most) {
+    const middle = (least + most) >>> 1
+    if (state.ring.at(middle) > instant) least = middle + 1
+    else most = middle
+  }
+  return least
+}
+
+export const algorithm: Algorithm = { name: 'sliding-log', ring: true, cells: () => 0, earliest, admit, view }

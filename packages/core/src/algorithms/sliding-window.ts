@@ -1,0 +1,192 @@
+import { type Algorithm, LARGEST_PRODUCT, Policy, type PolicyOptions, type View } from '../policy.js'
+import { expected, PolicyError } from '../errors.js'
+import type { State } from '../state.js'
+
+/*
+ * The window slides over N buckets of equal width, aligned to the epoch; the N+1 that (t - window, t] touches are
+ * kept, with their total. `whole` counts each of them, which never lets more than `limit` through and loses up to
+ * one bucket of rate. `weighted` counts the oldest by the part of it that the window still covers, as if its calls
+ * had come evenly (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
+ */
+
+/** Number of the newest bucket, total of the N+1 buckets that end with it, then their counts by number mod N+1. */
+const NEWEST = 0
+const TOTAL = 1
+const COUNTS = 2
+
+export interface SlidingWindowOptions extends PolicyOptions {
+  /** Equal parts of the window, 1 to 1000; default 10. Must divide the window into whole ticks. */
+  readonly buckets?: number
+  /** `'whole'` (default) or `'weighted'`. */
+  readonly count?: 'whole' | 'weighted'
+}
+
+/**
+ * whole: at most `limit` in every span of one window; sustained rate at least limit/window * N/(N+1).
+ * weighted: at most limit * (1 + s/window) in a span of length s <= window.
+ * @throws {PolicyError} when a number is not positive and whole, buckets do not divide the window, or (weighted)
+ * limit x bucket width passes 2^52.
+ */
+export function slidingWindow(options: SlidingWindowOptions): Policy {
+  const { buckets = 10, count = 'whole' } = options
+  if (count !== 'whole' && count !== 'weighted') {
+    throw expected(PolicyError, 'INVALID_OPTION', `count must be 'whole' or 'weighted'`, count)
+  }
+  if (!(Number.isInteger(buckets) && buckets >= 1 && buckets <= 1000)) {
+    throw expected(PolicyError, 'INVALID_BUCKETS', 'buckets must be a whole number from 1 to 1000', buckets)
+  }
+  const weighted = count === 'weighted'
+  const policy = new Policy(weighted ? fading : algorithm, options, { buckets, multiplied: weighted })
+  if (policy.windowTicks % buckets !== 0) {
+    const unit = policy.tick === 1 ? 'microseconds' : 'milliseconds'
+    const bound = `buckets must divide the window of ${policy.windowTicks} ${unit}`
+    throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
+  }
+  const largest = Math.floor(LARGEST_PRODUCT / (policy.windowTicks / buckets))
+  if (!weighted || policy.limit <= largest) return policy
+  throw expected(
+    PolicyError,
+    'CAPACITY_TOO_LARGE',
+    `limit must be at most ${largest} for weighted buckets of this width (use more buckets, or count: 'whole')`,
+    policy.limit,
+  )
+}
+
+/** whole: the buckets pass one after the other until enough is gone. */
+export function earliest(state: State, policy: Policy, from: number, cost: number): number {
+  if (cost > policy.limit) return Infinity
+  let oldest = bucketOf(policy, from) - policy.buckets
+  let total = totalAt(state, policy, oldest + policy.buckets)
+  if (total + cost <= policy.limit) return from
+  while (total + cost > policy.limit) total -= countOf(state, policy, oldest++)
+  return (oldest + policy.buckets) * width(policy)
+}
+
+/** weighted: in each bucket that becomes the newest, solve for the tick at which the oldest has faded enough. */
+export function earliestFading(state: State, policy: Policy, from: number, cost: number): number {
+  if (cost > policy.limit) return Infinity
+  const ticks = policy.windowTicks / policy.buckets
+  let newest = bucketOf(policy, from)
+  let total = totalAt(state, policy, newest)
+  let instant = from
+  for (;;) {
+    const oldest = countOf(state, policy, newest - policy.buckets)
+    const over = (total + cost - policy.limit) * ticks
+    if (over <= oldest * ticksInto(policy, instant)) return instant
+    const faded = Math.ceil(over / oldest)
+    if (faded < ticks) return newest * width(policy) + faded * policy.tick
+    total -= oldest
+    newest++
+    instant = newest * width(policy)
+  }
+}
+
+export function admit(state: State, policy: Policy, at: number, cost: number): void {
+  const bucket = bucketOf(policy, at)
+  if (cost < 0) return giveBack(state, policy, bucket, -cost)
+  slideTo(state, policy, bucket)
+  const total = state.get(TOTAL)
+  const added = Math.min(cost, Math.max(0, 2 * policy.limit - total))
+  const cell = cellOf(policy, bucket)
+  state.set(cell, state.get(cell) + added)
+  state.set(TOTAL, total + added)
+}
+
+export function view(state: State, policy: Policy, now: number, view: View): void {
+  const total = totalAt(state, policy, bucketOf(policy, now))
+  view.remaining = Math.max(0, policy.limit - total)
+  view.resetAt = total === 0 ? now : emptyAt(state, policy)
+}
+
+export function viewFading(state: State, policy: Policy, now: number, view: View): void {
+  const newest = bucketOf(policy, now)
+  const total = totalAt(state, policy, newest)
+  const faded = countOf(state, policy, newest - policy.buckets) * ticksInto(policy, now)
+  view.remaining = Math.max(
+    0,
+    policy.limit - total + Math.floor(faded / (policy.windowTicks / policy.buckets)),
+  )
+  view.resetAt = total === 0 ? now : emptyAt(state, policy)
+}
+
+/** Takes units out of the newest buckets at or before `bucket`. */
+function giveBack(state: State, policy: Policy, bucket: number, cost: number): void {
+  const newest = state.get(NEWEST)
+  for (let b = Math.min(bucket, newest); cost > 0 && b >= newest - policy.buckets; b--) {
+    const taken = Math.min(cost, countOf(state, policy, b))
+    state.set(cellOf(policy, b), countOf(state, policy, b) - taken)
+    state.set(TOTAL, state.get(TOTAL) - taken)
+    cost -= taken
+  }
+}
+
+/** Makes `bucket` the newest and empties those that fell out on the way. */
+function slideTo(state: State, policy: Policy, bucket: number): void {
+  const newest = state.get(NEWEST)
+  if (bucket <= newest) return
+  const total = totalAt(state, policy, bucket)
+  for (let b = Math.max(newest + 1, bucket - policy.buckets); b <= bucket; b++)
+    state.set(cellOf(policy, b), 0)
+  state.set(NEWEST, bucket)
+  state.set(TOTAL, total)
+}
+
+/** Sum of the N+1 buckets that end with `bucket`: the running total less what fell out since. */
+function totalAt(state: State, policy: Policy, bucket: number): number {
+  const newest = state.get(NEWEST)
+  if (bucket - policy.buckets > newest) return 0
+  let total = state.get(TOTAL)
+  for (let b = newest - policy.buckets; b < bucket - policy.buckets; b++) total -= countOf(state, policy, b)
+  return total
+}
+
+/** Instant at which the last bucket that holds anything is gone. */
+function emptyAt(state: State, policy: Policy): number {
+  let bucket = state.get(NEWEST)
+  while (countOf(state, policy, bucket) === 0) bucket--
+  return (bucket + policy.buckets + 1) * width(policy)
+}
+
+function countOf(state: State, policy: Policy, bucket: number): number {
+  const newest = state.get(NEWEST)
+  return bucket > newest || bucket < newest - policy.buckets ? 0 : state.get(cellOf(policy, bucket))
+}
+
+function cellOf(policy: Policy, bucket: number): number {
+  const slot = bucket % (policy.buckets + 1)
+  return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the epoch
+}
+
+function bucketOf(policy: Policy, instant: number): number {
+  return Math.floor(instant / width(policy))
+}
+
+/** Whole ticks since the newest bucket began. */
+function ticksInto(policy: Policy, instant: number): number {
+  return Math.floor((instant % width(policy)) / policy.tick)
+}
+
+function width(policy: Policy): number {
+  return policy.window / policy.buckets
+}
+
+const cells = (policy: Policy): number => COUNTS + policy.buckets + 1
+
+export const algorithm: Algorithm = { name: 'sliding-window', ring: false, cells, earliest, admit, view }
+
+export const fading: Algorithm = {
+  name: 'sliding-window-weighted',
+  ring: false,
+  cells,
+  earliest: earliestFading,
+  admit,
+  view: viewFading,
+}
+
+/** The options that lead to shapes of their own; the conformance kit runs every law on each. */
+export const variants: readonly Partial<SlidingWindowOptions>[] = [
+  {},
+  { buckets: 1 },
+  { count: 'weighted' },
+  { count: 'weighted', buckets: 1 },
+]

@@ -1,0 +1,88 @@
+import { type Algorithm, Policy, type PolicyOptions, type View } from '../policy.js'
+import { expected, PolicyError } from '../errors.js'
+import type { State } from '../state.js'
+import * as debt from './gcra.js'
+
+/*
+ * A bucket of tokens that starts full and refills (RFC 2697 meters traffic with it). Greedy refill adds tokens all
+ * the time at limit/window: the tokens that are missing are the debt of gcra.ts divided by the window. Interval
+ * refill adds `limit` tokens together at every epoch multiple of the window, and counts the missing ones in units.
+ */
+
+/** Interval refill: tokens missing after the refill at or before the instant `at`. */
+const MISSING = 0
+const AT = 1
+
+export interface TokenBucketOptions extends PolicyOptions {
+  /** Tokens that the bucket holds; default `limit`. */
+  readonly capacity?: number
+  /** `'greedy'` (default) refills continuously, `'interval'` adds `limit` tokens once a window. */
+  readonly refill?: 'greedy' | 'interval'
+}
+
+/**
+ * Greedy: any span of length s admits at most capacity + limit * s / window. Interval: at most capacity + limit
+ * for each epoch multiple of the window inside the span.
+ * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window passes 2^52.
+ */
+export function tokenBucket(options: TokenBucketOptions): Policy {
+  const { capacity, refill = 'greedy' } = options
+  if (refill === 'greedy') return debt.debtPolicy(algorithm, options, 'capacity', capacity)
+  if (refill === 'interval') {
+    return new Policy(interval, options, { capacity: { name: 'capacity', value: capacity } })
+  }
+  throw expected(PolicyError, 'INVALID_OPTION', `refill must be 'greedy' or 'interval'`, refill)
+}
+
+export function earliest(state: State, policy: Policy, from: number, cost: number): number {
+  if (cost > policy.capacity) return Infinity
+  const short = missingAt(state, policy, from) + cost - policy.capacity
+  if (short <= 0) return from
+  return refillBefore(policy, from) + Math.ceil(short / policy.limit) * policy.window
+}
+
+export function admit(state: State, policy: Policy, at: number, cost: number): void {
+  const missing = missingAt(state, policy, at)
+  const most = Math.max(missing, 2 * policy.capacity)
+  state.set(AT, Math.max(at, state.get(AT)))
+  state.set(MISSING, Math.max(0, Math.min(most, missing + cost)))
+}
+
+export function view(state: State, policy: Policy, now: number, view: View): void {
+  const missing = missingAt(state, policy, now)
+  view.remaining = Math.max(0, policy.capacity - missing)
+  const from = Math.max(now, state.get(AT))
+  view.resetAt =
+    missing === 0 ? now : refillBefore(policy, from) + Math.ceil(missing / policy.limit) * policy.window
+}
+
+function missingAt(state: State, policy: Policy, instant: number): number {
+  const passed = refillBefore(policy, instant) - refillBefore(policy, state.get(AT))
+  const refilled = (Math.max(0, passed) / policy.window) * policy.limit
+  return Math.max(0, state.get(MISSING) - refilled)
+}
+
+function refillBefore(policy: Policy, instant: number): number {
+  return instant - (instant % policy.window)
+}
+
+export const algorithm: Algorithm = {
+  name: 'token-bucket',
+  ring: false,
+  cells: () => 2,
+  earliest: debt.earliest,
+  admit: debt.admit,
+  view: debt.view,
+}
+
+export const interval: Algorithm = {
+  name: 'token-bucket-interval',
+  ring: false,
+  cells: () => 2,
+  earliest,
+  admit,
+  view,
+}
+
+/** The options that lead to shapes of their own; the conformance kit runs every law on each. */
+export const variants: readonly Partial<TokenBucketOptions>[] = [{}, { refill: 'interval' }]

@@ -1,0 +1,8 @@
+/** The time in whole microseconds. It must not run back; where it does, time stands still until it has caught up. */
+export type Clock = () => number
+
+/** Wall time read once, plus the monotonic clock: a step of the wall clock cannot disturb it. */
+export function systemClock(): Clock {
+  const startUs = (Date.now() - performance.now()) * 1000
+  return () => Math.floor(startUs + performance.now() * 1000)
+}

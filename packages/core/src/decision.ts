@@ -1,0 +1,123 @@
+import { checkCost } from './cost.js'
+import { SluiceError } from './errors.js'
+import type { Policy } from './policy.js'
+import type { Answer, Reason } from './stores/store.js'
+
+/** How one policy of the list stands. Times are whole milliseconds, rounded up. */
+export interface PolicyState {
+  readonly name: string
+  /** The most that `remaining` can be. */
+  readonly limit: number
+  readonly windowMs: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+}
+
+/** What decided, and the way to correct it. */
+export interface DecisionSource {
+  readonly limiter: string
+  readonly policies: readonly Policy[]
+  /** false in shadow mode. */
+  readonly enforce: boolean
+  /** Charges `difference` more units, or gives them back where it is below 0. */
+  adjust(key: string, difference: number): Promise<void>
+}
+
+/** The policies that decided, in the order of `decision.policies`. For adapters. */
+export let policiesOf: (decision: Decision) => readonly Policy[]
+
+/** The answer to one call. */
+export class Decision {
+  /** Whether the call may go on. In shadow mode always true. */
+  readonly allowed: boolean
+  /** The most that `remaining` can be under the binding policy. */
+  readonly limit: number
+  /** Units that could be spent now, rounded down. */
+  readonly remaining: number
+  /** Milliseconds until this cost would pass: 0 = now, Infinity = never. */
+  readonly retryAfterMs: number
+  /** Milliseconds until `remaining` is full again. */
+  readonly resetAfterMs: number
+  /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. */
+  readonly policy: string
+  /** Why it was denied: no room now, a cost that never fits, a ban, or a pause. */
+  readonly reason: Reason | undefined
+  /** Why the store did not decide, where it could not. */
+  readonly degraded: string | undefined
+  /** Shadow mode only: whether it would have been denied. */
+  readonly wouldDeny: boolean | undefined
+  /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
+  readonly waitMs: number
+  /** Name of the limiter that decided. */
+  readonly limiter: string
+  readonly #source: DecisionSource
+  readonly #answer: Answer
+  readonly #key: string | undefined
+  readonly #cost: number
+  #settled = false
+
+  /**
+   * For limiters. `key` is undefined where nothing was charged; `turn` is the instant as of which an acquired place
+   * is described.
+   */
+  constructor(
+    source: DecisionSource,
+    answer: Answer,
+    key: string | undefined,
+    cost: number,
+    waitMs = 0,
+    turn = answer.now,
+  ) {
+    const denied = answer.reason !== undefined
+    const binding = source.policies[answer.binding]!
+    this.allowed = !denied || !source.enforce
+    this.limit = binding.capacity
+    this.remaining = answer.remaining
+    this.retryAfterMs = this.allowed ? 0 : wholeMs(answer.at - turn)
+    this.resetAfterMs = wholeMs(answer.resetAt - turn)
+    this.policy = binding.name
+    this.reason = answer.reason
+    this.degraded = undefined
+    this.wouldDeny = source.enforce ? undefined : denied
+    this.waitMs = waitMs
+    this.limiter = source.limiter
+    this.#source = source
+    this.#answer = answer
+    this.#key = denied ? undefined : key
+    this.#cost = cost
+  }
+
+  /** Every policy in declared order; made when asked for. */
+  get policies(): readonly PolicyState[] {
+    const { now, parts } = this.#answer
+    return this.#source.policies.map((policy, i) => ({
+      name: policy.name,
+      limit: policy.capacity,
+      windowMs: policy.windowMs,
+      remaining: parts ? parts[3 * i + 1]! : this.remaining,
+      retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - now),
+      resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - now) : this.resetAfterMs,
+    }))
+  }
+
+  /**
+   * Corrects the cost to what it turned out to be: more is charged now and never refused, less is given back. Does
+   * nothing on a decision that charged nothing.
+   * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST.
+   */
+  async settle(realCost: number): Promise<void> {
+    checkCost(realCost, 'real cost')
+    if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
+    this.#settled = true
+    if (this.#key !== undefined) await this.#source.adjust(this.#key, realCost - this.#cost)
+  }
+
+  static {
+    policiesOf = (decision) => decision.#source.policies
+  }
+}
+
+function wholeMs(us: number): number {
+  return Math.max(0, Math.ceil(us / 1000))
+}

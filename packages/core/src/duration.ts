@@ -1,0 +1,41 @@
+import { expected, InputError, type SluiceError } from './errors.js'
+
+/** `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+
+const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const
+const YEAR_MS = 365 * UNITS.d
+
+export interface DurationBounds {
+  /** Smallest that is accepted, in milliseconds. Default 1. */
+  readonly least?: number
+  /** Largest that is accepted, in milliseconds. Default 365 days. */
+  readonly most?: number
+  readonly code?: string
+  readonly error?: new (code: string, message: string) => SluiceError
+}
+
+/**
+ * Milliseconds of a duration.
+ * @throws {InputError} INVALID_DURATION (or as `bounds` says) when it is not whole or out of bounds.
+ */
+export function parseDuration(value: Duration, what: string, bounds: DurationBounds = {}): number {
+  const { least = 1, most = YEAR_MS, code = 'INVALID_DURATION', error = InputError } = bounds
+  const ms = typeof value === 'string' ? fromText(value) : value
+  if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
+  const form = `a whole number of milliseconds or a text like '250ms', '10s', '1m', '1h', '1d'`
+  throw expected(error, code, `${what} must be ${form} from ${least} ms to ${formatDuration(most)}`, value)
+}
+
+/** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */
+export function formatDuration(ms: number): string {
+  for (const [unit, size] of Object.entries(UNITS)) {
+    if (ms >= size && ms % size === 0) return `${ms / size}${unit}`
+  }
+  return `${ms}ms`
+}
+
+function fromText(text: string): number {
+  const match = /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)
+  return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : NaN
+}

@@ -1,0 +1,16 @@
+export * from './algorithms/index.js'
+export { Decision, type PolicyState } from './decision.js'
+export type { Duration } from './duration.js'
+export { InputError, PolicyError, SluiceError, StoreError } from './errors.js'
+export type { LimiterEvents, Listener } from './events.js'
+export {
+  type AcquireOptions,
+  type CallOptions,
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  type ShapeOptions,
+} from './limiter.js'
+export type { Algorithm, Policy, PolicyOptions, View } from './policy.js'
+export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory.js'
+export type { Answer, Booking, Keyspace, Reason, Store } from './stores/store.js'

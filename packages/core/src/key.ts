@@ -1,0 +1,26 @@
+import { sha256 } from '@noble/hashes/sha2'
+import { expected, InputError } from './errors.js'
+
+/** Longest key that is kept as it is, in UTF-16 units. */
+const LONGEST_KEPT = 128
+
+/**
+ * The key as stores keep it: itself, or where it is longer than 128 units `sha256:` and its digest, so that long
+ * keys cannot fill the memory.
+ * @throws {InputError} INVALID_KEY when it is not a string.
+ */
+export function storedKey(key: string): string {
+  if (typeof key !== 'string') throw expected(InputError, 'INVALID_KEY', 'key must be a string', key)
+  return key.length <= LONGEST_KEPT ? key : `sha256:${digest(key)}`
+}
+
+/** SHA-256 in hex of the text's UTF-16 units: unlike in UTF-8, lone surrogates stay apart. */
+export function digest(text: string): string {
+  const bytes = new Uint8Array(text.length * 2)
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    bytes[2 * i] = unit & 0xff
+    bytes[2 * i + 1] = unit >>> 8
+  }
+  return Array.from(sha256(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
+}

@@ -1,0 +1,201 @@
+import { checkCost } from './cost.js'
+import { Decision } from './decision.js'
+import { type Duration, parseDuration } from './duration.js'
+import { expected, PolicyError, StoreError } from './errors.js'
+import { Events, type LimiterEvents, type Listener } from './events.js'
+import { storedKey } from './key.js'
+import { type Plan, Plans } from './plan.js'
+import { type Policy, printableName } from './policy.js'
+import { memoryStore } from './stores/memory.js'
+import type { Answer, Store } from './stores/store.js'
+import { Queue } from './queue.js'
+import { Warnings } from './warnings.js'
+
+export interface LimiterOptions {
+  /**
+   * Names keys, headers and metrics: 1 to 64 characters of printable ASCII. Required with a `store`, which other
+   * limiters may share; default 'default'.
+   */
+  readonly name?: string
+  /** All must admit a call, and none is charged when one refuses. */
+  readonly policies: readonly Policy[]
+  /** Default: a `memoryStore()` of its own, which `close()` closes too. */
+  readonly store?: Store
+  /** false = shadow mode: decide and count as if enforced, but let everything pass. Default true. */
+  readonly enforce?: boolean
+}
+
+export interface ShapeOptions {
+  /**
+   * Policies of this call, for example of the caller's tier. Lists of equal shapes (algorithms, windows, buckets, in
+   * order) share what was consumed; another list of shapes is another state.
+   */
+  readonly policies?: readonly Policy[]
+}
+
+export interface CallOptions extends ShapeOptions {
+  /** Units that the call takes: a whole number from 0 to 2^31, default 1. 0 only reads. */
+  readonly cost?: number
+}
+
+export interface AcquireOptions extends CallOptions {
+  /** Longest to wait for the turn: up to 1 day, default 30 s. A later turn is denied at once. */
+  readonly maxWait?: Duration
+  /** Gives the place back and rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Keeps callers under a list of policies.
+ * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
+ */
+export function createLimiter(options: LimiterOptions): Limiter {
+  return new Limiter(options)
+}
+
+/** Made by `createLimiter`. Every method throws (or rejects with) StoreError CLOSED after `close()`. */
+export class Limiter {
+  readonly name: string
+  readonly #store: Store
+  readonly #ownsStore: boolean
+  readonly #events = new Events()
+  readonly #warnings: Warnings
+  readonly #plans: Plans
+  readonly #plan: Plan
+  readonly #queue: Queue
+  #closed = false
+
+  constructor({ name, policies, store, enforce = true }: LimiterOptions) {
+    if (store !== undefined && name === undefined) {
+      throw new PolicyError(
+        'NAME_REQUIRED',
+        'a limiter with a store needs a name: other limiters may share the store',
+      )
+    }
+    if (typeof enforce !== 'boolean') {
+      throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)
+    }
+    this.name = printableName(name ?? 'default', 'limiter name')
+    this.#ownsStore = store === undefined
+    this.#store = store ?? memoryStore()
+    this.#warnings = new Warnings(this.#events, this.name)
+    this.#plans = new Plans(this.name, enforce, this.#store, (_, detail) => this.#tellEvicted(detail.key))
+    this.#plan = this.#plans.of(policies)
+    this.#queue = new Queue(this.#store)
+  }
+
+  /**
+   * Charges `cost` under every policy, or changes nothing.
+   * @throws {InputError} INVALID_KEY, INVALID_COST. A denial is a value and never thrown.
+   */
+  async consume(key: string, options?: CallOptions): Promise<Decision> {
+    return this.decide(key, options)
+  }
+
+  /** As `consume`, but answers at once when the store is memory. For adapters and hot paths. */
+  decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
+    const plan = this.#planOf(options)
+    const cost = costOf(options)
+    const stored = storedKey(key)
+    const answer = plan.keyspace.consume(plan.policies, stored, cost)
+    const decided = (answer: Answer): Decision => this.#told(key, new Decision(plan, answer, stored, cost))
+    return answer instanceof Promise ? answer.then(decided) : decided(answer)
+  }
+
+  /** What `consume` would decide now. Writes nothing. */
+  async peek(key: string, options?: CallOptions): Promise<Decision> {
+    const plan = this.#planOf(options)
+    const cost = costOf(options)
+    const answer = await plan.keyspace.peek(plan.policies, storedKey(key), cost)
+    return this.#told(key, new Decision(plan, answer, undefined, cost))
+  }
+
+  /**
+   * Books a place, first come, first served, and resolves when it is its turn. Denied at once, with nothing booked,
+   * when the turn is later than `maxWait`.
+   * @throws {InputError} INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
+   */
+  async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
+    const plan = this.#planOf(options)
+    const cost = costOf(options)
+    const stored = storedKey(key)
+    const bounds = { least: 0, most: LONGEST_WAIT_MS }
+    const maxWait = parseDuration(options.maxWait ?? '30s', 'maxWait', bounds) * 1000
+    const { answer, waited } = await this.#queue.turn(plan, stored, cost, maxWait, options.signal)
+    const turn = answer.reason === undefined ? Math.max(answer.now, answer.at) : answer.now
+    return this.#told(key, new Decision(plan, answer, stored, cost, Math.ceil(waited / 1000), turn))
+  }
+
+  /** Gives `cost` units back (default 1) as of now, never below empty. */
+  async refund(key: string, options?: CallOptions): Promise<void> {
+    const plan = this.#planOf(options)
+    const cost = costOf(options)
+    if (cost > 0) await plan.keyspace.refund(plan.policies, storedKey(key), cost)
+  }
+
+  /** Forgets the key: what it consumed, its block and its hold. */
+  async reset(key: string, options?: ShapeOptions): Promise<void> {
+    await this.#planOf(options).keyspace.reset(storedKey(key))
+  }
+
+  /** A ban: denies everything for `duration`, or until reset. The latest call wins. */
+  async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+    const us = parseDuration(duration, 'duration') * 1000
+    await this.#planOf(options).keyspace.block(storedKey(key), us)
+  }
+
+  /** A pause: for `duration` consume is denied and acquire waits. A hold never shortens one that is longer. */
+  async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+    const us = parseDuration(duration, 'duration') * 1000
+    await this.#planOf(options).keyspace.hold(storedKey(key), us)
+  }
+
+  /** Listens to an event; returns what ends it. */
+  on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>): () => void {
+    return this.#events.on(event, listener)
+  }
+
+  /** Reports a likely mistake once per code. For adapters. */
+  warn(code: string, message: string): void {
+    this.#warnings.warn(code, message)
+  }
+
+  /** Rejects those who wait and all later calls. Closes the store if the limiter made it. */
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    await this.#queue.close(closedError())
+    if (this.#ownsStore) await this.#store.close()
+  }
+
+  #planOf(options: ShapeOptions | undefined): Plan {
+    if (this.#closed) throw closedError()
+    return options?.policies === undefined ? this.#plan : this.#plans.of(options.policies)
+  }
+
+  #told(key: string, decision: Decision): Decision {
+    if (this.#events.has('decision')) this.#events.emit('decision', { key, decision })
+    return decision
+  }
+
+  /** Told in the middle of a store's operation, so listeners hear of it later. */
+  #tellEvicted(key: string): void {
+    queueMicrotask(() => {
+      this.warn(
+        'STORE_FULL',
+        'the memory store holds maxKeys keys and begins to forget some that still count',
+      )
+      this.#events.emit('evicted', { key })
+    })
+  }
+}
+
+const LONGEST_WAIT_MS = 86_400_000
+
+function costOf(options: CallOptions | undefined): number {
+  return options?.cost === undefined ? 1 : checkCost(options.cost)
+}
+
+function closedError(): StoreError {
+  return new StoreError('CLOSED', 'the limiter is closed')
+}

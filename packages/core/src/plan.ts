@@ -1,0 +1,72 @@
+import type { DecisionSource } from './decision.js'
+import { expected, PolicyError } from './errors.js'
+import type { Policy } from './policy.js'
+import type { Keyspace, Report, Store } from './stores/store.js'
+
+/** A checked list of policies, and the state that belongs to its shapes. */
+export class Plan implements DecisionSource {
+  constructor(
+    readonly limiter: string,
+    readonly enforce: boolean,
+    readonly policies: readonly Policy[],
+    readonly keyspace: Keyspace,
+  ) {}
+
+  async adjust(key: string, difference: number): Promise<void> {
+    if (difference > 0) await this.keyspace.charge(this.policies, key, difference)
+    if (difference < 0) await this.keyspace.refund(this.policies, key, -difference)
+  }
+}
+
+/** Plans by list, so that a list that is used again is checked once. */
+export class Plans {
+  readonly #byList = new WeakMap<readonly Policy[], Plan>()
+  readonly #limiter: string
+  readonly #enforce: boolean
+  readonly #store: Store
+  readonly #report: Report
+
+  constructor(limiter: string, enforce: boolean, store: Store, report: Report) {
+    this.#limiter = limiter
+    this.#enforce = enforce
+    this.#store = store
+    this.#report = report
+  }
+
+  /** @throws {PolicyError} INVALID_POLICIES or DUPLICATE_NAME. */
+  of(list: readonly Policy[]): Plan {
+    const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
+    if (known) return known
+    const policies = checked(list)
+    const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report)
+    const plan = new Plan(this.#limiter, this.#enforce, policies, keyspace)
+    this.#byList.set(list, plan)
+    return plan
+  }
+}
+
+function checked(list: readonly Policy[]): readonly Policy[] {
+  if (!Array.isArray(list) || list.length === 0) {
+    throw expected(PolicyError, 'INVALID_POLICIES', 'policies must be a list of at least one policy', list)
+  }
+  const names = new Set<string>()
+  for (const policy of list) {
+    // Not instanceof: the ESM and the CJS build of this package may meet in one process.
+    if (typeof policy?.algorithm?.earliest !== 'function') {
+      throw expected(
+        PolicyError,
+        'INVALID_POLICIES',
+        'a policy must be made by gcra(), slidingLog() or the like',
+        policy,
+      )
+    }
+    if (names.has(policy.name)) {
+      throw new PolicyError(
+        'DUPLICATE_NAME',
+        `two policies are named '${policy.name}': give one a name of its own`,
+      )
+    }
+    names.add(policy.name)
+  }
+  return Object.freeze([...list])
+}

@@ -1,0 +1,110 @@
+import { type Duration, formatDuration, parseDuration } from './duration.js'
+import { expected, PolicyError } from './errors.js'
+import type { State } from './state.js'
+
+/**
+ * What a key looks like under one policy, written in place by `Algorithm.view`.
+ */
+export interface View {
+  /** Units that could be spent now, rounded down, never below 0. */
+  remaining: number
+  /** Instant at which `remaining` is full again, in microseconds; `now` when it is full already. */
+  resetAt: number
+}
+
+/**
+ * One algorithm: three pure functions over one key's state. They read no clock, do no I/O and keep nothing.
+ * Instants are whole microseconds. A new state is all zeros with an empty ring and means "nothing consumed".
+ */
+export interface Algorithm {
+  /** File name of the algorithm, in kebab case, followed by its variant where it has one. */
+  readonly name: string
+  /** Number cells that one key needs. */
+  cells(policy: Policy): number
+  /** Whether the state holds a ring of instants. */
+  readonly ring: boolean
+  /**
+   * The earliest moment at which `cost` (above 0) may pass: `from` if it fits then, a later instant if it must
+   * wait, Infinity if it never fits. `from` is never before the last booked instant.
+   */
+  earliest(state: State, policy: Policy, from: number, cost: number): number
+  /**
+   * Books `cost` at the instant `at`. A negative cost gives units back, never below empty. A cost that was not
+   * asked for first (a settled difference) saturates at twice the limit.
+   */
+  admit(state: State, policy: Policy, at: number, cost: number): void
+  /** Fills `view` with how the key stands at `now`. Writes nothing else. */
+  view(state: State, policy: Policy, now: number, view: View): void
+}
+
+/** One rule: an algorithm and its numbers. Made by `gcra()`, `slidingLog()` and the other factories. */
+export class Policy {
+  readonly algorithm: Algorithm
+  readonly name: string
+  /** Units per window: the sustained rate. */
+  readonly limit: number
+  /** Most units at once. */
+  readonly capacity: number
+  readonly windowMs: number
+  /** The window in microseconds. */
+  readonly window: number
+  /** Microseconds in a tick, the unit in which numbers are multiplied by the window. */
+  readonly tick: number
+  /** The window in ticks. */
+  readonly windowTicks: number
+  /** Equal parts of the window that are counted apart; 1 where the algorithm has none. */
+  readonly buckets: number
+  /** What must stay the same for the state to stay valid. Limits and capacities are not part of it. */
+  readonly shape: string
+
+  /** For factories. Everything is checked here, so that a `Policy` that exists is sound. */
+  constructor(algorithm: Algorithm, options: PolicyOptions, numbers: PolicyNumbers = {}) {
+    this.algorithm = algorithm
+    this.limit = positive(options.limit, 'limit', 'INVALID_LIMIT')
+    this.windowMs = parseDuration(options.window, 'window', { code: 'INVALID_WINDOW', error: PolicyError })
+    this.window = this.windowMs * 1000
+    this.tick = this.windowMs > HOUR_MS && numbers.multiplied ? 1000 : 1
+    this.windowTicks = this.window / this.tick
+    const { name: capacityName = 'capacity', value: capacity = this.limit } = numbers.capacity ?? {}
+    this.capacity = positive(capacity, capacityName, 'INVALID_CAPACITY')
+    this.buckets = numbers.buckets ?? 1
+    this.name = printableName(
+      options.name ?? `${this.limit}-per-${formatDuration(this.windowMs)}`,
+      'policy name',
+    )
+    this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
+    Object.freeze(this)
+  }
+}
+
+export interface PolicyOptions {
+  /** Units per window, a whole number from 1 to 2^52. */
+  readonly limit: number
+  /** From 1 ms to 365 days. */
+  readonly window: Duration
+  /** Printable ASCII. Default `'<limit>-per-<window>'`, for example `'100-per-1m'`. */
+  readonly name?: string
+}
+
+interface PolicyNumbers {
+  readonly capacity?: { readonly name: string; readonly value: number | undefined }
+  readonly buckets?: number
+  /** Numbers are multiplied by the window, so a window above an hour is counted in milliseconds. */
+  readonly multiplied?: boolean
+}
+
+const HOUR_MS = 3_600_000
+
+/** Largest product of units and ticks: twice of it is still an exact integer in a double. */
+export const LARGEST_PRODUCT = 2 ** 52
+
+function positive(value: number, what: string, code: string): number {
+  if (Number.isInteger(value) && value >= 1 && value <= LARGEST_PRODUCT) return value
+  throw expected(PolicyError, code, `${what} must be a positive whole number up to 2^52`, value)
+}
+
+/** @throws {PolicyError} INVALID_NAME unless `value` is 1 to 64 characters of printable ASCII. */
+export function printableName(value: string, what: string): string {
+  if (typeof value === 'string' && /^[\x20-\x7e]{1,64}$/.test(value)) return value
+  throw expected(PolicyError, 'INVALID_NAME', `${what} must be 1 to 64 characters of printable ASCII`, value)
+}

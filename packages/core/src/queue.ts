@@ -1,0 +1,102 @@
+import type { Plan } from './plan.js'
+import type { Answer, Booking, Store } from './stores/store.js'
+
+/** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
+const TRUSTED_WAIT = 250_000
+
+/** The calls of one limiter that wait for their turn. Their places lie in the store; here they only sleep. */
+export class Queue {
+  readonly #store: Store
+  readonly #turns = new Set<Promise<Turn>>()
+  readonly #wakeUps = new Set<(error: Error) => void>()
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /**
+   * Resolves at the turn of a call, or at once when it is denied. A place that was lost or is held at its turn goes
+   * back to the queue. Rejects when `signal` aborts or the queue closes, and then gives the place back.
+   */
+  turn(plan: Plan, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
+    const turn = this.#take(plan, key, cost, maxWait, signal)
+    this.#turns.add(turn)
+    const done = (): unknown => this.#turns.delete(turn)
+    turn.then(done, done)
+    return turn
+  }
+
+  /** Rejects everybody who waits with `error`; resolves when they have given their places back. */
+  async close(error: Error): Promise<void> {
+    for (const wakeUp of this.#wakeUps) wakeUp(error)
+    await Promise.allSettled(this.#turns)
+  }
+
+  async #take(plan: Plan, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
+    signal?.throwIfAborted()
+    const start = this.#store.now()
+    let patience = maxWait
+    for (;;) {
+      const asked = plan.keyspace.book(plan.policies, key, cost, patience)
+      const answer = asked instanceof Promise ? await asked : asked
+      const received = this.#store.now()
+      const wait = answer.at - answer.now
+      if (answer.reason !== undefined || wait <= 0 || !plan.enforce) {
+        return { answer, waited: received - start }
+      }
+      try {
+        await this.#sleep(received + wait, signal)
+      } catch (error) {
+        if (answer.booking) await plan.keyspace.cancel(answer.booking)
+        throw error
+      }
+      if (wait <= TRUSTED_WAIT || !answer.booking || (await stands(plan, key, cost, answer.booking))) {
+        return { answer, waited: this.#store.now() - start }
+      }
+      patience = Math.max(0, maxWait - (this.#store.now() - start))
+    }
+  }
+
+  /** Timers may fire early: the clock decides. */
+  #sleep(until: number, signal?: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout>
+      const leave = (settle: () => void): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
+        this.#wakeUps.delete(wakeUp)
+        settle()
+      }
+      const abort = (): void => leave(() => reject(signal!.reason))
+      const wakeUp = (error: unknown): void => leave(() => reject(error))
+      const look = (): void => {
+        try {
+          const left = until - this.#store.now()
+          if (left <= 0) leave(resolve)
+          else timer = setTimeout(look, Math.ceil(left / 1000))
+        } catch (error) {
+          wakeUp(error) // the store was closed meanwhile
+        }
+      }
+      if (signal?.aborted) return reject(signal.reason)
+      signal?.addEventListener('abort', abort)
+      this.#wakeUps.add(wakeUp)
+      look()
+    })
+  }
+}
+
+export interface Turn {
+  readonly answer: Answer
+  /** Microseconds from the call to its turn. */
+  readonly waited: number
+}
+
+/** Whether a place may be used at its turn. One that is held is given back. */
+async function stands(plan: Plan, key: string, cost: number, booking: Booking): Promise<boolean> {
+  const state = await plan.keyspace.confirm(booking)
+  if (state === 'held' && !(await plan.keyspace.cancel(booking))) {
+    await plan.keyspace.refund(plan.policies, key, cost)
+  }
+  return state === 'stands'
+}

@@ -1,0 +1,37 @@
+/** Blocks and holds of keys, by slot. Few keys have one, so the others pay a comparison. */
+export class Barriers {
+  readonly #bySlot = new Map<number, Barrier>()
+
+  /** Instant until which the slot is banned; 0 where it is not. */
+  blockedUntil(slot: number): number {
+    return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.blockedUntil ?? 0)
+  }
+
+  /** Instant until which the slot is paused; 0 where it is not. */
+  heldUntil(slot: number): number {
+    return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.heldUntil ?? 0)
+  }
+
+  /** The later of the two. */
+  until(slot: number): number {
+    return Math.max(this.blockedUntil(slot), this.heldUntil(slot))
+  }
+
+  block(slot: number, until: number): void {
+    this.#bySlot.set(slot, { blockedUntil: until, heldUntil: this.heldUntil(slot) })
+  }
+
+  hold(slot: number, until: number): void {
+    const heldUntil = Math.max(until, this.heldUntil(slot))
+    this.#bySlot.set(slot, { blockedUntil: this.blockedUntil(slot), heldUntil })
+  }
+
+  clear(slot: number): void {
+    this.#bySlot.delete(slot)
+  }
+}
+
+interface Barrier {
+  readonly blockedUntil: number
+  readonly heldUntil: number
+}

@@ -1,0 +1,225 @@
+import type { Policy, View } from '../../policy.js'
+import type { Answer, Booking, Keyspace, Reason } from '../store.js'
+import { Barriers } from './barriers.js'
+import { Bookings, type MemoryBooking } from './bookings.js'
+import { Cursor } from './cursor.js'
+import { Retention } from './retention.js'
+
+/** What a table needs of the store it belongs to. */
+export interface TableOwner {
+  now(): number
+  /** A key is about to be added; frees another one, in any table, if the store is full. */
+  adding(now: number): void
+  /** A key is gone. */
+  removed(): void
+}
+
+/** One keyspace in memory: the state of every key of a limiter under one list of shapes. */
+export class Table implements Keyspace {
+  readonly cursor: Cursor
+  readonly barriers = new Barriers()
+  readonly bookings = new Bookings()
+  readonly retention = new Retention(this)
+  /** Per policy the smallest limit seen: a key is full again for certain when it is full under these. */
+  slowest: readonly Policy[]
+  readonly #owner: TableOwner
+  readonly #view: View = { remaining: 0, resetAt: 0 }
+  #seen: readonly Policy[]
+
+  constructor(policies: readonly Policy[], owner: TableOwner) {
+    this.cursor = new Cursor(policies)
+    this.slowest = policies
+    this.#seen = policies
+    this.#owner = owner
+  }
+
+  consume(policies: readonly Policy[], key: string, cost: number): Answer {
+    return this.#ask(policies, key, cost, 0, 'charge')
+  }
+
+  peek(policies: readonly Policy[], key: string, cost: number): Answer {
+    return this.#ask(policies, key, cost, 0, 'read')
+  }
+
+  book(policies: readonly Policy[], key: string, cost: number, maxWait: number): Answer {
+    return this.#ask(policies, key, cost, maxWait, 'book')
+  }
+
+  confirm(booking: Booking): 'stands' | 'lost' | 'held' {
+    const now = this.#owner.now()
+    if ((booking as MemoryBooking).undo.life.lost) return 'lost'
+    return this.barriers.until(this.cursor.slots.find(booking.key)) > now ? 'held' : 'stands'
+  }
+
+  cancel(booking: Booking): boolean {
+    this.#owner.now()
+    const { undo } = booking as MemoryBooking
+    const slot = this.cursor.slots.find(booking.key)
+    if (!this.bookings.undo(slot, undo)) return false
+    this.cursor.moveTo(slot)
+    this.cursor.restore(undo)
+    return true
+  }
+
+  refund(policies: readonly Policy[], key: string, cost: number): void {
+    const now = this.#owner.now()
+    const slot = this.cursor.slots.find(key)
+    if (slot !== 0) this.#admit(policies, slot, now, -cost)
+  }
+
+  charge(policies: readonly Policy[], key: string, cost: number): void {
+    const now = this.#owner.now()
+    const slot = this.#slotFor(key, now)
+    const at = Math.max(now, this.cursor.last)
+    this.#admit(policies, slot, at, cost)
+    this.cursor.last = at
+  }
+
+  block(key: string, duration: number): void {
+    const now = this.#owner.now()
+    this.barriers.block(this.#slotFor(key, now), now + duration)
+  }
+
+  hold(key: string, duration: number): void {
+    const now = this.#owner.now()
+    this.barriers.hold(this.#slotFor(key, now), now + duration)
+  }
+
+  reset(key: string): void {
+    this.#owner.now()
+    const slot = this.cursor.slots.find(key)
+    if (slot !== 0) this.lose(slot)
+  }
+
+  forgetOldBookings(now: number): void {
+    this.bookings.purge((slot) => {
+      this.cursor.moveTo(slot)
+      return this.cursor.last <= now
+    })
+  }
+
+  /** Forgets what a slot holds before its time: those who wait for a booked place learn that it is gone. */
+  lose(slot: number): void {
+    this.bookings.lose(slot)
+    this.release(slot)
+  }
+
+  /** Frees a slot that holds nothing any more. */
+  release(slot: number): void {
+    this.bookings.forget(slot)
+    this.barriers.clear(slot)
+    this.cursor.slots.release(slot)
+    this.#owner.removed()
+  }
+
+  #ask(policies: readonly Policy[], key: string, cost: number, maxWait: number, mode: Mode): Answer {
+    const now = this.#owner.now()
+    if (policies !== this.#seen) this.#learn(policies)
+    const { cursor, barriers } = this
+    const slot = cursor.slots.find(key)
+    cursor.moveTo(slot)
+    const blocked = barriers.blockedUntil(slot) > now
+    const held = barriers.heldUntil(slot) > now
+    const until = blocked || held ? barriers.until(slot) : now
+    const from = cost === 0 ? until : Math.max(until, cursor.last)
+
+    let at = from
+    let binding = 0
+    for (let i = 0; i < policies.length; i++) {
+      const earliest = cost === 0 ? from : cursor.earliest(policies, i, from, cost)
+      cursor.instants[i] = earliest
+      if (earliest > at) {
+        at = earliest
+        binding = i
+      }
+    }
+
+    let reason: Reason | undefined
+    if (at === Infinity) reason = 'cost'
+    else if (blocked) reason = 'blocked'
+    else if (at > now + maxWait) reason = held ? 'held' : 'limit'
+
+    let booking: Booking | undefined
+    if (reason === undefined && cost > 0 && mode !== 'read') {
+      booking = this.#enter(policies, key, slot, now, at, cost)
+    }
+    return this.#answer(policies, now, at, reason, binding, blocked || held ? until : now, booking)
+  }
+
+  /** Writes an allowed cost; a place ahead of now comes with what takes it back. */
+  #enter(
+    policies: readonly Policy[],
+    key: string,
+    found: number,
+    now: number,
+    at: number,
+    cost: number,
+  ): Booking | undefined {
+    const slot = found === 0 ? this.#slotFor(key, now) : found
+    if (at <= now) {
+      this.#admit(policies, slot, at, cost)
+      this.cursor.last = at
+      return undefined
+    }
+    const undo = this.bookings.open(slot, this.cursor.cells(), this.cursor.rings())
+    this.cursor.admit(policies, at, cost)
+    this.cursor.last = at
+    for (const ring of this.cursor.rings()) ring.seal()
+    return { key, at, undo } as MemoryBooking
+  }
+
+  #admit(policies: readonly Policy[], slot: number, at: number, cost: number): void {
+    this.cursor.moveTo(slot)
+    this.bookings.touch(slot)
+    this.cursor.admit(policies, at, cost)
+  }
+
+  #answer(
+    policies: readonly Policy[],
+    now: number,
+    at: number,
+    reason: Reason | undefined,
+    binding: number,
+    until: number,
+    booking: Booking | undefined,
+  ): Answer {
+    const { cursor } = this
+    const view = this.#view
+    const nothingLeft = until > now || cursor.last > now
+    const parts: number[] | undefined = policies.length > 1 ? [] : undefined
+    let remaining = Infinity
+    let resetAt = until
+    for (let i = 0; i < policies.length; i++) {
+      cursor.view(policies, i, now, view)
+      if (nothingLeft) view.remaining = 0
+      if (view.remaining < remaining) {
+        remaining = view.remaining
+        if (reason === undefined) binding = i
+      }
+      if (view.resetAt > resetAt) resetAt = view.resetAt
+      parts?.push(cursor.instants[i]!, view.remaining, view.resetAt)
+    }
+    return { now, at, reason, binding, remaining, resetAt, parts, booking }
+  }
+
+  /** The slot of `key`, made if need be, with the cursor on it. */
+  #slotFor(key: string, now: number): number {
+    const { slots } = this.cursor
+    let slot = slots.find(key)
+    if (slot === 0) {
+      this.retention.sweep(2, now)
+      this.#owner.adding(now)
+      slot = slots.allocate(key)
+    }
+    this.cursor.moveTo(slot)
+    return slot
+  }
+
+  #learn(policies: readonly Policy[]): void {
+    this.#seen = policies
+    if (this.slowest.every((known, i) => known.limit <= policies[i]!.limit)) return
+    this.slowest = this.slowest.map((known, i) => (known.limit <= policies[i]!.limit ? known : policies[i]!))
+  }
+}
+
+type Mode = 'charge' | 'read' | 'book'

@@ -1,0 +1,78 @@
+import type { Policy } from '../policy.js'
+
+/*
+ * The store contract.
+ *
+ * A store keeps the state of every key and applies any list of policies to it atomically: all of them are charged,
+ * or none. It owns the clock; instants are whole microseconds on it. It knows no algorithm by name, only the three
+ * functions of `Algorithm`. A key that it does not hold has consumed nothing. State belongs to a keyspace (limiter
+ * name and list of shapes) and a key; limits and capacities come with each call and may differ from call to call.
+ *
+ * Operations answer at once where the state is in this process, and with a promise elsewhere.
+ */
+export interface Store {
+  /** The state of one limiter under one list of shapes. The same name and shapes give the same state. */
+  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
+  /**
+   * Microseconds on a clock of this process that never runs back. Only differences of it mean anything outside
+   * the store; waits are measured with it.
+   */
+  now(): number
+  /** Lets go of everything held. Later operations fail. */
+  close(): MaybePromise<void>
+}
+
+export interface Keyspace {
+  /** Charges `cost` now under every policy, or changes nothing. A cost of 0 only reads. */
+  consume(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer>
+  /** What `consume` would answer; writes nothing. */
+  peek(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer>
+  /** Books `cost` at its earliest instant if that is at most `maxWait` microseconds away. */
+  book(policies: readonly Policy[], key: string, cost: number, maxWait: number): MaybePromise<Answer>
+  /** Whether a booked place still stands at its turn: its state may be lost, or the key held or blocked by now. */
+  confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
+  /** Gives a booked place back if nothing was written since; tells whether it did. */
+  cancel(booking: Booking): MaybePromise<boolean>
+  /** Gives `cost` units back as of now, never below empty. */
+  refund(policies: readonly Policy[], key: string, cost: number): MaybePromise<void>
+  /** Charges `cost` more units as of now, whether they fit or not. */
+  charge(policies: readonly Policy[], key: string, cost: number): MaybePromise<void>
+  /** Denies everything for `duration` microseconds from now. The latest call wins. */
+  block(key: string, duration: number): MaybePromise<void>
+  /** Denies `consume` and delays `book` for `duration` microseconds from now. Never shortens a hold. */
+  hold(key: string, duration: number): MaybePromise<void>
+  /** Forgets the key: its state, its block, its hold. */
+  reset(key: string): MaybePromise<void>
+}
+
+export type MaybePromise<T> = T | Promise<T>
+
+/** Why a call was denied: no room now, a cost that never fits, a ban, or a pause. */
+export type Reason = 'limit' | 'cost' | 'blocked' | 'held'
+
+/** How one key stands under the list of policies. Instants are microseconds on the store's clock. */
+export interface Answer {
+  readonly now: number
+  /** The earliest instant at which the cost passes: where it was booked if allowed. Infinity: never. */
+  readonly at: number
+  readonly reason: Reason | undefined
+  /** Index of the binding policy. */
+  readonly binding: number
+  /** The least over the policies, 0 behind booked places. */
+  readonly remaining: number
+  /** The latest over the policies. */
+  readonly resetAt: number
+  /** Three numbers a policy, in declared order: earliest instant, remaining, resetAt. Only where there are several. */
+  readonly parts: readonly number[] | undefined
+  /** The place that `book` took ahead of now. */
+  readonly booking: Booking | undefined
+}
+
+/** A booked place, to confirm or to cancel. What else it holds is the store's own. */
+export interface Booking {
+  readonly key: string
+  readonly at: number
+}
+
+/** What a store tells its limiter beside answers. It is told in the middle of an operation: it must not call the store. */
+export type Report = (event: 'evicted', detail: { readonly key: string }) => void

@@ -1,0 +1,17 @@
+/** A clock that moves when it is told to, starting at 2026-01-01, in microseconds. */
+export class FakeClock {
+  #us = START_US
+  readonly now = (): number => this.#us
+
+  /** Moves to `ms` milliseconds after the start. */
+  at(ms: number): void {
+    this.#us = START_US + ms * 1000
+  }
+
+  pass(ms: number): void {
+    this.#us += ms * 1000
+  }
+}
+
+/** A multiple of a day, so windows up to a day begin at the start. */
+const START_US = Date.UTC(2026, 0, 1) * 1000

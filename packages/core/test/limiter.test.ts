@@ -1,0 +1,124 @@
+import { createLimiter, fixedWindow, gcra, type LimiterOptions, memoryStore, slidingLog } from '../src/index.js'
+import { FakeClock } from './fake-clock.js'
+
+let clock: FakeClock
+const limiterOf = (options: Omit<LimiterOptions, 'store' | 'name'>) =>
+  createLimiter({ ...options, name: 'test', store: memoryStore({ clock: clock.now }) })
+
+beforeEach(() => {
+  clock = new FakeClock()
+})
+
+describe('a decision', () => {
+  it('tells what is left, when it is full again, and which policy binds', async () => {
+    const limiter = limiterOf({ policies: [slidingLog({ limit: 3, window: '1s' })] })
+    expect(await limiter.consume('k', { cost: 2 })).toMatchObject({
+      allowed: true,
+      limit: 3,
+      remaining: 1,
+      retryAfterMs: 0,
+      resetAfterMs: 1000,
+      policy: '3-per-1s',
+      reason: undefined,
+      degraded: undefined,
+      wouldDeny: undefined,
+      waitMs: 0,
+      limiter: 'test',
+    })
+  })
+
+  it('names the policy with least left when allowed', async () => {
+    const policies = [slidingLog({ limit: 9, window: '1s' }), slidingLog({ limit: 2, window: '1m' })]
+    const decision = await limiterOf({ policies }).consume('k')
+    expect([decision.policy, decision.limit, decision.remaining]).toEqual(['2-per-1m', 2, 1])
+  })
+
+  it('names the first of two policies with equally much left', async () => {
+    const policies = [slidingLog({ limit: 2, window: '1s' }), slidingLog({ limit: 2, window: '1m' })]
+    expect((await limiterOf({ policies }).consume('k')).policy).toBe('2-per-1s')
+  })
+
+  it('names the policy to wait longest for when denied', async () => {
+    const limiter = limiterOf({
+      policies: [slidingLog({ limit: 1, window: '1s' }), slidingLog({ limit: 1, window: '1m' })],
+    })
+    await limiter.consume('k')
+    const decision = await limiter.consume('k')
+    expect([decision.policy, decision.reason, decision.retryAfterMs]).toEqual(['1-per-1m', 'limit', 60_000])
+  })
+
+  it('lists every policy in declared order', async () => {
+    const limiter = limiterOf({
+      policies: [gcra({ limit: 10, window: '1s', burst: 20 }), slidingLog({ limit: 1, window: '1h', name: 'hourly' })],
+    })
+    await limiter.consume('k')
+    expect((await limiter.consume('k')).policies).toEqual([
+      { name: '10-per-1s', limit: 20, windowMs: 1000, remaining: 19, retryAfterMs: 0, resetAfterMs: 100 },
+      { name: 'hourly', limit: 1, windowMs: 3_600_000, remaining: 0, retryAfterMs: 3_600_000, resetAfterMs: 3_600_000 },
+    ])
+  })
+
+  it('rounds waits up to the millisecond', async () => {
+    const limiter = limiterOf({ policies: [gcra({ limit: 3, window: '1s', burst: 1 })] })
+    await limiter.consume('k')
+    expect((await limiter.consume('k')).retryAfterMs).toBe(334)
+  })
+
+  it('comes at once from decide when the store is memory', () => {
+    const decision = limiterOf({ policies: [slidingLog({ limit: 3, window: '1s' })] }).decide('k')
+    expect(decision).not.toBeInstanceOf(Promise)
+  })
+})
+
+describe('several policies', () => {
+  it('charge none when one refuses', async () => {
+    const limiter = limiterOf({
+      policies: [fixedWindow({ limit: 5, window: '1m' }), fixedWindow({ limit: 1, window: '1s' })],
+    })
+    for (let i = 0; i < 4; i++) await limiter.consume('k')
+    expect((await limiter.peek('k')).policies[0]!.remaining).toBe(4)
+  })
+})
+
+describe('peek', () => {
+  it('writes nothing', async () => {
+    const limiter = limiterOf({ policies: [slidingLog({ limit: 1, window: '1s' })] })
+    for (let i = 0; i < 3; i++) expect((await limiter.peek('k')).allowed).toBe(true)
+    expect((await limiter.consume('k')).allowed).toBe(true)
+    expect((await limiter.peek('k')).allowed).toBe(false)
+  })
+
+  it('gives a decision whose settle does nothing', async () => {
+    const limiter = limiterOf({ policies: [slidingLog({ limit: 2, window: '1s' })] })
+    await limiter.consume('k')
+    await (await limiter.peek('k')).settle(0)
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+})
+
+describe('tiers', () => {
+  const tier = (limit: number) => [slidingLog({ limit, window: '1h', name: 'tier' })]
+
+  it('keep what was consumed when the limit is raised or lowered', async () => {
+    const limiter = limiterOf({ policies: tier(3) })
+    for (let i = 0; i < 3; i++) await limiter.consume('k')
+    expect((await limiter.consume('k', { policies: tier(10) })).remaining).toBe(6)
+    expect((await limiter.consume('k', { policies: tier(2) })).allowed).toBe(false)
+  })
+
+  it('of another shape are another state', async () => {
+    const limiter = limiterOf({ policies: tier(1) })
+    await limiter.consume('k')
+    expect((await limiter.consume('k', { policies: [slidingLog({ limit: 1, window: '1d' })] })).allowed).toBe(true)
+  })
+})
+
+describe('shadow mode', () => {
+  it('lets everything pass, says what would be denied, and counts as if enforced', async () => {
+    const limiter = limiterOf({ enforce: false, policies: [slidingLog({ limit: 1, window: '1s' })] })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, wouldDeny: false })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, wouldDeny: true, retryAfterMs: 0 })
+    clock.pass(1000)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, wouldDeny: false })
+  })
+})
