@@ -3,6 +3,7 @@ export type Clock = () => number
 
 /** Wall time read once, plus the monotonic clock: a step of the wall clock cannot disturb it. */
 export function systemClock(): Clock {
-  const startUs = (Date.now() - performance.now()) * 1000
-  return () => Math.floor(startUs + performance.now() * 1000)
+  const monotonic = performance // the global is a getter, and this is read on every call
+  const startUs = (Date.now() - monotonic.now()) * 1000
+  return () => Math.floor(startUs + monotonic.now() * 1000)
 }

@@ -64,6 +64,7 @@ export class Limiter {
   readonly #plan: Plan
   readonly #queue: Queue
   #closed = false
+  #full = false
 
   constructor({ name, policies, store, enforce = true }: LimiterOptions) {
     if (store !== undefined && name === undefined) {
@@ -98,8 +99,8 @@ export class Limiter {
     const cost = costOf(options)
     const stored = storedKey(key)
     const answer = plan.keyspace.consume(plan.policies, stored, cost)
-    const decided = (answer: Answer): Decision => this.#told(key, new Decision(plan, answer, stored, cost))
-    return answer instanceof Promise ? answer.then(decided) : decided(answer)
+    if (answer instanceof Promise) return this.#later(plan, answer, key, stored, cost)
+    return this.#told(key, new Decision(plan, answer, stored, cost))
   }
 
   /** What `consume` would decide now. Writes nothing. */
@@ -173,6 +174,16 @@ export class Limiter {
     return options?.policies === undefined ? this.#plan : this.#plans.of(options.policies)
   }
 
+  async #later(
+    plan: Plan,
+    answer: Promise<Answer>,
+    key: string,
+    stored: string,
+    cost: number,
+  ): Promise<Decision> {
+    return this.#told(key, new Decision(plan, await answer, stored, cost))
+  }
+
   #told(key: string, decision: Decision): Decision {
     if (this.#events.has('decision')) this.#events.emit('decision', { key, decision })
     return decision
@@ -180,11 +191,10 @@ export class Limiter {
 
   /** Told in the middle of a store's operation, so listeners hear of it later. */
   #tellEvicted(key: string): void {
+    if (this.#full && !this.#events.has('evicted')) return
+    this.#full = true
     queueMicrotask(() => {
-      this.warn(
-        'STORE_FULL',
-        'the memory store holds maxKeys keys and begins to forget some that still count',
-      )
+      this.warn('STORE_FULL', 'the memory store holds maxKeys keys and begins to forget some that still count')
       this.#events.emit('evicted', { key })
     })
   }

@@ -68,10 +68,8 @@ export class Policy {
     const { name: capacityName = 'capacity', value: capacity = this.limit } = numbers.capacity ?? {}
     this.capacity = positive(capacity, capacityName, 'INVALID_CAPACITY')
     this.buckets = numbers.buckets ?? 1
-    this.name = printableName(
-      options.name ?? `${this.limit}-per-${formatDuration(this.windowMs)}`,
-      'policy name',
-    )
+    const { name = `${this.limit}-per-${formatDuration(this.windowMs)}` } = options
+    this.name = printableName(name, 'policy name')
     this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
     Object.freeze(this)
   }

@@ -91,7 +91,11 @@ describe('reset', () => {
 describe('block', () => {
   it('denies until then, also what costs nothing, and allows exactly then', async () => {
     await limiter.block('k', '10s')
-    expect(await limiter.consume('k')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 10_000 })
+    expect(await limiter.consume('k')).toMatchObject({
+      allowed: false,
+      reason: 'blocked',
+      retryAfterMs: 10_000,
+    })
     expect(await limiter.consume('k', { cost: 0 })).toMatchObject({ allowed: false, remaining: 0 })
     clock.at(10_000)
     expect((await limiter.consume('k')).allowed).toBe(true)

@@ -1,4 +1,11 @@
-import { createLimiter, fixedWindow, gcra, type LimiterOptions, memoryStore, slidingLog } from '../src/index.js'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  type LimiterOptions,
+  memoryStore,
+  slidingLog,
+} from '../src/index.js'
 import { FakeClock } from './fake-clock.js'
 
 let clock: FakeClock
@@ -49,12 +56,22 @@ describe('a decision', () => {
 
   it('lists every policy in declared order', async () => {
     const limiter = limiterOf({
-      policies: [gcra({ limit: 10, window: '1s', burst: 20 }), slidingLog({ limit: 1, window: '1h', name: 'hourly' })],
+      policies: [
+        gcra({ limit: 10, window: '1s', burst: 20 }),
+        slidingLog({ limit: 1, window: '1h', name: 'hourly' }),
+      ],
     })
     await limiter.consume('k')
     expect((await limiter.consume('k')).policies).toEqual([
       { name: '10-per-1s', limit: 20, windowMs: 1000, remaining: 19, retryAfterMs: 0, resetAfterMs: 100 },
-      { name: 'hourly', limit: 1, windowMs: 3_600_000, remaining: 0, retryAfterMs: 3_600_000, resetAfterMs: 3_600_000 },
+      {
+        name: 'hourly',
+        limit: 1,
+        windowMs: 3_600_000,
+        remaining: 0,
+        retryAfterMs: 3_600_000,
+        resetAfterMs: 3_600_000,
+      },
     ])
   })
 
@@ -109,7 +126,9 @@ describe('tiers', () => {
   it('of another shape are another state', async () => {
     const limiter = limiterOf({ policies: tier(1) })
     await limiter.consume('k')
-    expect((await limiter.consume('k', { policies: [slidingLog({ limit: 1, window: '1d' })] })).allowed).toBe(true)
+    expect((await limiter.consume('k', { policies: [slidingLog({ limit: 1, window: '1d' })] })).allowed).toBe(
+      true,
+    )
   })
 })
 

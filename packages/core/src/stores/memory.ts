@@ -33,7 +33,7 @@ export interface MemoryStore extends Store {
 
 const MOST_KEYS = 2 ** 23
 const SLICE_SLOTS = 4096
-const SLICE_MS = 2
+const SLICE_MS = 1
 
 class Memory implements MemoryStore, TableOwner {
   readonly #maxKeys: number
@@ -93,7 +93,7 @@ class Memory implements MemoryStore, TableOwner {
     this.#size--
   }
 
-  /** Frees what is full again, for at most 2 ms; true when much of what it saw was. */
+  /** Frees what is full again, for at most 1 ms; true when much of what it saw was. */
   sweep(): boolean {
     const now = this.now()
     const end = performance.now() + SLICE_MS
@@ -101,9 +101,9 @@ class Memory implements MemoryStore, TableOwner {
     let freed = 0
     for (const { table } of this.#shelves.values()) {
       const slots = Math.min(SLICE_SLOTS, table.cursor.slots.top)
-      for (let i = 0; i < slots && performance.now() < end; i += 64) {
-        freed += table.retention.sweep(64, now)
-        seen += 64
+      for (let i = 0; i < slots && performance.now() < end; i += 16) {
+        freed += table.retention.sweep(16, now)
+        seen += 16
       }
       table.forgetOldBookings(now)
     }

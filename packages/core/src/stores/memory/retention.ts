@@ -73,5 +73,5 @@ export class Retention {
 }
 
 const EXHAUSTED = 1
-const SAMPLE = 16
+const SAMPLE = 5
 const LONG_SAMPLE = 64

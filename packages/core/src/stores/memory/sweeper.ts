@@ -22,4 +22,4 @@ export interface Sweepable {
 }
 
 const IDLE_MS = 1000
-const BUSY_MS = 10
+const BUSY_MS = 5

@@ -1,0 +1,28 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+const root = join(__dirname, '../../..')
+
+describe('docs/errors.md', () => {
+  it('has a section for every code in the sources, and none besides', () => {
+    const sections = readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^### ([A-Z_]+)$/gm)
+    expect([...sections].map((match) => match[1]).toSorted()).toEqual([...codesInSources()].toSorted())
+  })
+})
+
+/** Codes stand in the sources as a quoted text, or as a key of the table of misuse messages. */
+function codesInSources(): Set<string> {
+  const codes = new Set<string>(['CLOSED'])
+  for (const folder of readdirSync(join(root, 'packages')).map((name) =>
+    join(root, 'packages', name, 'src'),
+  )) {
+    for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
+      if (!file.endsWith('.ts')) continue
+      const text = readFileSync(join(folder, file), 'utf8')
+      for (const match of text.matchAll(/'([A-Z]+(?:_[A-Z]+)+)'|^ {2}([A-Z]+(?:_[A-Z]+)+):$/gm)) {
+        codes.add(match[1] ?? match[2]!)
+      }
+    }
+  }
+  return codes
+}

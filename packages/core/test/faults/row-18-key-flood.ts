@@ -1,0 +1,31 @@
+import { createLimiter, gcra, memoryStore } from '@sluice/core'
+import { bytesInUse } from './heap.js'
+import { million, type Outcome, type Row } from './row.js'
+
+/** Random keys without end: memory is bounded by maxKeys and stays flat once it is reached. */
+export const row: Row = { number: 18, fault: 'key flood', run: flood }
+
+const BYTES_PER_KEY = 250
+
+async function flood(share: number): Promise<Outcome> {
+  const maxKeys = 1_000_000 * share
+  const base = bytesInUse()
+  const store = memoryStore({ maxKeys })
+  const limiter = createLimiter({ name: 'flood', store, policies: [gcra({ limit: 100, window: '1h' })] })
+  limiter.on('warning', () => {})
+  const perKey: number[] = []
+  for (let round = 0; round < 10; round++) {
+    for (let i = 0; i < maxKeys; i++) limiter.decide(`ip:${Math.random()}`)
+    perKey.push((bytesInUse() - base) / maxKeys)
+  }
+  const most = Math.max(...perKey)
+  const growth = perKey[9]! / perKey[2]!
+  const size = store.size
+  await limiter.close()
+  return {
+    pass: most <= BYTES_PER_KEY && growth <= 1.1 && size <= maxKeys,
+    figure:
+      `${million(10 * maxKeys)} random keys, cap ${million(maxKeys)}: at most ${most.toFixed(0)} B x cap ` +
+      `(bar ${BYTES_PER_KEY}), last round ${growth.toFixed(2)} x the third`,
+  }
+}

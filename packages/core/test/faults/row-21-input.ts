@@ -1,0 +1,63 @@
+import { createLimiter, fixedWindow, memoryStore, SluiceError } from '@sluice/core'
+import type { Outcome, Row } from './row.js'
+
+/** Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing. */
+export const row: Row = { number: 21, fault: 'input', run: input }
+
+const KEYS = [
+  '__proto__',
+  'constructor',
+  '',
+  '\0',
+  '\ud800',
+  '\udfff',
+  '{a}',
+  '%',
+  ':',
+  'a\r\nb',
+  'é',
+  'x'.repeat(200),
+]
+const HUGE_KEY = 'x'.repeat(1 << 20)
+const BAD_COSTS: unknown[] = [NaN, -1, 1.5, '3', Infinity, 2 ** 53, 1n, null, {}, [], true, 1e308]
+const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
+
+async function input(share: number): Promise<Outcome> {
+  const calls = 100_000 * share
+  const store = memoryStore()
+  const limiter = createLimiter({
+    name: 'input',
+    store,
+    policies: [fixedWindow({ limit: 1, window: '365d' })],
+  })
+  await limiter.consume('witness')
+  const wrong: string[] = []
+  const expectThrown = (call: () => unknown, what: string): void => {
+    try {
+      call()
+      wrong.push(`${what} was admitted`)
+    } catch (error) {
+      if (!(error instanceof SluiceError)) wrong.push(`${what} threw ${String(error)}`)
+    }
+  }
+  for (let i = 0; i < calls; i++) {
+    const key = `${KEYS[i % KEYS.length]}${i < KEYS.length ? '' : i}`
+    expectThrown(
+      () => limiter.decide(key, { cost: BAD_COSTS[i % BAD_COSTS.length] as number }),
+      `a cost for key ${i}`,
+    )
+    expectThrown(() => limiter.decide(BAD_KEYS[i % BAD_KEYS.length] as string), `key ${i}`)
+    const [first, second] = [await limiter.consume(key), await limiter.consume(key)]
+    if (!first.allowed || second.allowed) wrong.push(`key ${i} was not counted apart`)
+  }
+  if (!(await limiter.consume(HUGE_KEY)).allowed || (await limiter.consume(HUGE_KEY)).allowed) {
+    wrong.push('a key of 1 MB was not counted')
+  }
+  if (store.size !== calls + 2) wrong.push(`${store.size} keys are held for ${calls + 2}`)
+  if ((await limiter.consume('witness')).allowed) wrong.push('another key was touched')
+  await limiter.close()
+  return {
+    pass: wrong.length === 0,
+    figure: `${calls} hostile keys and costs: ${wrong[0] ?? 'every one told apart or refused'}`,
+  }
+}

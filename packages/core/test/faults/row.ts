@@ -1,0 +1,16 @@
+/** One line of the fault matrix: what is done to Sluice, and whether it survived. */
+export interface Row {
+  readonly number: number
+  readonly fault: string
+  /** `share` of the full load, 1 in `npm run test:faults` and less in `npm test`. */
+  run(share: number): Promise<Outcome> | Outcome
+}
+
+export interface Outcome {
+  readonly pass: boolean
+  /** What was seen, in numbers. */
+  readonly figure: string
+}
+
+export const million = (n: number): string =>
+  `${(n / 1e6).toLocaleString('en', { maximumFractionDigits: 2 })} M`

@@ -1,0 +1,160 @@
+import { createLimiter, fixedWindow, gcra, memoryStore, slidingLog } from '../src/index.js'
+import { FakeClock } from './fake-clock.js'
+
+let clock: FakeClock
+beforeEach(() => {
+  clock = new FakeClock()
+})
+const open = (maxKeys: number, limit = 10) => {
+  const store = memoryStore({ maxKeys, clock: clock.now })
+  return {
+    store,
+    limiter: createLimiter({ name: 'test', store, policies: [slidingLog({ limit, window: '1m' })] }),
+  }
+}
+
+describe('the number of keys', () => {
+  it('never passes maxKeys', () => {
+    const { store, limiter } = open(100)
+    for (let i = 0; i < 1000; i++) limiter.decide(`k${i}`)
+    expect(store.size).toBe(100)
+  })
+
+  it('is shared by all limiters of the store, and the one that holds most gives way', () => {
+    const { store, limiter } = open(100)
+    for (let i = 0; i < 100; i++) limiter.decide(`k${i}`)
+    const other = createLimiter({ name: 'other', store, policies: [gcra({ limit: 2, window: '1s' })] })
+    expect(other.decide('k')).toMatchObject({ allowed: true, remaining: 1 })
+    expect(store.size).toBe(100)
+  })
+
+  it('does not grow for a denied cost, a peek, or a cost of 0', async () => {
+    const { store, limiter } = open(100)
+    limiter.decide('a', { cost: 11 })
+    limiter.decide('b', { cost: 0 })
+    await limiter.peek('c')
+    await limiter.refund('d')
+    expect(store.size).toBe(0)
+  })
+})
+
+describe('a full store', () => {
+  it('frees keys whose allowance is full again before any other', () => {
+    const { limiter } = open(100)
+    for (let i = 0; i < 50; i++) limiter.decide(`old${i}`)
+    clock.pass(30_000)
+    for (let i = 0; i < 50; i++) limiter.decide(`new${i}`)
+    clock.pass(30_000)
+    for (let i = 0; i < 50; i++) limiter.decide(`late${i}`)
+    const kept = Array.from({ length: 50 }, (_, i) => limiter.decide(`new${i}`, { cost: 0 }))
+    expect(kept).toEqual(kept.map(() => expect.objectContaining({ remaining: 9 })))
+  })
+
+  it('keeps exhausted keys when a flood of new keys comes', () => {
+    const { limiter } = open(100)
+    for (let i = 0; i < 20; i++) limiter.decide(`spent${i}`, { cost: 10 })
+    for (let i = 0; i < 10_000; i++) limiter.decide(`flood${i}`)
+    const passed = Array.from({ length: 20 }, (_, i) => limiter.decide(`spent${i}`)).filter(
+      (decision) => !(decision instanceof Promise) && decision.allowed,
+    )
+    expect(passed).toHaveLength(0)
+  })
+
+  it('keeps banned keys', async () => {
+    const { limiter } = open(100)
+    await limiter.block('banned', '1h')
+    for (let i = 0; i < 10_000; i++) limiter.decide(`flood${i}`)
+    expect(limiter.decide('banned')).toMatchObject({ reason: 'blocked' })
+  })
+
+  it('still serves a new key when all others are exhausted', () => {
+    const { limiter } = open(100)
+    for (let i = 0; i < 100; i++) limiter.decide(`spent${i}`, { cost: 10 })
+    expect(limiter.decide('fresh')).toMatchObject({ allowed: true })
+  })
+
+  it('tells which key it forgot, and warns once', async () => {
+    const { limiter } = open(1)
+    const evicted: string[] = []
+    const warnings: string[] = []
+    limiter.on('evicted', ({ key }) => evicted.push(key))
+    limiter.on('warning', ({ code }) => warnings.push(code))
+    for (const key of ['a', 'b', 'c']) await limiter.consume(key)
+    expect(evicted).toEqual(['a', 'b'])
+    expect(warnings).toEqual(['STORE_FULL'])
+  })
+
+  it('lets a listener call the limiter', async () => {
+    const { store, limiter } = open(1)
+    limiter.on('warning', () => {})
+    limiter.on('evicted', ({ key }) => key === 'a' && limiter.decide('c'))
+    await limiter.consume('a')
+    await limiter.consume('b')
+    expect(store.size).toBe(1)
+  })
+})
+
+describe('sweeping', () => {
+  it('frees keys as new ones come, so that memory follows the live keys', () => {
+    const { store, limiter } = open(1_000_000)
+    for (let i = 0; i < 1000; i++) limiter.decide(`old${i}`)
+    clock.pass(60_000)
+    for (let i = 0; i < 1000; i++) limiter.decide(`new${i}`)
+    expect(store.size).toBe(1000)
+  })
+
+  it('frees keys in the background, without a call', async () => {
+    jest.useFakeTimers()
+    const { store, limiter } = open(1_000_000)
+    for (let i = 0; i < 1000; i++) limiter.decide(`old${i}`)
+    clock.pass(60_000)
+    await jest.advanceTimersByTimeAsync(1000)
+    jest.useRealTimers()
+    expect(store.size).toBe(0)
+  })
+
+  it('does not forget what a tier with a smaller limit still counts', () => {
+    const store = memoryStore({ clock: clock.now })
+    const tier = (limit: number) => [gcra({ limit, window: '1h', burst: 1, name: 'tier' })]
+    const limiter = createLimiter({ name: 'test', store, policies: tier(3600) })
+    limiter.decide('k', { policies: tier(1) })
+    clock.pass(60_000)
+    for (let i = 0; i < 10; i++) limiter.decide(`other${i}`)
+    expect(limiter.decide('k', { policies: tier(1) })).toMatchObject({ allowed: false })
+  })
+})
+
+describe('the clock', () => {
+  it('stands still where it runs back, so that nobody is locked out or set free', () => {
+    const { limiter } = open(10, 1)
+    limiter.decide('k')
+    clock.pass(-3_600_000)
+    expect(limiter.decide('k')).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
+    clock.pass(3_600_000 + 60_000)
+    expect(limiter.decide('k')).toMatchObject({ allowed: true })
+  })
+
+  it('of a store of its own does not follow a step of the wall clock', () => {
+    const limiter = createLimiter({ policies: [slidingLog({ limit: 1, window: '1h' })] })
+    limiter.decide('k')
+    const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * 3_600_000)
+    expect(limiter.decide('k')).toMatchObject({ allowed: false })
+    wall.mockRestore()
+  })
+})
+
+describe('keyspaces', () => {
+  it('keep limiters of different names apart', () => {
+    const store = memoryStore({ clock: clock.now })
+    const policies = [fixedWindow({ limit: 1, window: '1m' })]
+    const [a, b] = ['a', 'b'].map((name) => createLimiter({ name, store, policies }))
+    expect([a!.decide('k'), b!.decide('k')]).toMatchObject([{ allowed: true }, { allowed: true }])
+  })
+
+  it('are shared by limiters of the same name and shapes', () => {
+    const store = memoryStore({ clock: clock.now })
+    const policies = [fixedWindow({ limit: 1, window: '1m' })]
+    const [a, b] = ['a', 'a'].map((name) => createLimiter({ name, store, policies }))
+    expect([a!.decide('k'), b!.decide('k')]).toMatchObject([{ allowed: true }, { allowed: false }])
+  })
+})

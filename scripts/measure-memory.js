@@ -1,0 +1,70 @@
+// Bytes a key in the memory store, by algorithm: npm run measure:memory [-- KEYS]
+// Counts the objects of the heap and what typed arrays hold outside of it, the keys' own text included and apart.
+import {
+  fixedWindow,
+  createLimiter,
+  gcra,
+  leakyBucket,
+  memoryStore,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@sluice/core'
+import { execFileSync } from 'node:child_process'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
+
+setFlagsFromString('--expose-gc')
+const collect = runInNewContext('gc')
+const keys = Number(process.argv[2] ?? 1_000_000)
+const only = process.argv[3]
+const daily = { limit: 100, window: '1d' } // so that no key is full again before the end
+
+/** @type {Record<string, readonly import('@sluice/core').Policy[] | undefined>} */
+const contenders = {
+  'the keys alone, in an array': undefined,
+  gcra: [gcra(daily)],
+  'token bucket': [tokenBucket(daily)],
+  'leaky bucket': [leakyBucket(daily)],
+  'fixed window': [fixedWindow(daily)],
+  'sliding window, 10 buckets': [slidingWindow(daily)],
+  'sliding window, 60 buckets': [slidingWindow({ ...daily, buckets: 60 })],
+  'sliding log, 1 unit used': [slidingLog(daily)],
+  'three policies (gcra)': [
+    gcra(daily),
+    gcra({ limit: 1000, window: '1h' }),
+    gcra({ limit: 5000, window: '1d' }),
+  ],
+}
+
+if (only === undefined) {
+  console.log(`bytes a key, ${keys.toLocaleString('en')} keys 'user:N', each line in a process of its own`)
+  for (const name of Object.keys(contenders)) {
+    console.log(
+      execFileSync(process.execPath, [import.meta.filename, String(keys), name], {
+        encoding: 'utf8',
+      }).trimEnd(),
+    )
+  }
+} else {
+  const before = inUse()
+  const held = fill(contenders[only])
+  const bytes = (inUse() - before) / keys
+  console.log(`${only.padEnd(28)} ${bytes.toFixed(0).padStart(5)}`)
+  if ('close' in held) await held.close()
+}
+
+/** @param {readonly import('@sluice/core').Policy[] | undefined} policies */
+function fill(policies) {
+  if (!policies) return Array.from({ length: keys }, (_, i) => `user:${i}`)
+  const limiter = createLimiter({ name: 'memory', store: memoryStore({ maxKeys: 2 ** 23 }), policies })
+  for (let i = 0; i < keys; i++) limiter.decide(`user:${i}`)
+  return limiter
+}
+
+function inUse() {
+  collect()
+  collect()
+  const { heapUsed, external } = process.memoryUsage()
+  return heapUsed + external
+}
