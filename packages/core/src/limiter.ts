@@ -194,7 +194,10 @@ export class Limiter {
     if (this.#full && !this.#events.has('evicted')) return
     this.#full = true
     queueMicrotask(() => {
-      this.warn('STORE_FULL', 'the memory store holds maxKeys keys and begins to forget some that still count')
+      this.warn(
+        'STORE_FULL',
+        'the memory store holds maxKeys keys and begins to forget some that still count',
+      )
       this.#events.emit('evicted', { key })
     })
   }

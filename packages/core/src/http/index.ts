@@ -1,0 +1,17 @@
+export { clientAddress } from './client-address.js'
+export { decisionAbout } from './counted.js'
+export { createGuard, type Denied, type Guard } from './guard.js'
+export type { HeaderFormat, HeaderOptions } from './headers.js'
+export {
+  byApiKey,
+  byIp,
+  type ByIpOptions,
+  byUser,
+  joinKey,
+  type KeyFunction,
+  type KeyPart,
+  type KeySource,
+} from './keys.js'
+export type { Misuse } from './misuse.js'
+export type { GuardOptions } from './options.js'
+export type { Platform, RequestReader } from './platform.js'

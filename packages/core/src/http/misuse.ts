@@ -1,0 +1,59 @@
+import type { Limiter } from '../limiter.js'
+import type { RequestReader } from './platform.js'
+
+/*
+ * Set-ups that work and do not limit. Each is found while requests are served, reported once and never refused.
+ */
+
+const MESSAGES = {
+  TRUST_PROXY_PERMISSIVE:
+    'the framework trusts every proxy, so callers choose their own address in X-Forwarded-For and no limit by ' +
+    "address holds: say how many proxies there are or which (Express: app.set('trust proxy', 1))",
+  FORWARDED_NOT_TRUSTED:
+    'requests carry X-Forwarded-For but the framework trusts no proxy, so all callers behind one proxy share its ' +
+    "address and its limit: say how many proxies there are (Express: app.set('trust proxy', 1)); where there is " +
+    'none a caller made the header up, and nothing is wrong',
+  LIMITER_IN_HANDLER:
+    'a limiter was made while a request was being handled, so it starts empty for each request and never denies: ' +
+    'make it once, where the routes are set up',
+  COUNTED_TWICE:
+    'one limiter counted the same request twice under the same key, so callers get half of the limit: ' +
+    'the middleware is mounted twice on the way to this route',
+  USER_MISSING:
+    'byUser found no user on a request and limits it by address: put the limiter behind authentication, or keep ' +
+    'this when anonymous requests are meant to come in',
+  API_KEY_MISSING:
+    'byApiKey found no API key on a request and limits it by address: refuse such requests before the limiter, or ' +
+    'keep this when they are meant to come in',
+  ADDRESS_UNKNOWN:
+    'neither the framework nor the socket gives an IP address (a Unix socket?), so all such callers share one ' +
+    "limit: have the proxy in front send X-Forwarded-For and trust it (Express: app.set('trust proxy', 1)), or " +
+    'choose another key',
+} as const
+
+export type Misuse = keyof typeof MESSAGES
+
+/** Reports a misuse by its code, once for each limiter. */
+export function warn(limiter: Limiter, misuse: Misuse): void {
+  limiter.warn(misuse, MESSAGES[misuse])
+}
+
+/** Finds a proxy setting under which addresses do not tell callers apart. */
+export function proxyMisuse<Req>(req: Req, reader: RequestReader<Req>): Misuse | undefined {
+  const trust = reader.proxyTrust(req)
+  if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
+  const forwarded = trust === 'none' && reader.header(req, 'x-forwarded-for') !== undefined
+  return forwarded ? 'FORWARDED_NOT_TRUSTED' : undefined
+}
+
+let reportedInHandler = false
+
+/**
+ * Warns when the stack shows the framework calling a handler. Once for the process: each request would make a
+ * limiter that has not warned yet.
+ */
+export function warnInsideHandler(limiter: Limiter, handlerFrame: RegExp): void {
+  if (reportedInHandler || !handlerFrame.test(new Error().stack ?? '')) return
+  reportedInHandler = true
+  warn(limiter, 'LIMITER_IN_HANDLER')
+}

@@ -1,0 +1,95 @@
+import { createLimiter, type Limiter } from '../../src/limiter.js'
+import { slidingLog } from '../../src/algorithms/index.js'
+import { memoryStore } from '../../src/stores/memory.js'
+import { guardOf, pass, type PlainOptions, type PlainResponse } from './plain-platform.js'
+
+let limiter: Limiter
+let warnings: string[]
+
+beforeEach(() => {
+  const policies = [slidingLog({ limit: 5, window: '1m' })]
+  limiter = createLimiter({ policies, store: memoryStore({ clock: () => 0 }), name: 'api' })
+  warnings = []
+  limiter.on('warning', ({ code }) => void warnings.push(code))
+})
+
+describe('charge', () => {
+  it('has the request charged while it is handled', async () => {
+    await pass([guard({ charge: () => false })])
+    expect(await left()).toBe(4)
+  })
+
+  it('gives everything back when it says no', async () => {
+    await finish(await pass([guard({ cost: () => 3, charge: () => false })]))
+    expect(await left()).toBe(5)
+  })
+
+  it('keeps the charge when it says yes', async () => {
+    await finish(await pass([guard({ charge: () => true })]))
+    expect(await left()).toBe(4)
+  })
+
+  it.each([[undefined], [0], [null], ['']])(
+    'keeps the charge when it says %p, which is not no',
+    async (value) => {
+      await finish(await pass([guard({ charge: () => value as never })]))
+      expect(await left()).toBe(4)
+    },
+  )
+
+  it('sees the response as it was sent', async () => {
+    const res = await pass([guard({ charge: (_req, res) => res.status !== 304 })])
+    res.status = 304
+    await finish(res)
+    expect(await left()).toBe(5)
+  })
+
+  it('may be async', async () => {
+    await finish(await pass([guard({ charge: async () => false })]))
+    expect(await left()).toBe(5)
+  })
+
+  it.each<[string, () => boolean | Promise<boolean>]>([
+    ['throws', () => fail()],
+    ['rejects', async () => fail()],
+  ])('keeps the charge and is reported once when it %s', async (_, charge) => {
+    const failing = guard({ charge })
+    for (let i = 0; i < 2; i++) await finish(await pass([failing]))
+    expect(await left()).toBe(3)
+    expect(warnings).toEqual(['CHARGE_FAILED'])
+  })
+
+  it('is not asked about a denial', async () => {
+    const charge = jest.fn(() => false)
+    const res = await pass([guard({ cost: () => 6, charge })])
+    await finish(res)
+    expect(charge).not.toHaveBeenCalled()
+  })
+
+  it('gives each of two limiters back its own', async () => {
+    const other = createLimiter({ policies: [slidingLog({ limit: 5, window: '1m' })] })
+    await finish(
+      await pass([guard({ charge: () => false }), guardOf({ limiter: other, charge: () => true })]),
+    )
+    expect(await left()).toBe(5)
+    expect((await other.peek('ip:192.0.2.1')).remaining).toBe(4)
+  })
+})
+
+function guard(options: PlainOptions) {
+  return guardOf({ limiter, ...options })
+}
+
+/** Sends the response, and waits until the limiter has been told. */
+async function finish(res: PlainResponse): Promise<void> {
+  for (const listener of res.onFinished) listener()
+  await new Promise((resolve) => setImmediate(resolve))
+}
+
+async function left(): Promise<number> {
+  return (await limiter.peek('ip:192.0.2.1')).remaining
+}
+
+function fail(): never {
+  throw new Error('no status')
+}

@@ -1,0 +1,118 @@
+import { gcra, slidingLog } from '../../src/algorithms/index.js'
+import type { Decision } from '../../src/decision.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limiter.js'
+import { memoryStore } from '../../src/stores/memory.js'
+import { FROM_HOME, guardOf, pass, type PlainOptions, PlainResponse } from './plain-platform.js'
+
+const TYPES = 'https://iana.org/assignments/http-problem-types'
+
+describe('a denial', () => {
+  it('is problem details of the type quota-exceeded', async () => {
+    const { status, headers, body } = await denied(limiterOf({}))
+    expect(status).toBe(429)
+    expect(headers['Content-Type']).toBe('application/problem+json')
+    expect(JSON.parse(body!)).toEqual({
+      type: `${TYPES}#quota-exceeded`,
+      title: 'Quota Exceeded',
+      status: 429,
+      detail: 'Too many requests. Try again in 60 seconds.',
+      'violated-policies': ['api'],
+    })
+  })
+
+  it('must not be stored by caches', async () => {
+    const { headers } = await denied(limiterOf({}))
+    expect(headers['Cache-Control']).toBe('no-store')
+  })
+
+  it('names the policies that refuse, and no others, as the RateLimit headers do', async () => {
+    const policies = [
+      slidingLog({ limit: 1, window: '1s', name: 'a' }),
+      slidingLog({ limit: 9, window: '1m', name: 'b' }),
+      gcra({ limit: 1, window: '1h', name: 'c' }),
+    ]
+    const { body } = await denied(limiterOf({ policies }))
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api-a', 'api-c'] })
+  })
+
+  it("names only the denying limiter's policies where several limiters count", async () => {
+    const limiter = limiterOf({})
+    const { body } = await denied(limiter, {}, [guardOf({ limit: 9, window: '1m' })])
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
+  })
+
+  it('of a cost that never fits says so and does not promise a time', async () => {
+    const { headers, body } = await denied(limiterOf({}), { cost: () => 2 })
+    expect(headers).not.toHaveProperty('Retry-After')
+    expect(JSON.parse(body!)).toMatchObject({
+      detail: 'This request takes more than the quota ever allows at once.',
+      'violated-policies': ['api'],
+    })
+  })
+
+  it.each(['block', 'hold'] as const)('by a %s violates no policy and says when it ends', async (bar) => {
+    const limiter = limiterOf({})
+    await limiter[bar]('ip:192.0.2.1', '10m')
+    const { headers, body } = await denied(limiter)
+    expect(headers['Retry-After']).toBe('600')
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': [] })
+  })
+
+  it('of a store that cannot decide is 503 temporary-reduced-capacity', async () => {
+    const { status, headers, body } = await denied(cannotDecide())
+    expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 503, retryAfter: '1' })
+    expect(JSON.parse(body!)).toMatchObject({ type: `${TYPES}#temporary-reduced-capacity`, status: 503 })
+  })
+})
+
+describe('onDenied', () => {
+  it('answers in place of the problem details, with status and headers set', async () => {
+    const { status, headers, body } = await denied(limiterOf({}), {
+      onDenied: (_req, res, decision) => void (res.body = `${res.status} ${decision.policy}`),
+    })
+    expect({ status, body }).toEqual({ status: 429, body: '429 1-per-1m' })
+    expect(headers).toMatchObject({
+      'Retry-After': '60',
+      'Cache-Control': 'no-store',
+      'X-RateLimit-Limit': '1',
+    })
+    expect(headers).not.toHaveProperty('Content-Type')
+  })
+
+  it('hands what it returns or resolves to back to the adapter', async () => {
+    const guard = guardOf({ limiter: limiterOf({}), cost: () => 2, onDenied: async () => 'a response' })
+    expect(await guard({ ...FROM_HOME }, new PlainResponse())).toEqual({ answer: 'a response' })
+  })
+
+  it('comes out of the guard when it throws', async () => {
+    const onDenied = () => {
+      throw new Error('no template')
+    }
+    await expect(denied(limiterOf({}), { onDenied })).rejects.toThrow('no template')
+  })
+})
+
+/** The response to the second request, of which the limiter allows one. */
+async function denied(
+  limiter: Limiter,
+  options: PlainOptions = {},
+  before: Parameters<typeof pass>[0] = [],
+): Promise<PlainResponse> {
+  const guards = [...before, guardOf({ limiter, ...options })]
+  await pass(guards).catch(() => undefined)
+  return pass(guards)
+}
+
+function limiterOf(options: Partial<LimiterOptions>): Limiter {
+  const policies = [slidingLog({ limit: 1, window: '1m' })]
+  return createLimiter({ name: 'api', store: memoryStore({ clock: () => 0 }), policies, ...options })
+}
+
+/** A limiter whose store is out of reach and which was told to deny then. */
+function cannotDecide(): Limiter {
+  const limiter = limiterOf({})
+  const decide = limiter.decide.bind(limiter)
+  limiter.decide = (key) =>
+    Object.assign(decide(key) as Decision, { allowed: false, degraded: 'unavailable' })
+  return limiter
+}

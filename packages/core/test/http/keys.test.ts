@@ -1,0 +1,147 @@
+import { createHash } from 'node:crypto'
+import { InputError, PolicyError } from '../../src/errors.js'
+import { byApiKey, byIp, byUser, joinKey, type KeyFunction, type Misuse } from '../../src/http/index.js'
+import { FROM_HOME, plain, type PlainRequest } from './plain-platform.js'
+
+const warned: Misuse[] = []
+const source = { ...plain, warn: (misuse: Misuse) => void warned.push(misuse) }
+const keyOf = (key: KeyFunction<PlainRequest>, req: PlainRequest = FROM_HOME) => key(req, source)
+
+beforeEach(() => void warned.splice(0))
+
+describe('byIp', () => {
+  it('is the canonical address in a namespace of its own', () => {
+    expect(keyOf(byIp(), { address: '::ffff:203.0.113.7' })).toBe('ip:203.0.113.7')
+  })
+
+  it('is the /64 of an IPv6 address', () => {
+    expect(keyOf(byIp(), { address: '2001:db8::1' })).toBe(joinKey('ip', '2001:db8::/64'))
+  })
+
+  it('takes another prefix', () => {
+    expect(keyOf(byIp({ ipv6Prefix: 56 }), { address: '2001:db8::1' })).toBe(joinKey('ip', '2001:db8::/56'))
+  })
+
+  it("is the socket's address where the framework's is not an IP", () => {
+    expect(keyOf(byIp(), { address: 'unknown', socketAddress: '203.0.113.7' })).toBe('ip:203.0.113.7')
+  })
+
+  it('is one key for all where there is no address at all, and says so', () => {
+    expect(keyOf(byIp(), {})).toBe('ip:unknown')
+    expect(warned).toEqual(['ADDRESS_UNKNOWN'])
+  })
+
+  it.each([31, 129, 64.5, NaN, '64', null])('refuses a prefix of %p', (ipv6Prefix) => {
+    expect(() => byIp({ ipv6Prefix: ipv6Prefix as number })).toThrow(PolicyError)
+  })
+})
+
+describe('byUser', () => {
+  it.each([
+    ['ann', 'user:ann:order'],
+    [42, 'user:42:order'],
+    [42n, 'user:42:order'],
+    [0, 'user:0:order'],
+    ['a:b%', 'user:a%3Ab%25:order'],
+  ])('names the user %p and the action', (id, key) => {
+    expect(keyOf(byUser(() => id, 'order'))).toBe(key)
+  })
+
+  it('names the user alone where no action is given', () => {
+    expect(keyOf(byUser(() => 'ann'))).toBe('user:ann')
+  })
+
+  it('waits for a user that has to be looked up', async () => {
+    await expect(keyOf(byUser(async () => 'ann', 'order'))).resolves.toBe('user:ann:order')
+  })
+
+  it.each([undefined, null, ''])('falls back to the address where the user is %p, and says so', (id) => {
+    expect(keyOf(byUser(() => id, 'order'))).toBe('ip:192.0.2.1')
+    expect(warned).toEqual(['USER_MISSING'])
+  })
+
+  it.each([[{}], [[]], [true], [NaN], [Infinity], [Symbol('id')], [() => 1]])('throws for %p', (id) => {
+    expect(() => keyOf(byUser(() => id as string, 'order'))).toThrow(InputError)
+  })
+
+  it('refuses what cannot pick', () => {
+    expect(() => byUser('id' as never, 'order')).toThrow(PolicyError)
+  })
+
+  it('refuses an action that is not text', () => {
+    expect(() => byUser(() => 1, 7 as never)).toThrow(PolicyError)
+  })
+})
+
+describe('byApiKey', () => {
+  it('keeps the SHA-256 of the API key and never the key', () => {
+    const digest = createHash('sha256').update('s3cret').digest('hex')
+    expect(keyOf(byApiKey(), { headers: { 'x-api-key': 's3cret' } })).toBe(`api-key:${digest}`)
+  })
+
+  it('reads another header, whatever its case', () => {
+    const a = keyOf(byApiKey('Authorization'), { headers: { authorization: 's3cret' } })
+    expect(a).toBe(keyOf(byApiKey(), { headers: { 'x-api-key': 's3cret' } }))
+  })
+
+  it.each([[{}], [{ 'x-api-key': '' }]])(
+    'falls back to the address with headers %j, and says so',
+    (headers) => {
+      expect(keyOf(byApiKey(), { ...FROM_HOME, headers })).toBe('ip:192.0.2.1')
+      expect(warned).toEqual(['API_KEY_MISSING'])
+    },
+  )
+
+  it.each(['', 7, null])('refuses %p as the name of a header', (header) => {
+    expect(() => byApiKey(header as string)).toThrow(PolicyError)
+  })
+})
+
+describe('joinKey', () => {
+  it('keeps a:b and c apart from a and b:c', () => {
+    expect(joinKey('a:b', 'c')).not.toBe(joinKey('a', 'b:c'))
+  })
+
+  it('keeps text that looks escaped apart from what it looks like', () => {
+    expect(joinKey('a%3Ab')).not.toBe(joinKey('a:b'))
+  })
+
+  it.each([[undefined], [null], [{}], [NaN]])('throws for the part %p', (part) => {
+    expect(() => joinKey('tenant', part as never)).toThrow(InputError)
+  })
+
+  it('throws for no parts, which would be the key of one empty part', () => {
+    expect(() => joinKey()).toThrow(InputError)
+  })
+
+  it('never gives two of 100,000 lists of parts one key', () => {
+    const lists = Array.from({ length: 100_000 }, (_, i) => awkwardParts(i))
+    expect(new Set(lists.map((parts) => joinKey(...parts))).size).toBe(lists.length)
+  })
+})
+
+describe('ready keys', () => {
+  it('never give two of 100,000 pairs of user and action one key', () => {
+    const candidates = Array.from({ length: 2000 }, (_, i) => awkwardParts(i).join(''))
+    const texts = [...new Set(candidates)].filter((text) => text !== '').slice(0, 317)
+    const keys = texts.flatMap((id) => texts.map((action) => keyOf(byUser(() => id, action))))
+    expect(new Set(keys).size).toBe(317 * 317)
+  })
+
+  it('never meet in one key where a user is named like an address or an API key', () => {
+    const headers = { 'x-api-key': 'ip:192.0.2.1' }
+    const byKey = keyOf(byApiKey(), { headers }) as string
+    const names = ['192.0.2.1', 'ip:192.0.2.1', byKey, byKey.slice('api-key:'.length)]
+    const keys = [byKey, keyOf(byIp()), ...names.map((name) => keyOf(byUser(() => name)))]
+    expect(new Set(keys).size).toBe(keys.length)
+  })
+})
+
+const AWKWARD = [':', '%', '%3A', '%25', 'a', 'b', 'ip', 'user', 'api-key', '::', '\0', '{', '/', '3A', '']
+
+/** Another list for each `n`: its digits, each a part made of what keys are made of, so that joins nearly meet. */
+function awkwardParts(n: number): string[] {
+  const digit = AWKWARD[n % AWKWARD.length]!
+  const rest = Math.floor(n / AWKWARD.length) - 1
+  return rest < 0 ? [digit] : [digit, ...awkwardParts(rest)]
+}

@@ -1,0 +1,109 @@
+import { byApiKey, byUser, decisionAbout } from '../../src/http/index.js'
+import { createLimiter, type Limiter } from '../../src/limiter.js'
+import { slidingLog } from '../../src/algorithms/index.js'
+import {
+  FROM_HOME,
+  guardOf,
+  pass,
+  type PlainOptions,
+  type PlainRequest,
+  PlainResponse,
+} from './plain-platform.js'
+
+const FORWARDED = { ...FROM_HOME, headers: { 'x-forwarded-for': '198.51.100.1' } }
+let limiter: Limiter
+let warnings: { code: string; message: string }[]
+
+beforeEach(() => {
+  limiter = listened()
+  warnings = []
+})
+
+describe('misuse is reported once, by its code', () => {
+  it.each<[string, PlainRequest, PlainOptions]>([
+    ['TRUST_PROXY_PERMISSIVE', { ...FROM_HOME, proxyTrust: 'all' }, {}],
+    ['FORWARDED_NOT_TRUSTED', { ...FORWARDED, proxyTrust: 'none' }, {}],
+    ['ADDRESS_UNKNOWN', {}, {}],
+    ['USER_MISSING', FROM_HOME, { key: byUser(() => undefined) }],
+    ['API_KEY_MISSING', FROM_HOME, { key: byApiKey() }],
+  ])('%s', async (code, req, options) => {
+    const guard = guardOf({ limiter, ...options })
+    for (let i = 0; i < 3; i++) await pass([guard], req)
+    expect(warnings.map((warning) => warning.code)).toEqual([code])
+  })
+
+  it('COUNTED_TWICE', async () => {
+    const guard = guardOf({ limiter })
+    for (let i = 0; i < 3; i++) await pass([guard, guard])
+    expect(warnings.map((warning) => warning.code)).toEqual(['COUNTED_TWICE'])
+  })
+
+  it('LIMITER_IN_HANDLER, once for all limiters that are made so', () => {
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    for (let i = 0; i < 3; i++) handleRequest()
+    expect(emitWarning.mock.calls.map(([, details]) => details)).toEqual([
+      expect.objectContaining({ code: 'LIMITER_IN_HANDLER' }),
+    ])
+    emitWarning.mockRestore()
+  })
+
+  it('says what happens and what to do', async () => {
+    await pass([guardOf({ limiter })], { ...FROM_HOME, proxyTrust: 'all' })
+    expect(warnings[0]!.message).toMatch(/choose their own address.*: say how many proxies/)
+  })
+})
+
+describe('nothing is reported', () => {
+  it.each<[string, PlainRequest, PlainOptions]>([
+    ['where some proxies are trusted', { ...FORWARDED, proxyTrust: 'some' }, {}],
+    ['where nothing was forwarded', { ...FROM_HOME, proxyTrust: 'none' }, {}],
+    ['where the key is not an address', { ...FORWARDED, proxyTrust: 'all' }, { key: () => 'everybody' }],
+  ])('%s', async (_, req, options) => {
+    await pass([guardOf({ limiter, ...options })], req)
+    expect(warnings).toEqual([])
+  })
+
+  it('when one limiter counts a request under two keys', async () => {
+    await pass([guardOf({ limiter }), guardOf({ limiter, key: () => 'everybody' })])
+    expect(warnings).toEqual([])
+  })
+
+  it('when two limiters count a request under one key', async () => {
+    await pass([guardOf({ limiter }), guardOf({ limiter: listened() })])
+    expect(warnings).toEqual([])
+  })
+
+  it('when one limiter counts two requests', async () => {
+    const guard = guardOf({ limiter })
+    await pass([guard])
+    await pass([guard])
+    expect(warnings).toEqual([])
+  })
+})
+
+describe('decisionAbout', () => {
+  const req = { ...FROM_HOME }
+
+  it('is undefined for a request that nobody counted', () => {
+    expect(decisionAbout({})).toBeUndefined()
+  })
+
+  it('is the latest decision, or that of the limiter of a name', async () => {
+    for (const name of ['first', 'second'])
+      await guardOf({ limit: 9, window: '1m', name })(req, new PlainResponse())
+    expect(decisionAbout(req)?.limiter).toBe('second')
+    expect(decisionAbout(req, 'first')?.limiter).toBe('first')
+    expect(decisionAbout(req, 'third')).toBeUndefined()
+  })
+})
+
+function listened(): Limiter {
+  const limiter = createLimiter({ policies: [slidingLog({ limit: 99, window: '1m' })] })
+  limiter.on('warning', (warning) => void warnings.push(warning))
+  return limiter
+}
+
+/** Named as the frame that the platform recognises. */
+function handleRequest(): void {
+  guardOf({ limit: 1, window: '1m' })
+}

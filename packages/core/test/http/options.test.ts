@@ -1,0 +1,74 @@
+import { slidingLog } from '../../src/algorithms/index.js'
+import { PolicyError } from '../../src/errors.js'
+import { createLimiter } from '../../src/limiter.js'
+import { memoryStore } from '../../src/stores/memory.js'
+import { guardOf, pass, type PlainOptions } from './plain-platform.js'
+
+const policies = [slidingLog({ limit: 99, window: '1m' })]
+const limiter = createLimiter({ policies })
+const store = memoryStore()
+
+afterAll(() => Promise.all([limiter.close(), store.close()]))
+
+describe('options of a guard', () => {
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['no limit at all', {}],
+    ['a limit without a window', { limit: 1 }],
+    ['a window without a limit', { window: '1m' }],
+    ['a function of policies and a limit without a window', { policies: () => policies, limit: 1 }],
+    ['an option of another library', { limit: 1, window: '1m', windowMs: 1000 }],
+    ['an option named like a part of every object', { limit: 1, window: '1m', constructor: 1 }],
+    ['a limiter that is none', { limiter: {} }],
+    ['limiter and limit', { limiter, limit: 1 }],
+    ['limiter and window', { limiter, window: '1m' }],
+    ['limiter and policies', { limiter, policies }],
+    ['limiter and name', { limiter, name: 'api' }],
+    ['limiter and store', { limiter, store }],
+    ['limiter and enforce', { limiter, enforce: false }],
+    ['limit and policies', { limit: 1, window: '1m', policies }],
+    ['window and policies', { window: '1m', policies }],
+    ['policies that are no list', { policies: policies[0] }],
+    ['a key that is no function', { limiter, key: 'x-api-key' }],
+    ['a cost that is no function', { limiter, cost: 3 }],
+    ['a skip that is no function', { limiter, skip: true }],
+    ['a charge that is no function', { limiter, charge: false }],
+    ['an onDenied that is no function', { limiter, onDenied: 'slow down' }],
+    ['headers that are not known', { limiter, headers: 'draft-6' }],
+    ['a list of headers with one that is not known', { limiter, headers: ['ietf', 'draft-6'] }],
+    ['a list with a hole in it for headers', { limiter, headers: [undefined] }],
+    ['headers: true', { limiter, headers: true }],
+    ['a reset that is not known', { limiter, reset: 'date' }],
+  ])('are refused with INVALID_OPTION: %s', (_, options) => {
+    expect(() => guardOf(options as PlainOptions)).toThrow(
+      expect.objectContaining({ constructor: PolicyError, code: 'INVALID_OPTION' }),
+    )
+  })
+
+  it('need a name where a store is given', () => {
+    const options = { store, limit: 1, window: '1m' } as const
+    expect(() => guardOf(options)).toThrow(expect.objectContaining({ code: 'NAME_REQUIRED' }))
+  })
+
+  it.each<[string, PlainOptions]>([
+    ['limit and window', { limit: 2, window: '1m' }],
+    ['a list of policies', { policies }],
+    ['a limiter', { limiter }],
+    ['a store with a name', { policies, store, name: 'orders' }],
+    ['options left undefined', { limiter, limit: undefined, key: undefined } as unknown as PlainOptions],
+    ['an empty list of headers', { limiter, headers: [] }],
+  ])('may be %s', async (_, options) => {
+    expect((await pass([guardOf(options)])).status).toBe(200)
+  })
+
+  it('name the limiter', async () => {
+    const { headers } = await pass([guardOf({ policies, name: 'orders', headers: 'ietf' })])
+    expect(headers['RateLimit']).toMatch(/^"orders";/)
+  })
+
+  it('call the limiter default where no name is given', async () => {
+    const { headers } = await pass([guardOf({ policies, headers: 'ietf' })])
+    expect(headers['RateLimit']).toMatch(/^"default";/)
+  })
+})

@@ -1,0 +1,58 @@
+import type { Decision } from '@sluice/core'
+import { createGuard, decisionAbout, type Denied, type GuardOptions, type Platform } from '@sluice/core/http'
+import type { NextFunction, Request, RequestHandler, Response } from 'express'
+
+export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
+
+export type RateLimitOptions = GuardOptions<Request, Response>
+
+/**
+ * Middleware that counts each request and answers 429 to those beyond the limit. Requests pass on in the same tick
+ * when the store is memory and no callback is async; errors go to `next`.
+ * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
+ */
+export function rateLimit(options: RateLimitOptions): RequestHandler {
+  const guard = createGuard(options, express)
+  return function rateLimit(req: Request, res: Response, next: NextFunction): void {
+    const proceed = (denied: Denied | undefined): void => {
+      if (!denied) next()
+    }
+    let denied
+    try {
+      denied = guard(req, res)
+    } catch (error) {
+      return next(error)
+    }
+    if (denied instanceof Promise) denied.then(proceed, next)
+    else proceed(denied)
+  }
+}
+
+/**
+ * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
+ * Undefined where none has counted the request.
+ */
+export function decisionOf(req: Request, limiter?: string): Decision | undefined {
+  return decisionAbout(req, limiter)
+}
+
+const express: Platform<Request, Response> = {
+  identity: (req) => req,
+  address: (req) => req.ip,
+  socketAddress: (req) => req.socket.remoteAddress,
+  header: (req, name) => req.headers[name]?.toString(),
+  proxyTrust(req) {
+    const setting: unknown = req.app.get('trust proxy')
+    return setting === true ? 'all' : setting ? 'some' : 'none'
+  },
+  headersSent: (res) => res.headersSent,
+  setHeader: (res, name, value) => void res.setHeader(name, value),
+  setStatus: (res, status) => void res.status(status),
+  send: (_req, res, body) => res.end(body),
+  onFinished(req, res, listener) {
+    // Node 20 and 22 also call it finished when the rest of a response went to a connection that was gone.
+    res.once('finish', () => req.socket.destroyed || listener())
+  },
+  // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
+  handlerFrame: /\bLayer\.handle/,
+}
