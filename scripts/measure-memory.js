@@ -58,7 +58,7 @@ if (only === undefined) {
 function fill(policies) {
   if (!policies) return Array.from({ length: keys }, (_, i) => `user:${i}`)
   const limiter = createLimiter({ name: 'memory', store: memoryStore({ maxKeys: 2 ** 23 }), policies })
-  for (let i = 0; i < keys; i++) limiter.decide(`user:${i}`)
+  for (let i = 0; i < keys; i++) void limiter.decide(`user:${i}`)
   return limiter
 }
 

@@ -98,7 +98,7 @@ describe('slidingWindow', () => {
   })
 
   it('names the largest limit that weighted buckets can count exactly', () => {
-    const limit = Math.floor(2 ** 52 / 3.6e9) + 1
+    const limit = Math.floor(2 ** 51 / 3.6e9) + 1
     const weighted = { limit, window: '1h', buckets: 1, count: 'weighted' } as const
     expect(() => slidingWindow(weighted)).toThrow(`at most ${limit - 1}`)
     expect(slidingWindow({ ...weighted, count: 'whole' }).limit).toBe(limit)

@@ -39,8 +39,9 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
 export function admit(state: State, policy: Policy, at: number, cost: number): void {
   const debt = debtAt(state, policy, at)
   const since = state.get(AT)
+  // What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
   if (debt === 0) state.set(AT, at)
-  else if (at > since) state.set(AT, at - ((at - since) % policy.tick))
+  else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
   const most = Math.max(debt, 2 * policy.capacity * policy.windowTicks)
   state.set(DEBT, Math.max(0, Math.min(most, debt + cost * policy.windowTicks)))
 }

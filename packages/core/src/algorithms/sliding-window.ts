@@ -25,7 +25,7 @@ export interface SlidingWindowOptions extends PolicyOptions {
  * whole: at most `limit` in every span of one window; sustained rate at least limit/window * N/(N+1).
  * weighted: at most limit * (1 + s/window) in a span of length s <= window.
  * @throws {PolicyError} when a number is not positive and whole, buckets do not divide the window, or (weighted)
- * limit x bucket width passes 2^52.
+ * limit x bucket width passes 2^51.
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { buckets = 10, count = 'whole' } = options
@@ -42,7 +42,8 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
     const bound = `buckets must divide the window of ${policy.windowTicks} ${unit}`
     throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
   }
-  const largest = Math.floor(LARGEST_PRODUCT / (policy.windowTicks / buckets))
+  // The N+1 buckets together hold up to four times the limit: two that count and two that have faded.
+  const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / buckets))
   if (!weighted || policy.limit <= largest) return policy
   throw expected(
     PolicyError,
@@ -82,31 +83,47 @@ export function earliestFading(state: State, policy: Policy, from: number, cost:
 }
 
 export function admit(state: State, policy: Policy, at: number, cost: number): void {
-  const bucket = bucketOf(policy, at)
-  if (cost < 0) return giveBack(state, policy, bucket, -cost)
-  slideTo(state, policy, bucket)
-  const total = state.get(TOTAL)
-  const added = Math.min(cost, Math.max(0, 2 * policy.limit - total))
-  const cell = cellOf(policy, bucket)
-  state.set(cell, state.get(cell) + added)
-  state.set(TOTAL, total + added)
+  add(state, policy, at, cost, wholeAt(state, policy, at))
+}
+
+export function admitFading(state: State, policy: Policy, at: number, cost: number): void {
+  add(state, policy, at, cost, fadingAt(state, policy, at))
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
-  const total = totalAt(state, policy, bucketOf(policy, now))
-  view.remaining = Math.max(0, policy.limit - total)
-  view.resetAt = total === 0 ? now : emptyAt(state, policy)
+  show(state, policy, now, wholeAt(state, policy, now), view)
 }
 
 export function viewFading(state: State, policy: Policy, now: number, view: View): void {
-  const newest = bucketOf(policy, now)
-  const total = totalAt(state, policy, newest)
-  const faded = countOf(state, policy, newest - policy.buckets) * ticksInto(policy, now)
-  view.remaining = Math.max(
-    0,
-    policy.limit - total + Math.floor(faded / (policy.windowTicks / policy.buckets)),
-  )
-  view.resetAt = total === 0 ? now : emptyAt(state, policy)
+  show(state, policy, now, fadingAt(state, policy, now), view)
+}
+
+/** Units that count at `instant`. */
+function wholeAt(state: State, policy: Policy, instant: number): number {
+  return totalAt(state, policy, bucketOf(policy, instant))
+}
+
+/** The same with the oldest bucket faded, rounded up. */
+function fadingAt(state: State, policy: Policy, instant: number): number {
+  const newest = bucketOf(policy, instant)
+  const faded = countOf(state, policy, newest - policy.buckets) * ticksInto(policy, instant)
+  return totalAt(state, policy, newest) - Math.floor(faded / (policy.windowTicks / policy.buckets))
+}
+
+/** A charge saturates where twice the limit counts; what fits never reaches that. */
+function add(state: State, policy: Policy, at: number, cost: number, counted: number): void {
+  const bucket = bucketOf(policy, at)
+  if (cost < 0) return giveBack(state, policy, bucket, -cost)
+  slideTo(state, policy, bucket)
+  const added = Math.min(cost, Math.max(0, 2 * policy.limit - counted))
+  const cell = cellOf(policy, bucket)
+  state.set(cell, state.get(cell) + added)
+  state.set(TOTAL, state.get(TOTAL) + added)
+}
+
+function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
+  view.remaining = Math.max(0, policy.limit - counted)
+  view.resetAt = counted === 0 ? now : emptyAt(state, policy)
 }
 
 /** Takes units out of the newest buckets at or before `bucket`. */
@@ -179,7 +196,7 @@ export const fading: Algorithm = {
   ring: false,
   cells,
   earliest: earliestFading,
-  admit,
+  admit: admitFading,
   view: viewFading,
 }
 

@@ -123,6 +123,7 @@ class Memory implements MemoryStore, TableOwner {
       if (!fullest || shelf.table.cursor.slots.size > fullest.table.cursor.slots.size) fullest = shelf
     }
     const key = fullest!.table.retention.evict(now)
+    if (key === undefined) return
     for (const report of fullest!.reports) report('evicted', { key })
   }
 }

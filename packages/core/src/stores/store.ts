@@ -75,4 +75,4 @@ export interface Booking {
 }
 
 /** What a store tells its limiter beside answers. It is told in the middle of an operation: it must not call the store. */
-export type Report = (event: 'evicted', detail: { readonly key: string }) => void
+export type Report = (event: 'evicted' | 'healed', detail: { readonly key: string }) => void

@@ -101,6 +101,6 @@ export interface Page {
   readonly rings: (Ring | undefined)[]
 }
 
-const PAGE_BITS = 8
+const PAGE_BITS = 6
 const PAGE_SIZE = 1 << PAGE_BITS
 const PAGE_MASK = PAGE_SIZE - 1

@@ -185,13 +185,14 @@ export class Table implements Keyspace {
   ): Answer {
     const { cursor } = this
     const view = this.#view
-    const nothingLeft = until > now || cursor.last > now
+    // While the key is barred or places ahead are booked nothing is left, and the first moment to tell of is their end.
+    const open = Math.max(until, cursor.last)
     const parts: number[] | undefined = policies.length > 1 ? [] : undefined
     let remaining = Infinity
     let resetAt = until
     for (let i = 0; i < policies.length; i++) {
-      cursor.view(policies, i, now, view)
-      if (nothingLeft) view.remaining = 0
+      cursor.view(policies, i, Math.max(now, open), view)
+      if (open > now) view.remaining = 0
       if (view.remaining < remaining) {
         remaining = view.remaining
         if (reason === undefined) binding = i

@@ -1,0 +1,89 @@
+import { deepStrictEqual } from 'node:assert'
+import * as fc from 'fast-check'
+import type { Answer } from '../../src/stores/store.js'
+import { deedOf } from './deed.js'
+import { options } from './numbers.js'
+import type { Options } from './rule.js'
+import { type Caller, type OpenStore, Session } from './session.js'
+import type { Shape } from './shapes.js'
+import { HISTORY, starts, type Step, traffic } from './traffic.js'
+
+/** What a law is tried on. */
+export interface Subject {
+  readonly shape: Shape
+  /** Every shape there is, for laws about lists of policies. */
+  readonly shapes: readonly Shape[]
+  readonly openStore: OpenStore
+  readonly runs: number
+  readonly seed: number | undefined
+  readonly mostCost: number
+}
+
+/** Numbers of one shape and what one key went through with them. */
+export interface Past {
+  readonly options: Options
+  readonly start: number
+  readonly steps: readonly Step[]
+}
+
+const LIMIT_MS = 60_000
+
+/** Declares one law: tried on each value that is drawn, in a store of its own. */
+export function law<T extends Pick<Past, 'start'>>(
+  subject: Subject,
+  name: string,
+  drawn: fc.Arbitrary<T>,
+  check: (session: Session, value: T) => Promise<void>,
+): void {
+  const property = fc.asyncProperty(drawn, async (value) => {
+    const session = await Session.open(subject.openStore, value.start)
+    try {
+      await check(session, value)
+    } finally {
+      await session.close()
+    }
+  })
+  const { runs: numRuns, seed } = subject
+  it(name, () => fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) }), LIMIT_MS)
+}
+
+/** A history of calls that any law may find behind it. */
+export function past({ shape }: Subject, kinds = HISTORY): fc.Arbitrary<Past> {
+  return fc.record({ options: options(shape), start: starts, steps: traffic({ kinds, most: 8 }) })
+}
+
+/** Puts the same history behind each of these keys. The first one's answers steer it. */
+export async function relive(subject: Subject, steps: readonly Step[], ...callers: readonly Caller[]) {
+  const [guide] = callers as [Caller]
+  for (const step of steps) {
+    await guide.peek(1)
+    const deed = deedOf(step, guide.session.now, guide.tiers[0]!, guide.told, subject.mostCost)
+    for (const caller of callers) await caller.perform(deed)
+  }
+}
+
+const MOST_INSTANTS = 50
+
+/** Two keys that cannot be told apart, now and at every later instant that one of them announces until it is full. */
+export async function expectAlike(a: Caller, b: Caller): Promise<void> {
+  const capacity = a.tiers[0]![0]!.capacity
+  const costs = new Set([0, 1, Math.ceil(capacity / 2), capacity])
+  const announced = new Set<number>()
+  for (let visits = 0; visits < MOST_INSTANTS; visits++) {
+    for (const cost of costs) {
+      deepStrictEqual(seen(await a.peek(cost)), seen(await b.peek(cost)))
+      announced.add(a.told.at).add(a.told.resetAt)
+    }
+    const next = Math.min(...[...announced].filter((at) => at > a.session.now))
+    if (next === Infinity) return
+    a.session.now = next
+  }
+  throw new Error(`the key is not full again after ${MOST_INSTANTS} announced instants`)
+}
+
+/** What a deed returned, without what differs between two keys that are alike. */
+export function seen(answer: Answer | boolean | void): unknown {
+  if (typeof answer !== 'object') return answer
+  const { booking, parts, ...rest } = answer
+  return { ...rest, parts: parts && [...parts], booked: booking?.at }
+}

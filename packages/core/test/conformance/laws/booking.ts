@@ -1,0 +1,106 @@
+import { strict as assert } from 'node:assert'
+import { deedOf } from '../deed.js'
+import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import type { Caller } from '../session.js'
+
+/** Places in the queue. */
+export function booking(subject: Subject): void {
+  const { factory } = subject.shape
+
+  law(
+    subject,
+    'books at the instant that was announced',
+    past(subject),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      await relive(subject, steps, caller)
+      await fill(caller, subject.mostCost)
+      const { at, now } = await caller.peek(1)
+      if (at === now) return
+      const refused = await caller.book(1, at - now - 1)
+      assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', at, undefined])
+      const booked = await caller.book(1, at - now)
+      assert.deepEqual([booked.reason, booked.at, booked.remaining], [undefined, at, 0])
+      assert.deepEqual([booked.booking?.at, booked.booking?.key], [at, caller.key])
+    },
+  )
+
+  law(
+    subject,
+    'books nothing when the wait is refused',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      const [refused, twin] = [session.caller(policies), session.caller(policies)]
+      await relive(subject, steps, refused, twin)
+      await fill(refused, subject.mostCost)
+      await fill(twin, subject.mostCost)
+      const { at, now } = await refused.peek(1)
+      if (at > now) await refused.book(1, at - now - 1)
+      await expectAlike(refused, twin)
+    },
+  )
+
+  law(
+    subject,
+    'takes no place ahead of now when the cost fits',
+    past(subject),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      await relive(subject, steps, caller)
+      const { at, now, remaining } = await caller.peek(1)
+      if (at > now) return
+      const booked = await caller.book(1, 1e9)
+      assert.deepEqual(
+        [booked.reason, booked.at, booked.booking, booked.remaining],
+        [undefined, now, undefined, remaining - 1],
+      )
+    },
+  )
+
+  law(
+    subject,
+    'lets calls pass in the order in which they came',
+    past(subject, { book: 8, consume: 4, refund: 1, charge: 1 }),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      let last = 0
+      for (const step of steps) {
+        await caller.peek(1)
+        const deed = deedOf(step, session.now, caller.tiers[0]!, caller.told, subject.mostCost)
+        const answer = await caller.perform(deed)
+        if (typeof answer !== 'object' || answer.reason || deed.cost === 0) continue
+        assert(answer.at >= last)
+        last = answer.at
+      }
+    },
+  )
+
+  law(
+    subject,
+    'lets nothing pass ahead of a booked place',
+    past(subject),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      await relive(subject, steps, caller)
+      await fill(caller, subject.mostCost)
+      const booked = await caller.book(1, 2 ** 50)
+      if (!booked.booking) return
+      await caller.refund(1)
+      const waits = Math.ceil((booked.at - session.now) / 3)
+      for (; session.now < booked.at; session.now += waits) {
+        const answer = await caller.consume(1)
+        assert.deepEqual([answer.reason, answer.remaining], ['limit', 0])
+        assert(answer.at >= booked.at && answer.resetAt >= booked.at)
+        assert.equal((await caller.peek(0)).remaining, 0)
+        if (session.now + waits >= booked.at) break
+      }
+    },
+  )
+}
+
+/** Takes what remains, so that the next call must wait, where the store takes costs that large. */
+async function fill(caller: Caller, mostCost: number): Promise<void> {
+  const { remaining } = await caller.peek(1)
+  if (remaining <= mostCost) await caller.consume(remaining)
+}

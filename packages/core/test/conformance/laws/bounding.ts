@@ -1,0 +1,107 @@
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import { deedOf } from '../deed.js'
+import { law, past, type Subject } from '../law.js'
+import { options } from '../numbers.js'
+import { ruleOf } from '../rule.js'
+import type { Caller } from '../session.js'
+import { Trace } from '../trace.js'
+import { starts, traffic } from '../traffic.js'
+
+/** The promise of the algorithm, over every span of what was let through. */
+export function bounding(subject: Subject): void {
+  const { factory, model } = subject.shape
+
+  const kinds = {
+    'net of refunds': { consume: 6, book: 4, refund: 2 },
+    'whatever is charged besides': { consume: 6, book: 4, charge: 2 },
+  }
+  for (const [what, mixed] of Object.entries(kinds)) {
+    law(
+      subject,
+      `keeps its bound over every span, ${what}`,
+      past(subject, mixed),
+      async (session, { options: numbers, steps }) => {
+        const caller = session.caller([factory(numbers)])
+        const trace = new Trace(ruleOf(model, numbers))
+        for (const step of steps) {
+          await caller.peek(1)
+          const deed = deedOf(step, session.now, caller.tiers[0]!, caller.told, subject.mostCost)
+          const answer = await caller.perform(deed)
+          if (deed.kind === 'refund') trace.refunded(BigInt(deed.now), BigInt(deed.cost))
+          else if (typeof answer === 'object' && !answer.reason)
+            trace.admitted(BigInt(answer.at), BigInt(deed.cost))
+        }
+        trace.check()
+      },
+    )
+  }
+
+  const greedy = fc.record({
+    options: options(subject.shape),
+    start: starts,
+    steps: traffic({ kinds: { peek: 1 }, most: 40 }),
+  })
+
+  law(
+    subject,
+    'keeps its bound when all that remains is taken at once, again and again',
+    greedy,
+    async (session, { options: numbers, steps }) => {
+      const caller = session.caller([factory(numbers)])
+      const trace = new Trace(ruleOf(model, numbers))
+      for (const step of steps) {
+        await caller.peek(1)
+        session.now = deedOf(step, session.now, caller.tiers[0]!, caller.told).now
+        trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
+      }
+      trace.check()
+    },
+  )
+
+  law(
+    subject,
+    'keeps its bound when units are given back behind booked places',
+    past(subject, { consume: 1 }),
+    async (session, { options: numbers, steps }) => {
+      const caller = session.caller([factory(numbers)])
+      const trace = new Trace(ruleOf(model, numbers))
+      for (let i = 0; i < 2; i++) trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
+      for (const { parts } of [{ parts: 1 }, { parts: 3 }, ...steps]) {
+        const cost = Math.min(parts, caller.tiers[0]![0]!.capacity)
+        const booked = await caller.book(cost, 2 ** 50)
+        if (!booked.reason) trace.admitted(BigInt(booked.at), BigInt(cost))
+      }
+      await caller.refund(2)
+      trace.refunded(BigInt(session.now), 2n)
+      session.now = caller.bookings.at(-1)?.at ?? session.now
+      trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
+      trace.check()
+    },
+  )
+
+  const { capacity, multiplied } = model
+  if (!capacity || !multiplied(subject.shape.variant)) return
+  const coarse = { ...subject.shape.variant, window: 3_600_010, limit: 700_000, [capacity]: 2 }
+
+  law(
+    subject,
+    'keeps its bound when a tick is a millisecond and a call comes within the one that pays off the debt',
+    fc.record({ start: starts, early: fc.integer({ min: 1, max: 999 }) }),
+    async (session, { early }) => {
+      const caller = session.caller([factory(coarse)])
+      const trace = new Trace(ruleOf(model, coarse))
+      for (const before of [0, early, 0]) {
+        session.now = (await caller.peek(1)).resetAt - before
+        trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
+      }
+      trace.check()
+    },
+  )
+}
+
+async function takeAll(caller: Caller, mostCost: number): Promise<bigint> {
+  const cost = Math.min((await caller.peek(0)).remaining, mostCost)
+  assert.equal((await caller.consume(cost)).reason, undefined)
+  return BigInt(cost)
+}

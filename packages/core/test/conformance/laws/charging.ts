@@ -1,0 +1,86 @@
+import { strict as assert } from 'node:assert'
+import { expectAlike, law, past, relive, type Subject } from '../law.js'
+
+/** What a call takes from a key, and what it does not. */
+export function charging(subject: Subject): void {
+  const { factory } = subject.shape
+
+  law(subject, 'changes nothing when it denies', past(subject), async (session, { options, steps }) => {
+    const policies = [factory(options)]
+    const [denied, twin] = [session.caller(policies), session.caller(policies)]
+    await relive(subject, steps, denied, twin)
+    const { remaining } = await denied.peek(1)
+    for (const cost of [remaining + 1, policies[0]!.capacity, policies[0]!.capacity + 1]) {
+      if (cost <= remaining || cost > subject.mostCost) continue
+      const peeked = await twin.peek(cost)
+      const answer = await denied.consume(cost)
+      assert(answer.reason)
+      assert.deepEqual(
+        [answer.at, answer.remaining, answer.resetAt],
+        [peeked.at, peeked.remaining, peeked.resetAt],
+      )
+      const refused = await denied.book(cost, Math.max(0, Math.min(answer.at, 2 ** 52) - session.now - 1))
+      assert(refused.reason && !refused.booking)
+    }
+    await expectAlike(denied, twin)
+  })
+
+  law(
+    subject,
+    'never lets a cost above the capacity pass',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policy = factory(options)
+      if (policy.capacity >= subject.mostCost) return
+      const [asked, untouched] = [session.caller([policy]), session.caller([policy])]
+      for (const history of [[], steps]) {
+        await relive(subject, history, asked, untouched)
+        for (const answer of [
+          await asked.consume(policy.capacity + 1),
+          await asked.peek(policy.capacity + 1),
+          await asked.book(policy.capacity + 1, 2 ** 50),
+        ]) {
+          assert.deepEqual([answer.reason, answer.at, answer.booking], ['cost', Infinity, undefined])
+        }
+      }
+      await expectAlike(asked, untouched)
+    },
+  )
+
+  law(subject, 'only reads at a cost of 0', past(subject), async (session, { options, steps }) => {
+    const policies = [factory(options)]
+    const [read, untouched] = [session.caller(policies), session.caller(policies)]
+    await relive(subject, steps, read, untouched)
+    for (let i = 0; i < 3; i++) {
+      const answer = await read.consume(0)
+      assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
+      assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
+    }
+    await expectAlike(read, untouched)
+  })
+
+  law(
+    subject,
+    'lets exactly the remaining units pass',
+    past(subject),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      await relive(subject, steps, caller)
+      const { remaining } = await caller.peek(0)
+      if (remaining >= subject.mostCost) return
+      assert((await caller.consume(remaining + 1)).reason)
+      const answer = await caller.consume(remaining)
+      assert.deepEqual([answer.reason, answer.remaining], [undefined, 0])
+      assert((await caller.consume(1)).reason)
+    },
+  )
+
+  law(subject, 'takes the cost from what remains', past(subject), async (session, { options, steps }) => {
+    const caller = session.caller([factory(options)])
+    await relive(subject, steps, caller)
+    const { remaining } = await caller.peek(1)
+    const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
+    assert.equal((await caller.consume(cost)).remaining, remaining - cost)
+    assert.equal((await caller.peek(1)).remaining, remaining - cost)
+  })
+}

@@ -1,0 +1,116 @@
+import { strict as assert } from 'node:assert'
+import { expectAlike, law, past, relive, type Subject } from '../law.js'
+
+/** What refunds and later charges do. */
+export function correcting(subject: Subject): void {
+  const { factory } = subject.shape
+
+  law(
+    subject,
+    'gives back what was booked, and no more',
+    past(subject),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      await relive(subject, steps, caller)
+      const { remaining } = await caller.peek(1)
+      const cost = Math.min(remaining, subject.mostCost)
+      await caller.consume(cost)
+      if (cost > 1) {
+        await caller.refund(1)
+        assert.equal((await caller.peek(1)).remaining, remaining - cost + 1)
+        await caller.refund(cost - 1)
+      } else if (cost === 1) await caller.refund(1)
+      assert.equal((await caller.peek(1)).remaining, remaining)
+    },
+  )
+
+  law(subject, 'never falls below empty', past(subject), async (session, { options, steps }) => {
+    const policy = factory(options)
+    const [caller, fresh] = [session.caller([policy]), session.caller([policy])]
+    await relive(subject, steps, caller)
+    session.now = Math.max(session.now, (await caller.peek(1)).at, ...caller.bookings.map(({ at }) => at))
+    const most = Math.min(2 * policy.capacity, subject.mostCost)
+    for (let used = 2 * policy.capacity; used > 0; used -= most) await caller.refund(most)
+    const { remaining, resetAt } = await caller.peek(1)
+    assert.deepEqual([remaining, resetAt], [policy.capacity, session.now])
+    await caller.consume(Math.min(policy.capacity, subject.mostCost))
+    await fresh.consume(Math.min(policy.capacity, subject.mostCost))
+    assert.equal((await caller.peek(1)).remaining, (await fresh.peek(1)).remaining)
+  })
+
+  law(
+    subject,
+    'changes nothing by a refund to a new key',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      const [refunded, fresh] = [session.caller(policies), session.caller(policies)]
+      await refunded.refund(3)
+      await relive(subject, steps, refunded, fresh)
+      await expectAlike(refunded, fresh)
+    },
+  )
+
+  law(
+    subject,
+    'never refuses a charge, and takes it from what remains',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policy = factory(options)
+      const caller = session.caller([policy])
+      await relive(subject, steps, caller)
+      const { remaining } = await caller.peek(1)
+      const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
+      await caller.charge(cost)
+      assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost))
+      const more = Math.min(policy.capacity, subject.mostCost)
+      await caller.charge(more)
+      assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
+    },
+  )
+
+  law(subject, 'saturates at twice the capacity', past(subject), async (session, { options, steps }) => {
+    const policy = factory(options)
+    if (2 * policy.capacity > subject.mostCost) return
+    const [once, often] = [session.caller([policy]), session.caller([policy])]
+    await relive(subject, steps, once, often)
+    session.now = Math.max(session.now, ...once.bookings.map(({ at }) => at))
+    await once.charge(2 * policy.capacity)
+    for (let i = 0; i < 3; i++) await often.charge(subject.mostCost)
+    await expectAlike(once, often)
+  })
+
+  law(
+    subject,
+    'owes at most twice the capacity',
+    past(subject, { consume: 1 }),
+    async (session, { options }) => {
+      const { capacity } = factory(options)
+      if (2 * capacity > subject.mostCost) return
+      const caller = session.caller([factory(options)])
+      for (let i = 0; i < 3; i++) await caller.charge(2 * capacity)
+      await caller.refund(capacity)
+      assert.equal((await caller.peek(1)).remaining, 0)
+      await caller.refund(1)
+      assert.equal((await caller.peek(1)).remaining, 1)
+    },
+  )
+
+  law(
+    subject,
+    'counts what passes after a large charge',
+    past(subject, { consume: 1 }),
+    async (session, { options }) => {
+      const { capacity } = factory(options)
+      if (2 * capacity > subject.mostCost) return
+      const caller = session.caller([factory(options)])
+      await caller.charge(2 * capacity)
+      for (const cost of [1, Math.ceil(capacity / 2)]) {
+        session.now = (await caller.peek(cost)).at
+        const { remaining } = await caller.peek(cost)
+        assert.equal((await caller.consume(remaining)).remaining, 0)
+        assert.equal((await caller.consume(1)).reason, 'limit')
+      }
+    },
+  )
+}

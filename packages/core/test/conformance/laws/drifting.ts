@@ -1,0 +1,52 @@
+import { strict as assert } from 'node:assert'
+import { ruleOf } from '../rule.js'
+import type { Subject } from '../law.js'
+import { Session } from '../session.js'
+
+/** Rates that are no round numbers in binary, or leave no room for rounding. */
+const RATES = [
+  { limit: 3, window: 1000, capacity: 50 },
+  { limit: 7, window: 1000, capacity: 2 },
+  { limit: 30, window: 1000, capacity: 1000 },
+  { limit: 300_000, window: 1000, capacity: 300_000 },
+  { limit: 700_000, window: 1000, capacity: 1_000_000 },
+  { limit: 1, window: 86_400_000, capacity: 20 },
+]
+const STEPS = 4000
+
+/** For algorithms that pay off what is owed continuously: rounding must never add up. */
+export function drifting({ shape, openStore }: Subject): void {
+  const { model, variant, factory } = shape
+  const { capacity: name } = model
+  if (!name || !model.multiplied(variant)) return
+
+  it.each(RATES)(
+    'stays within one unit of exact arithmetic at $limit per $window ms',
+    async ({ limit, window, capacity }) => {
+      const options = { ...variant, limit, window, [name]: capacity }
+      const rule = ruleOf(model, options)
+      const session = await Session.open(openStore, 1)
+      const caller = session.caller([factory(options)])
+      let admitted = 0n
+      for (const elapsed of gaps(((capacity - 1) * window * 1000) / limit)) {
+        const { remaining } = await caller.peek(1)
+        assert.equal((await caller.consume(remaining)).reason, undefined)
+        admitted += BigInt(remaining)
+        const late = model.bound(rule, 1n, BigInt(session.now)) - admitted
+        assert(late >= 0n && late <= 1n, `${late} units behind after ${session.now} microseconds`)
+        session.now += elapsed
+      }
+      await session.close()
+    },
+  )
+}
+
+/** Steps of time in which nothing overflows: single microseconds, odd ones, and nearly the time to fill up. */
+function* gaps(full: number): Generator<number> {
+  let random = 12_345
+  for (let i = 0; i < STEPS; i++) {
+    random = (random * 1_103_515_245 + 12_345) % 2 ** 31
+    const share = random / 2 ** 31
+    yield i % 5 === 0 ? 1 : Math.ceil(share * (full / (i % 2 ? 1.1 : 100)))
+  }
+}

@@ -1,0 +1,90 @@
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import { deedOf } from '../deed.js'
+import { expectAlike, law, relive, seen, type Subject } from '../law.js'
+import { tiers } from '../numbers.js'
+import { Session } from '../session.js'
+import { HISTORY, starts, traffic } from '../traffic.js'
+
+/** Numbers may change from call to call, and keys have nothing to do with each other. */
+export function limits(subject: Subject): void {
+  const { shape } = subject
+  const scene = fc.record({
+    tiers: tiers(shape, 2),
+    start: starts,
+    steps: traffic({ kinds: HISTORY, most: 8 }),
+  })
+
+  law(
+    subject,
+    'measures what was consumed against the numbers of the call that asks',
+    scene,
+    async (session, { tiers: numbers }) => {
+      const [first, second] = numbers.map((options) => shape.factory(options))
+      const caller = session.caller([first!], [second!])
+      const used = Math.min(Math.ceil(first!.capacity / 2), subject.mostCost)
+      await caller.consume(used)
+      for (const [tier, policy] of [first!, second!, first!].entries()) {
+        const { remaining } = await caller.peek(1, tier % 2)
+        assert.equal(remaining, Math.max(0, policy.capacity - used))
+      }
+    },
+  )
+
+  law(
+    subject,
+    'forgets nothing when a limit is lowered and raised again',
+    scene,
+    async (session, { tiers: numbers, steps }) => {
+      const [first, second] = numbers.map((options) => shape.factory(options))
+      const [changed, steady] = [session.caller([first!], [second!]), session.caller([first!])]
+      await relive(subject, steps, changed, steady)
+      for (const cost of [1, Math.min(second!.capacity, subject.mostCost)]) {
+        await changed.peek(cost, 1)
+        if ((await changed.peek(cost, 1)).reason) await changed.consume(cost, 1)
+      }
+      await expectAlike(changed, steady)
+    },
+  )
+
+  law(
+    subject,
+    'keeps what was consumed when more is charged under a smaller limit',
+    scene,
+    async (session, { tiers: numbers }) => {
+      const policies = numbers.map((options) => shape.factory(options))
+      const [small, large] = policies.sort((a, b) => a.capacity - b.capacity)
+      const caller = session.caller([small!], [large!])
+      if (large!.capacity > subject.mostCost) return
+      await caller.charge(large!.capacity, 1)
+      await caller.charge(1, 0)
+      assert.equal((await caller.peek(1, 1)).remaining, 0)
+    },
+  )
+
+  law(subject, 'keeps keys apart', scene, async (session, { tiers: [options], start, steps }) => {
+    const policies = [shape.factory(options!)]
+    const [busy, quiet] = [session.caller(policies), session.caller(policies)]
+    const elsewhere = await Session.open(subject.openStore, start)
+    const alone = elsewhere.caller(policies)
+    for (const step of steps) {
+      await quiet.peek(1)
+      const deed = deedOf(step, session.now, policies, quiet.told, subject.mostCost)
+      await busy.perform(deed)
+      const [answer, answerAlone] = [await quiet.perform(deed), await alone.perform(deed)]
+      assert.deepEqual(seen(answer), seen(answerAlone))
+    }
+    await elsewhere.close()
+  })
+
+  law(subject, 'forgets a key that is reset', scene, async (session, { tiers: [options], steps }) => {
+    const policies = [shape.factory(options!)]
+    const [caller, fresh] = [session.caller(policies), session.caller(policies)]
+    await relive(subject, steps, caller)
+    await caller.charge(1)
+    await caller.keyspace.block(caller.key, 1e6)
+    await caller.keyspace.hold(caller.key, 1e6)
+    await caller.keyspace.reset(caller.key)
+    await expectAlike(caller, fresh)
+  })
+}

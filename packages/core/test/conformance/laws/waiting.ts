@@ -1,0 +1,94 @@
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import { law, past, relive, type Subject } from '../law.js'
+
+/** When a call may pass that may not pass now. */
+export function waiting(subject: Subject): void {
+  const { factory } = subject.shape
+  const costed = fc
+    .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
+    .map(([before, share]) => ({
+      ...before,
+      /** A cost from 1 to `most`. */
+      cost: (most: number) => 1 + Math.floor(share * (Math.min(most, subject.mostCost) - 1)),
+    }))
+
+  law(
+    subject,
+    'denies until the wait is over, and allows exactly then',
+    costed,
+    async (session, { options, steps, cost }) => {
+      const policy = factory(options)
+      const caller = session.caller([policy])
+      await relive(subject, steps, caller)
+      const { remaining } = await caller.peek(1)
+      if (remaining > subject.mostCost) return
+      await caller.consume(remaining)
+      const asked = cost(policy.capacity)
+      const denied = await caller.consume(asked)
+      assert(denied.reason === 'limit' && denied.at > session.now)
+      session.now = denied.at - 1
+      const early = await caller.consume(asked)
+      assert.deepEqual([early.reason, early.at], ['limit', denied.at])
+      session.now = denied.at
+      const due = await caller.consume(asked)
+      assert.deepEqual([due.reason, due.at], [undefined, denied.at])
+    },
+  )
+
+  law(
+    subject,
+    'does not move the retry instant while nothing is booked',
+    costed,
+    async (session, { options, steps, cost }) => {
+      const policy = factory(options)
+      const caller = session.caller([policy])
+      await relive(subject, steps, caller)
+      const asked = cost(policy.capacity)
+      const { at } = await caller.peek(asked)
+      const wait = at - session.now
+      for (const part of [0.001, 0.3, 0.5, 0.9, 1]) {
+        session.now = Math.floor(at - wait * (1 - part))
+        const peeked = await caller.peek(asked)
+        assert.equal(peeked.at, Math.max(at, session.now))
+      }
+    },
+  )
+
+  law(
+    subject,
+    'allows at every later instant what it allows at one',
+    costed,
+    async (session, { options, steps, cost }) => {
+      const policy = factory(options)
+      const caller = session.caller([policy])
+      await relive(subject, steps, caller)
+      const asked = cost(policy.capacity)
+      session.now = (await caller.peek(asked)).at
+      let { remaining } = await caller.peek(asked)
+      for (let i = 1; i <= 24; i++) {
+        session.now += Math.ceil(policy.window / 10) - (i % 2)
+        const later = await caller.peek(asked)
+        assert.deepEqual([later.reason, later.at], [undefined, session.now])
+        assert(later.remaining >= remaining)
+        remaining = later.remaining
+      }
+    },
+  )
+
+  law(subject, 'is full again exactly at resetAt', past(subject), async (session, { options, steps }) => {
+    const policy = factory(options)
+    const caller = session.caller([policy])
+    await relive(subject, steps, caller)
+    const { resetAt } = await caller.peek(1)
+    if (resetAt > session.now) {
+      session.now = resetAt - 1
+      const early = await caller.peek(1)
+      assert(early.remaining < policy.capacity)
+      assert.equal(early.resetAt, resetAt)
+    }
+    session.now = resetAt
+    const full = await caller.peek(1)
+    assert.deepEqual([full.remaining, full.resetAt], [policy.capacity, session.now])
+  })
+}

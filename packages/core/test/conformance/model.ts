@@ -1,0 +1,129 @@
+import { earliestInstant, latest, NEVER, resetInstant } from './instant.js'
+import type { Rule, Write } from './rule.js'
+
+/*
+ * One key under a list of policies, as the contract describes it and as naively as possible: a list of everything
+ * that was ever written, from which each answer is counted again.
+ *
+ * Where the contract leaves room, this is the reading. A cost above 0 is asked for from max(now, last booked
+ * instant, end of block and hold), and while that lies ahead of now `remaining` is 0 for every policy. A cost of 0
+ * asks from max(now, end of block and hold). The reasons go 'cost', 'blocked', 'held', 'limit'. Policies are
+ * viewed after the admission where there was one; binding is the longest wait of a denied call and the least
+ * remaining of an allowed one, the first declared on ties.
+ */
+
+/** An answer of the store, without what is the store's own. */
+export interface Expected {
+  readonly now: number
+  readonly at: number
+  readonly reason: 'limit' | 'cost' | 'blocked' | 'held' | undefined
+  readonly binding: number
+  readonly remaining: number
+  readonly resetAt: number
+  readonly parts: readonly number[] | undefined
+  /** The place taken ahead of now. */
+  readonly booking: Entry | undefined
+}
+
+interface Entry extends Omit<Write, 'rule'> {
+  readonly rules: readonly Rule[]
+}
+
+export class KeyModel {
+  #writes: Entry[] = []
+  #blockedUntil = 0n
+  #heldUntil = 0n
+
+  consume(rules: readonly Rule[], now: bigint, cost: bigint): Expected {
+    return this.#ask(rules, now, cost, 0n, true)
+  }
+
+  peek(rules: readonly Rule[], now: bigint, cost: bigint): Expected {
+    return this.#ask(rules, now, cost, 0n, false)
+  }
+
+  book(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint): Expected {
+    return this.#ask(rules, now, cost, maxWait, true)
+  }
+
+  /** Only the newest write can be taken back, so a cancelled booking uncovers the one before it. */
+  cancel(booking: Entry): boolean {
+    if (this.#writes.at(-1) !== booking) return false
+    this.#writes.pop()
+    return true
+  }
+
+  refund(rules: readonly Rule[], now: bigint, cost: bigint): void {
+    this.#writes.push({ kind: 'refund', at: now, cost, rules })
+  }
+
+  charge(rules: readonly Rule[], now: bigint, cost: bigint): void {
+    this.#writes.push({ kind: 'charge', at: latest(now, this.#last()), cost, rules })
+  }
+
+  block(now: bigint, duration: bigint): void {
+    this.#blockedUntil = now + duration
+  }
+
+  hold(now: bigint, duration: bigint): void {
+    this.#heldUntil = latest(this.#heldUntil, now + duration)
+  }
+
+  reset(): void {
+    this.#writes = []
+    this.#blockedUntil = this.#heldUntil = 0n
+  }
+
+  #ask(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, write: boolean): Expected {
+    const open = latest(now, this.#blockedUntil, this.#heldUntil)
+    const from = latest(open, this.#last())
+    const earliest = rules.map((rule, i) =>
+      cost === 0n ? open : earliestInstant(this.#standing(rule, i), rule, from, cost),
+    )
+    const at = latest(...earliest)
+    const reason = this.#reason(now, at, maxWait)
+    const booking: Entry = { kind: 'admit', at, cost, rules }
+    const written = write && reason === undefined && cost > 0n
+    if (written) this.#writes.push(booking)
+
+    const seen = latest(open, this.#last())
+    const views = rules.map((rule, i) => {
+      const standing = this.#standing(rule, i)
+      const room = seen > now ? 0n : rule.model.room(standing, rule, seen)
+      return { remaining: Number(room > 0n ? room : 0n), resetAt: Number(resetInstant(standing, rule, seen)) }
+    })
+    const remaining = Math.min(...views.map((view) => view.remaining))
+    return {
+      now: Number(now),
+      at: instantOf(at),
+      reason,
+      binding: reason ? earliest.indexOf(at) : views.findIndex((view) => view.remaining === remaining),
+      remaining,
+      resetAt: Math.max(...views.map((view) => view.resetAt)),
+      parts:
+        rules.length > 1
+          ? views.flatMap((view, i) => [instantOf(earliest[i]!), view.remaining, view.resetAt])
+          : undefined,
+      booking: written && at > now ? booking : undefined,
+    }
+  }
+
+  #reason(now: bigint, at: bigint, maxWait: bigint): Expected['reason'] {
+    if (at === NEVER) return 'cost'
+    if (this.#blockedUntil > now) return 'blocked'
+    if (at <= now + maxWait) return undefined
+    return this.#heldUntil > now ? 'held' : 'limit'
+  }
+
+  #last(): bigint {
+    return latest(0n, ...this.#writes.filter(({ kind }) => kind !== 'refund').map(({ at }) => at))
+  }
+
+  #standing(rule: Rule, index: number): unknown {
+    return rule.model.recount(this.#writes.map((write) => ({ ...write, rule: write.rules[index]! })))
+  }
+}
+
+function instantOf(instant: bigint): number {
+  return instant === NEVER ? Infinity : Number(instant)
+}

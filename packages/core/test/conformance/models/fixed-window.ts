@@ -1,0 +1,40 @@
+import type { Model } from '../rule.js'
+
+/**
+ * Fixed window: at most `limit` units in each window [kW, (k+1)W), k counted from the epoch. Only the newest booked
+ * window is remembered: a refund that arrives in an earlier one has no effect, one in a later one finds nothing
+ * left. A charge saturates at 2 x limit in its window and never lowers what is there.
+ */
+export const model: Model<Count> = {
+  refunds: 'newest until now',
+  multiplied: () => false,
+
+  recount(writes) {
+    let newest: Count = { window: -1n, units: 0n }
+    for (const { kind, at, cost, rule } of writes) {
+      const window = at / rule.window
+      if (kind === 'refund') {
+        if (window === newest.window)
+          newest = { window, units: newest.units > cost ? newest.units - cost : 0n }
+        continue
+      }
+      const before = window === newest.window ? newest.units : 0n
+      newest = { window, units: kind === 'charge' ? charged(before, cost, 2n * rule.limit) : before + cost }
+    }
+    return newest
+  },
+
+  room: (newest, rule, instant) => rule.limit - (instant / rule.window === newest.window ? newest.units : 0n),
+
+  bound: (rule, from, to) => rule.limit * (to / rule.window - from / rule.window + 1n),
+}
+
+interface Count {
+  readonly window: bigint
+  readonly units: bigint
+}
+
+function charged(before: bigint, cost: bigint, most: bigint): bigint {
+  const after = before + cost < most ? before + cost : most
+  return after > before ? after : before
+}

@@ -1,0 +1,51 @@
+import type { Model } from '../rule.js'
+
+/**
+ * Sliding log: at most `limit` units in every span (t-W, t]; an entry made at s is gone at exactly s+W. A refund
+ * drops the newest entries at or before its instant. A charge saturates at 2 x limit live entries and never lowers
+ * what is there. Old entries need not be forgotten here: no question is asked before the last booked instant.
+ */
+export const model: Model<readonly Entry[]> = {
+  refunds: 'newest until now',
+  largestLimit: 100_000,
+  multiplied: () => false,
+
+  recount(writes) {
+    const entries: Entry[] = []
+    for (const { kind, at, cost, rule } of writes) {
+      if (kind === 'refund') drop(entries, at, cost)
+      else if (kind === 'admit') entries.push({ at, units: cost })
+      else {
+        const free = 2n * rule.limit - live(entries, rule.window, at)
+        if (free > 0n) entries.push({ at, units: cost < free ? cost : free })
+      }
+    }
+    return entries
+  },
+
+  room: (entries, rule, instant) => rule.limit - live(entries, rule.window, instant),
+
+  // A closed span of n microseconds holds n + 1 instants; (t-W, t] holds W of them.
+  bound: (rule, from, to) => rule.limit * ((to - from) / rule.window + 1n),
+}
+
+interface Entry {
+  readonly at: bigint
+  readonly units: bigint
+}
+
+function live(entries: readonly Entry[], window: bigint, instant: bigint): bigint {
+  let units = 0n
+  for (const entry of entries) if (entry.at > instant - window) units += entry.units
+  return units
+}
+
+function drop(entries: Entry[], now: bigint, cost: bigint): void {
+  for (let i = entries.length - 1; i >= 0 && cost > 0n; i--) {
+    const { at, units } = entries[i]!
+    if (at > now) continue
+    const dropped = units < cost ? units : cost
+    entries[i] = { at, units: units - dropped }
+    cost -= dropped
+  }
+}

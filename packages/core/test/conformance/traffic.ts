@@ -1,0 +1,59 @@
+import * as fc from 'fast-check'
+
+export type Kind = 'consume' | 'peek' | 'book' | 'cancel' | 'refund' | 'charge' | 'block' | 'hold' | 'reset'
+
+/** One call that is yet to be given its numbers: they depend on the answers that came before (see deed.ts). */
+export interface Step {
+  readonly kind: Kind
+  /** Which of the sets of numbers comes with the call. */
+  readonly tier: number
+  /** Which policy of the list, and which earlier booking, the step refers to. */
+  readonly pick: number
+  /** Where time moves to before the call, and by how many microseconds beside that. */
+  readonly to: 'stay' | 'part' | 'bucket' | 'window' | 'at' | 'reset' | 'idle'
+  readonly parts: number
+  readonly off: number
+  /** What the cost is counted from, and how many units beside that. */
+  readonly of: 'nothing' | 'remaining' | 'capacity' | 'half'
+  readonly units: number
+  /** The longest wait: windows, or the wait that the last answer told and microseconds beside that. */
+  readonly wait: 'windows' | 'told'
+  readonly waitOff: number
+}
+
+export interface TrafficOptions {
+  readonly kinds: Readonly<Partial<Record<Kind, number>>>
+  readonly tiers?: number
+  readonly most?: number
+}
+
+/** What may come before a law is tried: everything but bans, pauses and resets. */
+export const HISTORY: TrafficOptions['kinds'] = { consume: 8, book: 3, refund: 2, charge: 1, cancel: 1 }
+
+/** Traffic that seeks the edges: boundaries of windows and buckets, announced instants, what is just left. */
+export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arbitrary<readonly Step[]> {
+  const drawn = Object.entries(kinds).map(([kind, weight]) => ({
+    weight,
+    arbitrary: fc.constant(kind as Kind),
+  }))
+  const step = fc
+    .tuple(
+      fc.oneof(...drawn),
+      fc.nat({ max: tiers - 1 }),
+      fc.nat({ max: 3 }),
+      fc.constantFrom('stay', 'stay', 'part', 'part', 'bucket', 'window', 'at', 'at', 'reset', 'idle'),
+      fc.integer({ min: 1, max: 12 }),
+      fc.integer({ min: -1, max: 1 }),
+      fc.constantFrom('nothing', 'nothing', 'nothing', 'remaining', 'capacity', 'half'),
+      fc.integer({ min: -1, max: 4 }),
+      fc.constantFrom('windows', 'told'),
+      fc.integer({ min: -1, max: 1 }),
+    )
+    .map(([kind, tier, pick, to, parts, off, of, units, wait, waitOff]): Step => {
+      return { kind, tier, pick, to, parts, off, of, units, wait, waitOff }
+    })
+  return fc.array(step, { maxLength: most })
+}
+
+/** Instants at which a sequence starts: the epoch itself, odd ones, and one of our days. */
+export const starts = fc.constantFrom(0, 1, 999_999, 1_700_000_000_123_457)
