@@ -18,6 +18,7 @@ setFlagsFromString('--expose-gc')
 const collect = runInNewContext('gc')
 const keys = Number(process.argv[2] ?? 1_000_000)
 const only = process.argv[3]
+/** @type {import('@sluice/core').PolicyOptions} */
 const daily = { limit: 100, window: '1d' } // so that no key is full again before the end
 
 /** @type {Record<string, readonly import('@sluice/core').Policy[] | undefined>} */

@@ -21,8 +21,8 @@ export class Queue {
   turn(plan: Plan, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
     const turn = this.#take(plan, key, cost, maxWait, signal)
     this.#turns.add(turn)
-    const done = (): unknown => this.#turns.delete(turn)
-    turn.then(done, done)
+    const forget = (): unknown => this.#turns.delete(turn)
+    turn.then(forget, forget)
     return turn
   }
 

@@ -6,7 +6,7 @@ const root = join(__dirname, '../../..')
 describe('docs/errors.md', () => {
   it('has a section for every code in the sources, and none besides', () => {
     const sections = readFileSync(join(root, 'docs/errors.md'), 'utf8').matchAll(/^### ([A-Z_]+)$/gm)
-    expect([...sections].map((match) => match[1]).toSorted()).toEqual([...codesInSources()].toSorted())
+    expect(new Set([...sections].map((match) => match[1]))).toEqual(codesInSources())
   })
 })
 

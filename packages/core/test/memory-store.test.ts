@@ -16,13 +16,13 @@ const open = (maxKeys: number, limit = 10) => {
 describe('the number of keys', () => {
   it('never passes maxKeys', () => {
     const { store, limiter } = open(100)
-    for (let i = 0; i < 1000; i++) limiter.decide(`k${i}`)
+    for (let i = 0; i < 1000; i++) void limiter.decide(`k${i}`)
     expect(store.size).toBe(100)
   })
 
   it('is shared by all limiters of the store, and the one that holds most gives way', () => {
     const { store, limiter } = open(100)
-    for (let i = 0; i < 100; i++) limiter.decide(`k${i}`)
+    for (let i = 0; i < 100; i++) void limiter.decide(`k${i}`)
     const other = createLimiter({ name: 'other', store, policies: [gcra({ limit: 2, window: '1s' })] })
     expect(other.decide('k')).toMatchObject({ allowed: true, remaining: 1 })
     expect(store.size).toBe(100)
@@ -30,8 +30,8 @@ describe('the number of keys', () => {
 
   it('does not grow for a denied cost, a peek, or a cost of 0', async () => {
     const { store, limiter } = open(100)
-    limiter.decide('a', { cost: 11 })
-    limiter.decide('b', { cost: 0 })
+    void limiter.decide('a', { cost: 11 })
+    void limiter.decide('b', { cost: 0 })
     await limiter.peek('c')
     await limiter.refund('d')
     expect(store.size).toBe(0)
@@ -41,19 +41,19 @@ describe('the number of keys', () => {
 describe('a full store', () => {
   it('frees keys whose allowance is full again before any other', () => {
     const { limiter } = open(100)
-    for (let i = 0; i < 50; i++) limiter.decide(`old${i}`)
+    for (let i = 0; i < 50; i++) void limiter.decide(`old${i}`)
     clock.pass(30_000)
-    for (let i = 0; i < 50; i++) limiter.decide(`new${i}`)
+    for (let i = 0; i < 50; i++) void limiter.decide(`new${i}`)
     clock.pass(30_000)
-    for (let i = 0; i < 50; i++) limiter.decide(`late${i}`)
+    for (let i = 0; i < 50; i++) void limiter.decide(`late${i}`)
     const kept = Array.from({ length: 50 }, (_, i) => limiter.decide(`new${i}`, { cost: 0 }))
     expect(kept).toEqual(kept.map(() => expect.objectContaining({ remaining: 9 })))
   })
 
   it('keeps exhausted keys when a flood of new keys comes', () => {
     const { limiter } = open(100)
-    for (let i = 0; i < 20; i++) limiter.decide(`spent${i}`, { cost: 10 })
-    for (let i = 0; i < 10_000; i++) limiter.decide(`flood${i}`)
+    for (let i = 0; i < 20; i++) void limiter.decide(`spent${i}`, { cost: 10 })
+    for (let i = 0; i < 10_000; i++) void limiter.decide(`flood${i}`)
     const passed = Array.from({ length: 20 }, (_, i) => limiter.decide(`spent${i}`)).filter(
       (decision) => !(decision instanceof Promise) && decision.allowed,
     )
@@ -63,13 +63,13 @@ describe('a full store', () => {
   it('keeps banned keys', async () => {
     const { limiter } = open(100)
     await limiter.block('banned', '1h')
-    for (let i = 0; i < 10_000; i++) limiter.decide(`flood${i}`)
+    for (let i = 0; i < 10_000; i++) void limiter.decide(`flood${i}`)
     expect(limiter.decide('banned')).toMatchObject({ reason: 'blocked' })
   })
 
   it('still serves a new key when all others are exhausted', () => {
     const { limiter } = open(100)
-    for (let i = 0; i < 100; i++) limiter.decide(`spent${i}`, { cost: 10 })
+    for (let i = 0; i < 100; i++) void limiter.decide(`spent${i}`, { cost: 10 })
     expect(limiter.decide('fresh')).toMatchObject({ allowed: true })
   })
 
@@ -87,7 +87,7 @@ describe('a full store', () => {
   it('lets a listener call the limiter', async () => {
     const { store, limiter } = open(1)
     limiter.on('warning', () => {})
-    limiter.on('evicted', ({ key }) => key === 'a' && limiter.decide('c'))
+    limiter.on('evicted', ({ key }) => void (key === 'a' && limiter.decide('c')))
     await limiter.consume('a')
     await limiter.consume('b')
     expect(store.size).toBe(1)
@@ -97,16 +97,16 @@ describe('a full store', () => {
 describe('sweeping', () => {
   it('frees keys as new ones come, so that memory follows the live keys', () => {
     const { store, limiter } = open(1_000_000)
-    for (let i = 0; i < 1000; i++) limiter.decide(`old${i}`)
+    for (let i = 0; i < 1000; i++) void limiter.decide(`old${i}`)
     clock.pass(60_000)
-    for (let i = 0; i < 1000; i++) limiter.decide(`new${i}`)
+    for (let i = 0; i < 1000; i++) void limiter.decide(`new${i}`)
     expect(store.size).toBe(1000)
   })
 
   it('frees keys in the background, without a call', async () => {
     jest.useFakeTimers()
     const { store, limiter } = open(1_000_000)
-    for (let i = 0; i < 1000; i++) limiter.decide(`old${i}`)
+    for (let i = 0; i < 1000; i++) void limiter.decide(`old${i}`)
     clock.pass(60_000)
     await jest.advanceTimersByTimeAsync(1000)
     jest.useRealTimers()
@@ -117,9 +117,9 @@ describe('sweeping', () => {
     const store = memoryStore({ clock: clock.now })
     const tier = (limit: number) => [gcra({ limit, window: '1h', burst: 1, name: 'tier' })]
     const limiter = createLimiter({ name: 'test', store, policies: tier(3600) })
-    limiter.decide('k', { policies: tier(1) })
+    void limiter.decide('k', { policies: tier(1) })
     clock.pass(60_000)
-    for (let i = 0; i < 10; i++) limiter.decide(`other${i}`)
+    for (let i = 0; i < 10; i++) void limiter.decide(`other${i}`)
     expect(limiter.decide('k', { policies: tier(1) })).toMatchObject({ allowed: false })
   })
 })
@@ -127,7 +127,7 @@ describe('sweeping', () => {
 describe('the clock', () => {
   it('stands still where it runs back, so that nobody is locked out or set free', () => {
     const { limiter } = open(10, 1)
-    limiter.decide('k')
+    void limiter.decide('k')
     clock.pass(-3_600_000)
     expect(limiter.decide('k')).toMatchObject({ allowed: false, retryAfterMs: 60_000 })
     clock.pass(3_600_000 + 60_000)
@@ -136,7 +136,7 @@ describe('the clock', () => {
 
   it('of a store of its own does not follow a step of the wall clock', () => {
     const limiter = createLimiter({ policies: [slidingLog({ limit: 1, window: '1h' })] })
-    limiter.decide('k')
+    void limiter.decide('k')
     const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * 3_600_000)
     expect(limiter.decide('k')).toMatchObject({ allowed: false })
     wall.mockRestore()

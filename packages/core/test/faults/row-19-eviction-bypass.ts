@@ -16,8 +16,8 @@ async function bypass(share: number): Promise<Outcome> {
     policies: [slidingLog({ limit: LIMIT, window: '1h' })],
   })
   limiter.on('warning', () => {})
-  for (let i = 0; i < EXHAUSTED; i++) limiter.decide(`spent:${i}`, { cost: LIMIT })
-  for (let i = 0; i < 10 * maxKeys; i++) limiter.decide(`flood:${i}`)
+  for (let i = 0; i < EXHAUSTED; i++) void limiter.decide(`spent:${i}`, { cost: LIMIT })
+  for (let i = 0; i < 10 * maxKeys; i++) void limiter.decide(`flood:${i}`)
   let denied = 0
   for (let i = 0; i < EXHAUSTED; i++) denied += (await limiter.consume(`spent:${i}`)).allowed ? 0 : 1
   const fresh = (await limiter.consume('fresh')).allowed

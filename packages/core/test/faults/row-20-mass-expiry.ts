@@ -14,7 +14,7 @@ async function expire(share: number): Promise<Outcome> {
   let nowUs = Date.UTC(2026, 0, 1) * 1000
   const store = memoryStore({ clock: () => nowUs })
   const limiter = createLimiter({ name: 'expiry', store, policies: [gcra({ limit: 10, window: '1m' })] })
-  for (let i = 0; i < keys; i++) limiter.decide(`user:${i}`)
+  for (let i = 0; i < keys; i++) void limiter.decide(`user:${i}`)
   bytesInUse() // collects what the insertion left behind, and lets the collector's other threads finish
   await new Promise((resolve) => setTimeout(resolve, 500))
   nowUs += 60_000_000
