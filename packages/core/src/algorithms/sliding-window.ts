@@ -200,7 +200,7 @@ export const fading: Algorithm = {
   view: viewFading,
 }
 
-/** The options that lead to shapes of their own; the conformance kit runs every law on each. */
+/** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
 export const variants: readonly Partial<SlidingWindowOptions>[] = [
   {},
   { buckets: 1 },

@@ -84,5 +84,5 @@ export const interval: Algorithm = {
   view,
 }
 
-/** The options that lead to shapes of their own; the conformance kit runs every law on each. */
+/** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
 export const variants: readonly Partial<TokenBucketOptions>[] = [{}, { refill: 'interval' }]
