@@ -69,7 +69,7 @@ export class Decision {
     waitMs = 0,
     turn = answer.now,
   ) {
-    const denied = answer.reason !== undefined
+    const denied = answer.degraded ? !answer.degraded.allowed : answer.reason !== undefined
     const binding = source.policies[answer.binding]!
     this.allowed = !denied || !source.enforce
     this.limit = binding.capacity
@@ -78,13 +78,13 @@ export class Decision {
     this.resetAfterMs = wholeMs(answer.resetAt - turn)
     this.policy = binding.name
     this.reason = answer.reason
-    this.degraded = undefined
+    this.degraded = answer.degraded?.why
     this.wouldDeny = source.enforce ? undefined : denied
     this.waitMs = waitMs
     this.limiter = source.limiter
     this.#source = source
     this.#answer = answer
-    this.#key = denied ? undefined : key
+    this.#key = denied || answer.degraded ? undefined : key
     this.#cost = cost
   }
 

@@ -11,6 +11,7 @@ export {
   type LimiterOptions,
   type ShapeOptions,
 } from './limiter.js'
+export type { FailureMode } from './resilience/failure-mode.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './policy.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory.js'
 export type { Answer, Booking, Keyspace, Reason, Store } from './stores/store.js'

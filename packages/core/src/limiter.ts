@@ -4,14 +4,15 @@ import { type Duration, parseDuration } from './duration.js'
 import { expected, PolicyError, StoreError } from './errors.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import { storedKey } from './key.js'
+import { Patience, type PatienceOptions } from './patience.js'
 import { type Plan, Plans } from './plan.js'
 import { type Policy, printableName } from './policy.js'
 import { memoryStore } from './stores/memory.js'
-import type { Answer, Store } from './stores/store.js'
+import type { Answer, Notice, Store } from './stores/store.js'
 import { Queue } from './queue.js'
 import { Warnings } from './warnings.js'
 
-export interface LimiterOptions {
+export interface LimiterOptions extends PatienceOptions {
   /**
    * Names keys, headers and metrics: 1 to 64 characters of printable ASCII. Required with a `store`, which other
    * limiters may share; default 'default'.
@@ -60,13 +61,14 @@ export class Limiter {
   readonly #ownsStore: boolean
   readonly #events = new Events()
   readonly #warnings: Warnings
+  readonly #patience: Patience
   readonly #plans: Plans
   readonly #plan: Plan
   readonly #queue: Queue
   #closed = false
-  #full = false
 
-  constructor({ name, policies, store, enforce = true }: LimiterOptions) {
+  constructor(options: LimiterOptions) {
+    const { name, policies, store, enforce = true } = options
     if (store !== undefined && name === undefined) {
       throw new PolicyError(
         'NAME_REQUIRED',
@@ -80,9 +82,10 @@ export class Limiter {
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
     this.#warnings = new Warnings(this.#events, this.name)
-    this.#plans = new Plans(this.name, enforce, this.#store, (_, detail) => this.#tellEvicted(detail.key))
+    this.#patience = new Patience(options)
+    this.#plans = new Plans(this.name, enforce, this.#store, (notice) => this.#hear(notice))
     this.#plan = this.#plans.of(policies)
-    this.#queue = new Queue(this.#store)
+    this.#queue = new Queue(this.#store, this.#patience)
   }
 
   /**
@@ -107,7 +110,8 @@ export class Limiter {
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const plan = this.#planOf(options)
     const cost = costOf(options)
-    const answer = await plan.keyspace.peek(plan.policies, storedKey(key), cost)
+    const asked = plan.keyspace.peek(plan.policies, storedKey(key), cost)
+    const answer = asked instanceof Promise ? await this.#patience.answer(asked) : asked
     return this.#told(key, new Decision(plan, answer, undefined, cost))
   }
 
@@ -123,7 +127,7 @@ export class Limiter {
     const bounds = { least: 0, most: LONGEST_WAIT_MS }
     const maxWait = parseDuration(options.maxWait ?? '30s', 'maxWait', bounds) * 1000
     const { answer, waited } = await this.#queue.turn(plan, stored, cost, maxWait, options.signal)
-    const turn = answer.reason === undefined ? Math.max(answer.now, answer.at) : answer.now
+    const turn = answer.reason || answer.degraded ? answer.now : Math.max(answer.now, answer.at)
     return this.#told(key, new Decision(plan, answer, stored, cost, Math.ceil(waited / 1000), turn))
   }
 
@@ -131,24 +135,24 @@ export class Limiter {
   async refund(key: string, options?: CallOptions): Promise<void> {
     const plan = this.#planOf(options)
     const cost = costOf(options)
-    if (cost > 0) await plan.keyspace.refund(plan.policies, storedKey(key), cost)
+    if (cost > 0) await this.#patience.done(plan.keyspace.refund(plan.policies, storedKey(key), cost))
   }
 
   /** Forgets the key: what it consumed, its block and its hold. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
-    await this.#planOf(options).keyspace.reset(storedKey(key))
+    await this.#patience.done(this.#planOf(options).keyspace.reset(storedKey(key)))
   }
 
   /** A ban: denies everything for `duration`, or until reset. The latest call wins. */
   async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
-    await this.#planOf(options).keyspace.block(storedKey(key), us)
+    await this.#patience.done(this.#planOf(options).keyspace.block(storedKey(key), us))
   }
 
   /** A pause: for `duration` consume is denied and acquire waits. A hold never shortens one that is longer. */
   async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
-    await this.#planOf(options).keyspace.hold(storedKey(key), us)
+    await this.#patience.done(this.#planOf(options).keyspace.hold(storedKey(key), us))
   }
 
   /** Listens to an event; returns what ends it. */
@@ -181,7 +185,7 @@ export class Limiter {
     stored: string,
     cost: number,
   ): Promise<Decision> {
-    return this.#told(key, new Decision(plan, await answer, stored, cost))
+    return this.#told(key, new Decision(plan, await this.#patience.answer(answer), stored, cost))
   }
 
   #told(key: string, decision: Decision): Decision {
@@ -189,16 +193,12 @@ export class Limiter {
     return decision
   }
 
-  /** Told in the middle of a store's operation, so listeners hear of it later. */
-  #tellEvicted(key: string): void {
-    if (this.#full && !this.#events.has('evicted')) return
-    this.#full = true
+  /** Stores tell in the middle of an operation, so listeners hear of it later. */
+  #hear(notice: Notice): void {
+    if (!this.#events.has(notice.event) && notice.event !== 'warning') return
     queueMicrotask(() => {
-      this.warn(
-        'STORE_FULL',
-        'the memory store holds maxKeys keys and begins to forget some that still count',
-      )
-      this.#events.emit('evicted', { key })
+      if (notice.event === 'warning') this.warn(notice.code, notice.message)
+      else this.#events.emit(notice.event, { key: notice.key })
     })
   }
 }

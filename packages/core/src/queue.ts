@@ -1,3 +1,4 @@
+import type { Patience } from './patience.js'
 import type { Plan } from './plan.js'
 import type { Answer, Booking, Store } from './stores/store.js'
 
@@ -7,11 +8,13 @@ const TRUSTED_WAIT = 250_000
 /** The calls of one limiter that wait for their turn. Their places lie in the store; here they only sleep. */
 export class Queue {
   readonly #store: Store
+  readonly #patience: Patience
   readonly #turns = new Set<Promise<Turn>>()
   readonly #wakeUps = new Set<(error: Error) => void>()
 
-  constructor(store: Store) {
+  constructor(store: Store, patience: Patience) {
     this.#store = store
+    this.#patience = patience
   }
 
   /**
@@ -38,23 +41,37 @@ export class Queue {
     let patience = maxWait
     for (;;) {
       const asked = plan.keyspace.book(plan.policies, key, cost, patience)
-      const answer = asked instanceof Promise ? await asked : asked
+      const answer = asked instanceof Promise ? await this.#patience.answer(asked) : asked
       const received = this.#store.now()
       const wait = answer.at - answer.now
-      if (answer.reason !== undefined || wait <= 0 || !plan.enforce) {
+      if (answer.reason || answer.degraded || wait <= 0 || !plan.enforce) {
         return { answer, waited: received - start }
       }
       try {
         await this.#sleep(received + wait, signal)
       } catch (error) {
-        if (answer.booking) await plan.keyspace.cancel(answer.booking)
+        if (answer.booking) await this.#leave(plan, answer.booking)
         throw error
       }
-      if (wait <= TRUSTED_WAIT || !answer.booking || (await stands(plan, key, cost, answer.booking))) {
+      if (wait <= TRUSTED_WAIT || !answer.booking || (await this.#stands(plan, key, cost, answer.booking))) {
         return { answer, waited: this.#store.now() - start }
       }
       patience = Math.max(0, maxWait - (this.#store.now() - start))
     }
+  }
+
+  /** Whether a place may be used at its turn. One that is held is given back; in doubt the place is good. */
+  async #stands(plan: Plan, key: string, cost: number, booking: Booking): Promise<boolean> {
+    const state = await this.#patience.done(plan.keyspace.confirm(booking)).catch(() => 'stands' as const)
+    if (state === 'held' && !(await this.#leave(plan, booking))) {
+      await this.#patience.done(plan.keyspace.refund(plan.policies, key, cost)).catch(() => {})
+    }
+    return state === 'stands'
+  }
+
+  /** Gives a place back; where the store does not take it, it stays used. */
+  #leave(plan: Plan, booking: Booking): Promise<boolean> {
+    return this.#patience.done(plan.keyspace.cancel(booking)).catch(() => false)
   }
 
   /** Timers may fire early: the clock decides. */
@@ -90,13 +107,4 @@ export interface Turn {
   readonly answer: Answer
   /** Microseconds from the call to its turn. */
   readonly waited: number
-}
-
-/** Whether a place may be used at its turn. One that is held is given back. */
-async function stands(plan: Plan, key: string, cost: number, booking: Booking): Promise<boolean> {
-  const state = await plan.keyspace.confirm(booking)
-  if (state === 'held' && !(await plan.keyspace.cancel(booking))) {
-    await plan.keyspace.refund(plan.policies, key, cost)
-  }
-  return state === 'stands'
 }

@@ -20,7 +20,8 @@ function codesInSources(): Set<string> {
       if (!file.endsWith('.ts')) continue
       const text = readFileSync(join(folder, file), 'utf8')
       for (const match of text.matchAll(/'([A-Z]+(?:_[A-Z]+)+)'|^ {2}([A-Z]+(?:_[A-Z]+)+):$/gm)) {
-        codes.add(match[1] ?? match[2]!)
+        const code = match[1] ?? match[2]!
+        if (!code.endsWith('MODULE_NOT_FOUND')) codes.add(code) // Node's own
       }
     }
   }

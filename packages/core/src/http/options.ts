@@ -43,6 +43,8 @@ const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies'
   name: 'limiter',
   store: 'limiter',
   enforce: 'limiter',
+  onStoreError: 'limiter',
+  deadline: 'limiter',
   limit: 'policies',
   window: 'policies',
   policies: 'policies',

@@ -71,7 +71,7 @@ class Memory implements MemoryStore, TableOwner {
     let shelf = this.#shelves.get(id)
     if (!shelf) {
       const table = new Table(policies, this)
-      this.#shelves.set(id, (shelf = { table, reports: new Set() }))
+      this.#shelves.set(id, (shelf = { table, reports: new Set(), warned: false }))
     }
     shelf.reports.add(report)
     return shelf.table
@@ -124,11 +124,21 @@ class Memory implements MemoryStore, TableOwner {
     }
     const key = fullest!.table.retention.evict(now)
     if (key === undefined) return
-    for (const report of fullest!.reports) report('evicted', { key })
+    for (const report of fullest!.reports) {
+      report({ event: 'evicted', key })
+      if (!fullest!.warned) report({ event: 'warning', ...FULL })
+    }
+    fullest!.warned = true
   }
 }
 
 interface Shelf {
   readonly table: Table
   readonly reports: Set<Report>
+  warned: boolean
+}
+
+const FULL = {
+  code: 'STORE_FULL',
+  message: 'the memory store holds maxKeys keys and begins to forget some that still count',
 }

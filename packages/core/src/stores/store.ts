@@ -66,6 +66,8 @@ export interface Answer {
   readonly parts: readonly number[] | undefined
   /** The place that `book` took ahead of now. */
   readonly booking: Booking | undefined
+  /** Set where no store decided: why, and what was said instead. Nothing was charged then. */
+  readonly degraded?: { readonly why: string; readonly allowed: boolean }
 }
 
 /** A booked place, to confirm or to cancel. What else it holds is the store's own. */
@@ -74,5 +76,12 @@ export interface Booking {
   readonly at: number
 }
 
-/** What a store tells its limiter beside answers. It is told in the middle of an operation: it must not call the store. */
-export type Report = (event: 'evicted' | 'healed', detail: { readonly key: string }) => void
+/**
+ * What a store tells its limiter beside answers. It may be told in the middle of an operation: it must not call the
+ * store.
+ */
+export type Report = (notice: Notice) => void
+
+export type Notice =
+  | { readonly event: 'evicted' | 'healed'; readonly key: string }
+  | { readonly event: 'warning'; readonly code: string; readonly message: string }
