@@ -17,6 +17,8 @@ import { findShapes, type Shape } from './shapes.js'
 export interface ConformanceOptions {
   /** Random sequences that are compared with the model. Default 10,000; CONFORMANCE_RUNS overrides it. */
   readonly sequences?: number
+  /** Random traffic on which each law is tried. Default a 125th of `sequences`. */
+  readonly lawRuns?: number
   /** Largest cost that this store takes for every algorithm. Default 2^31. */
   readonly mostCost?: number
 }
@@ -44,7 +46,7 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
   const { mostCost = 2 ** 31 } = options
   const given = process.env['CONFORMANCE_SEED']
   const seed = given === undefined ? undefined : Number(given)
-  const runs = Math.ceil(sequences / 125)
+  const runs = options.lawRuns ?? Math.ceil(sequences / 125)
 
   describe(`${storeName} store`, () => {
     const { shapes, unjudged } = findShapes()

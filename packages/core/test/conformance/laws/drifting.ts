@@ -12,10 +12,10 @@ const RATES = [
   { limit: 700_000, window: 1000, capacity: 1_000_000 },
   { limit: 1, window: 86_400_000, capacity: 20 },
 ]
-const STEPS = 4000
+const STEPS_A_RUN = 50
 
 /** For algorithms that pay off what is owed continuously: rounding must never add up. */
-export function drifting({ shape, openStore }: Subject): void {
+export function drifting({ shape, openStore, runs }: Subject): void {
   const { model, variant, factory } = shape
   const { capacity: name } = model
   if (!name || !model.multiplied(variant)) return
@@ -28,7 +28,7 @@ export function drifting({ shape, openStore }: Subject): void {
       const session = await Session.open(openStore, 1)
       const caller = session.caller([factory(options)])
       let admitted = 0n
-      for (const elapsed of gaps(((capacity - 1) * window * 1000) / limit)) {
+      for (const elapsed of gaps(runs * STEPS_A_RUN, ((capacity - 1) * window * 1000) / limit)) {
         const { remaining } = await caller.peek(1)
         assert.equal((await caller.consume(remaining)).reason, undefined)
         admitted += BigInt(remaining)
@@ -42,9 +42,9 @@ export function drifting({ shape, openStore }: Subject): void {
 }
 
 /** Steps of time in which nothing overflows: single microseconds, odd ones, and nearly the time to fill up. */
-function* gaps(full: number): Generator<number> {
+function* gaps(steps: number, full: number): Generator<number> {
   let random = 12_345
-  for (let i = 0; i < STEPS; i++) {
+  for (let i = 0; i < steps; i++) {
     random = (random * 1_103_515_245 + 12_345) % 2 ** 31
     const share = random / 2 ** 31
     yield i % 5 === 0 ? 1 : Math.ceil(share * (full / (i % 2 ? 1.1 : 100)))
