@@ -4,7 +4,7 @@ import type { Config } from 'jest'
 const config: Config = {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/{packages,examples}/**/test/**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/', '/test/redis/'], // those need a server: npm run test:redis
   transform: {
     '^.+\\.[cm]?[jt]s$': [
       '@swc/jest',
@@ -24,6 +24,7 @@ const config: Config = {
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {
     '^@sluice/core/http$': '<rootDir>/packages/core/src/http/index.ts',
+    '^@sluice/core/redis$': '<rootDir>/packages/core/src/stores/redis.ts',
     '^@sluice/([a-z]+)$': '<rootDir>/packages/$1/src/index.ts',
     '^(\\.{1,2}/.*)\\.js$': ['$1.ts', '$1.js'],
   },

@@ -1,0 +1,38 @@
+-- Fixed window; twin of algorithms/fixed-window.ts.
+-- cells: start, count
+--   start  microseconds, start of the newest window that was booked
+--   count  units booked in it
+
+local function fixed_window_count_at(start, count, window, instant)
+  if instant - instant % window > start then
+    return 0
+  end
+  return count
+end
+
+local function fixed_window_earliest(start, count, limit, capacity, window, ticks, tick, buckets, from, cost)
+  if cost > limit then
+    return HUGE
+  end
+  if fixed_window_count_at(start, count, window, from) + cost <= limit then
+    return from
+  end
+  return from - from % window + window
+end
+
+local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
+  local begins = at - at % window
+  if begins < start then
+    return start, count -- a refund behind a booked place: its window is not kept any more
+  end
+  local used = fixed_window_count_at(start, count, window, at)
+  return begins, max(0, min(max(used, 2 * limit), used + cost))
+end
+
+local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
+  local used = fixed_window_count_at(start, count, window, now)
+  if used == 0 then
+    return limit, now
+  end
+  return max(0, limit - used), start + window
+end

@@ -1,0 +1,164 @@
+-- Sliding window over N buckets; twin of algorithms/sliding-window.ts. Bucket number b is counted in slot
+-- b mod N+1.
+-- cells: newest, total
+-- slots: buckets + 1
+--   newest  number of the newest bucket that was booked
+--   total   units in the N+1 buckets that end with it
+
+local function sliding_window_count_of(newest, base, buckets, bucket)
+  if bucket > newest or bucket < newest - buckets then
+    return 0
+  end
+  return read_slot(base, buckets + 1, bucket)
+end
+
+-- Sum of the N+1 buckets that end with bucket: the running total less what fell out since.
+local function sliding_window_total_at(newest, total, base, buckets, bucket)
+  if total == 0 or bucket - buckets > newest then
+    return 0
+  end
+  for b = newest - buckets, bucket - buckets - 1 do
+    total = total - read_slot(base, buckets + 1, b)
+  end
+  return total
+end
+
+-- Instant at which the last bucket that holds anything is gone.
+local function sliding_window_empty_at(newest, base, width, buckets)
+  for bucket = newest, newest - buckets, -1 do
+    if read_slot(base, buckets + 1, bucket) ~= 0 then
+      return (bucket + buckets + 1) * width
+    end
+  end
+  return newest * width
+end
+
+local function sliding_window_earliest(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
+)
+  if cost > limit then
+    return HUGE
+  end
+  local width = window / buckets
+  local oldest = floor(from / width) - buckets
+  local sum = sliding_window_total_at(newest, total, base, buckets, oldest + buckets)
+  if sum + cost <= limit then
+    return from
+  end
+  while sum + cost > limit and oldest <= newest do
+    sum = sum - sliding_window_count_of(newest, base, buckets, oldest)
+    oldest = oldest + 1
+  end
+  return (oldest + buckets) * width
+end
+
+local function sliding_window_weighted_earliest(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
+)
+  if cost > limit then
+    return HUGE
+  end
+  local width, span = window / buckets, ticks / buckets
+  local bucket = floor(from / width)
+  local sum = sliding_window_total_at(newest, total, base, buckets, bucket)
+  local instant = from
+  while true do
+    local oldest = sliding_window_count_of(newest, base, buckets, bucket - buckets)
+    local over = (sum + cost - limit) * span
+    if bucket - buckets > newest or over <= oldest * floor((instant % width) / tick) then
+      return instant
+    end
+    local faded = ceil(over / oldest)
+    if faded < span then
+      return bucket * width + faded * tick
+    end
+    sum = sum - oldest
+    bucket = bucket + 1
+    instant = bucket * width
+  end
+end
+
+-- Takes units out of the newest buckets at or before bucket.
+local function sliding_window_give_back(newest, total, base, buckets, bucket, cost)
+  for b = min(bucket, newest), newest - buckets, -1 do
+    local count = read_slot(base, buckets + 1, b)
+    local taken = min(cost, count)
+    if taken > 0 then
+      fill_slots(base, buckets + 1, b, 1, count - taken)
+      total = total - taken
+      cost = cost - taken
+    end
+    if cost == 0 then
+      break
+    end
+  end
+  return newest, total
+end
+
+-- Units that count at instant.
+local function sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, instant)
+  return sliding_window_total_at(newest, total, base, buckets, floor(instant / (window / buckets)))
+end
+
+-- The same with the oldest bucket faded, rounded up.
+local function sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, instant)
+  local width = window / buckets
+  local bucket = floor(instant / width)
+  local oldest = sliding_window_count_of(newest, base, buckets, bucket - buckets)
+  local faded = floor(oldest * floor((instant % width) / tick) / (ticks / buckets))
+  return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
+end
+
+-- A charge saturates where twice the limit counts; what fits never reaches that.
+local function sliding_window_add(newest, total, base, limit, width, buckets, at, cost, counted)
+  local bucket = floor(at / width)
+  if cost < 0 then
+    return sliding_window_give_back(newest, total, base, buckets, bucket, -cost)
+  end
+  local count = 0
+  if bucket > newest then
+    total = sliding_window_total_at(newest, total, base, buckets, bucket)
+    for b = max(newest + 1, bucket - buckets), bucket - 1 do
+      fill_slots(base, buckets + 1, b, 1, 0)
+    end
+    newest = bucket
+  else
+    count = read_slot(base, buckets + 1, bucket)
+  end
+  local added = min(cost, max(0, 2 * limit - counted))
+  fill_slots(base, buckets + 1, bucket, 1, count + added)
+  return newest, total + added
+end
+
+local function sliding_window_admit(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
+)
+  local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, at)
+  return sliding_window_add(newest, total, base, limit, window / buckets, buckets, at, cost, counted)
+end
+
+local function sliding_window_weighted_admit(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
+)
+  local counted = sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, at)
+  return sliding_window_add(newest, total, base, limit, window / buckets, buckets, at, cost, counted)
+end
+
+local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
+  if counted == 0 then
+    return limit, now
+  end
+  return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
+end
+
+local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)
+  local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, now)
+  return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
+end
+
+local function sliding_window_weighted_view(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, now
+)
+  local counted = sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, now)
+  return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
+end

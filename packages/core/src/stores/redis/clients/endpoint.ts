@@ -1,0 +1,85 @@
+import { expected, PolicyError } from '../../../errors.js'
+
+/**
+ * Where Redis is and how to log in: one server, the master that Sentinels know as `name`, or a Cluster. Beside these,
+ * any connection option of ioredis, except that repeating, queueing and reconnecting are the store's own.
+ */
+export interface RedisOptions {
+  /** Default 127.0.0.1. */
+  readonly host?: string
+  /** Default 6379. */
+  readonly port?: number
+  /** A Unix socket in place of `host` and `port`. */
+  readonly path?: string
+  readonly username?: string
+  readonly password?: string
+  /** Default 0; a Cluster has no other. */
+  readonly db?: number
+  /** As for Node's `tls.connect`; `{}` for TLS with its defaults. */
+  readonly tls?: object
+  /** Sentinels to ask for the master; needs `name`. */
+  readonly sentinels?: readonly Address[]
+  readonly name?: string
+  /** Some nodes of a Cluster, from which the others are found. */
+  readonly cluster?: readonly Address[]
+  readonly [option: string]: unknown
+}
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/**
+ * The options that a URL `redis[s]://[user:password@]host[:port][/db][?option=value]` stands for, or options as given.
+ * @throws {PolicyError} INVALID_OPTION when nothing can be reached with them. A URL is never shown: it holds a password.
+ */
+export function redisOptions(given: string | object): RedisOptions {
+  if (typeof given === 'string') return fromUrl(given)
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw invalid(`a Redis connection must be a client, a redis:// URL or options`, given)
+  }
+  const options: RedisOptions = { ...given }
+  const { cluster, sentinels, name } = options
+  if (cluster !== undefined && !isAddresses(cluster)) {
+    throw invalid('cluster must be a list of { host, port }, at least one', cluster)
+  }
+  if (sentinels !== undefined && !isAddresses(sentinels)) {
+    throw invalid('sentinels must be a list of { host, port }, at least one', sentinels)
+  }
+  if (sentinels && (typeof name !== 'string' || name === '')) {
+    throw invalid('name must be what the sentinels call the master', name)
+  }
+  return options
+}
+
+function fromUrl(text: string): RedisOptions {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
+    const what = url ? url.protocol : 'text that is none'
+    throw new PolicyError('INVALID_OPTION', `a Redis URL must begin with redis:// or rediss://, got ${what}`)
+  }
+  const db = url.pathname.slice(1)
+  if (!/^\d*$/.test(db)) throw invalid('the path of a Redis URL must be the number of a database', db)
+  return {
+    ...Object.fromEntries([...url.searchParams].map(([name, value]) => [name, plain(value)])),
+    ...(url.hostname !== '' && { host: url.hostname.replace(/^\[(.*)\]$/, '$1') }),
+    ...(url.port !== '' && { port: Number(url.port) }),
+    ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
+    ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
+    ...(db !== '' && { db: Number(db) }),
+    ...(url.protocol === 'rediss:' && { tls: {} }),
+  }
+}
+
+function plain(value: string): string | number {
+  return /^\d+$/.test(value) ? Number(value) : value
+}
+
+function isAddresses(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item?.port === 'number')
+}
+
+function invalid(what: string, value: unknown): Error {
+  return expected(PolicyError, 'INVALID_OPTION', what, value)
+}

@@ -1,0 +1,58 @@
+import { SluiceError } from '../../../errors.js'
+
+/**
+ * Why Redis did not decide.
+ * - `unavailable`: no connection, or it broke, or the Cluster does not serve this slot.
+ * - `oom`: out of memory, with a policy that evicts nothing.
+ * - `readonly`: a replica, or a master that refuses writes. Nothing was charged.
+ * - `loading`, `busy`: Redis is reading its data, or runs somebody's long script. Nothing was charged.
+ * - `forbidden`: a wrong password, or an ACL that lacks a command or the keys.
+ * - `error`: anything else, a script that failed among them.
+ */
+export type StoreFailure = 'unavailable' | 'oom' | 'readonly' | 'loading' | 'busy' | 'forbidden' | 'error'
+
+/** Whether the node does not know the script (yet, or since a restart, a failover, SCRIPT FLUSH): EVAL loads it. */
+export function isNoScript(error: unknown): boolean {
+  return replyCode(error) === 'NOSCRIPT'
+}
+
+/** Sorts what a client rejected with. Of Redis's texts only the first word counts: the rest differs by version. */
+export function storeFailure(error: unknown): StoreFailure {
+  const code = replyCode(error)
+  if (code !== undefined) return FAILURES[code] ?? 'error'
+  // What is no reply of Redis comes from the client: a broken connection under one of a dozen texts, or a bug.
+  return error instanceof SluiceError || isBug(error) ? 'error' : 'unavailable'
+}
+
+const FAILURES: Readonly<Record<string, StoreFailure>> = {
+  OOM: 'oom',
+  READONLY: 'readonly',
+  MISCONF: 'readonly',
+  NOREPLICAS: 'readonly',
+  LOADING: 'loading',
+  BUSY: 'busy',
+  UNKILLABLE: 'busy',
+  MASTERDOWN: 'unavailable',
+  CLUSTERDOWN: 'unavailable',
+  TRYAGAIN: 'unavailable',
+  NOAUTH: 'forbidden',
+  NOPERM: 'forbidden',
+  WRONGPASS: 'forbidden',
+}
+
+function replyCode(error: unknown): string | undefined {
+  const text = (error as { message?: unknown } | null | undefined)?.message
+  if (typeof text !== 'string') return undefined
+  const code = /^([A-Z][A-Z0-9]+) /.exec(text)?.[1]
+  // Redis 6.2 wraps what a command inside a script was refused with.
+  return code === 'ERR' ? (/^ERR Error running script .*?: -([A-Z]+) /.exec(text)?.[1] ?? code) : code
+}
+
+function isBug(error: unknown): boolean {
+  return (
+    error instanceof TypeError ||
+    error instanceof RangeError ||
+    error instanceof ReferenceError ||
+    error instanceof SyntaxError
+  )
+}

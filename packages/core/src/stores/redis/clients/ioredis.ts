@@ -1,0 +1,45 @@
+import type { Bytes, RedisConnection } from '../client.js'
+import { asBuffer } from './buffer.js'
+import { type Emitter, listenForErrors } from './error-listener.js'
+import { type ReplayOptions, replays } from './replay.js'
+
+/** The part of an ioredis or iovalkey Redis or Cluster that is used. */
+export interface IoredisClient extends Emitter, Scripting {
+  readonly isCluster?: boolean
+  readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean }
+  sendCommand(command: unknown): unknown
+}
+
+interface Scripting {
+  evalshaBuffer(sha: string, keys: 1, key: Buffer, argument: Buffer): Promise<unknown>
+  evalBuffer(script: string, keys: 1, key: Buffer, argument: Buffer): Promise<unknown>
+}
+
+/** A connection over a client that somebody else made and ends. It follows MOVED and ASK by itself. */
+export function ioredisConnection(client: IoredisClient): RedisConnection {
+  const sender = client.options.enableAutoPipelining ? withoutAutoPipelining(client) : client
+  return {
+    evalsha: (sha, key, argument) =>
+      sender.evalshaBuffer(sha, 1, asBuffer(key), asBuffer(argument)) as Promise<Bytes>,
+    eval: (script, key, argument) =>
+      sender.evalBuffer(script, 1, asBuffer(key), asBuffer(argument)) as Promise<Bytes>,
+    replays: replays(client.options, client.isCluster === true),
+    close: listenForErrors(client),
+  }
+}
+
+/**
+ * Autopipelining chooses a Cluster's node by the first argument, which is the script and not the key
+ * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down. The methods
+ * of a client ask `options` for it and hand the command to `sendCommand`, so they are called on just these two.
+ */
+function withoutAutoPipelining(client: IoredisClient): Scripting {
+  const self = {
+    options: { ...client.options, enableAutoPipelining: false },
+    sendCommand: (command: unknown) => client.sendCommand(command),
+  }
+  return {
+    evalshaBuffer: (...args) => client.evalshaBuffer.apply(self, args),
+    evalBuffer: (...args) => client.evalBuffer.apply(self, args),
+  }
+}

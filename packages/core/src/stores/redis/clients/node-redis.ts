@@ -1,0 +1,36 @@
+import type { Bytes, RedisConnection } from '../client.js'
+import { asBuffer } from './buffer.js'
+import { type Emitter, listenForErrors } from './error-listener.js'
+
+/** The part of a client, pool or cluster of node-redis 5 or later that is used. */
+export interface NodeRedisClient extends Emitter {
+  withTypeMapping(mapping: Readonly<Record<number, unknown>>): Scripting
+}
+
+interface Scripting {
+  evalSha(sha: string, options: ScriptOptions): Promise<unknown>
+  eval(script: string, options: ScriptOptions): Promise<unknown>
+}
+
+interface ScriptOptions {
+  readonly keys: Buffer[]
+  readonly arguments: Buffer[]
+}
+
+/** A connection over a connected client that somebody else made and ends. It follows MOVED and ASK by itself. */
+export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
+  const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
+  return {
+    evalsha: (sha, key, argument) => sender.evalSha(sha, oneKey(key, argument)) as Promise<Bytes>,
+    eval: (script, key, argument) => sender.eval(script, oneKey(key, argument)) as Promise<Bytes>,
+    replays: false,
+    close: listenForErrors(client),
+  }
+}
+
+function oneKey(key: Bytes, argument: Bytes): ScriptOptions {
+  return { keys: [asBuffer(key)], arguments: [asBuffer(argument)] }
+}
+
+/** RESP_TYPES.BLOB_STRING: '$', the byte that announces one on the wire. */
+const BLOB_STRING = 36

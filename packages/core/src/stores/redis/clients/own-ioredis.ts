@@ -1,0 +1,65 @@
+import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
+import type { RedisOptions } from './endpoint.js'
+import { ioredisConnection } from './ioredis.js'
+import type { Opened } from './opened.js'
+import type { IoredisPackage } from './packages.js'
+
+/** Makes an ioredis or iovalkey client that sends nothing twice and is back soon after Redis is. It connects at once. */
+export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOptions): Opened {
+  const { cluster, ...rest } = options
+  const client = cluster
+    ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
+    : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
+  return {
+    connection: ioredisConnection(client),
+    isReady: () => client.status === 'ready',
+    end: () => client.disconnect(),
+  }
+}
+
+const DEFAULTS = {
+  connectTimeout: CONNECT_MS,
+  // A peer that vanished closes nothing; without this TCP finds out after a quarter of an hour.
+  socketTimeout: SILENCE_MS,
+  // A Sentinel that stands still is passed over.
+  sentinelCommandTimeout: SILENCE_MS,
+}
+
+const NODE = {
+  // Rejects everything unanswered as soon as the connection closes: nothing is sent twice (replay.ts), and calls that
+  // wait for a connection wait for one attempt.
+  maxRetriesPerRequest: 0,
+  enableOfflineQueue: true,
+  enableAutoPipelining: false,
+  lazyConnect: false,
+  commandTimeout: undefined,
+  reconnectOnError: null,
+  // INFO is one permission more, and its answer under load (BUSY) would close a connection that works. A server that
+  // is still loading says so to each call.
+  enableReadyCheck: false,
+  // How long a server that stands still may keep the process alive after close().
+  disconnectTimeout: 20,
+}
+
+const STANDALONE = {
+  ...NODE,
+  retryStrategy: backOffMs,
+  sentinelRetryStrategy: backOffMs,
+  // A master that became a replica: connect anew, to whom Sentinel or DNS name by now.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+}
+
+const CLUSTER = {
+  clusterRetryStrategy: backOffMs,
+  // Sends what was unanswered again; 0 is never.
+  retryDelayOnFailover: 0,
+  // Waiting inside the client would outlast the deadline and charge for a call that was answered long ago.
+  retryDelayOnClusterDown: 0,
+  slotsRefreshTimeout: SILENCE_MS,
+  scaleReads: 'master',
+  clusterNodeRetryStrategy: undefined,
+  enableOfflineQueue: true,
+  enableAutoPipelining: false,
+  enableReadyCheck: false,
+  lazyConnect: false,
+}

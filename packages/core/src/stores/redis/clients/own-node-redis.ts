@@ -1,0 +1,76 @@
+import { StoreError } from '../../../errors.js'
+import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
+import type { RedisOptions } from './endpoint.js'
+import { nodeRedisConnection } from './node-redis.js'
+import type { Opened } from './opened.js'
+import type { NodeRedisPackage, OwnNodeRedis } from './packages.js'
+
+/** Makes a node-redis client, which never sends anything twice. It connects at once. */
+export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions): Opened {
+  if (options.sentinels) {
+    const what = 'a connection by Sentinel needs ioredis or iovalkey: npm install ioredis'
+    throw new StoreError('CLIENT_MISSING', `${what}, or hand in a client`)
+  }
+  const { cluster, host, port, ...rest } = options
+  const defaults = clientOptions(rest)
+  const rootNodes = cluster?.map((address) => ({ socket: { ...defaults.socket, ...address } }))
+  const client = rootNodes
+    ? nodeRedis.createCluster({ rootNodes, defaults })
+    : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
+  const connection = nodeRedisConnection(client)
+  let ended = false
+  const connected = untilConnected(client, () => ended)
+  return {
+    // A client takes calls while it connects, a cluster only once it knows its nodes.
+    connection: cluster
+      ? {
+          ...connection,
+          evalsha: async (...args) => (await connected, connection.evalsha(...args)),
+          eval: async (...args) => (await connected, connection.eval(...args)),
+        }
+      : connection,
+    isReady: () => client.isReady,
+    end() {
+      ended = true
+      client.destroy()
+    },
+  }
+}
+
+function clientOptions({ username, password, db, tls, path, connectTimeout }: RedisOptions) {
+  return {
+    ...(username !== undefined && { username }),
+    ...(password !== undefined && { password }),
+    ...(db !== undefined && { database: db }),
+    socket: {
+      connectTimeout: connectTimeout ?? CONNECT_MS,
+      reconnectStrategy: (retries: number) => shortBackOffMs(retries + 1),
+      ...(tls && { ...tls, tls: true }),
+      ...(path !== undefined && { path }),
+      // Counts idle time too, so that there must be a reply now and then.
+      socketTimeout: SILENCE_MS,
+    },
+    pingInterval: SILENCE_MS / 3,
+    commandsQueueMaxLength: 10_000,
+  }
+}
+
+/** A client goes on connecting by itself, a cluster gives up when no root node answers. */
+async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promise<void> {
+  for (let times = 1; !ended(); times++) {
+    try {
+      await client.connect()
+      // A client that is ended while it connects finishes that first, and keeps its sockets.
+      if (ended()) client.destroy()
+      return
+    } catch {
+      if (ended()) return
+      await new Promise((resolve) => setTimeout(resolve, shortBackOffMs(times)))
+    }
+  }
+}
+
+/** node-redis cannot be ended while it waits to try again, which keeps the process alive for as long. */
+function shortBackOffMs(times: number): number {
+  return Math.min(backOffMs(times), 80)
+}

@@ -1,0 +1,85 @@
+import { StoreError } from '../../../errors.js'
+import type { Bytes, RedisConnection } from '../client.js'
+import { type RedisOptions, redisOptions } from './endpoint.js'
+import type { Opened } from './opened.js'
+import { openIoredis } from './own-ioredis.js'
+import { openNodeRedis } from './own-node-redis.js'
+import { loadClientPackage } from './packages.js'
+
+/**
+ * A connection that is made here and ends with `close()`. No call is sent twice. Calls made while it connects wait for
+ * it, at most 1,000 of them; the caller sets the deadline. It is open until closed and keeps the process alive.
+ * @throws {PolicyError} INVALID_OPTION. Where no client package is installed, calls reject with StoreError
+ * CLIENT_MISSING.
+ */
+export function ownConnection(options: string | object): RedisConnection {
+  return new OwnConnection(redisOptions(options))
+}
+
+class OwnConnection implements RedisConnection {
+  readonly replays = false
+  /** Rejects each call that is unanswered: a client that is ended in the middle of an outage leaves them unsettled. */
+  readonly #pending = new Set<(error: Error) => void>()
+  readonly #opening: Promise<Opened>
+  #opened: Opened | undefined
+  #closed = false
+
+  constructor(options: RedisOptions) {
+    this.#opening = this.#open(options)
+    this.#opening.catch(() => {})
+  }
+
+  evalsha(sha: string, key: Bytes, argument: Bytes): Promise<Bytes> {
+    return this.#call((connection) => connection.evalsha(sha, key, argument))
+  }
+
+  eval(script: string, key: Bytes, argument: Bytes): Promise<Bytes> {
+    return this.#call((connection) => connection.eval(script, key, argument))
+  }
+
+  close(): void {
+    this.#closed = true
+    this.#opened?.end()
+    const error = closed()
+    for (const reject of this.#pending) reject(error)
+    this.#pending.clear()
+  }
+
+  #call(send: (connection: RedisConnection) => Promise<Bytes>): Promise<Bytes> {
+    return new Promise((resolve, reject) => {
+      if (this.#closed) return reject(closed())
+      if (this.#pending.size >= MOST_WAITING && !this.#opened?.isReady()) {
+        return reject(new Error(`${MOST_WAITING} calls wait for a connection already`))
+      }
+      this.#pending.add(reject)
+      const sent = this.#opened
+        ? send(this.#opened.connection)
+        : this.#opening.then(({ connection }) => send(connection))
+      sent.then(
+        (reply) => {
+          this.#pending.delete(reject)
+          resolve(reply)
+        },
+        (error: Error) => {
+          this.#pending.delete(reject)
+          reject(error)
+        },
+      )
+    })
+  }
+
+  /** The package is loaded and the connection begun when the store is made, not within the first call's deadline. */
+  async #open(options: RedisOptions): Promise<Opened> {
+    const found = await loadClientPackage()
+    if (this.#closed) throw closed()
+    this.#opened =
+      'ioredis' in found ? openIoredis(found.ioredis, options) : openNodeRedis(found.nodeRedis, options)
+    return this.#opened
+  }
+}
+
+function closed(): StoreError {
+  return new StoreError('CLOSED', 'the store is closed')
+}
+
+const MOST_WAITING = 1000

@@ -1,0 +1,79 @@
+import { StoreError } from '../../../errors.js'
+import type { IoredisClient } from './ioredis.js'
+import type { NodeRedisClient } from './node-redis.js'
+
+/*
+ * The client packages are optional peers: they are loaded when a connection is to be made, never by importing this.
+ * The specifiers are literals, so that a bundler takes along what is installed; each stands in a `try`, so that it
+ * takes what is not for optional.
+ */
+export type ClientPackage = { readonly ioredis: IoredisPackage } | { readonly nodeRedis: NodeRedisPackage }
+
+export interface IoredisPackage {
+  readonly Redis: new (options: object) => OwnIoredis
+  readonly Cluster: new (nodes: readonly object[], options: object) => OwnIoredis
+}
+
+export interface OwnIoredis extends IoredisClient {
+  readonly status: string
+  disconnect(): void
+}
+
+export interface NodeRedisPackage {
+  createClient(options: object): OwnNodeRedis
+  createCluster(options: object): OwnNodeRedis
+}
+
+export interface OwnNodeRedis extends NodeRedisClient {
+  readonly isReady: boolean
+  connect(): Promise<unknown>
+  destroy(): void
+}
+
+/** The first that is installed of ioredis, iovalkey and redis. Rejects with StoreError CLIENT_MISSING without any. */
+export async function loadClientPackage(): Promise<ClientPackage> {
+  const ioredis = (await loadIoredis()) ?? (await loadIovalkey())
+  if (ioredis) return { ioredis: exportsOf<IoredisPackage>(ioredis, 'Cluster') }
+  const nodeRedis = await loadNodeRedis()
+  if (nodeRedis) return { nodeRedis: exportsOf<NodeRedisPackage>(nodeRedis, 'createCluster') }
+  const what = `a connection of its own needs a client package: npm install ioredis (or iovalkey, or redis)`
+  throw new StoreError('CLIENT_MISSING', `${what}, or hand in a client`)
+}
+
+async function loadIoredis(): Promise<unknown> {
+  try {
+    return await import('ioredis')
+  } catch (error) {
+    return unlessMissing(error, 'ioredis')
+  }
+}
+
+async function loadIovalkey(): Promise<unknown> {
+  try {
+    return await import('iovalkey')
+  } catch (error) {
+    return unlessMissing(error, 'iovalkey')
+  }
+}
+
+async function loadNodeRedis(): Promise<unknown> {
+  try {
+    return await import('redis')
+  } catch (error) {
+    return unlessMissing(error, 'redis')
+  }
+}
+
+/** A package that is there and fails to load is an error of its own. */
+function unlessMissing(error: unknown, name: string): undefined {
+  const { code, message } = error as NodeJS.ErrnoException
+  const missing = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+  if (missing && message.includes(`'${name}'`)) return undefined
+  throw error
+}
+
+/** Where the exports of a CommonJS module are depends on who loaded it. */
+function exportsOf<T>(module: unknown, name: keyof T): T {
+  const { default: whole } = module as { default?: T }
+  return whole?.[name] === undefined ? (module as T) : whole
+}

@@ -1,0 +1,28 @@
+import { digest } from '../../key.js'
+
+/** Longest form of the caller's part, in bytes. */
+const LONGEST = 128
+
+/**
+ * The Redis key of a caller: `prefix:name:shapes:key`. Percent signs, colons, braces and controls in names and keys
+ * are escaped, so no two limiters or callers meet in one key, and callers' braces never choose a Cluster slot. What is
+ * longer than 128 bytes, or not well-formed Unicode, is kept as its digest.
+ */
+export function redisKey(keyspace: string, key: string): Buffer {
+  return Buffer.from(`${keyspace}:${callerPart(key)}`)
+}
+
+/** `prefix:name:shapes`, the same for all callers. */
+export function keyspaceOf(prefix: string, name: string, shapes: readonly string[]): string {
+  return [prefix, escaped(name), shapes.join(',')].join(':')
+}
+
+function callerPart(key: string): string {
+  const part = escaped(key)
+  const fits = Buffer.byteLength(part) <= LONGEST && !/\p{Surrogate}/u.test(key)
+  return fits ? part : `sha256%${digest(key)}` // no escaped key has a bare percent sign before these letters
+}
+
+function escaped(text: string): string {
+  return text.replace(/[%{}:\p{Cc}]/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`)
+}

@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto'
+import { EventEmitter } from 'node:events'
+import { Redis } from 'ioredis'
+import { createClient } from 'redis'
+import { PolicyError } from '../../src/errors.js'
+import type { RedisConnection } from '../../src/stores/redis/client.js'
+import { connectionOf, isRedisClient } from '../../src/stores/redis/clients/detect.js'
+import { isNoScript, storeFailure } from '../../src/stores/redis/clients/failure.js'
+import { type Link, ofCluster, ofOneServer } from './client-kinds.js'
+import { type Cluster, startCluster } from './servers/cluster.js'
+import { command, pipeline } from './servers/command.js'
+import { type RedisServer, startRedis } from './servers/redis-server.js'
+
+jest.setTimeout(60_000)
+
+const ECHO = "redis.call('SET', KEYS[1], ARGV[1]) return redis.call('GET', KEYS[1]) .. KEYS[1]"
+const COUNT = "return tostring(redis.call('INCR', KEYS[1]))"
+const EVERY_BYTE = Uint8Array.from({ length: 256 }, (_, i) => i)
+
+let server: RedisServer
+let cluster: Cluster
+beforeAll(async () => {
+  ;[server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })])
+})
+afterAll(() => Promise.all([server.stop(), cluster.stop()]))
+
+describe.each(Object.entries({ ...ofOneServer, ...ofCluster }))('%s', (kind, open) => {
+  let link: Link
+  let connection: RedisConnection
+  beforeAll(async () => {
+    link = await open(kind in ofCluster ? cluster.masters[0]! : server)
+    connection = link.connection
+  })
+  afterAll(() => link.end())
+
+  it('passes every byte unchanged, in keys, arguments and replies', async () => {
+    const whole = Buffer.concat([Buffer.of(9), EVERY_BYTE, Buffer.of(9)])
+    const key = new Uint8Array(whole.buffer, whole.byteOffset + 1, 256)
+    const expected = Buffer.concat([EVERY_BYTE, EVERY_BYTE])
+    expect(asBuffer(await connection.eval(ECHO, key, EVERY_BYTE))).toEqual(expected)
+    expect(asBuffer(await connection.evalsha(shaOf(ECHO), key, EVERY_BYTE))).toEqual(expected)
+  })
+
+  it('tells a script that is not loaded, which EVAL then loads', async () => {
+    const script = `return ARGV[1] -- ${kind}`
+    const key = Buffer.from('k')
+    const refusal = await connection.evalsha(shaOf(script), key, key).catch((error: unknown) => error)
+    expect(isNoScript(refusal)).toBe(true)
+    expect(asBuffer(await connection.eval(script, key, Buffer.from('loaded')))).toEqual(Buffer.from('loaded'))
+    expect(asBuffer(await connection.evalsha(shaOf(script), key, key))).toEqual(key)
+  })
+
+  it('rejects with what the script was refused for', async () => {
+    const refusal = await connection
+      .eval("return redis.error_reply('OOM none left')", key('k'), key(''))
+      .catch(pass)
+    expect(storeFailure(refusal)).toBe('oom')
+  })
+})
+
+describe.each(Object.entries(ofCluster))('%s', (_kind, open) => {
+  it('reaches the node that owns each of many keys, among them slots that moved', async () => {
+    const { connection, end } = await open(cluster.masters[0]!)
+    await Promise.all(cluster.masters.map((node) => command(node, 'FLUSHALL')))
+    const keys = Array.from({ length: 300 }, (_, i) => Buffer.from(`user:${i}:\u00e9`))
+    const countAll = () => Promise.all(keys.map((each) => connection.eval(COUNT, each, each)))
+    await countAll()
+    const slot = await cluster.slotOf('user:7:\u00e9')
+    const from = await cluster.ownerOf(slot)
+    await cluster.moveSlot(
+      slot,
+      from,
+      cluster.masters.find((node) => node !== from)!,
+    )
+    expect((await countAll()).map(String)).toEqual(keys.map(() => '2'))
+    const sizes = await Promise.all(cluster.masters.map((node) => command<number>(node, 'DBSIZE')))
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(300)
+    expect(Math.min(...sizes)).toBeGreaterThan(50)
+    await end()
+  })
+})
+
+describe('a client that was handed in', () => {
+  it('is recognised without importing its package, and anything else is refused', () => {
+    const redis = new Redis({ lazyConnect: true })
+    expect(isRedisClient(redis)).toBe(true)
+    expect(isRedisClient(createClient())).toBe(true)
+    for (const other of [undefined, null, 'redis://h', {}, new EventEmitter(), { get: () => null }, Redis]) {
+      expect(isRedisClient(other)).toBe(false)
+      expect(() => connectionOf(other)).toThrow(PolicyError)
+      expect(() => connectionOf(other)).toThrow(/^client must be one of ioredis or iovalkey .*, got /)
+    }
+    redis.disconnect()
+  })
+
+  it('has one listener for errors however many connections share it, until the last is closed', () => {
+    const redis = new Redis({ lazyConnect: true })
+    const connections = Array.from({ length: 20 }, () => connectionOf(redis))
+    expect(redis.listenerCount('error')).toBe(1)
+    for (const connection of connections) connection.close()
+    connections[0]!.close()
+    expect(redis.listenerCount('error')).toBe(0)
+    redis.disconnect()
+  })
+
+  it('goes on when a connection over it is closed', async () => {
+    const redis = new Redis(server.port)
+    connectionOf(redis).close()
+    expect(await redis.ping()).toBe('PONG')
+    redis.disconnect()
+  })
+
+  it('keeps its own key prefix', async () => {
+    const redis = new Redis({ port: server.port, keyPrefix: 'mine:' })
+    const node = createClient({ socket: { port: server.port }, keyPrefix: 'mine:' })
+    await node.connect()
+    for (const client of [redis, node]) await connectionOf(client).eval(COUNT, key('prefixed'), key(''))
+    expect(await command(server, 'GET', 'mine:prefixed')).toBe('2')
+    redis.disconnect()
+    node.destroy()
+  })
+})
+
+describe('storeFailure', () => {
+  it.each([
+    ["OOM command not allowed when used memory > 'maxmemory'.", 'oom'],
+    ["READONLY You can't write against a read only replica.", 'readonly'],
+    ['LOADING Redis is loading the dataset in memory', 'loading'],
+    ['BUSY Redis is busy running a script.', 'busy'],
+    ['MASTERDOWN Link with MASTER is down', 'unavailable'],
+    ['CLUSTERDOWN Hash slot not served', 'unavailable'],
+    ['NOAUTH Authentication required.', 'forbidden'],
+    ["NOPERM User u has no permissions to run the 'get' command", 'forbidden'],
+    ['WRONGPASS invalid username-password pair', 'forbidden'],
+    ['ERR user_script:1: Script attempted to access nonexistent global variable', 'error'],
+    ['WRONGTYPE Operation against a key holding the wrong kind of value', 'error'],
+    ['constructor is no code', 'unavailable'],
+    [
+      'ERR Error running script (call to f_0): @user_script:1: @user_script: 1: -OOM command not allowed',
+      'oom',
+    ],
+    ['connect ECONNREFUSED 127.0.0.1:6379', 'unavailable'],
+    ['Connection is closed.', 'unavailable'],
+    ['', 'unavailable'],
+  ])('sorts %p as %s', (message, failure) => {
+    expect(storeFailure(new Error(message))).toBe(failure)
+  })
+
+  it('calls a bug an error and not an outage', () => {
+    expect(storeFailure(new TypeError('x is not a function'))).toBe('error')
+    expect(storeFailure(new PolicyError('INVALID_OPTION', 'no'))).toBe('error')
+  })
+
+  it('sorts what real servers and clients say', async () => {
+    const small = await startRedis({ args: ['--maxmemory', '1mb'] })
+    await pipeline(small, [['CONFIG', 'SET', 'maxmemory', 1]])
+    for (const open of [ofOneServer.ioredis!, ofOneServer['node-redis']!]) {
+      const { connection, end } = await open(small)
+      const count = () => connection.eval(COUNT, key('k'), key('')).catch((error) => storeFailure(error))
+      expect(await count()).toBe('oom')
+      await command(small, 'CONFIG', 'SET', 'maxmemory', 0)
+      await command(small, 'REPLICAOF', server.host, server.port)
+      await command(small, 'CONFIG', 'SET', 'replica-serve-stale-data', 'yes')
+      expect(await count()).toBe('readonly')
+      await command(small, 'REPLICAOF', 'NO', 'ONE')
+      await command(small, 'CONFIG', 'SET', 'maxmemory', 1)
+      await end()
+      expect(await count()).toBe('unavailable')
+    }
+    await small.stop()
+  })
+})
+
+function key(text: string): Buffer {
+  return Buffer.from(text)
+}
+
+function pass(error: unknown): unknown {
+  return error
+}
+
+function asBuffer(bytes: unknown): Buffer {
+  expect(Buffer.isBuffer(bytes)).toBe(true)
+  return bytes as Buffer
+}
+
+function shaOf(script: string): string {
+  return createHash('sha1').update(script).digest('hex')
+}

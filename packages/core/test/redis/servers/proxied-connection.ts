@@ -1,0 +1,105 @@
+import { connect, type Socket } from 'node:net'
+import type { Address } from './command.js'
+
+export type Direction = 'to-server' | 'to-client'
+
+/** What every connection looks at to know how to behave. */
+export interface Faults {
+  readonly latencyMs: Record<Direction, number>
+  held: boolean
+  cutsLeft: number
+}
+
+type Counts = Record<'toServer' | 'toClient' | 'cuts', number>
+
+/** One connection through the proxy: two sockets, and a lane between them in each direction. */
+export class ProxiedConnection {
+  readonly #sockets: readonly [Socket, Socket]
+  readonly #lanes: readonly [Lane, Lane]
+
+  constructor(client: Socket, target: Address, faults: Faults, counts: Counts, onClose: () => void) {
+    const server = connect({ port: target.port, host: target.host, noDelay: true })
+    this.#sockets = [client, server]
+    const toServer = new Lane(server, faults, () => faults.latencyMs['to-server'])
+    const toClient = new Lane(client, faults, () => faults.latencyMs['to-client'])
+    this.#lanes = [toServer, toClient]
+    client.on('data', (chunk) => toServer.push(chunk, () => (counts.toServer += chunk.length)))
+    server.on('data', (chunk) => {
+      if (faults.cutsLeft > 0) {
+        faults.cutsLeft--
+        counts.cuts++
+        this.reset()
+      } else toClient.push(chunk, () => (counts.toClient += chunk.length))
+    })
+    client.on('close', () => toServer.finish())
+    server.on('close', () => toClient.finish())
+    for (const socket of this.#sockets) {
+      socket.unref()
+      socket.on('error', () => {})
+      socket.on('close', () => this.#sockets.every(({ destroyed }) => destroyed) && onClose())
+    }
+  }
+
+  /** Sends what was held, or with `reset` gives the connection up if something was. */
+  release(reset: boolean): void {
+    if (reset && this.#lanes.some((lane) => lane.waiting)) this.reset()
+    else this.#lanes.forEach((lane) => lane.flush())
+  }
+
+  reset(): void {
+    this.#lanes.forEach((lane) => lane.clear())
+    this.#sockets.forEach((socket) =>
+      socket.readyState === 'open' ? socket.resetAndDestroy() : socket.destroy(),
+    )
+  }
+}
+
+/** Bytes on their way to one socket, in order, each with the moment from which it may leave. */
+class Lane {
+  #queue: { readonly dueMs: number; readonly leave: () => void }[] = []
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(
+    readonly to: Socket,
+    readonly faults: Faults,
+    readonly latencyMs: () => number,
+  ) {}
+
+  get waiting(): boolean {
+    return this.#queue.length > 0
+  }
+
+  push(chunk: Buffer, onPassed: () => void): void {
+    this.#enqueue(() => {
+      onPassed()
+      if (!this.to.destroyed) this.to.write(chunk)
+    })
+  }
+
+  /** The other side has closed: so will this one, after the bytes before it. */
+  finish(): void {
+    this.#enqueue(() => this.to.destroySoon())
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    while (!this.faults.held && this.#queue[0]) {
+      const waitMs = this.#queue[0].dueMs - performance.now()
+      if (waitMs > 0) {
+        this.#timer = setTimeout(() => this.flush(), waitMs).unref()
+        return
+      }
+      this.#queue.shift()!.leave()
+    }
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer)
+    this.#queue = []
+  }
+
+  #enqueue(leave: () => void): void {
+    this.#queue.push({ dueMs: performance.now() + this.latencyMs(), leave })
+    this.flush()
+  }
+}

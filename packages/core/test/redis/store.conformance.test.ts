@@ -1,0 +1,23 @@
+import { Redis } from 'ioredis'
+import { redisStore } from '../../src/stores/redis.js'
+import { conformance } from '../conformance/kit.js'
+import { type RedisServer, startRedis } from './servers/redis-server.js'
+
+jest.setTimeout(60_000)
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+conformance('Redis', (clock) => redisStore(client, { clock }), {
+  lawRuns: 2,
+  sequences: 1000,
+  mostCost: 1000,
+})

@@ -1,0 +1,216 @@
+import { Redis } from 'ioredis'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../../src/index.js'
+import { redisStore } from '../../src/stores/redis.js'
+import { command, info } from './servers/command.js'
+import { monitor } from './servers/monitor.js'
+import { type RedisServer, startRedis } from './servers/redis-server.js'
+
+jest.setTimeout(60_000)
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const hour = { limit: 100, window: '1h' } as const
+const open = (policies: readonly Policy[], options = {}) =>
+  createLimiter({ name: 'orders', policies, store: redisStore(client), deadline: '10s', ...options })
+
+const ALGORITHMS: readonly (readonly [string, Policy])[] = [
+  ['sliding log', slidingLog({ limit: 100, window: '1d' })],
+  ['fixed window', fixedWindow({ limit: 100, window: '365d' })],
+  ['sliding window', slidingWindow({ limit: 100, window: '1d' })],
+  ['weighted sliding window', slidingWindow({ limit: 100, window: '1d', count: 'weighted' })],
+  ['token bucket', tokenBucket({ limit: 100, window: '365d' })],
+  ['token bucket, interval refill', tokenBucket({ limit: 100, window: '365d', refill: 'interval' })],
+  ['leaky bucket', leakyBucket({ limit: 100, window: '365d' })],
+  ['gcra', gcra({ limit: 100, window: '365d' })],
+]
+
+describe('one decision', () => {
+  it('is one EVALSHA on one key, whatever the number of policies', async () => {
+    const limiter = open([
+      gcra(hour),
+      slidingLog({ ...hour, name: 'log' }),
+      slidingWindow({ ...hour, name: 'window' }),
+    ])
+    await limiter.consume('warm')
+    const seen = await monitor(server)
+    await limiter.consume('user:1')
+    await seen.stop()
+    const sent = seen.lines.filter((line) => !line.includes(' lua]') && /"evalsha"|"eval"/i.test(line))
+    expect(sent).toHaveLength(1)
+  })
+
+  it('keeps one key for a limiter and caller, which reset deletes', async () => {
+    await command(server, 'FLUSHALL')
+    const limiter = open([gcra(hour), slidingLog({ ...hour, name: 'log' })])
+    await limiter.consume('user:1')
+    expect(await command(server, 'KEYS', '*')).toEqual([
+      'sluice:orders:gcra/3600000,sliding-log/3600000:user%3a1',
+    ])
+    await limiter.reset('user:1')
+    expect(await command(server, 'DBSIZE')).toBe(0)
+  })
+
+  it('makes no key for what is denied or costs nothing', async () => {
+    await command(server, 'FLUSHALL')
+    const limiter = open([gcra(hour)])
+    await limiter.consume('a', { cost: 101 })
+    await limiter.consume('b', { cost: 0 })
+    await limiter.peek('c')
+    expect(await command(server, 'DBSIZE')).toBe(0)
+  })
+
+  it('gives every key an expiry', async () => {
+    await command(server, 'FLUSHALL')
+    for (const [, policy] of ALGORITHMS) await open([policy]).consume('k')
+    const keys = await command<string[]>(server, 'KEYS', '*')
+    const ttls = await Promise.all(keys.map((key) => command<number>(server, 'PTTL', key)))
+    expect(ttls.every((ttl) => ttl > 0)).toBe(true)
+  })
+
+  it('brings the script along where the server has forgotten it', async () => {
+    const limiter = open([gcra(hour)])
+    await limiter.consume('k')
+    await command(server, 'SCRIPT', 'FLUSH')
+    expect((await limiter.consume('k')).allowed).toBe(true)
+  })
+})
+
+describe.each(ALGORITHMS)('%s', (name, policy) => {
+  it('admits exactly its limit of 2,000 concurrent calls', async () => {
+    const limiter = open([policy])
+    const decisions = await Promise.all(Array.from({ length: 2000 }, () => limiter.consume(`race ${name}`)))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
+  })
+})
+
+describe('a log', () => {
+  it('admits exactly its limit of 2,000 calls in one tick, where a sorted set of instants would admit all', async () => {
+    const limiter = createLimiter({
+      name: 'tick',
+      policies: [slidingLog({ limit: 100, window: '1m' })],
+      store: redisStore(client, { clock: () => 1_800_000_000_000_000 }),
+      deadline: '10s',
+    })
+    const decisions = await Promise.all(Array.from({ length: 2000 }, () => limiter.consume('k')))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
+  })
+
+  it('takes at most 9 bytes an entry at a limit of 1,000', async () => {
+    await command(server, 'FLUSHALL')
+    const limiter = open([slidingLog({ limit: 1000, window: '1h' })])
+    for (let i = 0; i < 1000; i++) await limiter.consume('k')
+    const [key] = await command<string[]>(server, 'KEYS', '*')
+    expect(await command<number>(server, 'MEMORY', 'USAGE', key!)).toBeLessThanOrEqual(9000)
+  })
+
+  it('refuses a cost above 1,000, which would hold up everybody', async () => {
+    const limiter = open([slidingLog({ limit: 100_000, window: '1h' })])
+    await expect(limiter.consume('k', { cost: 1001 })).rejects.toMatchObject({ code: 'INVALID_COST' })
+  })
+})
+
+describe('broken state', () => {
+  const BROKEN = [
+    '',
+    'x',
+    '1',
+    '0'.repeat(72),
+    'a'.repeat(72),
+    '\xff'.repeat(72),
+    'z'.repeat(500),
+    '\0'.repeat(71),
+  ]
+
+  it.each(ALGORITHMS)('heals at the first touch: %s', async (_, policy) => {
+    await command(server, 'FLUSHALL')
+    const limiter = open([policy])
+    const healed: string[] = []
+    limiter.on('healed', ({ key }) => healed.push(key))
+    await limiter.consume('k')
+    const [key] = await command<string[]>(server, 'KEYS', '*')
+    const makers = [
+      ...BROKEN.slice(1).map((value) => ['SET', key!, value]),
+      ['RPUSH', key!, 'a'],
+      ['HSET', key!, 'a', '1'],
+      ['ZADD', key!, '1', 'a'],
+      ['SADD', key!, 'a'],
+    ]
+    for (const make of makers) {
+      await command(server, 'DEL', key!)
+      await command(server, ...(make as [string, ...string[]]))
+      expect((await limiter.consume('k')).remaining).toBe(99)
+    }
+    expect(healed).toHaveLength(makers.length)
+  })
+})
+
+describe('a store that cannot decide', () => {
+  const oom = async () => {
+    await command(server, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '1')
+  }
+  afterEach(() => command(server, 'CONFIG', 'SET', 'maxmemory', '0'))
+
+  it('throws by default, with the reason as a code and the cause', async () => {
+    await oom()
+    await expect(open([gcra(hour)]).consume('k')).rejects.toMatchObject({
+      code: 'STORE_OOM',
+      cause: expect.any(Error),
+    })
+  })
+
+  it('allows or denies where that is asked for, and says why', async () => {
+    await oom()
+    const [allow, deny] = ['allow', 'deny'].map((onStoreError) => open([gcra(hour)], { onStoreError }))
+    expect(await allow!.consume('k')).toMatchObject({ allowed: true, degraded: 'oom', reason: undefined })
+    expect(await deny!.consume('k')).toMatchObject({ allowed: false, degraded: 'oom', retryAfterMs: 1000 })
+  })
+
+  it('keeps to the deadline while Redis stands still', async () => {
+    const limiter = open([gcra(hour)], { deadline: '50ms', onStoreError: 'allow' })
+    await limiter.consume('k')
+    server.pause()
+    const decisions = await Promise.all(Array.from({ length: 20 }, () => limiter.consume('k')))
+    server.resume()
+    expect(new Set(decisions.map(({ degraded }) => degraded))).toEqual(new Set(['timeout']))
+  })
+})
+
+describe('a client that replays', () => {
+  it('is warned about once', async () => {
+    const careless = new Redis({ host: server.host, port: server.port })
+    const limiter = createLimiter({ name: 'orders', policies: [gcra(hour)], store: redisStore(careless) })
+    const codes: string[] = []
+    limiter.on('warning', ({ code }) => codes.push(code))
+    await limiter.consume('k')
+    careless.disconnect()
+    expect(codes).toEqual(['CLIENT_REPLAYS'])
+  })
+})
+
+it('reads no clock of the caller', async () => {
+  const limiter = open([slidingLog({ limit: 1, window: '1h' })])
+  await limiter.consume('clock')
+  const wall = jest.spyOn(Date, 'now').mockReturnValue(0)
+  expect((await limiter.consume('clock')).allowed).toBe(false)
+  wall.mockRestore()
+  expect((await info(server, 'keyspace'))['db0']).toBeDefined()
+})

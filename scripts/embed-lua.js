@@ -1,0 +1,38 @@
+// Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time. Comments that
+// only people read are left out; those that begin with "-- word:" tell what a module needs and stay.
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+
+const target = 'packages/core/src/stores/redis/modules.gen.ts'
+const modules = readdirSync('lua')
+  .filter((file) => file.endsWith('.lua'))
+  .toSorted()
+  .map(
+    (file) =>
+      `  ${JSON.stringify(file.slice(0, -4))}: ${JSON.stringify(stripped(readFileSync(`lua/${file}`, 'utf8')))},`,
+  )
+const text = [
+  '// Made from lua/ by scripts/embed-lua.js.',
+  'export const modules: Readonly<Record<string, string>> = {',
+  ...modules,
+  '}',
+  '',
+].join('\n')
+if (readSafely(target) !== text) writeFileSync(target, text)
+
+/** @param {string} lua */
+function stripped(lua) {
+  return lua
+    .split('\n')
+    .map((line) => line.trim())
+    .filter((line) => line !== '' && (!line.startsWith('--') || /^--@|^-- (needs|cells|slots): /.test(line)))
+    .join('\n')
+}
+
+/** @param {string} file */
+function readSafely(file) {
+  try {
+    return readFileSync(file, 'utf8')
+  } catch {
+    return undefined
+  }
+}

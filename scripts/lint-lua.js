@@ -1,0 +1,41 @@
+// Checks the Lua scripts as Redis gets them: composed for every shape, and for several policies together. The modules
+// alone would not do, as they use each other's names. Needs the build and luacheck (scripts/ensure-lua.js).
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@sluice/core'
+import { composeScript } from '../packages/core/dist/esm/stores/redis/compose.js'
+
+const minute = { limit: 10, window: /** @type {const} */ ('1m') }
+const alone = {
+  'fixed-window': fixedWindow(minute),
+  'sliding-log': slidingLog(minute),
+  'sliding-window': slidingWindow(minute),
+  'sliding-window-weighted': slidingWindow({ ...minute, count: 'weighted' }),
+  'token-bucket': tokenBucket(minute),
+  'token-bucket-interval': tokenBucket({ ...minute, refill: 'interval' }),
+  'leaky-bucket': leakyBucket(minute),
+  gcra: gcra(minute),
+}
+const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
+try {
+  for (const [name, policy] of Object.entries(alone)) write(name, [policy])
+  write('all', Object.values(alone))
+  const options = ['--std', 'lua51', '--read-globals', 'redis', 'struct', 'KEYS', 'ARGV']
+  // What a list of shapes does not need is left out of no module, so that much stays unused in each script.
+  const unused = ['--no-unused', '--no-max-line-length', '--ignore', '511']
+  execFileSync('luacheck', ['--no-color', folder, ...options, ...unused], { stdio: 'inherit' })
+} catch {
+  process.exitCode = 1
+} finally {
+  rmSync(folder, { recursive: true })
+}
+
+/**
+ * @param {string} name
+ * @param {readonly import('@sluice/core').Policy[]} policies
+ */
+function write(name, policies) {
+  writeFileSync(join(folder, `${name}.lua`), composeScript(policies))
+}
