@@ -4,7 +4,7 @@ export interface Row {
   readonly fault: string
   /** What it asserts is a time, so it is no part of `npm test`: machines are shared. */
   readonly timed?: boolean
-  /** `share` of the full load, 1 in `npm run test:faults` and less in `npm test`. */
+  /** `share` of the full load, 1 in `npm run test:faults`, less in `npm test`. */
   run(share: number): Promise<Outcome> | Outcome
 }
 
