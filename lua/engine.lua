@@ -5,7 +5,8 @@
 local call, pcall = redis.call, redis.pcall
 local pack, unpack = struct.pack, struct.unpack
 local floor, ceil, max, min, rep, sub = math.floor, math.ceil, math.max, math.min, string.rep, string.sub
-local HUGE, EXACT, DAY = math.huge, 9007199254740992, 86400000000
+local HUGE, EXACT, FAR = math.huge, 9007199254740992, 1125899906842624
+-- FAR: no instant is booked, held or blocked further ahead than 2^50 microseconds; state that says so is broken.
 -- Operations and reasons, as the store numbers them.
 local CONSUME, PEEK, BOOK, REFUND, CHARGE, BLOCK, HOLD, RESET, CONFIRM, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local LIMIT, COST, BLOCKED, HELD = 1, 2, 3, 4
@@ -101,7 +102,7 @@ end
 local written, last, held, blocked, epoch, version, expires, @{cells} = unpack('<ddddddd@{cell_formats}', fixed)
 if exists then
   broken = not (written >= 0 and written % 1 == 0 and last >= 0 and last % 1 == 0 and held >= 0 and blocked >= 0)
-    or not (last <= written + 1000 * DAY and held <= written + 1000 * DAY and blocked <= written + 1000 * DAY)
+    or not (last <= written + FAR and held <= written + FAR and blocked <= written + FAR)
     or not (epoch >= 0 and version >= 0 and expires >= 0)
   --@each broken = broken or not ($sane)
   broken = broken or @{has_rings} and call('STRLEN', key) ~= @{length}

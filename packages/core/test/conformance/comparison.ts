@@ -43,9 +43,12 @@ export function scenes(shapes: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<Sce
   )
 }
 
+type MostCost = (shapes: readonly Shape[]) => number
+
 /** Plays a sequence on the store and on the model. Every answer must be the same, to the tick. */
-export async function expectModelled(openStore: OpenStore, scene: Scene, mostCost: number): Promise<void> {
+export async function expectModelled(openStore: OpenStore, scene: Scene, most: MostCost): Promise<void> {
   const { shapes, numbers, start, steps } = scene
+  const mostCost = most(shapes)
   const session = await Session.open(openStore, start)
   const across = Array.from({ length: TIERS }, (_, tier) => tier)
   const policies = across.map((tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))

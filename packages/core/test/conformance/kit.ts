@@ -19,8 +19,8 @@ export interface ConformanceOptions {
   readonly sequences?: number
   /** Random traffic on which each law is tried. Default a 125th of `sequences`. */
   readonly lawRuns?: number
-  /** Largest cost that this store takes for every algorithm. Default 2^31. */
-  readonly mostCost?: number
+  /** Largest cost that this store takes for a list of these shapes. Default 2^31 for all. */
+  readonly mostCost?: (shapes: readonly Shape[]) => number
 }
 
 const LAWS = [
@@ -43,7 +43,7 @@ const LAWS = [
  */
 export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
   const sequences = Number(process.env['CONFORMANCE_RUNS'] ?? options.sequences ?? 10_000)
-  const { mostCost = 2 ** 31 } = options
+  const { mostCost = () => 2 ** 31 } = options
   const given = process.env['CONFORMANCE_SEED']
   const seed = given === undefined ? undefined : Number(given)
   const runs = options.lawRuns ?? Math.ceil(sequences / 125)
@@ -58,7 +58,9 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
     }
 
     describe.each(shapes)('$title', (shape) => {
-      const subject: Subject = { shape, shapes, openStore, runs, seed, mostCost }
+      const mostCostWith = (other: Shape) => mostCost([shape, other])
+      const own = { shape, mostCost: mostCost([shape]), mostCostWith }
+      const subject: Subject = { ...own, shapes, openStore, runs, seed }
       for (const declare of LAWS) declare(subject)
     })
 

@@ -16,7 +16,9 @@ export interface Subject {
   readonly openStore: OpenStore
   readonly runs: number
   readonly seed: number | undefined
+  /** Largest cost that the store takes for this shape, alone and beside another. */
   readonly mostCost: number
+  readonly mostCostWith: (other: Shape) => number
 }
 
 /** Numbers of one shape and what one key went through with them. */

@@ -27,7 +27,7 @@ export function combining(subject: Subject): void {
       const alone = policies.map((policy) => session.caller([policy]))
       for (const step of steps) {
         await together.peek(1)
-        const deed = deedOf(step, session.now, policies, together.told, subject.mostCost)
+        const deed = deedOf(step, session.now, policies, together.told, subject.mostCostWith(other))
         session.now = deed.now
         const before = await Promise.all(alone.map((caller) => caller.peek(deed.cost)))
         const answer = await together.perform(deed)
@@ -58,10 +58,11 @@ export function combining(subject: Subject): void {
         [strict, roomy],
       ]) {
         const [caller, twin] = [session.caller(policies), session.caller(policies)]
-        const most = Math.min(roomy.capacity, strict.capacity, subject.mostCost)
+        const mostCost = subject.mostCostWith(other)
+        const most = Math.min(roomy.capacity, strict.capacity, mostCost)
         for (const each of [caller, twin]) await each.consume(most)
         for (let i = 0; i < 3; i++) {
-          const cost = i < 2 ? 1 : Math.max(roomy.capacity, strict.capacity)
+          const cost = i < 2 ? 1 : Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
           if ((await caller.peek(cost)).reason) assert((await caller.consume(cost)).reason)
         }
         await expectAlike(caller, twin)
