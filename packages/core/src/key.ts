@@ -1,4 +1,5 @@
 import { sha256 } from '@noble/hashes/sha2'
+import { bytesToHex } from '@noble/hashes/utils'
 import { expected, InputError } from './errors.js'
 
 /** Longest key that is kept as it is, in UTF-16 units. */
@@ -6,12 +7,12 @@ const LONGEST_KEPT = 128
 
 /**
  * The key as stores keep it: itself, or where it is longer than 128 units `sha256:` and its digest, so that long
- * keys cannot fill the memory.
+ * keys cannot fill the memory. A key that looks like that is digested too, so that it is nobody else's.
  * @throws {InputError} INVALID_KEY when it is not a string.
  */
 export function storedKey(key: string): string {
   if (typeof key !== 'string') throw expected(InputError, 'INVALID_KEY', 'key must be a string', key)
-  return key.length <= LONGEST_KEPT ? key : `sha256:${digest(key)}`
+  return key.length <= LONGEST_KEPT && !key.startsWith('sha256:') ? key : `sha256:${digest(key)}`
 }
 
 /** SHA-256 in hex of the text's UTF-16 units: unlike in UTF-8, lone surrogates stay apart. */
@@ -22,5 +23,5 @@ export function digest(text: string): string {
     bytes[2 * i] = unit & 0xff
     bytes[2 * i + 1] = unit >>> 8
   }
-  return Array.from(sha256(bytes), (byte) => byte.toString(16).padStart(2, '0')).join('')
+  return bytesToHex(sha256(bytes))
 }

@@ -1,5 +1,12 @@
 import type { Decision } from '@sluice/core'
-import { createGuard, decisionAbout, type Denied, type GuardOptions, type Platform } from '@sluice/core/http'
+import {
+  createGuard,
+  decisionAbout,
+  type Denied,
+  type GuardOptions,
+  onResponseSent,
+  type Platform,
+} from '@sluice/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
@@ -49,10 +56,7 @@ const express: Platform<Request, Response> = {
   setHeader: (res, name, value) => void res.setHeader(name, value),
   setStatus: (res, status) => void res.status(status),
   send: (_req, res, body) => res.end(body),
-  onFinished(req, res, listener) {
-    // Node 20 and 22 also call it finished when the rest of a response went to a connection that was gone.
-    res.once('finish', () => req.socket.destroyed || listener())
-  },
+  onFinished: onResponseSent,
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,
 }

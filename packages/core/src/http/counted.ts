@@ -23,11 +23,12 @@ interface CountedRequest {
 }
 
 /** Adds a decision to those about `request`, and returns all of them, oldest first. */
-export function count(request: object, counted: Counted): readonly Counted[] {
+export function count(request: object, counted: Counted, repeats = false): readonly Counted[] {
   const { limiter, key } = counted
   const all = (request as CountedRequest)[COUNTED]
   if (!all) return ((request as CountedRequest)[COUNTED] = [counted])
-  if (all.some((other) => other.limiter === limiter && other.key === key)) warn(limiter, 'COUNTED_TWICE')
+  const again = !repeats && all.some((other) => other.limiter === limiter && other.key === key)
+  if (again) warn(limiter, 'COUNTED_TWICE')
   all.push(counted)
   return all
 }

@@ -54,12 +54,9 @@ export function createGuard<Req, Res>(
   }
 
   function answer(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied | undefined> {
-    const all = count(platform.identity(req), {
-      limiter,
-      key,
-      decision,
-      announced: writeHeaders !== undefined,
-    })
+    platform.decided?.(req, decision)
+    const counted = { limiter, key, decision, announced: writeHeaders !== undefined }
+    const all = count(platform.identity(req), counted, platform.repeats?.(req))
     const sent = platform.headersSent(res)
     const set: SetHeader = (name, value) => platform.setHeader(res, name, value)
     if (!sent) writeHeaders?.(all, set)

@@ -15,3 +15,4 @@ export {
 export type { Misuse } from './misuse.js'
 export type { GuardOptions } from './options.js'
 export type { Platform, RequestReader } from './platform.js'
+export { onResponseSent } from './response-sent.js'

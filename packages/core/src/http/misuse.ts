@@ -5,14 +5,22 @@ import type { RequestReader } from './platform.js'
  * Set-ups that work and do not limit. Each is found while requests are served, reported once and never refused.
  */
 
+const SETTINGS =
+  "Express: app.set('trust proxy', 1); Koa: proxy with maxIpsCount; Fastify: trustProxy with the proxies' addresses; " +
+  'Hono: the option trustProxy'
+
 const MESSAGES = {
   TRUST_PROXY_PERMISSIVE:
     'the framework trusts every proxy, so callers choose their own address in X-Forwarded-For and no limit by ' +
-    "address holds: say how many proxies there are or which (Express: app.set('trust proxy', 1))",
+    'address holds: say how many proxies there are or which (' +
+    SETTINGS +
+    ')',
   FORWARDED_NOT_TRUSTED:
     'requests carry X-Forwarded-For but the framework trusts no proxy, so all callers behind one proxy share its ' +
-    "address and its limit: say how many proxies there are (Express: app.set('trust proxy', 1)); where there is " +
-    'none a caller made the header up, and nothing is wrong',
+    'address and its limit: say how many proxies there are (' +
+    SETTINGS +
+    '); where there is none a caller made ' +
+    'the header up, and nothing is wrong',
   LIMITER_IN_HANDLER:
     'a limiter was made while a request was being handled, so it starts empty for each request and never denies: ' +
     'make it once, where the routes are set up',
@@ -27,8 +35,9 @@ const MESSAGES = {
     'keep this when they are meant to come in',
   ADDRESS_UNKNOWN:
     'neither the framework nor the socket gives an IP address (a Unix socket?), so all such callers share one ' +
-    "limit: have the proxy in front send X-Forwarded-For and trust it (Express: app.set('trust proxy', 1)), or " +
-    'choose another key',
+    'limit: have the proxy in front send X-Forwarded-For and trust it (' +
+    SETTINGS +
+    '), or choose another key',
 } as const
 
 export type Misuse = keyof typeof MESSAGES

@@ -1,3 +1,5 @@
+import type { Decision } from '../decision.js'
+
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
   /** The caller's address as the framework sees it, proxies taken into account. */
@@ -17,6 +19,10 @@ export type SetHeader = (name: string, value: string) => void
 export interface Platform<Req, Res> extends RequestReader<Req> {
   /** The object that stays the same while a request passes through every middleware. */
   identity(req: Req): object
+  /** Whether one limiter may well count a request several times, as each operation of a GraphQL request. Default no. */
+  repeats?(req: Req): boolean
+  /** Told of each decision about a request, before it is acted on. */
+  decided?(req: Req, decision: Decision): void
   headersSent(res: Res): boolean
   setHeader(res: Res, name: string, value: string): void
   setStatus(res: Res, status: number): void

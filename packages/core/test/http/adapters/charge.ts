@@ -1,0 +1,68 @@
+import type { GuardOptions } from '../../../src/http/index.js'
+import type { Limiter } from '../../../src/limiter.js'
+import type { Adapter, Answer } from './adapter.js'
+import { stopped, warningsOf } from './limits.js'
+import type { Serve, Site } from './site.js'
+
+export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+  describe('charge by outcome', () => {
+    let limiter: Limiter
+    beforeEach(() => {
+      limiter = stopped(4)
+    })
+
+    it.each([
+      [200, 3],
+      [404, 4],
+      [500, 4],
+    ])('sees the status %i of the response', async (status, left) => {
+      const charge = (_req: Req, res: Res) => adapter.status(res) < 400
+      const site = await limited(charge, () => ({ status, body: 'done' }))
+      await exchange(site)
+      expect(await remaining()).toBe(left)
+    })
+
+    it('may be async', async () => {
+      await exchange(await limited(async () => false))
+      expect(await remaining()).toBe(4)
+    })
+
+    it('is not asked about a denial', async () => {
+      const charge = jest.fn(() => false)
+      const site = await serve([{ limiter, key: () => 'k', cost: () => 5, charge }])
+      await exchange(site)
+      expect(charge).not.toHaveBeenCalled()
+    })
+
+    it.each<[string, () => boolean | Promise<boolean>]>([
+      ['throws', () => fail()],
+      ['rejects', async () => fail()],
+    ])('keeps the charge and is reported when it %s', async (_, charge) => {
+      const warnings = warningsOf(limiter)
+      const site = await limited(charge)
+      expect((await exchange(site)).status).toBe(200)
+      expect(await remaining()).toBe(3)
+      expect(warnings).toEqual(['CHARGE_FAILED'])
+    })
+
+    function limited(charge: GuardOptions<Req, Res>['charge'] & {}, answer?: () => Answer | Promise<Answer>) {
+      return serve([{ limiter, key: () => 'k', charge }], answer && { answer })
+    }
+
+    async function remaining(): Promise<number> {
+      return (await limiter.peek('k')).remaining
+    }
+  })
+}
+
+/** A whole exchange, also with what the server does once it has answered. */
+async function exchange(site: Site) {
+  const closed = site.nextClosed()
+  const reply = await site.send()
+  await closed
+  return reply
+}
+
+function fail(): never {
+  throw new Error('no status')
+}

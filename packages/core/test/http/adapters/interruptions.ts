@@ -1,0 +1,121 @@
+import { setImmediate as turn } from 'node:timers/promises'
+import type { GuardOptions } from '../../../src/http/index.js'
+import type { Limiter } from '../../../src/limiter.js'
+import type { Adapter, Answer } from './adapter.js'
+import { GET, sendRaw } from './client.js'
+import { stopped } from './limits.js'
+import type { Serve } from './site.js'
+
+const LARGE = 'x'.repeat(16_000_000)
+
+export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+  describe('charge by outcome', () => {
+    let limiter: Limiter
+    beforeEach(() => {
+      limiter = stopped(4)
+    })
+
+    it('is asked when a stream has ended, not before', async () => {
+      const gate = closedGate()
+      async function* body() {
+        yield 'first'
+        await gate.opened
+        yield 'last'
+      }
+      const charge = jest.fn(() => false)
+      const site = await limited(charge, () => ({ body: body() }))
+      const closed = site.nextClosed()
+      const socket = sendRaw(site.port, GET)
+      await received(socket, 'first')
+      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+      gate.open()
+      await closed
+      socket.destroy()
+      expect([charge.mock.calls.length, await remaining()]).toEqual([1, 4])
+    })
+
+    it('keeps the charge when a stream breaks off', async () => {
+      async function* body() {
+        yield 'first'
+        await turn()
+        throw new Error('no more')
+      }
+      const charge = jest.fn(() => false)
+      const site = await limited(charge, () => ({ body: body() }))
+      const closed = site.nextClosed()
+      await expect(site.send()).rejects.toThrow()
+      await closed
+      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    })
+
+    it('keeps the charge when the caller hangs up before the response', async () => {
+      const gate = closedGate()
+      const handling = closedGate()
+      const charge = jest.fn(() => false)
+      const site = await limited(charge, async () => {
+        handling.open()
+        await gate.opened
+        return { body: 'too late' }
+      })
+      const closed = site.nextClosed()
+      const socket = sendRaw(site.port, GET)
+      await handling.opened
+      socket.destroy()
+      await closed
+      gate.open()
+      await site.idle()
+      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    })
+
+    it.each<[string, () => string | AsyncIterable<string>]>([
+      ['a large response', () => LARGE],
+      ['a stream', endless],
+    ])('keeps the charge when the caller hangs up in the middle of %s', async (_, body) => {
+      const charge = jest.fn(() => false)
+      const site = await limited(charge, () => ({ body: body() }))
+      const closed = site.nextClosed()
+      const socket = sendRaw(site.port, GET)
+      await received(socket, 'xxx')
+      socket.destroy()
+      await closed
+      await site.idle()
+      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    })
+
+    function limited(charge: GuardOptions<Req, Res>['charge'] & {}, answer?: () => Answer | Promise<Answer>) {
+      return serve([{ limiter, key: () => 'k', charge }], answer && { answer })
+    }
+
+    async function remaining(): Promise<number> {
+      return (await limiter.peek('k')).remaining
+    }
+  })
+}
+
+/** More than a connection takes that nobody reads from. */
+async function* endless() {
+  for (let i = 0; i < 1000; i++) {
+    yield LARGE.slice(0, 64_000)
+    await turn()
+  }
+}
+
+async function received(socket: NodeJS.ReadableStream, text: string): Promise<void> {
+  let seen = ''
+  socket.resume()
+  await new Promise<void>((resolve, reject) => {
+    socket.on('data', function look(chunk: Buffer) {
+      seen += chunk.toString()
+      if (!seen.includes(text)) return
+      socket.off('data', look).pause()
+      resolve()
+    })
+    socket.once('error', reject).once('end', () => reject(new Error(`ended after ${seen}`)))
+  })
+}
+
+function closedGate(): { readonly opened: Promise<void>; open(): void } {
+  let open!: () => void
+  const opened = new Promise<void>((resolve) => (open = resolve))
+  return { opened, open }
+}

@@ -1,0 +1,32 @@
+import type { Adapter } from './adapter.js'
+import { answerCases } from './answers.js'
+import { callbackCases } from './callbacks.js'
+import { chargeCases } from './charge.js'
+import { clientCases } from './clients.js'
+import { connectionCases } from './connections.js'
+import { headerCases } from './headers.js'
+import { interruptionCases } from './interruptions.js'
+import { loadCases } from './load.js'
+import { severalCases } from './several.js'
+import { type Serve, siteServer } from './site.js'
+import { spoofingCases } from './spoofing.js'
+
+/**
+ * Declares every case as a test of one adapter: what is promised over HTTP is the same for all of them. A case is a
+ * row and an adapter a column of the table that scripts/adapter-table.js prints.
+ */
+export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
+  describe(adapter.name, () => {
+    const serve: Serve<Req, Res> = siteServer(adapter)
+    answerCases(adapter, serve)
+    headerCases(adapter, serve)
+    severalCases(adapter, serve)
+    callbackCases(adapter, serve)
+    chargeCases(adapter, serve)
+    interruptionCases(adapter, serve)
+    connectionCases(adapter, serve)
+    loadCases(adapter, serve)
+    spoofingCases(adapter, serve)
+    clientCases(adapter, serve)
+  })
+}

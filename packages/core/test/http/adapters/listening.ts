@@ -1,0 +1,15 @@
+import { once } from 'node:events'
+import type { Server } from 'node:http'
+import type { Served } from './adapter.js'
+
+/** What `serve` gives for a server that was told to listen. */
+export async function listening(server: Server): Promise<Served> {
+  if (!server.listening) await once(server, 'listening')
+  return { server, close: () => close(server) }
+}
+
+async function close(server: Server): Promise<void> {
+  server.close()
+  server.closeAllConnections()
+  await once(server, 'close')
+}

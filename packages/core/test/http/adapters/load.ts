@@ -1,0 +1,40 @@
+import { execFile } from 'node:child_process'
+import { setImmediate as turn } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import type { Adapter } from './adapter.js'
+import { stopped } from './limits.js'
+import type { Serve } from './site.js'
+
+const run = promisify(execFile)
+
+export function loadCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+  describe('exactly the limit is admitted', () => {
+    it.each<[string, () => string | Promise<string>]>([
+      ['a key that is there', () => 'k'],
+      ['a key to wait for', async () => turn('k')],
+    ])('of 200 requests at once, with %s', async (_, key) => {
+      const site = await serve([{ limiter: stopped(100), key }])
+      const replies = await Promise.all(Array.from({ length: 200 }, () => site.send()))
+      const left = replies
+        .filter(({ status }) => status === 200)
+        .map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      expect(left.sort((a, b) => b - a)).toEqual(Array.from({ length: 100 }, (_, i) => 99 - i))
+      expect(replies.filter(({ status }) => status === 429)).toHaveLength(100)
+      expect(site.handled).toBe(100)
+    })
+
+    it('of 4,000 requests over 200 connections', async () => {
+      const site = await serve([{ limiter: stopped(500), key: () => 'k' }])
+      const seen = await autocannon(`http://127.0.0.1:${site.port}/`)
+      expect(seen).toMatchObject({ '2xx': 500, '4xx': 3500, '5xx': 0, errors: 0 })
+      expect(site.handled).toBe(500)
+    }, 30_000)
+  })
+}
+
+/** In a process of its own, or it would share its turns with the server. */
+async function autocannon(url: string): Promise<unknown> {
+  const args = [require.resolve('autocannon'), '--connections', '200', '--amount', '4000', '--json', url]
+  const { stdout } = await run(process.execPath, args, { timeout: 25_000 })
+  return JSON.parse(stdout)
+}

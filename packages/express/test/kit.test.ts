@@ -1,0 +1,48 @@
+import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { Adapter, Route } from '../../core/test/http/adapters/adapter.js'
+import { adapterKit } from '../../core/test/http/adapters/kit.js'
+import { listening } from '../../core/test/http/adapters/listening.js'
+import { rateLimit } from '../src/index.js'
+
+/** Version 4 under an alias; the types are those of version 5, which this uses nothing new of. */
+const express4 = require('express4') as typeof express
+
+adapterKit(adapterOf('Express 5', express))
+adapterKit(adapterOf('Express 4', express4))
+
+function adapterOf(name: string, createApp: typeof express): Adapter<Request, Response> {
+  return {
+    name,
+    serve({ routes, proxyTrust, onError }) {
+      const app = createApp()
+      if (proxyTrust !== 'none') app.set('trust proxy', proxyTrust === 'all' ? true : proxyTrust)
+      for (const route of routes) app.all(route.path, ...route.limits.map(rateLimit), handlerOf(route))
+      const fail: ErrorRequestHandler = (error, _req, res, next) => {
+        onError(error)
+        if (res.headersSent) next(error)
+        else res.sendStatus(500)
+      }
+      return listening(app.use(fail).listen(0, '127.0.0.1'))
+    },
+    header: (req, name) => req.get(name),
+    method: (req) => req.method,
+    status: (res) => res.statusCode,
+    answerDenial: (_req, res, text) => res.type('text').send(text),
+  }
+}
+
+/** Version 4 does not wait for a handler, so that errors have to be handed on. */
+function handlerOf({ answer }: Route<Request, Response>): RequestHandler {
+  return async (_req, res, next) => {
+    try {
+      const { status = 200, body } = await answer()
+      res.status(status).type('text')
+      if (typeof body === 'string') res.send(body)
+      else await pipeline(Readable.from(body), res)
+    } catch (error) {
+      next(error)
+    }
+  }
+}
