@@ -1,0 +1,158 @@
+import Router from '@koa/router'
+import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
+import Koa, { type Middleware } from 'koa'
+import request from 'supertest'
+import { byApiKey, decisionOf, rateLimit } from '../src/index.js'
+
+describe('rateLimit', () => {
+  it('has a name for stack traces and profiles', () => {
+    expect(rateLimit({ limit: 1, window: '1m' }).name).toBe('rateLimit')
+  })
+
+  it('passes on before it returns when the store is memory', async () => {
+    const seen: string[] = []
+    const around: Middleware = (_ctx, next) => {
+      const passed = next()
+      seen.push('returned')
+      return passed
+    }
+    await get(appOf(around, rateLimit({ limit: 1, window: '1m' }), () => void seen.push('handled')))
+    expect(seen).toEqual(['handled', 'returned'])
+  })
+
+  it('limits one route alone', async () => {
+    const router = new Router().get('/limited', rateLimit({ limit: 1, window: '1m' }), serve)
+    const app = appOf(router.get('/free', serve).routes() as Middleware)
+    await get(app, '/limited')
+    expect((await get(app, '/limited')).status).toBe(429)
+    expect((await get(app, '/free')).headers).not.toHaveProperty('x-ratelimit-limit')
+  })
+
+  it('limits each API key on its own', async () => {
+    const app = appOf(rateLimit({ limit: 1, window: '1m', key: byApiKey() }), serve)
+    const as = async (apiKey: string) => (await get(app).set('X-API-Key', apiKey)).status
+    expect([await as('one'), await as('two'), await as('one')]).toEqual([200, 200, 429])
+  })
+
+  it('fits an application whose state has a type', async () => {
+    const app = new Koa<{ user: string }>()
+    app.use(rateLimit({ limit: 9, window: '1m' })).use((ctx) => {
+      ctx.body = String(ctx.state.rateLimit?.remaining)
+    })
+    expect((await get(app)).text).toBe('8')
+  })
+
+  it('is reported once when it is made for each request', async () => {
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    const app = appOf((ctx, next) => rateLimit({ limit: 1, window: '1m' })(ctx, next))
+    for (let i = 0; i < 3; i++) await get(app)
+    expect(emitWarning.mock.calls.map(([, details]) => details)).toEqual([
+      { type: 'SluiceWarning', code: 'LIMITER_IN_HANDLER' },
+    ])
+    emitWarning.mockRestore()
+  })
+})
+
+describe('an error that Koa answers', () => {
+  it('keeps the headers of the limiters beside its own', async () => {
+    const app = appOf(limit('all', 9), limit('few', 4), (ctx) => {
+      ctx.throw(401, { headers: { 'WWW-Authenticate': 'Bearer' } })
+    })
+    const { status, headers } = await get(app)
+    expect(status).toBe(401)
+    expect(headers).toMatchObject({ 'x-ratelimit-limit': '4', 'www-authenticate': 'Bearer' })
+  })
+
+  it('keeps the headers of the limiter before the one that fails', async () => {
+    const failing = rateLimit({ limit: 1, window: '1m', key: () => Promise.reject(new Error('no database')) })
+    const { status, headers } = await get(appOf(limit('all', 9), failing, serve))
+    expect([status, headers['x-ratelimit-limit']]).toEqual([500, '9'])
+  })
+})
+
+describe('ctx.state.rateLimit', () => {
+  it('is the decision, to settle for example', async () => {
+    const limiter = ofNine()
+    const app = appOf(rateLimit({ limiter, key: () => 'k' }), async (ctx) => {
+      await ctx.state.rateLimit.settle(4)
+    })
+    await get(app)
+    expect((await limiter.peek('k')).remaining).toBe(5)
+  })
+
+  it('is there for middleware around the limiter, also when it denies', async () => {
+    const seen: unknown[] = []
+    const around: Middleware = async (ctx, next) => {
+      await next()
+      seen.push(ctx.state.rateLimit.allowed)
+    }
+    const app = appOf(around, rateLimit({ limit: 1, window: '1m' }), serve)
+    await get(app)
+    await get(app)
+    expect(seen).toEqual([true, false])
+  })
+
+  it('is undefined on a request that was skipped', async () => {
+    const look = jest.fn()
+    await get(appOf(rateLimit({ limit: 1, window: '1m', skip: () => true }), (ctx) => look(ctx.state)))
+    expect(look).toHaveBeenCalledWith({})
+  })
+
+  it('is the latest of several, and decisionOf finds the others', async () => {
+    const look = jest.fn()
+    const app = appOf(limit('first', 9), limit('second', 9), (ctx) => {
+      look(ctx.state.rateLimit.limiter, decisionOf(ctx, 'first')?.limiter, decisionOf(ctx, 'none'))
+    })
+    await get(app)
+    expect(look).toHaveBeenCalledWith('second', 'first', undefined)
+  })
+})
+
+describe('a proxy header of another name', () => {
+  const proxyIpHeader = 'X-Real-IP'
+
+  it('names the callers', async () => {
+    const app = appOf(rateLimit({ limit: 1, window: '1m' }), serve)
+    Object.assign(app, { proxy: true, maxIpsCount: 1, proxyIpHeader })
+    const from = async (address: string) => (await get(app).set(proxyIpHeader, address)).status
+    expect([await from('198.51.100.1'), await from('198.51.100.2'), await from('198.51.100.1')]).toEqual([
+      200, 200, 429,
+    ])
+  })
+
+  it.each([
+    [1, []],
+    [0, ['TRUST_PROXY_PERMISSIVE']],
+  ])('with a maxIpsCount of %i is reported as %j', async (maxIpsCount, expected) => {
+    const limiter = ofNine()
+    const warnings: string[] = []
+    limiter.on('warning', ({ code }) => void warnings.push(code))
+    const app = appOf(rateLimit({ limiter }), serve)
+    Object.assign(app, { proxy: true, maxIpsCount, proxyIpHeader })
+    await get(app).set(proxyIpHeader, '198.51.100.1')
+    expect(warnings).toEqual(expected)
+  })
+})
+
+const serve: Middleware = (ctx) => {
+  ctx.body = 'served'
+}
+
+function appOf(...middleware: readonly Middleware[]): Koa {
+  const app = new Koa()
+  app.silent = true
+  for (const each of middleware) app.use(each)
+  return app
+}
+
+function get(app: { callback(): Parameters<typeof request>[0] }, path = '/') {
+  return request(app.callback()).get(path)
+}
+
+function limit(name: string, n: number): Middleware {
+  return rateLimit({ limit: n, window: '1m', name })
+}
+
+function ofNine(): Limiter {
+  return createLimiter({ policies: [slidingLog({ limit: 9, window: '1m' })] })
+}
