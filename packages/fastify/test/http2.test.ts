@@ -1,0 +1,102 @@
+import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
+import fastify from 'fastify'
+import { once } from 'node:events'
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
+import { Readable } from 'node:stream'
+import { setImmediate as turn } from 'node:timers/promises'
+import { rateLimit } from '../src/index.js'
+
+const LARGE = 'x'.repeat(8_000_000)
+
+describe('over HTTP/2', () => {
+  let app: ReturnType<typeof serve>
+  let session: ClientHttp2Session
+  let limiter: Limiter
+  let charge: jest.Mock
+
+  beforeEach(async () => {
+    limiter = createLimiter({ policies: [slidingLog({ limit: 2, window: '1m' })] })
+    charge = jest.fn(() => false)
+    app = serve(limiter, charge)
+    session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
+  })
+
+  afterEach(async () => {
+    session.destroy()
+    await app.close()
+  })
+
+  it('a caller is limited by its address', async () => {
+    expect([await status('/'), await status('/'), await status('/')]).toEqual([200, 200, 429])
+  })
+
+  it('charge is asked when the response was sent', async () => {
+    const responded = app.responded()
+    await status('/charged')
+    await responded
+    expect(charge.mock.calls).toHaveLength(1)
+    expect((await limiter.peek('k')).remaining).toBe(2)
+  })
+
+  it.each<[string, string, (stream: ClientHttp2Stream) => void]>([
+    ['resets a large response', '/charged', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+    ['goes away in the middle of a large response', '/charged', () => session.destroy()],
+    ['resets what a handler sends by itself', '/raw', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+    ['resets a stream', '/streamed', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+  ])('the charge stays when the caller %s', async (_, path, hangUp) => {
+    const responded = app.responded()
+    const stream = session.request({ ':path': path }).on('error', () => undefined)
+    await once(stream, 'response')
+    hangUp(stream)
+    await responded
+    expect(charge.mock.calls).toHaveLength(0)
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  it('the charge stays when the caller hangs up before the response', async () => {
+    const responded = app.responded()
+    const reached = once(app.server, 'request')
+    const stream = session.request({ ':path': '/late' }).on('error', () => undefined)
+    await reached
+    stream.close(constants.NGHTTP2_CANCEL)
+    await responded
+    expect(charge.mock.calls).toHaveLength(0)
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  async function status(path: string): Promise<number | undefined> {
+    const stream = session.request({ ':path': path })
+    const [headers] = (await once(stream, 'response')) as [{ ':status'?: number }]
+    stream.resume()
+    await once(stream, 'end')
+    return headers[':status']
+  }
+})
+
+function serve(limiter: Limiter, charge: () => boolean) {
+  const app = fastify({ http2: true, forceCloseConnections: true })
+  app.register(rateLimit, { limiter })
+  app.get('/', () => 'served')
+  const config = { rateLimit: { limiter, key: () => 'k', charge } }
+  app.get('/charged', { config }, () => LARGE)
+  app.get('/late', { config }, async (_request, reply) => {
+    await once(reply.raw, 'close')
+    return 'too late'
+  })
+  app.get('/raw', { config }, (_request, reply) => void reply.hijack().raw.end(LARGE))
+  app.get('/streamed', { config }, () => Readable.from(endless()))
+  /** Resolves when the next response is over, sent or not, and its listeners have run. */
+  const responded = async (): Promise<void> => {
+    const [, response] = (await once(app.server, 'request')) as [unknown, NodeJS.EventEmitter]
+    await once(response, 'close')
+    await turn()
+  }
+  return Object.assign(app, { responded })
+}
+
+async function* endless() {
+  for (;;) {
+    yield 'x'.repeat(64_000)
+    await turn()
+  }
+}
