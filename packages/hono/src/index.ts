@@ -1,0 +1,45 @@
+import { type Decision, PolicyError } from '@sluice/core'
+import { createGuard, decisionAbout, type GuardOptions } from '@sluice/core/http'
+import type { Context, MiddlewareHandler } from 'hono'
+import { complete } from './pending.js'
+import { type AddressOptions, platformFor } from './platform.js'
+
+export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
+
+export interface RateLimitOptions extends GuardOptions<Context, Context>, AddressOptions {}
+
+/** What the middleware sets on the context. */
+export interface RateLimitVariables {
+  /** What the latest limiter decided about the request; undefined where none has counted it. */
+  rateLimit: Decision | undefined
+}
+
+declare module 'hono' {
+  interface ContextVariableMap extends RateLimitVariables {}
+}
+
+/**
+ * Middleware that counts each request and answers 429 to those beyond the limit. Errors are thrown, as Hono expects it.
+ * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
+ */
+export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
+  const { connInfo, trustProxy, ...rest } = { ...options }
+  if (!connInfo && !rest.key)
+    throw new PolicyError('INVALID_OPTION', 'connInfo is needed, or a key: Hono knows no address of its own')
+  const guard = createGuard(rest, platformFor(connInfo, trustProxy))
+  return async function rateLimit(c, next) {
+    const denied = await guard(c, c)
+    c.set('rateLimit', decisionOf(c))
+    if (!denied) await next()
+    else if (!c.finalized) c.res = (denied.answer as Response | undefined) ?? c.body(null)
+    complete(c)
+  }
+}
+
+/**
+ * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
+ * Undefined where none has counted the request.
+ */
+export function decisionOf(c: Context, limiter?: string): Decision | undefined {
+  return decisionAbout(c, limiter)
+}

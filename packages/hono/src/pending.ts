@@ -1,0 +1,64 @@
+import type { Context } from 'hono'
+
+/** What is left to do for a request when its response is there. */
+interface Pending {
+  readonly headers: Map<string, string>
+  readonly onSent: (() => void)[]
+}
+
+/** What @hono/node-server gives as `c.env`. */
+interface NodeBindings {
+  readonly incoming: {
+    readonly aborted: boolean
+    readonly socket: { readonly destroyed: boolean }
+    /** HTTP/2 alone. */
+    readonly stream?: { readonly writableFinished: boolean }
+  }
+  readonly outgoing: { once(event: 'finish', listener: () => void): void }
+}
+
+const PENDING = new WeakMap<Context, Pending>()
+
+/** Sets a header of whatever response there will be. */
+export function setHeader(c: Context, name: string, value: string): void {
+  c.header(name, value)
+  pendingOf(c).headers.set(name, value)
+}
+
+/** Calls `listener` once the whole response has been sent, and never when the caller hung up before. */
+export function onSent(c: Context, listener: () => void): void {
+  const env = c.env as Partial<NodeBindings & { server: NodeBindings }> | undefined
+  const { incoming, outgoing } = env?.server ?? env ?? {}
+  if (!incoming || !outgoing) return void pendingOf(c).onSent.push(listener)
+  const { stream } = incoming
+  // HTTP/2 always calls it finished, and Node 20 and 22 when the rest of it went to a connection that was gone.
+  const hungUp = (): boolean =>
+    stream ? incoming.aborted || !stream.writableFinished : incoming.socket.destroyed
+  outgoing.once('finish', () => void (hungUp() || listener()))
+}
+
+/** To be called when the handler has responded. */
+export function complete(c: Context): void {
+  const pending = PENDING.get(c)
+  if (!pending || !c.finalized) return
+  PENDING.delete(c)
+  // Hono leaves them out where a handler returns a Response of its own making.
+  for (const [name, value] of pending.headers) if (!c.res.headers.has(name)) c.header(name, value)
+  if (pending.onSent.length > 0) c.res = watched(c, () => pending.onSent.forEach((listener) => listener()))
+}
+
+/** The response, which calls `listener` when the runtime has taken the last of its body. */
+function watched({ req, res }: Context, listener: () => void): Response {
+  if (!res.body || req.method === 'HEAD') {
+    listener()
+    return res
+  }
+  const flush = (): void => void (req.raw.signal.aborted || listener())
+  return new Response(res.body.pipeThrough(new TransformStream({ flush })), res)
+}
+
+function pendingOf(c: Context): Pending {
+  let pending = PENDING.get(c)
+  if (!pending) PENDING.set(c, (pending = { headers: new Map(), onSent: [] }))
+  return pending
+}

@@ -1,0 +1,113 @@
+import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
+import { type Context, Hono } from 'hono'
+import { rateLimit } from '../src/index.js'
+
+/* A runtime that knows Requests and Responses alone; @hono/node-server is what test/kit.test.ts runs on. */
+
+describe('charge without a server that tells what was sent', () => {
+  let limiter: Limiter
+  let charge: jest.Mock<boolean, [Context]>
+
+  beforeEach(() => {
+    limiter = createLimiter({ policies: [slidingLog({ limit: 4, window: '1m' })] })
+    charge = jest.fn((c: Context) => c.res.status < 400)
+  })
+
+  it('is asked when the runtime has taken the last of the body, not before', async () => {
+    const reader = (
+      await respond(() => new Response(streamOf(['first', 'last']), { status: 500 }))
+    ).body!.getReader()
+    expect(text(await reader.read())).toBe('first')
+    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    expect(text(await reader.read())).toBe('last')
+    expect((await reader.read()).done).toBe(true)
+    expect([charge.mock.calls.length, await remaining()]).toEqual([1, 4])
+  })
+
+  it('keeps status, headers and body as they are', async () => {
+    const response = await respond((c) => c.json({ served: true }, 201, { 'X-Other': 'too' }))
+    expect([response.status, response.headers.get('x-other')]).toEqual([201, 'too'])
+    expect(await response.json()).toEqual({ served: true })
+    expect(charge).toHaveReturnedWith(true)
+    expect(await remaining()).toBe(3)
+  })
+
+  it.each<[string, string, (c: Context) => Response]>([
+    ['without a body', 'GET', (c) => c.body(null, 500)],
+    ['to HEAD', 'HEAD', (c) => c.text('served', 500)],
+  ])('is asked about a response %s, which has no body to wait for', async (_, method, handler) => {
+    await respond(handler, { method })
+    expect(await remaining()).toBe(4)
+  })
+
+  it('is not asked where the runtime cancels the body', async () => {
+    const cancelled = jest.fn()
+    const response = await respond(() => new Response(streamOf(Array<string>(9).fill('part'), cancelled)))
+    const reader = response.body!.getReader()
+    await reader.read()
+    await reader.cancel('hung up')
+    expect(cancelled).toHaveBeenCalledWith('hung up')
+    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+  })
+
+  it('is not asked where the request was aborted', async () => {
+    const caller = new AbortController()
+    const response = await respond(() => new Response(streamOf(['first'])), { signal: caller.signal })
+    caller.abort()
+    await response.text()
+    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+  })
+
+  it('is not asked where the body breaks off', async () => {
+    const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('no more')) })
+    const response = await respond(() => new Response(broken))
+    await expect(response.text()).rejects.toThrow('no more')
+    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+  })
+
+  it('does not hide that a handler gives no response', async () => {
+    const failed = jest.fn((_error: Error, c: Context) => c.text('failed', 500))
+    const app = new Hono().use(rateLimit({ limiter, key: () => 'k', charge })).onError(failed)
+    app.get('/', () => undefined as never)
+    expect((await app.request('/')).status).toBe(500)
+    expect(failed.mock.calls[0]![0].message).toMatch('not finalized')
+  })
+
+  it('is asked once by each of several limiters', async () => {
+    const other = jest.fn(() => false)
+    const app = new Hono()
+      .use(rateLimit({ limiter, key: () => 'other', charge: other }))
+      .use(rateLimit({ limiter, key: () => 'k', charge }))
+      .get('/', (c) => c.text('served'))
+    await (await app.request('/')).text()
+    expect([charge.mock.calls.length, other.mock.calls.length]).toEqual([1, 1])
+  })
+
+  async function respond(handler: (c: Context) => Response, init?: RequestInit): Promise<Response> {
+    const app = new Hono().use(rateLimit({ limiter, key: () => 'k', charge })).get('/', handler)
+    return app.request('/', init)
+  }
+
+  async function remaining(): Promise<number> {
+    return (await limiter.peek('k')).remaining
+  }
+})
+
+function streamOf(
+  chunks: readonly string[],
+  cancel: (reason: unknown) => void = () => undefined,
+): ReadableStream {
+  const rest = chunks.map((chunk) => new TextEncoder().encode(chunk))
+  return new ReadableStream({
+    cancel,
+    pull(controller) {
+      const chunk = rest.shift()
+      if (chunk) controller.enqueue(chunk)
+      else controller.close()
+    },
+  })
+}
+
+function text({ value }: { value?: Uint8Array | undefined }): string {
+  return new TextDecoder().decode(value)
+}

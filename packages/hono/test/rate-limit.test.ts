@@ -1,0 +1,198 @@
+import { createLimiter, slidingLog } from '@sluice/core'
+import { type Context, Hono } from 'hono'
+import { decisionOf, rateLimit, type RateLimitOptions } from '../src/index.js'
+
+/** Where the runtime of these tests says that callers are. */
+const connInfo = () => ({ remote: { address: '192.0.2.1' } })
+const twice: RateLimitOptions = { limit: 2, window: '1m', connInfo }
+
+function appWith(...middleware: readonly ReturnType<typeof rateLimit>[]): Hono {
+  return new Hono().use(...middleware)
+}
+
+describe('headers', () => {
+  it.each<[string, (c: Context) => Response | Promise<Response>]>([
+    ['a text', (c) => c.text('served')],
+    ['JSON', (c) => c.json({ served: true })],
+    ['a redirect', (c) => c.redirect('/other')],
+    ['a Response of its own', () => new Response('served')],
+    ['a Response that cannot be changed', () => fetch('data:text/plain,served')],
+    ['what is not found', (c) => c.notFound()],
+    [
+      'an error',
+      () => {
+        throw new Error('no database')
+      },
+    ],
+  ])('are on %s', async (_, handler) => {
+    const app = appWith(rateLimit(twice)).get('/', handler)
+    app.onError((_error, c) => c.text('failed', 500))
+    const { headers } = await app.request('/')
+    expect(headers.get('x-ratelimit-remaining')).toBe('1')
+  })
+
+  it('are on paths that are none', async () => {
+    const { status, headers } = await appWith(rateLimit(twice)).request('/none')
+    expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])
+  })
+
+  it.each<[string, (c: Context) => Response]>([
+    ['a text', (c) => c.text('served')],
+    ['a Response of its own', () => new Response('served')],
+  ])('of several limiters are merged on %s', async (_, handler) => {
+    const limiters = [9, 4, 7].map((limit) =>
+      rateLimit({ ...twice, limit, name: `of-${limit}`, headers: 'ietf' }),
+    )
+    const { headers } = await appWith(...limiters)
+      .get('/', handler)
+      .request('/')
+    expect(headers.get('ratelimit-policy')).toBe('"of-9";q=9;w=60, "of-4";q=4;w=60, "of-7";q=7;w=60')
+  })
+
+  it('leave those alone that the handler sets itself', async () => {
+    const app = appWith(rateLimit(twice)).get(
+      '/',
+      () => new Response('', { headers: { 'X-RateLimit-Limit': 'its own', 'X-Other': 'too' } }),
+    )
+    const { headers } = await app.request('/')
+    expect([headers.get('x-ratelimit-limit'), headers.get('x-other')]).toEqual(['its own', 'too'])
+  })
+})
+
+describe('the decision', () => {
+  it('is a variable of the context: the latest, or that of the limiter of a name', async () => {
+    const [first, second] = ['first', 'second'].map((name) => rateLimit({ ...twice, name }))
+    const app = appWith(first!, second!).get('/', (c) =>
+      c.json(
+        [c.get('rateLimit'), c.var.rateLimit, decisionOf(c, 'first'), decisionOf(c, 'none')].map(
+          (decision) => decision?.limiter ?? 'none',
+        ),
+      ),
+    )
+    expect(await (await app.request('/')).json()).toEqual(['second', 'second', 'first', 'none'])
+  })
+
+  it('is undefined for a request that nobody counted', async () => {
+    const app = appWith(rateLimit({ ...twice, skip: () => true })).get('/', (c) =>
+      c.json({ seen: c.get('rateLimit') ?? 'none' }),
+    )
+    expect(await (await app.request('/')).json()).toEqual({ seen: 'none' })
+  })
+
+  it('can be settled', async () => {
+    const limiter = createLimiter({ policies: [slidingLog({ limit: 99, window: '1m' })] })
+    const app = appWith(rateLimit({ limiter, key: () => 'k' })).get('/', async (c) => {
+      await c.get('rateLimit')!.settle(40)
+      return c.text('served')
+    })
+    await app.request('/')
+    expect((await limiter.peek('k')).remaining).toBe(59)
+  })
+})
+
+describe('onDenied', () => {
+  const denied = { ...twice, cost: () => 3 }
+
+  it('keeps the headers on a Response of its own, which brings its status', async () => {
+    const app = appWith(rateLimit({ ...denied, onDenied: () => new Response('full', { status: 420 }) }))
+    const response = await app.request('/')
+    expect([response.status, await response.text()]).toEqual([420, 'full'])
+    expect(response.headers.get('x-ratelimit-remaining')).toBe('2')
+  })
+
+  it('that gives nothing leaves 429 without a body', async () => {
+    const app = appWith(rateLimit({ ...denied, onDenied: () => undefined }))
+    const response = await app.request('/')
+    expect([response.status, await response.text()]).toEqual([429, ''])
+    expect(response.headers.get('cache-control')).toBe('no-store')
+  })
+})
+
+describe('a denied request', () => {
+  it('goes no further where somebody has responded already, and leaves the response alone', async () => {
+    const handler = jest.fn((c: Context) => c.text('served'))
+    const app = new Hono().use(async (c, next) => {
+      c.res = c.text('early')
+      await next()
+    })
+    app.use(rateLimit({ ...twice, cost: () => 3 })).get('/', handler)
+    const response = await app.request('/')
+    expect([response.status, await response.text()]).toEqual([200, 'early'])
+    expect(response.headers.has('cache-control')).toBe(false)
+    expect(handler).not.toHaveBeenCalled()
+  })
+})
+
+describe('an option that cannot work', () => {
+  it.each<[string, unknown]>([
+    ['no options', undefined],
+    ['nothing that names callers', { limit: 1, window: '1m' }],
+    ['a connInfo that is no function', { ...twice, connInfo: { remote: {} } }],
+    ['a trustProxy that is true', { ...twice, trustProxy: true }],
+    ['a trustProxy below 0', { ...twice, trustProxy: -1 }],
+    ['a trustProxy that is not whole', { ...twice, trustProxy: 1.5 }],
+    ['a trustProxy without end', { ...twice, trustProxy: Infinity }],
+    ['a trustProxy that is a text', { ...twice, trustProxy: '1' }],
+    ['an option that is unknown', { ...twice, max: 1 }],
+  ])('is refused: %s', (_, options) => {
+    expect(() => rateLimit(options as RateLimitOptions)).toThrow(
+      expect.objectContaining({ name: 'PolicyError', code: 'INVALID_OPTION' }),
+    )
+  })
+
+  it('is none where a key names callers', () => {
+    expect(() => rateLimit({ limit: 1, window: '1m', key: () => 'everybody' })).not.toThrow()
+  })
+})
+
+describe('trustProxy', () => {
+  it.each([
+    [0, '1.1.1.1, 2.2.2.2', 'ip:192.0.2.1'],
+    [1, '1.1.1.1, 2.2.2.2', 'ip:2.2.2.2'],
+    [2, '1.1.1.1,2.2.2.2', 'ip:1.1.1.1'],
+    [3, '1.1.1.1, 2.2.2.2', 'ip:1.1.1.1'],
+    [1, '1.1.1.1, not an address', 'ip:192.0.2.1'],
+    [1, '', 'ip:192.0.2.1'],
+    [1, undefined, 'ip:192.0.2.1'],
+  ])('of %i takes the caller of %j for %s', async (trustProxy, forwarded, key) => {
+    const limiter = createLimiter({ policies: [slidingLog({ limit: 2, window: '1m' })] })
+    const keys: string[] = []
+    limiter.on('decision', (event) => void keys.push(event.key))
+    limiter.on('warning', () => undefined)
+    const app = appWith(rateLimit({ limiter, connInfo, trustProxy }))
+    await app.request('/', forwarded === undefined ? {} : { headers: { 'X-Forwarded-For': forwarded } })
+    expect(keys).toEqual([key])
+  })
+})
+
+describe('a limiter that is made in a handler', () => {
+  const { stackTraceLimit } = Error
+  afterEach(() => {
+    Error.stackTraceLimit = stackTraceLimit
+  })
+
+  type Adapter = typeof import('../src/index.js')
+
+  it.each<[string, (app: Hono, adapter: Adapter) => unknown]>([
+    ['alone', (app, { rateLimit }) => app.get('/', (c, next) => rateLimit(twice)(c, next))],
+    [
+      'behind middleware',
+      (app, { rateLimit }) => {
+        for (let i = 0; i < 5; i++) app.use((_c, next) => next())
+        app.use((c, next) => rateLimit(twice)(c, next))
+      },
+    ],
+  ])('is reported once: %s', async (_, prepare) => {
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    // As in Node; Jest asks for more.
+    Error.stackTraceLimit = 10
+    const app = new Hono()
+    // It is reported once for the process, which this makes another one of.
+    jest.isolateModules(() => prepare(app, require('../src/index.js') as Adapter))
+    for (let i = 0; i < 2; i++) await app.request('/')
+    expect(emitWarning.mock.calls.map(([, details]) => details)).toEqual([
+      expect.objectContaining({ code: 'LIMITER_IN_HANDLER' }),
+    ])
+    emitWarning.mockRestore()
+  })
+})
