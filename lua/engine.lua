@@ -1,84 +1,24 @@
 -- Runs one operation on one key under a list of policies. lua/README.md is the contract: argument, state, reply.
--- Composed for each list of shapes: a line that begins with --@each is repeated for every policy, and words in
--- @{braces} are filled in.
+-- Composed for each list of shapes: a line that begins with --@each is repeated for every policy, with --@ring for
+-- those with a ring; with --@rings or --@slots it is there if any policy has them. Words in @{braces} are filled in.
 
 local call, pcall = redis.call, redis.pcall
 local pack, unpack = struct.pack, struct.unpack
 local floor, ceil, max, min, rep, sub = math.floor, math.ceil, math.max, math.min, string.rep, string.sub
-local HUGE, EXACT, FAR = math.huge, 9007199254740992, 1125899906842624
+local HUGE, EXACT, FAR, NEVER = math.huge, 9007199254740992, 1125899906842624, 1e21
 -- FAR: no instant is booked, held or blocked further ahead than 2^50 microseconds; state that says so is broken.
+-- NEVER: no key expires later than this, as Redis takes no longer time to live.
 -- Operations and reasons, as the store numbers them.
 local CONSUME, PEEK, BOOK, REFUND, CHARGE, BLOCK, HOLD, RESET, CONFIRM, CANCEL = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local LIMIT, COST, BLOCKED, HELD = 1, 2, 3, 4
 
 local key = KEYS[1]
--- Header, cells and bucket slots as they were loaded. Slots of rings are read where they are needed.
+-- Header, cells and bucket slots. Slots of rings are read where they are needed.
 local fixed
--- Bucket slots that this call has written, by offset.
-local fresh
+-- The latest instant that the state knows: when it was written, or of the last place in it.
+local latest
 -- While a place is booked: offset and bytes of every slot that is written over.
 local replaced
-
-local function read_bytes(offset)
-  if offset + 8 <= @{fixed} then
-    return sub(fixed, offset + 1, offset + 8)
-  end
-  return call('GETRANGE', key, offset, offset + 7)
-end
-
--- Slot number index modulo cap of the region that begins at byte base.
-local function read_slot(base, cap, index)
-  local offset = base + index % cap * 8
-  local value = fresh and fresh[offset]
-  if not value then
-    value = unpack('<d', read_bytes(offset))
-  end
-  return value
-end
-
--- Writes value into the n slots from number first on.
-local function fill_slots(base, cap, first, n, value)
-  local slot = first % cap
-  if replaced then
-    for i = 0, n - 1 do
-      local offset = base + (slot + i) % cap * 8
-      replaced[#replaced + 1] = pack('<d', offset) .. read_bytes(offset)
-    end
-  end
-  local bytes = pack('<d', value)
-  local run = min(n, cap - slot)
-  if run > 0 then
-    call('SETRANGE', key, base + slot * 8, rep(bytes, run))
-  end
-  if run < n then
-    call('SETRANGE', key, base, rep(bytes, n - run))
-  end
-  if base < @{fixed} then
-    fresh = fresh or {}
-    fresh[base + slot * 8] = value
-  end
-end
-
--- Gives the ring at byte base wanted slots instead of cap, every entry before number head in its new place. The
--- string is set anew, because appending to it would make Redis reserve twice its length.
-local function grow_slots(base, cap, wanted, head)
-  local whole = call('GET', key)
-  local entries, start = '', 0
-  if cap > 0 then
-    local ring, border = sub(whole, base + 1, base + cap * 8), head % cap * 8
-    entries = sub(ring, border + 1) .. sub(ring, 1, border)
-    start = (head - cap) % wanted * 8
-  end
-  local blank = rep('\0', wanted * 8 - #entries)
-  local room = wanted * 8 - start
-  local ring
-  if #entries <= room then
-    ring = sub(blank, 1, start) .. entries .. sub(blank, start + 1)
-  else
-    ring = sub(entries, room + 1) .. blank .. sub(entries, 1, room)
-  end
-  call('SET', key, sub(whole, 1, base) .. ring .. sub(whole, base + cap * 8 + 1), 'KEEPTTL')
-end
 
 @{modules}
 
@@ -93,7 +33,7 @@ if clock < 0 then
 end
 
 -- Load. What cannot be read is dropped, or the call would fail for ever.
-fixed = pcall('GETRANGE', key, 0, @{fixed} - 1)
+fixed = @{load}
 local exists = #fixed == @{fixed}
 local broken = type(fixed) == 'table' or #fixed > 0 and not exists
 if not exists then
@@ -101,9 +41,11 @@ if not exists then
 end
 local written, last, held, blocked, epoch, version, expires, @{cells} = unpack('<ddddddd@{cell_formats}', fixed)
 if exists then
-  broken = not (written >= 0 and written % 1 == 0 and last >= 0 and last % 1 == 0 and held >= 0 and blocked >= 0)
+  latest = max(written, last)
+  broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and last >= 0 and last % 1 == 0)
+    or not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0)
     or not (last <= written + FAR and held <= written + FAR and blocked <= written + FAR)
-    or not (epoch >= 0 and version >= 0 and expires >= 0)
+    or not (epoch >= 0 and epoch <= EXACT and version >= 0 and version <= EXACT and expires >= 0 and expires <= NEVER)
   --@each broken = broken or not ($sane)
   broken = broken or @{has_rings} and call('STRLEN', key) ~= @{length}
 end
@@ -116,6 +58,7 @@ if broken or written > now then
   exists, fixed = false, rep('\0', @{fixed})
   written, last, held, blocked, epoch, version, expires, @{cells} = unpack('<ddddddd@{cell_formats}', fixed)
 end
+latest = max(written, last)
 
 local open = max(now, held, blocked)
 local at, amount, reason, binding = open, 0, 0, 0
@@ -157,34 +100,30 @@ else
   if not stands or version ~= booked_version then
     return pack('<d', 0)
   end
-  -- Cancel: put back what the booking replaced. Slots may have grown in it, so a ring keeps its cap.
+  -- Cancel: put back what the booking replaced, the oldest of a slot last. A ring that grew in it keeps its cap.
   local undo = sub(ARGV[1], rest + 16)
   --@ring local kept_$i = cap_$i
-  last, @{cells} = unpack('<d@{cell_formats}', undo)
+  version, last, @{cells} = unpack('<dd@{cell_formats}', undo)
   --@ring cap_$i = kept_$i
-  for i = 9 + @{cell_bytes}, #undo, 16 do
-    call('SETRANGE', key, unpack('<d', undo, i), sub(undo, i + 8, i + 15))
-  end
-  version, writes = version - 1, true
+  --@slots for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
+  writes = true
 end
 
 local booking = ''
 if writes then
   if not exists then
     epoch = nonce
-    if @{has_slots} then
-      call('SET', key, fixed, 'PX', 60000)
-    end
+    --@rings call('SET', key, fixed, 'PX', '60000')
   end
   if amount ~= 0 then
-    version = version + 1
     if op == BOOK and at > now then
-      booking = pack('<d@{cell_formats}', last, @{cells})
+      booking = pack('<dd@{cell_formats}', version, last, @{cells})
       replaced = {}
     end
+    version = nonce
     --@each $cells = $f_admit($state, $numbers, at, amount)
     if amount > 0 then
-      last = at
+      last, latest = at, max(latest, at)
     end
     if replaced then
       booking = pack('<dd', epoch, version) .. booking .. table.concat(replaced)
@@ -203,24 +142,35 @@ if op ~= CANCEL then
   --@each reset = max(reset, reset_$i)
 end
 
--- The key has to outlive the last moment that matters. Its time to live is set for a window more than that, and then
--- left alone until less is left than is needed.
-if writes then
-  written = now
-  local needed = max(reset, last, held, blocked) + (clock < 0 and 1000000 or 3600000000)
+-- The key has to outlive the last moment that matters, also to calls with the slowest limits known. Its time to live
+-- is set for a window more than that, and then left alone until less is left than is needed. A denied call that tells
+-- of a later moment than any write did, under a limit slower than theirs, makes the key live until then.
+if writes or exists then
+  local needed = max(reset, last, held, blocked)
+  if op ~= CANCEL and #ARGV[1] >= rest then
+    local @{slowest} = unpack('<@{slowest_formats}', ARGV[1], rest)
+    local _, drained
+    --@each _, drained = $f_view($state, $slowest, max(open, last)) needed = max(needed, drained)
+  end
+  needed = needed + (clock < 0 and 1000000 or 3600000000)
   local ttl
   if needed > expires then
-    expires = needed + @{longest}
+    expires = min(needed + @{longest}, NEVER)
     ttl = string.format('%.0f', ceil((expires - now) / 1000))
   end
-  local bytes = pack('<ddddddd@{cell_formats}', written, last, held, blocked, epoch, version, expires, @{cells})
-  if exists or @{has_slots} then
-    call('SETRANGE', key, 0, bytes)
-    if ttl then
-      call('PEXPIRE', key, ttl)
+  if writes or ttl then
+    written = writes and now or written
+    local bytes = pack('<ddddddd@{cell_formats}', written, last, held, blocked, epoch, version, expires, @{cells})
+    --@slots bytes = bytes .. sub(fixed, #bytes + 1)
+    if exists or @{has_rings} then
+      call('SETRANGE', key, '0', bytes)
+      if ttl then
+        call('PEXPIRE', key, ttl)
+      end
+    else
+      call('SET', key, bytes, 'PX', ttl)
     end
-  else
-    call('SET', key, bytes, 'PX', ttl)
   end
 end
+--@slots if unsound then broken = call('DEL', key) end
 return pack('<ddddddd', broken and 1 or 0, now, at, reason, binding, remaining, reset)@{parts} .. booking

@@ -1,5 +1,6 @@
 -- GCRA as a debt that drains; twin of algorithms/gcra.ts. The leaky bucket and the token bucket share it.
 -- cells: debt, since
+-- holds: since <= latest
 --   debt   units x ticks owed, as it stood at the instant since
 --   since  microseconds
 

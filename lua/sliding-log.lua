@@ -1,10 +1,34 @@
 -- Sliding log; twin of algorithms/sliding-log.ts. Instants lie in a ring of slots, one a unit, 8 bytes each: entry
 -- number i in slot i mod cap. Numbers only grow; what was dropped stays until it is written over.
+-- needs: slots
 -- cells: head, size, cap
 -- slots: cap
+-- holds: size <= cap
 --   head  number of the next entry
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit
+
+-- Gives the ring wanted slots instead of cap, every entry before number head in its new place. The
+-- string is set anew, because appending to it would make Redis reserve twice its length.
+local function sliding_log_grow(base, cap, wanted, head)
+  local whole = call('GET', key)
+  local entries, start = '', 0
+  if cap > 0 then
+    local ring, border = sub(whole, base + 1, base + cap * 8), head % cap * 8
+    entries = sub(ring, border + 1) .. sub(ring, 1, border)
+    start = (head - cap) % wanted * 8
+  end
+  local blank = rep('\0', wanted * 8 - #entries)
+  local room = wanted * 8 - start
+  local ring
+  if #entries <= room then
+    ring = sub(blank, 1, start) .. entries .. sub(blank, start + 1)
+  else
+    ring = sub(entries, room + 1) .. blank .. sub(entries, 1, room)
+  end
+  call('SET', key, sub(whole, 1, base) .. ring .. sub(whole, base + cap * 8 + 1), 'KEEPTTL')
+  near, filled = '', nil
+end
 
 local function sliding_log_at(head, size, cap, base, i)
   if i >= size then
@@ -20,11 +44,11 @@ local function sliding_log_newer_than(head, size, cap, base, instant)
     return size
   end
   local least, most = 0, size - 1
-  local near = max(0, size - 4)
-  if sliding_log_at(head, size, cap, base, near) > instant then
-    least = near + 1
+  local few = max(0, size - 4)
+  if sliding_log_at(head, size, cap, base, few) > instant then
+    least = few + 1
   else
-    most = near
+    most = few
   end
   while least < most do
     local middle = floor((least + most) / 2)
@@ -69,7 +93,7 @@ local function sliding_log_admit(
   local pushed = min(cost, max(0, 2 * limit - live))
   if live + pushed > cap then
     local wanted = max(live + pushed, min(limit, max(4, 2 * cap)))
-    grow_slots(base, cap, wanted, head)
+    sliding_log_grow(base, cap, wanted, head)
     cap = wanted
   end
   fill_slots(base, cap, head, pushed, at)

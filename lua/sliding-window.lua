@@ -1,7 +1,9 @@
 -- Sliding window over N buckets; twin of algorithms/sliding-window.ts. Bucket number b is counted in slot
 -- b mod N+1.
+-- needs: slots
 -- cells: newest, total
 -- slots: buckets + 1
+-- holds: newest * window <= latest * buckets
 --   newest  number of the newest bucket that was booked
 --   total   units in the N+1 buckets that end with it
 
@@ -109,39 +111,46 @@ local function sliding_window_fading_at(newest, total, base, window, ticks, tick
   return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
 end
 
+-- Makes bucket the newest and empties those that fell out on the way.
+local function sliding_window_slide_to(newest, total, base, buckets, bucket)
+  if bucket <= newest then
+    return newest, total
+  end
+  total = sliding_window_total_at(newest, total, base, buckets, bucket)
+  local first = max(newest + 1, bucket - buckets)
+  fill_slots(base, buckets + 1, first, bucket + 1 - first, 0)
+  return bucket, total
+end
+
 -- A charge saturates where twice the limit counts; what fits never reaches that.
-local function sliding_window_add(newest, total, base, limit, width, buckets, at, cost, counted)
-  local bucket = floor(at / width)
-  if cost < 0 then
-    return sliding_window_give_back(newest, total, base, buckets, bucket, -cost)
-  end
-  local count = 0
-  if bucket > newest then
-    total = sliding_window_total_at(newest, total, base, buckets, bucket)
-    for b = max(newest + 1, bucket - buckets), bucket - 1 do
-      fill_slots(base, buckets + 1, b, 1, 0)
-    end
-    newest = bucket
-  else
-    count = read_slot(base, buckets + 1, bucket)
-  end
+local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
-  fill_slots(base, buckets + 1, bucket, 1, count + added)
+  fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
   return newest, total + added
 end
 
 local function sliding_window_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
+  local bucket = floor(at / (window / buckets))
+  if cost < 0 then
+    return sliding_window_give_back(newest, total, base, buckets, bucket, -cost)
+  end
+  newest, total = sliding_window_slide_to(newest, total, base, buckets, bucket)
   local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, at)
-  return sliding_window_add(newest, total, base, limit, window / buckets, buckets, at, cost, counted)
+  return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
 local function sliding_window_weighted_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
+  local bucket = floor(at / (window / buckets))
+  if cost < 0 then
+    return sliding_window_give_back(newest, total, base, buckets, bucket, -cost)
+  end
+  newest, total = sliding_window_slide_to(newest, total, base, buckets, bucket)
   local counted = sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, at)
-  return sliding_window_add(newest, total, base, limit, window / buckets, buckets, at, cost, counted)
+  return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)

@@ -2,6 +2,7 @@
 -- tokens that are missing.
 -- needs: gcra
 -- cells: missing, since
+-- holds: since <= latest
 --   missing  interval refill: tokens missing after the refill at or before the instant since; greedy: see gcra.lua
 --   since    microseconds
 

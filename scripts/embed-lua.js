@@ -24,7 +24,9 @@ function stripped(lua) {
   return lua
     .split('\n')
     .map((line) => line.trim())
-    .filter((line) => line !== '' && (!line.startsWith('--') || /^--@|^-- (needs|cells|slots): /.test(line)))
+    .filter(
+      (line) => line !== '' && (!line.startsWith('--') || /^--@|^-- (needs|cells|slots|holds): /.test(line)),
+    )
     .join('\n')
 }
 

@@ -1,5 +1,6 @@
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './counted.js'
+export { fastifyTrust } from './fastify-trust.js'
 export { createGuard, type Denied, type Guard } from './guard.js'
 export type { HeaderFormat, HeaderOptions } from './headers.js'
 export {

@@ -1,6 +1,8 @@
 import { type Clock, systemClock } from '../clock.js'
 import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
+import { MemoryPlaces } from '../semaphore/memory-places.js'
+import type { Places, PlacesOptions } from '../semaphore/places.js'
 import { sweepInBackground } from './memory/sweeper.js'
 import { Table, type TableOwner } from './memory/table.js'
 import type { Keyspace, Report, Store } from './store.js'
@@ -39,6 +41,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #maxKeys: number
   readonly #clock: Clock
   readonly #shelves = new Map<string, Shelf>()
+  readonly #places = new MemoryPlaces()
   readonly #stopSweeping: () => void
   #size = 0
   #latest = 0
@@ -82,6 +85,10 @@ class Memory implements MemoryStore, TableOwner {
     const now = Math.floor(this.#clock())
     if (now > this.#latest) this.#latest = now // also passes over NaN
     return this.#latest
+  }
+
+  places(options: PlacesOptions): Places {
+    return this.#places.of(options)
   }
 
   adding(now: number): void {

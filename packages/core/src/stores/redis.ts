@@ -8,6 +8,9 @@ import { composeScript } from './redis/compose.js'
 import { RedisKeyspace } from './redis/keyspace.js'
 import { keyspaceOf } from './redis/redis-key.js'
 import { ScriptRunner } from './redis/script-runner.js'
+import { Tiers } from './redis/tiers.js'
+import type { Places, PlacesOptions } from '../semaphore/places.js'
+import { RedisPlaces } from '../semaphore/redis-places.js'
 import type { Keyspace, Report, Store } from './store.js'
 
 export interface RedisStoreOptions {
@@ -30,9 +33,11 @@ export function redisStore(client: unknown, options: RedisStoreOptions = {}): St
 class RedisStore implements Store {
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
+  readonly #tiers = new Tiers()
   readonly #prefix: string
   readonly #clock: Clock | undefined
   readonly #monotonic = performance
+  readonly #places = new Set<RedisPlaces>()
   #closed = false
 
   constructor(client: unknown, { prefix = 'sluice', clock }: RedisStoreOptions) {
@@ -62,6 +67,7 @@ class RedisStore implements Store {
       keyspace: keyspaceOf(this.#prefix, name, shapes),
       script: composeScript(policies),
       runner: this.#runner,
+      tiers: this.#tiers,
       clock: this.#clock ?? REDIS_CLOCK,
       report,
     })
@@ -72,8 +78,22 @@ class RedisStore implements Store {
     return this.#clock ? this.#clock() : Math.floor(this.#monotonic.now() * 1000)
   }
 
+  places(options: PlacesOptions): Places {
+    const places = new RedisPlaces({
+      ...options,
+      prefix: this.#prefix,
+      runner: this.#runner,
+      subscribe: this.#connection.subscribe?.bind(this.#connection),
+      clock: this.#clock ?? REDIS_CLOCK,
+      closed: () => this.#places.delete(places),
+    })
+    this.#places.add(places)
+    return places
+  }
+
   close(): void {
     this.#closed = true
+    for (const places of this.#places) places.close()
     this.#connection.close()
   }
 }
@@ -85,5 +105,6 @@ const REPLAYS = {
   code: 'CLIENT_REPLAYS',
   message:
     'the Redis client sends a call again when its reply was lost, so some calls are charged twice: set ' +
-    'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0',
+    'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0, or in a sentinel of node-redis ' +
+    'maxCommandRediscovers to 0',
 }

@@ -1,4 +1,5 @@
 import type { Policy } from '../policy.js'
+import type { Places, PlacesOptions } from '../semaphore/places.js'
 
 /*
  * The store contract.
@@ -18,6 +19,8 @@ export interface Store {
    * the store; waits are measured with it.
    */
   now(): number
+  /** The places of a semaphore. A store without them cannot be given to `createSemaphore`. */
+  places?(options: PlacesOptions): Places
   /** Lets go of everything held. Later operations fail. */
   close(): MaybePromise<void>
 }

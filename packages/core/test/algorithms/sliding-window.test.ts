@@ -1,5 +1,5 @@
 import { slidingWindow } from '../../src/index.js'
-import { busiest, crowds, passed, play, type Row } from './timeline.js'
+import { busiest, crowds, itInBulk, passed, play, type Row } from './timeline.js'
 
 describe('sliding window of whole buckets', () => {
   it('counts a bucket until the window has left it altogether', () => {
@@ -16,12 +16,12 @@ describe('sliding window of whole buckets', () => {
     expect(play([slidingWindow({ limit: 4, window: 1000 })], table)).toEqual(table)
   })
 
-  it('never lets more than 240 pass in any hour, whenever they come', () => {
+  itInBulk('never lets more than 240 pass in any hour, whenever they come', () => {
     const calls = passed([slidingWindow({ limit: 240, window: '1h' })], crowds())
     expect(busiest(calls, 3_600_000)).toBe(240)
   })
 
-  it('sustains the rate but for the bucket that it gives up', () => {
+  itInBulk('sustains the rate but for the bucket that it gives up', () => {
     const everySecond = Array.from({ length: 110 * 60 }, (_, second) => second * 1000)
     const calls = passed([slidingWindow({ limit: 60, window: '1m', buckets: 10 })], everySecond)
     expect(calls.length).toBe(60 * 100)
@@ -59,7 +59,7 @@ describe('sliding window of weighted buckets', () => {
     )
   })
 
-  it('lets less than twice the limit pass in any hour', () => {
+  itInBulk('lets less than twice the limit pass in any hour', () => {
     const calls = passed([slidingWindow({ limit: 240, window: '1h', count: 'weighted' })], crowds())
     const most = busiest(calls, 3_600_000)
     expect(most).toBeGreaterThanOrEqual(240)

@@ -1,4 +1,6 @@
+import type { Clock } from '../../src/clock.js'
 import { createLimiter, type Decision, memoryStore, type Policy } from '../../src/index.js'
+import type { Store } from '../../src/stores/store.js'
 
 /**
  * One call of a table: when it comes, its cost, and the answer. Times in milliseconds. `remaining` is after the call.
@@ -21,10 +23,22 @@ export function play(policies: readonly Policy[], rows: readonly Row[]): readonl
   })
 }
 
-/** One key of a limiter in memory, whose clock stands where each call says. */
+let openStore: (options: { readonly clock: Clock }) => Store = memoryStore
+
+/** From now on tables are played on stores that this opens, which answer at once, instead of the memory store. */
+export function playOn(open: typeof openStore): void {
+  openStore = open
+}
+
+/** A test that makes thousands of calls; only the memory store answers so many in a moment. */
+export function itInBulk(name: string, test: () => void): void {
+  if (openStore === memoryStore) it(name, test)
+}
+
+/** One key of a limiter, whose clock stands where each call says. */
 export function keyOf(policies: readonly Policy[]): (ms: number, cost?: number) => Decision {
   let now = 0
-  const store = memoryStore({ clock: () => now })
+  const store = openStore({ clock: () => now })
   const limiter = createLimiter({ name: 'timeline', policies, store })
   return (ms, cost = 1) => {
     now = ms * 1000

@@ -1,34 +1,91 @@
 import { joinKey } from '@sluice/core/http'
+import { digest, storedKey } from '../../src/key.js'
+import { keyspaceOf, redisKey } from '../../src/stores/redis/redis-key.js'
 import type { Outcome, Row } from './row.js'
 
-/** Composite keys are injective: no two tuples give the same text. */
+/** Keys made of several parts are injective: no two tuples give the same text. */
 export const row: Row = { number: 22, fault: 'key collisions', run: collide }
-
-/** Few letters, so that tuples which differ only in where a part ends are common. */
-const LETTERS = ['a', ':', '%', '%3A', '%25', '']
 
 function collide(share: number): Outcome {
   const wanted = 100_000 * share
-  const tuples = new Map<string, string>()
-  let collisions = 0
-  for (let n = 0; tuples.size < wanted; n++) {
-    const parts = tuple(n)
-    const key = joinKey(...parts)
-    const seen = tuples.get(key)
-    const identity = JSON.stringify(parts)
-    if (seen !== undefined && seen !== identity) collisions++
-    tuples.set(key, identity)
+  const composite = collisions(wanted, tuples(COMPOSITE), (parts) => joinKey(...parts))
+  const redis = collisions(wanted, redisTuples(), ([name, shape, key]) =>
+    redisKey(keyspaceOf('sluice', name!, [shape!]), storedKey(key!)).toString('latin1'),
+  )
+  return {
+    pass: composite === 0 && redis === 0,
+    figure: `${wanted} composite keys: ${composite} collisions; ${wanted} Redis keys of limiter, shape and caller: ${redis}`,
   }
-  return { pass: collisions === 0, figure: `${tuples.size} tuples: ${collisions} collisions` }
 }
 
-/** The n-th tuple: its letters are the digits of n, with commas between parts as one more digit. */
-function tuple(n: number): string[] {
+function collisions(
+  wanted: number,
+  source: Iterable<readonly string[]>,
+  keyOf: (parts: readonly string[]) => string,
+): number {
+  const seen = new Map<string, string>()
+  let met = 0
+  for (const parts of source) {
+    const [key, identity] = [keyOf(parts), JSON.stringify(parts)]
+    const other = seen.get(key)
+    if (other !== undefined && other !== identity) met++
+    seen.set(key, identity)
+    if (seen.size + met >= wanted) return met
+  }
+  return met
+}
+
+/** Few letters, so that tuples which differ only in where a part ends are common. */
+const COMPOSITE = ['a', ':', '%', '%3A', '%25', '']
+
+function* tuples(letters: readonly string[]): Generator<string[]> {
+  for (let n = 0; ; n++) yield tuple(n, letters)
+}
+
+/** The n-th tuple: its letters are the digits of n, with the end of a part as one more digit. */
+function tuple(n: number, letters: readonly string[]): string[] {
   const parts = ['']
-  for (let rest = n; rest > 0; rest = Math.floor(rest / (LETTERS.length + 1))) {
-    const digit = rest % (LETTERS.length + 1)
-    if (digit === LETTERS.length) parts.push('')
-    else parts[parts.length - 1] += LETTERS[digit]!
+  for (let rest = n; rest > 0; rest = Math.floor(rest / (letters.length + 1))) {
+    const digit = rest % (letters.length + 1)
+    if (digit === letters.length) parts.push('')
+    else parts[parts.length - 1] += letters[digit]!
   }
   return parts
+}
+
+const SHAPES = ['gcra/1000', 'gcra/1000,gcra/60000', 'sliding-window/1000/10']
+const NAME_LETTERS = ['a', ':', '%', '%3a', '{', '}', 'gcra/1000', ',', ' ']
+const KEY_LETTERS = [
+  ...NAME_LETTERS,
+  '\0',
+  '\x7f',
+  '\n',
+  'é',
+  '😀',
+  '\ud83d',
+  '\ude00',
+  '\ufffd',
+  'sha256',
+  '25',
+]
+
+/** Limiter, shape and caller; callers whose keys are kept as a digest, and those who guess how. */
+function* redisTuples(): Generator<string[]> {
+  for (let n = 0; ; n++) {
+    const shape = SHAPES[n % SHAPES.length]!
+    const name = tuple(n % 90, NAME_LETTERS)[0]!
+    const key = tuple(Math.floor(n / 90), KEY_LETTERS).join('')
+    yield [name, shape, key]
+    for (const digested of [`${key}${'x'.repeat(129)}`, `${key}${'é'.repeat(100)}`, `${key}\ud83d`]) {
+      yield [name, shape, digested]
+      for (const guess of guesses(digested)) yield [name, shape, guess]
+    }
+  }
+}
+
+/** Short keys that look like a digested one. Two of its digits may be what a character is escaped as. */
+function guesses(key: string): string[] {
+  const hex = digest(key)
+  const escaped = String.fromCharCode(parseInt(hex.slice(0, 2), 16))
+  return [`sha256:${hex}`, `sha256%${hex}`, `sha256${escaped}${hex.slice(2)}`, `%sha256-${hex}`, hex]
 }

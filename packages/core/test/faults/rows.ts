@@ -1,16 +1,38 @@
 import type { Row } from './row.js'
+import { row as races } from './row-01-races.js'
+import { row as saturation } from './row-02-saturation.js'
+import { row as callersClocks } from './row-06-callers-clocks.js'
+import { row as lostReply } from './row-10-lost-reply.js'
+import { row as scriptFlush } from './row-11-script-flush.js'
+import { row as failover } from './row-12-failover.js'
+import { row as cluster } from './row-14-cluster.js'
+import { row as outOfMemory } from './row-15-out-of-memory.js'
+import { row as brokenState } from './row-16-broken-state.js'
+import { row as leastPrivilege } from './row-17-least-privilege.js'
 import { row as keyFlood } from './row-18-key-flood.js'
 import { row as evictionBypass } from './row-19-eviction-bypass.js'
 import { row as massExpiry } from './row-20-mass-expiry.js'
 import { row as input } from './row-21-input.js'
 import { row as keyCollisions } from './row-22-key-collisions.js'
+import { row as policiesTogether } from './row-24-policies-together.js'
 import { row as contextRetention } from './row-28-context-retention.js'
 
 export const rows: readonly Row[] = [
+  races,
+  saturation,
+  callersClocks,
+  lostReply,
+  scriptFlush,
+  failover,
+  cluster,
+  outOfMemory,
+  brokenState,
+  leastPrivilege,
   keyFlood,
   evictionBypass,
   massExpiry,
   input,
   keyCollisions,
+  policiesTogether,
   contextRetention,
 ]

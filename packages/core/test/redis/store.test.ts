@@ -85,6 +85,12 @@ describe('one decision', () => {
     expect(ttls.every((ttl) => ttl > 0)).toBe(true)
   })
 
+  it('serves a limit that takes longer to give back than Redis can keep a key', async () => {
+    const limiter = open([tokenBucket({ limit: 1, window: '365d', capacity: 2 ** 31, refill: 'interval' })])
+    expect((await limiter.consume('ages', { cost: 2 ** 31 })).allowed).toBe(true)
+    expect(await limiter.consume('ages')).toMatchObject({ allowed: false, remaining: 0 })
+  })
+
   it('brings the script along where the server has forgotten it', async () => {
     const limiter = open([gcra(hour)])
     await limiter.consume('k')

@@ -17,15 +17,16 @@ export function composeScript(policies: readonly Policy[]): string {
   const fixed = place(parts, HEADER_BYTES + 8 * cells.length)
   const rings = parts.filter((part) => part.slots === 'cap')
   const words: Record<string, string> = {
-    modules: [...new Set(parts.flatMap((part) => part.modules))].map((name) => modules[name]).join('\n'),
     numbers: parts.map(({ i }) => `limit_${i}, capacity_${i}`).join(', '),
     number_formats: 'dd'.repeat(parts.length),
+    slowest: parts.map(({ i }) => `slowest_${i}`).join(', '),
+    slowest_formats: 'd'.repeat(parts.length),
     cells: cells.join(', '),
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
     fixed: `${fixed}`,
     has_rings: `${rings.length > 0}`,
-    has_slots: `${parts.some((part) => part.slots)}`,
+    load: rings.length > 0 ? `pcall('GETRANGE', key, '0', '${fixed - 1}')` : `pcall('GET', key) or ''`,
     length: [fixed, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
     longest: `${Math.max(...policies.map((policy) => policy.window))}`,
     parts:
@@ -33,13 +34,28 @@ export function composeScript(policies: readonly Policy[]): string {
         ? ''
         : parts.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`).join(''),
   }
-  return modules['engine']!.replace(
-    /^( *)--@(each|ring) (.*)$/gm,
+  const repeated: Record<string, readonly Part[]> = {
+    each: parts,
+    ring: rings,
+    rings: rings.slice(0, 1),
+    slots: parts.filter((part) => part.slots).slice(0, 1),
+  }
+  const [before, after] = modules['engine']!.replace(
+    /^( *)--@(each|ring|rings|slots) (.*)$/gm,
     (_, indent: string, which: string, line: string) =>
-      (which === 'each' ? parts : rings).map((part) => indent + forPart(line, part)).join('\n'),
-  )
-    .replace(/@\{modules\}/, () => words['modules']!)
-    .replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+      repeated[which]!.map((part) => indent + forPart(line, part)).join('\n'),
+  ).split('@{modules}') as [string, string]
+  const needed = [...new Set(parts.flatMap((part) => part.modules))].map((name) => modules[name]!)
+  return `${before}${withoutUnused(needed, after)}`.replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+}
+
+/** Puts modules before what uses them. Functions that nothing calls are left out: each costs every call some time. */
+function withoutUnused(modules: readonly string[], rest: string): string {
+  const pieces = modules.flatMap((module) => `${module}\n`.split(/^(?=local function )/m))
+  return pieces.reduceRight((script, piece) => {
+    const name = /^local function (\w+)/.exec(piece)?.[1]
+    return !name || new RegExp(`\\b${name}\\b`).test(script) ? piece + script : script
+  }, rest)
 }
 
 /** One policy of the list, in the script's words. */
@@ -51,6 +67,8 @@ interface Part {
   readonly cells: readonly string[]
   /** Slots in the words of the module: `cap` for a ring that grows, `buckets + 1`, or none. */
   readonly slots: string | undefined
+  /** What is true of the cells of every state that a call has written. */
+  readonly holds: readonly string[]
   readonly policy: Policy
   /** Where its slots begin, in bytes. */
   base: string
@@ -70,10 +88,19 @@ function describe(policy: Policy, index: number): Part {
     prefix: name.replaceAll('-', '_'),
     modules: [...told('needs'), module],
     cells: told('cells').map((cell) => `${cell}_${i}`),
+    holds: told('holds').map((condition) => inScript(condition, told('cells'), policy, i)),
     slots: told('slots')[0],
     policy,
     base: '',
   }
+}
+
+/** A condition of a module, with the cells and numbers of one policy in it. */
+function inScript(condition: string, cells: readonly string[], policy: Policy, i: number): string {
+  return condition.replace(/\w+/g, (word) => {
+    if (cells.includes(word)) return `${word}_${i}`
+    return word === 'window' || word === 'buckets' ? `${policy[word]}` : word
+  })
 }
 
 /** Lays out the slots: counted ones first, then rings, whose places depend on each other's size. */
@@ -95,19 +122,18 @@ function place(parts: readonly Part[], start: number): number {
 
 function forPart(line: string, part: Part): string {
   const { i, policy, cells } = part
+  const rest = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
   const words: Record<string, string> = {
     i: `${i}`,
     f: part.prefix,
     cells: cells.join(', '),
     state: [...cells, ...(part.base ? [part.base] : [])].join(', '),
-    numbers: [
-      `limit_${i}, capacity_${i}`,
-      policy.window,
-      policy.windowTicks,
-      policy.tick,
-      policy.buckets,
-    ].join(', '),
-    sane: cells.map((cell) => `${cell} >= 0 and ${cell} <= EXACT and ${cell} % 1 == 0`).join(' and '),
+    numbers: `limit_${i}, ${rest}`,
+    slowest: `slowest_${i}, ${rest}`,
+    sane: [
+      ...cells.map((cell) => `${cell} >= 0 and ${cell} <= EXACT and ${cell} % 1 == 0`),
+      ...part.holds,
+    ].join(' and '),
   }
   return line.replace(/\$([a-z]+)/g, (_, word: string) => words[word]!)
 }

@@ -3,6 +3,7 @@ import type { Policy } from '../../policy.js'
 import type { Answer, Booking, Keyspace, Report } from '../store.js'
 import { redisKey } from './redis-key.js'
 import type { ScriptRunner } from './script-runner.js'
+import type { Tiers } from './tiers.js'
 import {
   hasHealed,
   packRequest,
@@ -22,6 +23,7 @@ export interface RedisKeyspaceOptions {
   readonly keyspace: string
   readonly script: string
   readonly runner: ScriptRunner
+  readonly tiers: Tiers
   /** Microseconds, or -1 for Redis's own clock. */
   readonly clock: () => number
   readonly report: Report
@@ -34,6 +36,7 @@ export class RedisKeyspace implements Keyspace {
 
   constructor(options: RedisKeyspaceOptions) {
     this.#options = options
+    options.tiers.meet(options.keyspace, options.policies)
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
   }
 
@@ -90,8 +93,10 @@ export class RedisKeyspace implements Keyspace {
   }
 
   async #run(request: Request, key: string): Promise<Buffer> {
-    const { runner, script, keyspace, clock, report } = this.#options
-    const reply = await runner.run(script, redisKey(keyspace, key), packRequest(request, clock(), nonce()))
+    const { runner, script, keyspace, tiers, clock, report } = this.#options
+    const slowest = request.token ? undefined : tiers.below(keyspace, request.policies)
+    const argument = packRequest({ ...request, slowest }, clock(), nonce())
+    const reply = await runner.run(script, redisKey(keyspace, key), argument)
     if (hasHealed(reply)) report({ event: 'healed', key })
     return reply
   }
@@ -99,7 +104,7 @@ export class RedisKeyspace implements Keyspace {
 
 const NONCES = 2 ** 48
 
-/** Tells state that was begun anew from what was there before. */
+/** Tells a write, and state that was begun anew, from what was there before. */
 function nonce(): number {
   return 1 + Math.floor(Math.random() * NONCES)
 }

@@ -20,7 +20,7 @@ export function keyspaceOf(prefix: string, name: string, shapes: readonly string
 function callerPart(key: string): string {
   const part = escaped(key)
   const fits = Buffer.byteLength(part) <= LONGEST && !/\p{Surrogate}/u.test(key)
-  return fits ? part : `sha256%${digest(key)}` // no escaped key has a bare percent sign before these letters
+  return fits ? part : `%sha256-${digest(key)}` // no escape begins with an s
 }
 
 function escaped(text: string): string {

@@ -28,17 +28,20 @@ export interface Request {
   readonly span?: number
   /** What a booking's confirmation or cancellation brings along. */
   readonly token?: Buffer
+  /** Smallest limits known for each policy, where one is below the limit of this call. */
+  readonly slowest?: readonly number[] | undefined
 }
 
 const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
 const DOUBLE = 8
 const NUMBERS_IN_ANSWER = 7
 
-/** `clock` is -1 for Redis's own; `nonce` becomes the epoch of state that this call begins. */
+/** `clock` is -1 for Redis's own; `nonce` becomes the version of what this call writes, and the epoch of what it begins. */
 export function packRequest(request: Request, clock: number, nonce: number): Buffer {
-  const { operation, policies, cost = 0, span = 0, token } = request
+  const { operation, policies, cost = 0, span = 0, token, slowest } = request
   const numbers = [OPERATIONS[operation], cost, span, clock, nonce]
   for (const { limit, capacity } of policies) numbers.push(limit, capacity)
+  if (slowest) numbers.push(...slowest)
   const packed = Buffer.allocUnsafe(numbers.length * DOUBLE + (token?.length ?? 0))
   for (let i = 0; i < numbers.length; i++) packed.writeDoubleLE(numbers[i]!, i * DOUBLE)
   token?.copy(packed, numbers.length * DOUBLE)

@@ -15,7 +15,7 @@ export function isRedisClient(value: unknown): value is IoredisClient | NodeRedi
 export function connectionOf(client: unknown): RedisConnection {
   if (isIoredis(client)) return ioredisConnection(client)
   if (isNodeRedis(client)) return nodeRedisConnection(client)
-  const what = `client must be one of ioredis or iovalkey (Redis, Cluster) or node-redis 5 or later (client, cluster)`
+  const what = `client must be one of ioredis or iovalkey (Redis, Cluster) or node-redis 5 or later (client, cluster, sentinel)`
   throw expected(PolicyError, 'INVALID_OPTION', what, client)
 }
 

@@ -16,6 +16,11 @@ export function isNoScript(error: unknown): boolean {
   return replyCode(error) === 'NOSCRIPT'
 }
 
+/** Whether this is a replica, or a master that became one. Nothing was carried out. */
+export function isReadOnly(error: unknown): boolean {
+  return replyCode(error) === 'READONLY'
+}
+
 /** Sorts what a client rejected with. Of Redis's texts only the first word counts: the rest differs by version. */
 export function storeFailure(error: unknown): StoreFailure {
   const code = replyCode(error)
@@ -44,8 +49,10 @@ function replyCode(error: unknown): string | undefined {
   const text = (error as { message?: unknown } | null | undefined)?.message
   if (typeof text !== 'string') return undefined
   const code = /^([A-Z][A-Z0-9]+) /.exec(text)?.[1]
-  // Redis 6.2 wraps what a command inside a script was refused with.
-  return code === 'ERR' ? (/^ERR Error running script .*?: -([A-Z]+) /.exec(text)?.[1] ?? code) : code
+  if (code !== 'ERR') return code
+  // Redis 6.2 wraps what a command inside a script was refused with, 7 puts a missing permission into words of its own.
+  if (text.startsWith('ERR The user executing the script ')) return 'NOPERM'
+  return /^ERR Error running script .*?: -([A-Z]+) /.exec(text)?.[1] ?? code
 }
 
 function isBug(error: unknown): boolean {

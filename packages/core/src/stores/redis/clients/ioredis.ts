@@ -2,6 +2,7 @@ import type { Bytes, RedisConnection } from '../client.js'
 import { asBuffer } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
+import { ioredisSubscribe } from './subscription.js'
 
 /** The part of an ioredis or iovalkey Redis or Cluster that is used. */
 export interface IoredisClient extends Emitter, Scripting {
@@ -23,6 +24,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       sender.evalshaBuffer(sha, 1, asBuffer(key), asBuffer(argument)) as Promise<Bytes>,
     eval: (script, key, argument) =>
       sender.evalBuffer(script, 1, asBuffer(key), asBuffer(argument)) as Promise<Bytes>,
+    subscribe: ioredisSubscribe(client),
     replays: replays(client.options, client.isCluster === true),
     close: listenForErrors(client),
   }

@@ -1,8 +1,9 @@
 import type { Bytes, RedisConnection } from '../client.js'
 import { asBuffer } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
+import { nodeRedisSubscribe } from './subscription.js'
 
-/** The part of a client, pool or cluster of node-redis 5 or later that is used. */
+/** The part of a client, pool, cluster or sentinel of node-redis 5 or later that is used. */
 export interface NodeRedisClient extends Emitter {
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): Scripting
 }
@@ -23,9 +24,18 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   return {
     evalsha: (sha, key, argument) => sender.evalSha(sha, oneKey(key, argument)) as Promise<Bytes>,
     eval: (script, key, argument) => sender.eval(script, oneKey(key, argument)) as Promise<Bytes>,
-    replays: false,
+    subscribe: nodeRedisSubscribe(client),
+    replays: isSentinel(client),
     close: listenForErrors(client),
   }
+}
+
+/**
+ * A sentinel sends again what was unanswered when its connection broke, unless `maxCommandRediscovers` is 0. It does not
+ * show its options, so it counts as one that does.
+ */
+function isSentinel(client: object): boolean {
+  return 'getSentinelNode' in client
 }
 
 function oneKey(key: Bytes, argument: Bytes): ScriptOptions {

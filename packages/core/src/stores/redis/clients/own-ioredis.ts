@@ -1,8 +1,10 @@
 import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
 import type { RedisOptions } from './endpoint.js'
+import { isReadOnly } from './failure.js'
 import { ioredisConnection } from './ioredis.js'
 import type { Opened } from './opened.js'
 import type { IoredisPackage } from './packages.js'
+import { afterStepDown } from './step-down.js'
 
 /** Makes an ioredis or iovalkey client that sends nothing twice and is back soon after Redis is. It connects at once. */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOptions): Opened {
@@ -10,8 +12,9 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
   const client = cluster
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
     : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
+  const connection = ioredisConnection(client)
   return {
-    connection: ioredisConnection(client),
+    connection: cluster ? connection : afterStepDown(client, connection),
     isReady: () => client.status === 'ready',
     end: () => client.disconnect(),
   }
@@ -46,7 +49,7 @@ const STANDALONE = {
   retryStrategy: backOffMs,
   sentinelRetryStrategy: backOffMs,
   // A master that became a replica: connect anew, to whom Sentinel or DNS name by now.
-  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+  reconnectOnError: isReadOnly,
 }
 
 const CLUSTER = {

@@ -37,6 +37,17 @@ class OwnConnection implements RedisConnection {
     return this.#call((connection) => connection.eval(script, key, argument))
   }
 
+  subscribe(channel: string, hear: (message: string) => void): () => void {
+    let end: (() => void) | undefined = (): void => {}
+    this.#opening
+      .then(({ connection }) => end && (end = connection.subscribe?.(channel, hear) ?? end))
+      .catch(() => {})
+    return () => {
+      end?.()
+      end = undefined
+    }
+  }
+
   close(): void {
     this.#closed = true
     this.#opened?.end()

@@ -16,6 +16,7 @@ export interface IoredisPackage {
 
 export interface OwnIoredis extends IoredisClient {
   readonly status: string
+  once(event: 'close', listener: () => void): unknown
   disconnect(): void
 }
 

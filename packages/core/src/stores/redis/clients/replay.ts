@@ -9,7 +9,7 @@
  * - A Cluster client sends again `retryDelayOnFailover` (100 ms) later, whatever `redisOptions` say; 0 prevents it.
  *   Nodes that reconnect by a `clusterNodeRetryStrategy` do so like standalone clients besides.
  *
- * node-redis (6) never does.
+ * node-redis (6) never does, save for its sentinel (node-redis.ts).
  */
 
 export interface ReplayOptions {

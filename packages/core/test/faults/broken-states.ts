@@ -1,0 +1,110 @@
+import type { Argument } from '../redis/servers/resp.js'
+import type { PolicySpec } from './every-algorithm.js'
+
+/** Puts something else in the place of a caller's state, without an expiry. */
+export type Make = (key: string) => [command: string, ...Argument[]]
+
+/** What no call has written under a limiter of this one policy, made by hand or from a state that is sound. */
+export function brokenStates(
+  factory: PolicySpec[0],
+  state: Buffer,
+): readonly (readonly [what: string, Make])[] {
+  return [...OTHER_TYPES, ...texts(state), ...numbers(factory, state)]
+}
+
+const OTHER_TYPES: readonly (readonly [string, Make])[] = [
+  ['a list', (key) => ['RPUSH', key, 'a']],
+  ['a hash', (key) => ['HSET', key, 'a', 1]],
+  ['a set', (key) => ['SADD', key, 'a']],
+  ['a set of numbers', (key) => ['SADD', key, 1, 2, 3]],
+  ['a sorted set', (key) => ['ZADD', key, 1, 'a']],
+  ['a stream', (key) => ['XADD', key, '*', 'a', 1]],
+  ['a place on earth', (key) => ['GEOADD', key, 13.4, 52.5, 'a']],
+  ['a HyperLogLog', (key) => ['PFADD', key, 'a']],
+  ['a bitmap', (key) => ['SETBIT', key, 1_000_000, 1]],
+  ['a counter', (key) => ['INCR', key]],
+]
+
+function texts(state: Buffer): [string, Make][] {
+  const values: [string, Buffer | string][] = [
+    ['a letter', 'x'],
+    ['JSON', '{"tokens":10,"updated":1700000000000}'],
+    ['digits of the same length', '7'.repeat(state.length)],
+    ['letters of the same length', 'a'.repeat(state.length)],
+    ['ones of the same length', Buffer.alloc(state.length, 0xff)],
+    ['zeros of another length', Buffer.alloc(state.length - 8)],
+    ['the first byte lost', state.subarray(1)],
+    ['the last byte lost', state.subarray(0, -1)],
+    ['the last number lost', state.subarray(0, -8)],
+    ['the header alone', state.subarray(0, 8 * HEADER.length)],
+    ['the first number alone', state.subarray(0, 8)],
+    ['a byte more', Buffer.concat([state, Buffer.alloc(1)])],
+    ['a number more', Buffer.concat([state, Buffer.alloc(8)])],
+    ['a megabyte more', Buffer.concat([state, Buffer.alloc(1 << 20)])],
+    ['twice itself', Buffer.concat([state, state])],
+    ['bytes of every number turned round', Buffer.from(state).swap64()],
+  ]
+  return values.map(([what, value]) => [what, (key) => ['SET', key, value]])
+}
+
+/** Sound states but for one number, or but for all of their slots. */
+function numbers(factory: PolicySpec[0], state: Buffer): [string, Make][] {
+  const named = [...HEADER, ...CELLS[factory]]
+  const cases = named.flatMap(([name, impossible], i) =>
+    [...IMPOSSIBLE, ...impossible].map((number): [string, Make] =>
+      put(`${name} ${number}`, number, i, i + 1),
+    ),
+  )
+  const slots = state.length / 8 - named.length
+  const inSlots = slots > 0 ? [...IMPOSSIBLE, 0.5] : []
+  return [
+    ...cases,
+    ...inSlots.map((number) => put(`slots ${number}`, number, named.length, state.length / 8)),
+  ]
+
+  function put(what: string, number: number, from: number, to: number): [string, Make] {
+    const value = Buffer.from(state)
+    for (let i = from; i < to; i++) value.writeDoubleLE(number, 8 * i)
+    return [what, (key) => ['SET', key, value]]
+  }
+}
+
+const IMPOSSIBLE = [NaN, Infinity, -Infinity, -1, 1e308]
+
+/** Microseconds: the year 2112, beyond anything that can be booked or held. */
+const FAR = 2 ** 52
+
+/** Numbers of a state as lua/README.md lists them, each with more that it cannot be. */
+const HEADER: readonly (readonly [string, readonly number[]])[] = [
+  ['written', [0.5]],
+  ['last', [0.5, FAR]],
+  ['held', [0.5, FAR]],
+  ['blocked', [0.5, FAR]],
+  ['epoch', []],
+  ['version', []],
+  ['expires', []],
+]
+
+const DEBT = [
+  ['debt', [0.5]],
+  ['since', [0.5, FAR]],
+] as const
+
+const CELLS: Readonly<Record<PolicySpec[0], typeof HEADER>> = {
+  slidingLog: [
+    ['head', [0.5]],
+    ['size', [0.5, 1000, FAR]],
+    ['cap', [0, 0.5, 1000, FAR]],
+  ],
+  fixedWindow: [
+    ['start', [0.5, FAR]],
+    ['count', [0.5]],
+  ],
+  slidingWindow: [
+    ['newest', [0.5, FAR]],
+    ['total', [0.5]],
+  ],
+  tokenBucket: DEBT,
+  leakyBucket: DEBT,
+  gcra: DEBT,
+}

@@ -1,0 +1,94 @@
+import './caller-clock.js'
+import { type Answer, createLimiter, type Limiter, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { policyOf, type PolicySpec } from './every-algorithm.js'
+import { serve } from './fleet-member.js'
+
+/** Callers of one process who call for one key, each again as soon as it is answered. */
+export interface Job {
+  /** What the store connects to. */
+  readonly redis: object
+  readonly key: string
+  readonly policies: readonly PolicySpec[]
+  readonly callers: number
+  /** Shared by the callers in equal parts. Default 1. */
+  readonly connections?: number
+  /** Of each caller. */
+  readonly calls?: number
+  /** No call begins later than this after the first answer, by Redis's clock. */
+  readonly seconds?: number
+}
+
+export interface Result {
+  readonly calls: number
+  /** When calls were decided, by Redis's clock in microseconds. */
+  readonly admittedAt: readonly number[]
+  readonly deniedAt: readonly number[]
+  /** What was left after each call that was admitted. */
+  readonly remaining: readonly number[]
+  /** What denied calls were told to wait, in milliseconds. */
+  readonly waitsMs: readonly number[]
+  /** Messages of what calls rejected with, each once. */
+  readonly errors: readonly string[]
+  /** This process's clock in milliseconds, when it began and when it was done. */
+  readonly wallMs: readonly number[]
+}
+
+serve<Job, Result>(
+  async ({ redis, key, policies, callers, connections = 1, calls = Infinity, seconds = Infinity }) => {
+    const log = { calls: 0, admittedAt: [] as number[], deniedAt: [] as number[], remaining: [] as number[] }
+    const waitsMs: number[] = []
+    const errors = new Set<string>()
+    let [first, latest] = [Infinity, -Infinity]
+    const hear = ({ now, reason, remaining }: Answer) => {
+      first = Math.min(first, now)
+      latest = Math.max(latest, now)
+      if (reason === undefined) log.remaining.push(remaining)
+      const instants = reason === undefined ? log.admittedAt : log.deniedAt
+      instants.push(now)
+    }
+    const call = async (limiter: Limiter) => {
+      log.calls++
+      try {
+        const { allowed, retryAfterMs } = await limiter.consume(key)
+        if (!allowed) waitsMs.push(retryAfterMs)
+      } catch (error) {
+        errors.add(String(error))
+      }
+    }
+    const callAgain = async (limiter: Limiter) => {
+      for (let n = 0; n < calls && !(latest - first > seconds * 1e6); n++) await call(limiter)
+    }
+
+    const stores = Array.from({ length: connections }, () => heard(redisStore(redis), hear))
+    const limiters = stores.map((store) => {
+      const options = { deadline: '30s', onStoreError: 'throw' } as const
+      return createLimiter({ name: 'fleet', policies: policies.map(policyOf), store, ...options })
+    })
+    await Promise.all(limiters.map((limiter) => limiter.peek(key)))
+    return async () => {
+      const began = Date.now()
+      await Promise.all(Array.from({ length: callers }, (_, i) => callAgain(limiters[i % connections]!)))
+      for (const store of stores) await store.close()
+      return { ...log, waitsMs, errors: [...errors], wallMs: [began, Date.now()] }
+    }
+  },
+)
+
+/** The store, which tells what it answers: decisions do not say when they were made. */
+function heard(store: Store, hear: (answer: Answer) => void): Store {
+  return {
+    keyspace(...args) {
+      const keyspace = store.keyspace(...args)
+      const consume = keyspace.consume.bind(keyspace)
+      keyspace.consume = async (...call) => {
+        const answer = await consume(...call)
+        hear(answer)
+        return answer
+      }
+      return keyspace
+    },
+    now: () => store.now(),
+    close: () => store.close(),
+  }
+}

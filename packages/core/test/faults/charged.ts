@@ -1,0 +1,25 @@
+import { type Address, info } from '../redis/servers/command.js'
+import { createLimiter } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { policyOf, type PolicySpec } from './every-algorithm.js'
+
+/** Units that Redis holds under each policy for a key that a fleet called for. */
+export async function charged(
+  redis: object,
+  policies: readonly PolicySpec[],
+  key: string,
+): Promise<number[]> {
+  const store = redisStore(redis)
+  const options = { deadline: '30s', onStoreError: 'throw' } as const
+  const limiter = createLimiter({ name: 'fleet', policies: policies.map(policyOf), store, ...options })
+  const decision = await limiter.peek(key)
+  await store.close()
+  return decision.policies.map(({ limit, remaining }) => limit - remaining)
+}
+
+/** How often a server has carried out a command since it was started or CONFIG RESETSTAT. */
+export async function callsOf(server: Address, command: string): Promise<number> {
+  const { [`cmdstat_${command}`]: stat = 'calls=0,failed_calls=0' } = await info(server, 'commandstats')
+  const count = (field: string) => Number(new RegExp(`(?:^|,)${field}=(\\d+)`).exec(stat)![1])
+  return count('calls') - count('failed_calls')
+}

@@ -1,0 +1,26 @@
+/** What a process of a fleet answers to a job (nothing: it is ready) and to 'go'. */
+export interface Told<Result = unknown> {
+  readonly result?: Result
+  readonly error?: string
+}
+
+/**
+ * Serves the process that forked this one, until that ends: `prepare` makes ready for a job, and what it returns does
+ * the job, once every process of the fleet is ready.
+ */
+export function serve<Job, Result>(prepare: (job: Job) => Promise<() => Promise<Result>>): void {
+  let perform: () => Promise<Result>
+  const answer = async (message: 'go' | { readonly job: Job }): Promise<Told<Result>> => {
+    if (message === 'go') return { result: await perform() }
+    perform = await prepare(message.job)
+    return {}
+  }
+  process.on('message', (message: 'go' | { readonly job: Job }) => {
+    answer(message).then(tell, (error: Error) => tell({ error: String(error.stack) }))
+  })
+  process.on('disconnect', () => process.exit())
+}
+
+function tell(told: Told): void {
+  process.send!(told)
+}

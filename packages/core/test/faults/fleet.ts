@@ -1,0 +1,88 @@
+import { build } from 'esbuild'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Job, Result } from './caller.js'
+import type { Told } from './fleet-member.js'
+
+/** Node processes that call limiters against one Redis, forked from one bundle of `caller.ts`. */
+export interface Fleet {
+  readonly size: number
+  /** A job for each process. When all are ready, `onReady` is waited for, and they begin at the same moment. */
+  run(jobs: readonly Job[], onReady?: () => unknown): Promise<Result[]>
+  end(): Promise<void>
+}
+
+export interface FleetOptions {
+  /** Client packages that the processes do not find. */
+  readonly missing?: readonly string[]
+  /** Environment of each process beside this one's; as many processes as there are entries. */
+  readonly environments: readonly Readonly<Record<string, string>>[]
+}
+
+/** A fleet of this size, with nothing in its environment. */
+export function processes(count: number): FleetOptions {
+  return { environments: Array.from({ length: count }, () => ({})) }
+}
+
+export async function startFleet({ missing = [], environments }: FleetOptions): Promise<Fleet> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
+  const program = join(folder, 'caller.cjs')
+  await bundle(program, missing)
+  const members = environments.map((env) =>
+    fork(program, { env: { ...process.env, ...env }, serialization: 'advanced' }),
+  )
+  return {
+    size: members.length,
+    async run(jobs, onReady) {
+      await Promise.all(members.map((member, i) => ask(member, { job: jobs[i]! })))
+      await onReady?.()
+      const told = await Promise.all(members.map((member) => ask(member, 'go')))
+      return told.map(({ result }) => result as Result)
+    },
+    async end() {
+      await Promise.all(members.map(exit))
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
+/** The sources in one file, whether Jest runs this or a bundle does. Both are started in the root of the repository. */
+async function bundle(outfile: string, missing: readonly string[]): Promise<void> {
+  await build({
+    entryPoints: ['packages/core/test/faults/caller.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    ignoreAnnotations: true, // package.json says that nothing has side effects; caller-clock.ts is one
+    external: [...missing],
+    alias: {
+      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+      '@sluice/core': resolve('packages/core/src/index.ts'),
+    },
+  })
+}
+
+/** Rejects with what went wrong there, and when the process ends instead of answering. */
+async function ask(member: ChildProcess, message: 'go' | { readonly job: Job }): Promise<Told> {
+  const ended = new AbortController()
+  const exited = once(member, 'exit', { signal: ended.signal }).then(([code]) => {
+    throw new Error(`a process of the fleet ended with ${String(code)}`)
+  })
+  exited.catch(() => {})
+  member.send(message)
+  const [told] = (await Promise.race([once(member, 'message', { signal: ended.signal }), exited])) as [Told]
+  ended.abort()
+  if (told.error !== undefined) throw new Error(`in a process of the fleet: ${told.error}`)
+  return told
+}
+
+async function exit(member: ChildProcess): Promise<void> {
+  if (member.exitCode !== null || member.signalCode !== null) return
+  const gone = once(member, 'exit')
+  member.kill('SIGKILL')
+  await gone
+}

@@ -1,0 +1,62 @@
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { closeSync, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/*
+ * Scripts under plain Lua 5.1, with as much of Redis as they use (redis.lua). Requests and replies go through named
+ * pipes, which block: an answer is there when the call returns, so the tables of the algorithms need no change.
+ */
+export interface LuaRedis {
+  /** What a script answers; `now`, in microseconds, is what its TIME says. Throws what it throws. */
+  run(script: string, now: number, key: Buffer, argument: Buffer): Buffer
+  close(): void
+}
+
+export function startLuaRedis(): LuaRedis {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
+  const [requests, replies] = [join(folder, 'requests'), join(folder, 'replies')]
+  execFileSync('mkfifo', [requests, replies])
+  const line = 'exec lua5.1 "$0" <"$1" >"$2"'
+  spawn('sh', ['-c', line, join(__dirname, 'redis.lua'), requests, replies], { stdio: 'inherit' }).unref()
+  const [to, from] = [openSync(requests, 'w'), openSync(replies, 'r')]
+  rmSync(folder, { recursive: true })
+  const numbers = new Map<string, string>()
+  const ask = (...words: readonly string[]): string => {
+    writeSync(to, `${words.join(' ')}\n`)
+    const reply = readLine(from)
+    if (reply.startsWith('+')) return reply.slice(1)
+    throw new Error(reply.slice(1))
+  }
+  return {
+    run(script, now, key, argument) {
+      let number = numbers.get(script)
+      if (!number) numbers.set(script, (number = ask('script', Buffer.from(script).toString('hex'))))
+      return Buffer.from(ask('call', number, `${now}`, key.toString('hex'), argument.toString('hex')), 'hex')
+    },
+    close() {
+      closeSync(to)
+      closeSync(from)
+    },
+  }
+}
+
+/** Installs Lua where it is missing and can be. Returns undefined, or what to do, in a line. */
+export function luaIsMissing(): string | undefined {
+  if (isThere()) return undefined
+  spawnSync(process.execPath, [join(__dirname, '../../../../scripts/ensure-lua.js')])
+  return isThere() ? undefined : 'skipped: there is no lua5.1 in PATH (Debian: apt-get install lua5.1)'
+}
+
+const isThere = (): boolean => spawnSync('lua5.1', ['-v']).status === 0
+
+function readLine(from: number): string {
+  const chunk = Buffer.alloc(65_536)
+  let line = ''
+  while (!line.endsWith('\n')) {
+    const size = readSync(from, chunk)
+    if (size === 0) throw new Error('lua5.1 has ended')
+    line += chunk.toString('latin1', 0, size)
+  }
+  return line.trimEnd()
+}

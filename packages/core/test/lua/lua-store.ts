@@ -1,0 +1,43 @@
+import type { Clock } from '../../src/clock.js'
+import { composeScript } from '../../src/stores/redis/compose.js'
+import { RedisKeyspace } from '../../src/stores/redis/keyspace.js'
+import { ScriptRunner } from '../../src/stores/redis/script-runner.js'
+import { Tiers } from '../../src/stores/redis/tiers.js'
+import { packRequest, unpackAnswer } from '../../src/stores/redis/wire.js'
+import type { Keyspace, Store } from '../../src/stores/store.js'
+import type { LuaRedis } from './lua-redis.js'
+
+/** The Redis store's keyspaces on plain Lua. `clock` is what TIME says there, and what keys expire by. */
+export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }): Store {
+  const connection = {
+    evalsha: () => Promise.reject(new Error('NOSCRIPT No matching script.')),
+    eval: async (script: string, key: Uint8Array, argument: Uint8Array) =>
+      redis.run(script, clock(), Buffer.from(key), Buffer.from(argument)),
+    replays: false,
+    close() {},
+  }
+  const [runner, tiers] = [new ScriptRunner(connection), new Tiers()]
+  const keyspace: Store['keyspace'] = (name, policies, report) => {
+    const script = composeScript(policies)
+    return new RedisKeyspace({ policies, keyspace: name, script, runner, tiers, clock: readsTime, report })
+  }
+  return { keyspace, now: clock, close() {} }
+}
+
+let stores = 0
+
+/** A store that answers `consume` at once and knows nothing else: what the tables of the algorithms need. */
+export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }): Store {
+  const key = Buffer.from(`table ${++stores}`)
+  const keyspace: Store['keyspace'] = (_, known) => {
+    const script = composeScript(known)
+    const consume: Keyspace['consume'] = (policies, caller, cost) => {
+      const argument = packRequest({ operation: 'consume', policies, cost }, readsTime(), 1)
+      return unpackAnswer(redis.run(script, clock(), key, argument), policies, caller)
+    }
+    return { consume } as Keyspace
+  }
+  return { keyspace, now: clock, close() {} }
+}
+
+const readsTime: Clock = () => -1

@@ -1,0 +1,164 @@
+-- What a script finds in Redis, in plain Lua 5.1: lua5.1 redis.lua < requests > replies
+-- A line in, a line out; bytes in hexadecimal. "script TEXT" answers its number; "call NUMBER TIME KEY ARGUMENT" answers
+-- "+reply" or "-error". TIME, in microseconds, is what the script's TIME answers and what keys expire by.
+
+local now = 0
+-- Keys: { value, at which instant it expires }
+local keys = {}
+
+local commands = {}
+
+function commands.TIME()
+  return { string.format('%.0f', math.floor(now / 1000000)), string.format('%.0f', now % 1000000) }
+end
+
+function commands.GET(key)
+  return keys[key] and keys[key].value or false
+end
+
+function commands.STRLEN(key)
+  return #(commands.GET(key) or '')
+end
+
+function commands.GETRANGE(key, first, last)
+  return string.sub(commands.GET(key) or '', first + 1, last + 1)
+end
+
+function commands.SET(key, value, option, ms)
+  local expires = option == 'KEEPTTL' and keys[key] and keys[key].expires or math.huge
+  if option == 'PX' then
+    expires = now + ms * 1000
+  end
+  keys[key] = { value = value, expires = expires }
+  return { ok = 'OK' }
+end
+
+function commands.SETRANGE(key, offset, bytes)
+  local value = commands.GET(key) or ''
+  value = value .. string.rep('\0', offset - #value)
+  value = string.sub(value, 1, offset) .. bytes .. string.sub(value, offset + #bytes + 1)
+  keys[key] = { value = value, expires = keys[key] and keys[key].expires or math.huge }
+  return #value
+end
+
+function commands.PEXPIRE(key, ms)
+  assert(ms % 1 == 0, 'ERR value is not an integer or out of range')
+  keys[key].expires = now + ms * 1000
+  return 1
+end
+
+function commands.DEL(key)
+  local existed = keys[key] and 1 or 0
+  keys[key] = nil
+  return existed
+end
+
+redis = {}
+
+-- Redis hands numbers to commands as texts of up to 17 digits.
+function redis.call(name, key, ...)
+  local arguments = { ... }
+  for i, argument in ipairs(arguments) do
+    if type(argument) == 'number' then
+      arguments[i] = string.format('%.17g', argument)
+    end
+  end
+  if keys[key] and keys[key].expires <= now then
+    keys[key] = nil
+  end
+  return commands[name](key, unpack(arguments))
+end
+
+redis.pcall = redis.call
+
+function redis.error_reply(message)
+  return { err = message }
+end
+
+-- Doubles, least byte first; scripts use no other format.
+struct = {}
+
+local function bytes_of(number)
+  local sign, fraction, exponent = number < 0 and 128 or 0, math.frexp(math.abs(number))
+  if number == 0 then
+    return string.rep('\0', 8)
+  elseif fraction == math.huge then
+    fraction, exponent = 0.5, 1025
+  end
+  local rest, bytes = (fraction * 2 - 1) * 2 ^ 52, {}
+  for i = 1, 6 do
+    bytes[i] = rest % 256
+    rest = math.floor(rest / 256)
+  end
+  local biased = exponent + 1022
+  return string.char(
+    bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], biased % 16 * 16 + rest, sign + math.floor(biased / 16)
+  )
+end
+
+local function number_of(bytes, from)
+  local b1, b2, b3, b4, b5, b6, b7, b8 = string.byte(bytes, from, from + 7)
+  local sign, biased = b8 >= 128 and -1 or 1, b8 % 128 * 16 + math.floor(b7 / 16)
+  local rest = ((((((b7 % 16) * 256 + b6) * 256 + b5) * 256 + b4) * 256 + b3) * 256 + b2) * 256 + b1
+  if biased == 2047 then
+    return rest == 0 and sign * math.huge or 0 / 0
+  end
+  return sign * math.ldexp(biased == 0 and rest or rest + 2 ^ 52, math.max(biased, 1) - 1075)
+end
+
+function struct.pack(format, ...)
+  local packed = {}
+  for i = 1, #format - 1 do
+    packed[i] = bytes_of((select(i, ...)))
+  end
+  return table.concat(packed)
+end
+
+function struct.unpack(format, bytes, from)
+  from = from or 1
+  local numbers = {}
+  for i = 1, #format - 1 do
+    numbers[i] = number_of(bytes, from)
+    from = from + 8
+  end
+  numbers[#format] = from
+  return unpack(numbers, 1, #format)
+end
+
+local function from_hex(text)
+  return (string.gsub(text, '..', function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
+end
+
+local function to_hex(bytes)
+  return (string.gsub(bytes, '.', function(byte)
+    return string.format('%02x', string.byte(byte))
+  end))
+end
+
+local scripts = {}
+local requests = {}
+
+function requests.script(text)
+  scripts[#scripts + 1] = assert(loadstring(from_hex(text)))
+  return '+' .. #scripts
+end
+
+function requests.call(number, time, key, argument)
+  now, KEYS, ARGV = tonumber(time), { from_hex(key) }, { from_hex(argument) }
+  local ran, reply = pcall(scripts[tonumber(number)])
+  if not ran or type(reply) == 'table' then
+    return '-' .. (ran and reply.err or reply)
+  end
+  return '+' .. to_hex(reply)
+end
+
+for line in io.lines() do
+  local words = {}
+  for word in string.gmatch(line, '%S+') do
+    words[#words + 1] = word
+  end
+  io.write(requests[words[1]](unpack(words, 2)), '\n')
+  io.flush()
+end

@@ -1,0 +1,216 @@
+// Who is measured: every algorithm of ours, and what others run in Redis for the same.
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import RateLimitRedis from 'rate-limit-redis'
+import { RateLimiterRedis, RateLimiterUnion } from 'rate-limiter-flexible'
+
+/**
+ * @typedef {import('ioredis').Redis} Redis
+ * @typedef {import('@sluice/core').Policy} Policy
+ * @typedef {object} Contender
+ * @property {(key: string) => Promise<unknown>} call One decision about a call of cost 1.
+ * @property {(key: string) => Promise<unknown>} [fill] Brings a key into the state that is measured.
+ * @property {boolean} [injected] Its clock is injected, so it does not read Redis's.
+ * @typedef {Record<string, (redis: Redis, name: string) => Contender>} Contenders
+ */
+
+/** Callers that take turns. */
+export const KEYS = 4
+
+const HOUR = 3_600_000_000
+const LOTS = 1_000_000
+/** Where injected clocks begin. */
+const START = 1_800_000_000_000_000
+const FILLS = 100
+const hourly = { limit: LOTS, window: /** @type {const} */ ('1h') }
+
+/** @type {Contenders} */
+export const contenders = {
+  'rate-limiter-flexible': (redis, name) => flexible(redis, name),
+  'rate-limit-redis': (redis, name) => express(redis, name),
+  gcra: ours([gcra(hourly)]),
+  'gcra *': ours([gcra(hourly)], { stepUs: 1000 }),
+  'gcra, denied': ours([gcra({ limit: 1, window: '1h' })], { fill: 1 }),
+  'leaky bucket': ours([leakyBucket(hourly)]),
+  'token bucket, greedy': ours([tokenBucket(hourly)]),
+  'token bucket, interval': ours([tokenBucket({ ...hourly, refill: 'interval' })]),
+  'fixed window': ours([fixedWindow(hourly)]),
+  'sliding window, 10 buckets': ours([slidingWindow(hourly)]),
+  'sliding window, 60 buckets': ours([slidingWindow({ ...hourly, buckets: 60 })]),
+  '60 buckets, one passes a call *': ours([slidingWindow({ ...hourly, buckets: 60 })], { stepUs: HOUR / 60 }),
+  '60 buckets, 30 pass a call *': ours([slidingWindow({ ...hourly, buckets: 60 })], { stepUs: HOUR / 2 }),
+  'weighted, 10 buckets': ours([slidingWindow({ ...hourly, count: 'weighted' })]),
+  'weighted, 60 buckets': ours([slidingWindow({ ...hourly, buckets: 60, count: 'weighted' })]),
+  'sliding log, 100, full *': fullLog(100),
+  'sliding log, 1,000, full *': fullLog(1000),
+  'sliding log, 100,000, full *': fullLog(100_000),
+  'sliding log, 100, denied': ours([slidingLog({ limit: 100, window: '1h' })], { fill: 100 }),
+  'sorted set, 100, full': sortedSet(100),
+  'sorted set, 1,000, full': sortedSet(1000),
+  'sorted set, 100,000, full': sortedSet(100_000),
+  'three policies': ours([
+    gcra(hourly),
+    slidingWindow({ ...hourly, name: 'window' }),
+    fixedWindow({ limit: LOTS, window: '1d' }),
+  ]),
+  'three policies, all gcra': ours([
+    gcra({ limit: LOTS, window: '1m' }),
+    gcra(hourly),
+    gcra({ limit: 50_000, window: '1d' }),
+  ]),
+  'three, rate-limiter-flexible': (redis, name) => {
+    const union = new RateLimiterUnion(...[1, 2, 3].map((i) => flexibleLimiter(redis, `${name} ${i}`)))
+    return { call: (key) => union.consume(key) }
+  },
+  'three, rate-limit-redis': (redis, name) => {
+    const each = [1, 2, 3].map((i) => express(redis, `${name} ${i}`))
+    return { call: (key) => Promise.all(each.map((one) => one.call(key))) }
+  },
+}
+
+/**
+ * @param {readonly Policy[]} policies
+ * @param {{ stepUs?: number, fill?: number }} options `stepUs`: time passes by this much from one call of a key to its
+ * next, on an injected clock. `fill`: calls made before.
+ * @returns {Contenders[string]}
+ */
+function ours(policies, { stepUs, fill = 0 } = {}) {
+  return (redis, name) => {
+    let now = START
+    const clock = stepUs === undefined ? {} : { clock: () => Math.floor(now) }
+    const limiter = createLimiter({ name, policies, store: redisStore(redis, clock), deadline: '10s' })
+    return {
+      call(key) {
+        now += (stepUs ?? 0) / KEYS
+        return limiter.consume(key)
+      },
+      async fill(key) {
+        for (let i = 0; i < fill; i++) await limiter.consume(key)
+      },
+      injected: stepUs !== undefined,
+    }
+  }
+}
+
+/**
+ * A log in which one entry leaves and one comes with each call.
+ * @param {number} limit
+ * @returns {Contenders[string]}
+ */
+function fullLog(limit) {
+  return (redis, name) => {
+    let now = START
+    const policies = [slidingLog({ limit, window: '1h' })]
+    const limiter = createLimiter({
+      name,
+      policies,
+      store: redisStore(redis, { clock: () => now }),
+      deadline: '10s',
+    })
+    return {
+      call(key) {
+        now += HOUR / limit / KEYS
+        return limiter.consume(key)
+      },
+      async fill(key) {
+        now = START - HOUR
+        for (let i = 0; i < FILLS; i++) {
+          now += HOUR / FILLS
+          await limiter.consume(key, { cost: limit / FILLS })
+        }
+      },
+      injected: true,
+    }
+  }
+}
+
+/**
+ * The log of most articles: a member of a sorted set for each call, named by something unique, as its instant alone
+ * would lose calls of the same tick. The instants come from the caller's clock.
+ * @param {number} limit
+ * @returns {Contenders[string]}
+ */
+function sortedSet(limit) {
+  const script = `
+    redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, ARGV[1] - ARGV[2])
+    if redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[3]) then
+      redis.call('ZADD', KEYS[1], ARGV[1], ARGV[4])
+      redis.call('PEXPIRE', KEYS[1], ARGV[2] / 1000)
+      return 1
+    end
+    return 0`
+  return (redis, name) => {
+    const sha = redis.script('LOAD', script)
+    let now = START
+    let calls = 0
+    return {
+      async call(key) {
+        now += HOUR / limit / KEYS
+        return redis.evalsha(
+          /** @type {string} */ (await sha),
+          1,
+          `${name}:${key}`,
+          now,
+          HOUR,
+          limit,
+          `c${calls++}`,
+        )
+      },
+      async fill(key) {
+        const entries = Array.from({ length: limit }, (_, i) => [
+          START - HOUR + ((i + 1) * HOUR) / limit,
+          `f${i}`,
+        ])
+        for (let i = 0; i < limit; i += 1000) {
+          await redis.zadd(`${name}:${key}`, ...entries.slice(i, i + 1000).flat())
+        }
+        await redis.pexpire(`${name}:${key}`, HOUR / 1000)
+      },
+    }
+  }
+}
+
+/**
+ * @param {Redis} redis
+ * @param {string} name
+ * @returns {Contender}
+ */
+function flexible(redis, name) {
+  const limiter = flexibleLimiter(redis, name)
+  return { call: (key) => limiter.consume(key) }
+}
+
+/**
+ * @param {Redis} redis
+ * @param {string} name
+ */
+function flexibleLimiter(redis, name) {
+  return new RateLimiterRedis({ storeClient: redis, keyPrefix: name, points: LOTS, duration: 3600 })
+}
+
+/**
+ * @param {Redis} redis
+ * @param {string} name
+ * @returns {Contender}
+ */
+function express(redis, name) {
+  const sendCommand = /** @type {(...command: string[]) => Promise<any>} */ (
+    (command, ...args) => redis.call(command, ...args)
+  )
+  const store = new RateLimitRedis({ prefix: `${name}:`, sendCommand })
+  const ready = store.init(/** @type {any} */ ({ windowMs: HOUR / 1000 }))
+  return {
+    async call(key) {
+      await ready
+      return store.increment(key)
+    },
+  }
+}

@@ -1,0 +1,98 @@
+// The table of what was measured, and whether the project's bars are met.
+
+/**
+ * @typedef {object} Figure
+ * @property {string} name
+ * @property {number} bytes Of all that one caller has.
+ * @property {number} roundTrips
+ * @property {number[]} us A decision, in each round.
+ */
+
+/** Lines with an asterisk have an injected clock and so make no TIME call. @param {readonly Figure[]} figures */
+export function printTable(figures) {
+  const row = (/** @type {string[]} */ [name = '', ...cells]) =>
+    console.log(name.padEnd(34) + cells.map((cell) => cell.padStart(12)).join(''))
+  row(['', 'CPU, us', 'to flexible', 'to our gcra', 'bytes a key', 'round trips'])
+  const ratioTo = ratiosOf(figures)
+  for (const { name, bytes, roundTrips, us } of figures) {
+    row([
+      name,
+      median(us).toFixed(2),
+      ratioTo(name, 'rate-limiter-flexible').toFixed(2),
+      ratioTo(name, 'gcra').toFixed(2),
+      bytes.toLocaleString('en'),
+      roundTrips.toFixed(1),
+    ])
+  }
+}
+
+/**
+ * Prints each bar with what was seen. Returns whether all are met.
+ * @param {readonly Figure[]} figures
+ */
+export function printBars(figures) {
+  const ratioTo = ratiosOf(figures)
+  const named = (/** @type {string} */ name) => figures.find((figure) => figure.name === name)
+  /** @type {readonly (readonly [what: string, seen: number, most: number])[]} */
+  const bars = [
+    [
+      'CPU of a full log of 100,000 to one of 100',
+      ratioTo('sliding log, 100,000, full *', 'sliding log, 100, full *'),
+      1.5,
+    ],
+    ['CPU of 60 buckets to gcra', ratioTo('sliding window, 60 buckets', 'gcra'), 2],
+    ['CPU of 60 buckets to gcra, a bucket passing', ratioTo('60 buckets, one passes a call *', 'gcra *'), 2],
+    ['bytes an entry of a full log of 1,000', (named('sliding log, 1,000, full *')?.bytes ?? NaN) / 1000, 9],
+    ['round trips of three policies', named('three policies')?.roundTrips ?? NaN, 1],
+  ]
+  for (const [what, seen, most] of bars) verdict(what, seen, most)
+  const toOthers = (/** @type {string} */ name) => ratioTo(name, 'rate-limiter-flexible')
+  const time = toOthers('gcra') - toOthers('gcra *')
+  for (const [name, most] of GOALS) {
+    const seen = toOthers(name) + (name.endsWith('*') ? time : 0)
+    verdict(`goal: CPU of ${name} to rate-limiter-flexible, alone`, seen, most)
+  }
+  return bars.every(([, seen, most]) => seen <= most)
+}
+
+/** What a call that travels alone is to cost at most; the cost of TIME is added where the clock is injected. */
+const GOALS = /** @type {const} */ ([
+  ['gcra', 1.5],
+  ['leaky bucket', 1.5],
+  ['token bucket, greedy', 1.5],
+  ['token bucket, interval', 1.5],
+  ['fixed window', 1.5],
+  ['sliding window, 10 buckets', 1.5],
+  ['sliding window, 60 buckets', 2.2],
+  ['sliding log, 100, full *', 2.2],
+])
+
+/**
+ * @param {string} what
+ * @param {number} seen
+ * @param {number} most
+ */
+function verdict(what, seen, most) {
+  console.log(`${seen <= most ? 'pass' : 'FAIL'}  ${what}: ${seen.toFixed(2)}, at most ${most}`)
+}
+
+/**
+ * The median of the ratios that the rounds gave, so that a round's noise meets both.
+ * @param {readonly Figure[]} figures
+ */
+function ratiosOf(figures) {
+  const byName = new Map(figures.map(({ name, us }) => [name, us]))
+  return (/** @type {string} */ name, /** @type {string} */ base) => {
+    const others = byName.get(base) ?? []
+    return median((byName.get(name) ?? []).map((us, round) => us / (others[round] ?? NaN)))
+  }
+}
+
+/** @param {readonly number[]} values */
+function median(values) {
+  const sorted = values.toSorted((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2
+    ? (sorted[middle] ?? NaN)
+    : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2
+}
