@@ -1,0 +1,26 @@
+import { LIMIT, SPACING_MS } from './limit.js'
+import { type Tally, total } from './tally.js'
+
+export interface Verdict {
+  readonly held: boolean
+  readonly text: string
+}
+
+/**
+ * Whether the fleet as a whole got what one limit permits. All happens within a minute, so where calls are refused the
+ * total is exact. Where they wait, the first may pass at once and each other SPACING_MS after the one before; a tenth
+ * may be missing, for turns that were given up at the end or came while a process was busy.
+ */
+export function check(tallies: readonly Tally[], even: boolean): Verdict {
+  const { asked, allowed, failed, firstAskedAt, lastAnsweredAt } = total(tallies)
+  const ms = Math.max(0, lastAnsweredAt - firstAskedAt)
+  const most = even ? 1 + Math.floor(ms / SPACING_MS) : Math.min(LIMIT, asked)
+  const least = even ? Math.floor(0.9 * most) : most
+  const right = even ? `${least} to ${most} in ${(ms / 1000).toFixed(1)} s` : `exactly ${most} of ${asked}`
+  const failures = failed > 0 ? `, and Redis did not decide ${failed} calls` : ''
+  const held = allowed >= least && allowed <= most && failed === 0
+  return {
+    held,
+    text: `${held ? '✓ The limit held' : '✗ The check failed'}: ${allowed} calls were allowed, right is ${right}${failures}.`,
+  }
+}
