@@ -12,9 +12,9 @@ export class Plan implements DecisionSource {
     readonly keyspace: Keyspace,
   ) {}
 
-  async adjust(key: string, difference: number): Promise<void> {
-    if (difference > 0) await this.keyspace.charge(this.policies, key, difference)
-    if (difference < 0) await this.keyspace.refund(this.policies, key, -difference)
+  async adjust(key: string, difference: number, keyspace = this.keyspace): Promise<void> {
+    if (difference > 0) await keyspace.charge(this.policies, key, difference)
+    if (difference < 0) await keyspace.refund(this.policies, key, -difference)
   }
 }
 
