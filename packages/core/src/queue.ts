@@ -12,7 +12,7 @@ import {
 const TRUSTED_WAIT = 250_000
 
 /** How long a queue that closes waits for a store that may be out of reach. */
-const PARTING_MS = 50
+const PARTING_MS = 30
 
 /** The calls of one limiter that wait for their turn. Their places lie in the store; here they only sleep. */
 export class Queue {
@@ -37,7 +37,7 @@ export class Queue {
     return turn
   }
 
-  /** Rejects everybody who waits with `error`; resolves when they have given their places back, or 50 ms later. */
+  /** Rejects everybody who waits with `error`; resolves when they have given their places back, or 30 ms later. */
   async close(error: Error): Promise<void> {
     this.#closed = error
     for (const wakeUp of this.#wakeUps) wakeUp(error)

@@ -28,11 +28,12 @@ export class Circuit<Failure> {
     this.#open = undefined
   }
 
-  failed(failure: Failure): void {
+  /** A call failed that would have been waited for `deadlineMs` milliseconds. */
+  failed(failure: Failure, deadlineMs: number): void {
     const now = this.#now()
     if (this.#failures++ === 0) this.#failingSince = now
     if (this.#open !== undefined) this.#open = failure
-    else if (this.#failures >= FAILURES && now - this.#failingSince >= FAILING_MS) {
+    else if (this.#failures >= FAILURES && now - this.#failingSince >= 2 * deadlineMs) {
       this.#open = failure
       this.#probeAt = now + this.#pause()
     }
@@ -51,9 +52,11 @@ export class Circuit<Failure> {
   }
 }
 
-/** Failures in a row that open the circuit, if they go on for this many milliseconds. */
+/**
+ * Failures in a row that open the circuit, if they go on for two deadlines: long enough for those who got an answer from
+ * another node to come again.
+ */
 const FAILURES = 5
-const FAILING_MS = 100
 
 /**
  * The longest between two probes, in milliseconds. With up to 200 ms until a connection is made again (back-off.ts), a

@@ -5,13 +5,13 @@ import { StoreError } from '../errors.js'
  * the order in which they began.
  */
 export class Deadline {
-  readonly #ms: number
+  readonly ms: number
   readonly #waiting = new Set<Waiting>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
   constructor(ms: number) {
-    this.#ms = ms
+    this.ms = ms
   }
 
   /**
@@ -21,9 +21,9 @@ export class Deadline {
    */
   within<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const waiting = { due: performance.now() + this.#ms, reject }
+      const waiting = { due: performance.now() + this.ms, reject }
       this.#waiting.add(waiting)
-      if (this.#timer === undefined) this.#lookIn(this.#ms)
+      if (this.#timer === undefined) this.#lookIn(this.ms)
       answer.then(
         (value) => {
           this.#leave(waiting)
@@ -63,7 +63,7 @@ export class Deadline {
       // A process that stood still itself runs its timers first: what has arrived meanwhile must be read before.
       if (left < -LATE_MS && !late) return this.#lookIn(0, true)
       this.#waiting.delete(waiting)
-      waiting.reject(new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.#ms} ms`))
+      waiting.reject(new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`))
     }
     this.#timer = undefined
   }

@@ -35,7 +35,7 @@ export class Line {
       this.#circuit.succeeded()
       return answer
     } catch (error) {
-      if (isOutage(error) && isSilence(error)) this.#circuit.failed(error)
+      if (isOutage(error) && isSilence(error)) this.#circuit.failed(error, deadline.ms)
       else if (isOutage(error)) this.#circuit.succeeded()
       throw error
     }

@@ -1,4 +1,9 @@
 import type { Row } from './row.js'
+import { row as redisClock } from './row-07-redis-clock.js'
+import { row as stall } from './row-08-stall.js'
+import { row as death } from './row-09-death.js'
+import { row as partition } from './row-13-partition.js'
+import { row as shutdown } from './row-27-shutdown.js'
 import { row as keyFlood } from './row-18-key-flood.js'
 import { row as evictionBypass } from './row-19-eviction-bypass.js'
 import { row as massExpiry } from './row-20-mass-expiry.js'
@@ -7,10 +12,15 @@ import { row as keyCollisions } from './row-22-key-collisions.js'
 import { row as contextRetention } from './row-28-context-retention.js'
 
 export const rows: readonly Row[] = [
+  redisClock,
+  stall,
+  death,
+  partition,
   keyFlood,
   evictionBypass,
   massExpiry,
   input,
   keyCollisions,
+  shutdown,
   contextRetention,
 ]

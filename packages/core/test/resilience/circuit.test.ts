@@ -14,13 +14,13 @@ beforeEach(() => {
 
 function fail(times: number, everyMs: number): void {
   for (let i = 0; i < times; i++) {
-    circuit.failed(`failure ${i}`)
+    circuit.failed(`failure ${i}`, 50)
     now += everyMs
   }
 }
 
 describe('a circuit', () => {
-  it('opens at the fifth failure in a row when they have gone on for 100 ms', () => {
+  it('opens at the fifth failure in a row when they have gone on for two deadlines', () => {
     fail(4, 30)
     expect(circuit.open).toBeUndefined()
     fail(1, 0)
@@ -44,7 +44,7 @@ describe('a circuit', () => {
 
   it('tells the latest failure while it is open', () => {
     fail(6, 30)
-    circuit.failed('another')
+    circuit.failed('another', 50)
     expect(circuit.open).toBe('another')
   })
 

@@ -3,6 +3,7 @@ import type { RedisOptions } from './endpoint.js'
 import { ioredisConnection } from './ioredis.js'
 import type { Opened } from './opened.js'
 import type { IoredisPackage } from './packages.js'
+import { refreshersOf } from './refreshers.js'
 
 /** Makes an ioredis or iovalkey client that sends nothing twice and is back soon after Redis is. It connects at once. */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOptions): Opened {
@@ -10,10 +11,14 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
   const client = cluster
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
     : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
+  const endRefreshers = cluster && refreshersOf(client)
   return {
     connection: ioredisConnection(client),
     isReady: () => client.status === 'ready',
-    end: () => client.disconnect(),
+    end() {
+      client.disconnect()
+      endRefreshers?.()
+    },
   }
 }
 
