@@ -3,6 +3,7 @@ import { row as redisClock } from './row-07-redis-clock.js'
 import { row as stall } from './row-08-stall.js'
 import { row as death } from './row-09-death.js'
 import { row as partition } from './row-13-partition.js'
+import { row as soak } from './row-26-soak.js'
 import { row as shutdown } from './row-27-shutdown.js'
 import { row as keyFlood } from './row-18-key-flood.js'
 import { row as evictionBypass } from './row-19-eviction-bypass.js'
@@ -21,6 +22,7 @@ export const rows: readonly Row[] = [
   massExpiry,
   input,
   keyCollisions,
+  soak,
   shutdown,
   contextRetention,
 ]
