@@ -1,7 +1,7 @@
 import { checkCost } from './cost.js'
 import { SluiceError } from './errors.js'
 import type { Policy } from './policy.js'
-import type { Answer, Reason } from './stores/store.js'
+import { type Answer, isDenied, type Keyspace, type Reason } from './stores/store.js'
 
 /** How one policy of the list stands. Times are whole milliseconds, rounded up. */
 export interface PolicyState {
@@ -20,8 +20,8 @@ export interface DecisionSource {
   readonly policies: readonly Policy[]
   /** false in shadow mode. */
   readonly enforce: boolean
-  /** Charges `difference` more units, or gives them back where it is below 0. */
-  adjust(key: string, difference: number): Promise<void>
+  /** Charges `difference` more units, or gives them back where it is below 0; in `keyspace` where another decided. */
+  adjust(key: string, difference: number, keyspace?: Keyspace): Promise<void>
 }
 
 /** The policies that decided, in the order of `decision.policies`. For adapters. */
@@ -43,7 +43,7 @@ export class Decision {
   readonly policy: string
   /** Why it was denied: no room now, a cost that never fits, a ban, or a pause. */
   readonly reason: Reason | undefined
-  /** Why the store did not decide, where it could not. */
+  /** Why the store did not decide, where it could not: 'timeout', 'unavailable', 'oom' and so on. */
   readonly degraded: string | undefined
   /** Shadow mode only: whether it would have been denied. */
   readonly wouldDeny: boolean | undefined
@@ -69,7 +69,7 @@ export class Decision {
     waitMs = 0,
     turn = answer.now,
   ) {
-    const denied = answer.degraded ? !answer.degraded.allowed : answer.reason !== undefined
+    const denied = isDenied(answer)
     const binding = source.policies[answer.binding]!
     this.allowed = !denied || !source.enforce
     this.limit = binding.capacity
@@ -84,7 +84,7 @@ export class Decision {
     this.limiter = source.limiter
     this.#source = source
     this.#answer = answer
-    this.#key = denied || answer.degraded ? undefined : key
+    this.#key = denied || (answer.degraded && !answer.degraded.by) ? undefined : key
     this.#cost = cost
   }
 
@@ -110,7 +110,8 @@ export class Decision {
     checkCost(realCost, 'real cost')
     if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#settled = true
-    if (this.#key !== undefined) await this.#source.adjust(this.#key, realCost - this.#cost)
+    if (this.#key === undefined) return
+    await this.#source.adjust(this.#key, realCost - this.#cost, this.#answer.degraded?.by)
   }
 
   static {

@@ -1,6 +1,6 @@
 export * from './algorithms/index.js'
 export { Decision, type PolicyState } from './decision.js'
-export type { Duration } from './duration.js'
+export { type Duration, parseDuration } from './duration.js'
 export { InputError, PolicyError, SluiceError, StoreError } from './errors.js'
 export type { LimiterEvents, Listener } from './events.js'
 export {
@@ -13,5 +13,13 @@ export {
 } from './limiter.js'
 export type { FailureMode } from './resilience/failure-mode.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './policy.js'
+export {
+  createSemaphore,
+  type Semaphore,
+  type SemaphoreAcquireOptions,
+  type SemaphoreOptions,
+} from './semaphore.js'
+export type { Permit } from './semaphore/permit.js'
+export type { Places, PlacesOptions } from './semaphore/places.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory.js'
 export type { Answer, Booking, Keyspace, Reason, Store } from './stores/store.js'

@@ -4,15 +4,15 @@ import { type Duration, parseDuration } from './duration.js'
 import { expected, PolicyError, StoreError } from './errors.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import { storedKey } from './key.js'
-import { Patience, type PatienceOptions } from './patience.js'
 import { type Plan, Plans } from './plan.js'
 import { type Policy, printableName } from './policy.js'
 import { memoryStore } from './stores/memory.js'
-import type { Answer, Notice, Store } from './stores/store.js'
+import { type Answer, isDenied, type Notice, type Store } from './stores/store.js'
 import { Queue } from './queue.js'
+import { guarded, type GuardOptions } from './resilience/guarded-store.js'
 import { Warnings } from './warnings.js'
 
-export interface LimiterOptions extends PatienceOptions {
+export interface LimiterOptions extends GuardOptions {
   /**
    * Names keys, headers and metrics: 1 to 64 characters of printable ASCII. Required with a `store`, which other
    * limiters may share; default 'default'.
@@ -20,7 +20,7 @@ export interface LimiterOptions extends PatienceOptions {
   readonly name?: string
   /** All must admit a call, and none is charged when one refuses. */
   readonly policies: readonly Policy[]
-  /** Default: a `memoryStore()` of its own, which `close()` closes too. */
+  /** Default: a `memoryStore()` of its own, which `close()` closes too. A store that is given is closed by its maker. */
   readonly store?: Store
   /** false = shadow mode: decide and count as if enforced, but let everything pass. Default true. */
   readonly enforce?: boolean
@@ -61,7 +61,6 @@ export class Limiter {
   readonly #ownsStore: boolean
   readonly #events = new Events()
   readonly #warnings: Warnings
-  readonly #patience: Patience
   readonly #plans: Plans
   readonly #plan: Plan
   readonly #queue: Queue
@@ -79,13 +78,12 @@ export class Limiter {
       throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)
     }
     this.name = printableName(name ?? 'default', 'limiter name')
-    this.#ownsStore = store === undefined
-    this.#store = store ?? memoryStore()
+    this.#store = guarded(store ?? memoryStore(), options)
+    this.#ownsStore = this.#store !== store
     this.#warnings = new Warnings(this.#events, this.name)
-    this.#patience = new Patience(options)
     this.#plans = new Plans(this.name, enforce, this.#store, (notice) => this.#hear(notice))
     this.#plan = this.#plans.of(policies)
-    this.#queue = new Queue(this.#store, this.#patience)
+    this.#queue = new Queue(this.#store)
   }
 
   /**
@@ -96,7 +94,7 @@ export class Limiter {
     return this.decide(key, options)
   }
 
-  /** As `consume`, but answers at once when the store is memory. For adapters and hot paths. */
+  /** As `consume`, but answers at once when no other process is asked. For adapters and hot paths. */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
     const plan = this.#planOf(options)
     const cost = costOf(options)
@@ -110,8 +108,7 @@ export class Limiter {
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const plan = this.#planOf(options)
     const cost = costOf(options)
-    const asked = plan.keyspace.peek(plan.policies, storedKey(key), cost)
-    const answer = asked instanceof Promise ? await this.#patience.answer(asked) : asked
+    const answer = await plan.keyspace.peek(plan.policies, storedKey(key), cost)
     return this.#told(key, new Decision(plan, answer, undefined, cost))
   }
 
@@ -127,7 +124,7 @@ export class Limiter {
     const bounds = { least: 0, most: LONGEST_WAIT_MS }
     const maxWait = parseDuration(options.maxWait ?? '30s', 'maxWait', bounds) * 1000
     const { answer, waited } = await this.#queue.turn(plan, stored, cost, maxWait, options.signal)
-    const turn = answer.reason || answer.degraded ? answer.now : Math.max(answer.now, answer.at)
+    const turn = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     return this.#told(key, new Decision(plan, answer, stored, cost, Math.ceil(waited / 1000), turn))
   }
 
@@ -135,24 +132,24 @@ export class Limiter {
   async refund(key: string, options?: CallOptions): Promise<void> {
     const plan = this.#planOf(options)
     const cost = costOf(options)
-    if (cost > 0) await this.#patience.done(plan.keyspace.refund(plan.policies, storedKey(key), cost))
+    if (cost > 0) await plan.keyspace.refund(plan.policies, storedKey(key), cost)
   }
 
   /** Forgets the key: what it consumed, its block and its hold. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
-    await this.#patience.done(this.#planOf(options).keyspace.reset(storedKey(key)))
+    await this.#planOf(options).keyspace.reset(storedKey(key))
   }
 
   /** A ban: denies everything for `duration`, or until reset. The latest call wins. */
   async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
-    await this.#patience.done(this.#planOf(options).keyspace.block(storedKey(key), us))
+    await this.#planOf(options).keyspace.block(storedKey(key), us)
   }
 
   /** A pause: for `duration` consume is denied and acquire waits. A hold never shortens one that is longer. */
   async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
-    await this.#patience.done(this.#planOf(options).keyspace.hold(storedKey(key), us))
+    await this.#planOf(options).keyspace.hold(storedKey(key), us)
   }
 
   /** Listens to an event; returns what ends it. */
@@ -185,7 +182,7 @@ export class Limiter {
     stored: string,
     cost: number,
   ): Promise<Decision> {
-    return this.#told(key, new Decision(plan, await this.#patience.answer(answer), stored, cost))
+    return this.#told(key, new Decision(plan, await answer, stored, cost))
   }
 
   #told(key: string, decision: Decision): Decision {
@@ -197,8 +194,9 @@ export class Limiter {
   #hear(notice: Notice): void {
     if (!this.#events.has(notice.event) && notice.event !== 'warning') return
     queueMicrotask(() => {
-      if (notice.event === 'warning') this.warn(notice.code, notice.message)
-      else this.#events.emit(notice.event, { key: notice.key })
+      if (notice.event === 'warning') return this.warn(notice.code, notice.message)
+      const { event, ...told } = notice
+      this.#events.emit(event, told)
     })
   }
 }

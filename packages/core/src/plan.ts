@@ -12,9 +12,9 @@ export class Plan implements DecisionSource {
     readonly keyspace: Keyspace,
   ) {}
 
-  async adjust(key: string, difference: number): Promise<void> {
-    if (difference > 0) await this.keyspace.charge(this.policies, key, difference)
-    if (difference < 0) await this.keyspace.refund(this.policies, key, -difference)
+  async adjust(key: string, difference: number, keyspace = this.keyspace): Promise<void> {
+    if (difference > 0) await keyspace.charge(this.policies, key, difference)
+    if (difference < 0) await keyspace.refund(this.policies, key, -difference)
   }
 }
 
@@ -45,9 +45,13 @@ export class Plans {
   }
 }
 
+/** Each policy takes some of the 200 local variables that Lua allows a script. */
+const MOST_POLICIES = 10
+
 function checked(list: readonly Policy[]): readonly Policy[] {
-  if (!Array.isArray(list) || list.length === 0) {
-    throw expected(PolicyError, 'INVALID_POLICIES', 'policies must be a list of at least one policy', list)
+  if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
+    const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies`
+    throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
   }
   const names = new Set<string>()
   for (const policy of list) {

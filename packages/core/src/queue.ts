@@ -1,20 +1,28 @@
-import type { Patience } from './patience.js'
 import type { Plan } from './plan.js'
-import type { Answer, Booking, Store } from './stores/store.js'
+import {
+  type Answer,
+  type Booking,
+  isDenied,
+  type Keyspace,
+  type MaybePromise,
+  type Store,
+} from './stores/store.js'
 
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000
 
+/** How long a queue that closes waits for a store that may be out of reach. */
+const PARTING_MS = 30
+
 /** The calls of one limiter that wait for their turn. Their places lie in the store; here they only sleep. */
 export class Queue {
   readonly #store: Store
-  readonly #patience: Patience
   readonly #turns = new Set<Promise<Turn>>()
   readonly #wakeUps = new Set<(error: Error) => void>()
+  #closed: Error | undefined
 
-  constructor(store: Store, patience: Patience) {
+  constructor(store: Store) {
     this.#store = store
-    this.#patience = patience
   }
 
   /**
@@ -29,10 +37,14 @@ export class Queue {
     return turn
   }
 
-  /** Rejects everybody who waits with `error`; resolves when they have given their places back. */
+  /** Rejects everybody who waits with `error`; resolves when they have given their places back, or 30 ms later. */
   async close(error: Error): Promise<void> {
+    this.#closed = error
     for (const wakeUp of this.#wakeUps) wakeUp(error)
-    await Promise.allSettled(this.#turns)
+    let timer: ReturnType<typeof setTimeout>
+    const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, PARTING_MS)))
+    await Promise.race([Promise.allSettled(this.#turns), patience])
+    clearTimeout(timer!)
   }
 
   async #take(plan: Plan, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
@@ -40,38 +52,31 @@ export class Queue {
     const start = this.#store.now()
     let patience = maxWait
     for (;;) {
-      const asked = plan.keyspace.book(plan.policies, key, cost, patience)
-      const answer = asked instanceof Promise ? await this.#patience.answer(asked) : asked
+      const booked = plan.keyspace.book(plan.policies, key, cost, patience)
+      const answer = booked instanceof Promise ? await booked : booked
       const received = this.#store.now()
       const wait = answer.at - answer.now
-      if (answer.reason || answer.degraded || wait <= 0 || !plan.enforce) {
+      if (isDenied(answer) || wait <= 0 || !plan.enforce) {
         return { answer, waited: received - start }
+      }
+      const place = {
+        plan,
+        key,
+        cost,
+        booking: answer.booking,
+        keyspace: answer.degraded?.by ?? plan.keyspace,
       }
       try {
         await this.#sleep(received + wait, signal)
       } catch (error) {
-        if (answer.booking) await this.#leave(plan, answer.booking)
+        await leave(place)
         throw error
       }
-      if (wait <= TRUSTED_WAIT || !answer.booking || (await this.#stands(plan, key, cost, answer.booking))) {
+      if (wait <= TRUSTED_WAIT || (await stands(place))) {
         return { answer, waited: this.#store.now() - start }
       }
       patience = Math.max(0, maxWait - (this.#store.now() - start))
     }
-  }
-
-  /** Whether a place may be used at its turn. One that is held is given back; in doubt the place is good. */
-  async #stands(plan: Plan, key: string, cost: number, booking: Booking): Promise<boolean> {
-    const state = await this.#patience.done(plan.keyspace.confirm(booking)).catch(() => 'stands' as const)
-    if (state === 'held' && !(await this.#leave(plan, booking))) {
-      await this.#patience.done(plan.keyspace.refund(plan.policies, key, cost)).catch(() => {})
-    }
-    return state === 'stands'
-  }
-
-  /** Gives a place back; where the store does not take it, it stays used. */
-  #leave(plan: Plan, booking: Booking): Promise<boolean> {
-    return this.#patience.done(plan.keyspace.cancel(booking)).catch(() => false)
   }
 
   /** Timers may fire early: the clock decides. */
@@ -95,6 +100,7 @@ export class Queue {
           wakeUp(error) // the store was closed meanwhile
         }
       }
+      if (this.#closed) return reject(this.#closed)
       if (signal?.aborted) return reject(signal.reason)
       signal?.addEventListener('abort', abort)
       this.#wakeUps.add(wakeUp)
@@ -107,4 +113,38 @@ export interface Turn {
   readonly answer: Answer
   /** Microseconds from the call to its turn. */
   readonly waited: number
+}
+
+/** A place in the queue, and where it was booked. */
+interface Place {
+  readonly plan: Plan
+  readonly key: string
+  readonly cost: number
+  readonly booking: Booking | undefined
+  readonly keyspace: Keyspace
+}
+
+/** Whether a place may be used at its turn. One that is held is given back; in doubt the place is good. */
+async function stands(place: Place): Promise<boolean> {
+  const { plan, key, cost, booking, keyspace } = place
+  if (!booking) return true
+  const state = await attempt(() => keyspace.confirm(booking), 'stands')
+  if (state === 'held' && !(await leave(place))) {
+    await attempt(() => keyspace.refund(plan.policies, key, cost), undefined)
+  }
+  return state === 'stands'
+}
+
+/** Gives a place back; where the store does not take it, it stays used. */
+async function leave({ booking, keyspace }: Place): Promise<boolean> {
+  return booking !== undefined && attempt(() => keyspace.cancel(booking), false)
+}
+
+/** What `act` gives, or `otherwise` where the store cannot do it. */
+async function attempt<T>(act: () => MaybePromise<T>, otherwise: T): Promise<T> {
+  try {
+    return await act()
+  } catch {
+    return otherwise
+  }
 }

@@ -1,6 +1,5 @@
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './counted.js'
-export { fastifyTrust } from './fastify-trust.js'
 export { createGuard, type Denied, type Guard } from './guard.js'
 export type { HeaderFormat, HeaderOptions } from './headers.js'
 export {
@@ -16,4 +15,5 @@ export {
 export type { Misuse } from './misuse.js'
 export type { GuardOptions } from './options.js'
 export type { Platform, RequestReader } from './platform.js'
+export { expressTrust, fastifyTrust } from './proxy-trust.js'
 export { onResponseSent } from './response-sent.js'

@@ -15,11 +15,11 @@ export interface Denial {
 export const PROBLEM_TYPE = 'application/problem+json'
 
 /**
- * The answer to a request that `denied` did not let pass. Where it was the store that could not decide, the caller
- * has done nothing wrong: 503 and another try in a second, not 429.
+ * The answer to a request that `denied` did not let pass. Where nobody could decide the caller has done nothing wrong:
+ * 503 and another try in a second, not 429. What was decided in this process for want of the store is a limit like any.
  */
 export function denialOf(denied: Decision, all: readonly Counted[]): Denial {
-  if (denied.degraded !== undefined) return REDUCED_CAPACITY
+  if (denied.degraded !== undefined && denied.reason === undefined) return REDUCED_CAPACITY
   const retryAfter = retryAfterSeconds(denied)
   const problem = {
     type: `${TYPES}#quota-exceeded`,

@@ -38,6 +38,7 @@ const SLICE_SLOTS = 4096
 const SLICE_MS = 1
 
 class Memory implements MemoryStore, TableOwner {
+  readonly local = true
   readonly #maxKeys: number
   readonly #clock: Clock
   readonly #shelves = new Map<string, Shelf>()

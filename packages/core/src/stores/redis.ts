@@ -1,23 +1,36 @@
+import { type Clock, systemClock } from '../clock.js'
+import { type Duration, parseDuration } from '../duration.js'
 import { expected, PolicyError, StoreError } from '../errors.js'
-import type { Clock } from '../clock.js'
 import type { Policy } from '../policy.js'
+import type { Places, PlacesOptions } from '../semaphore/places.js'
+import { RedisPlaces } from '../semaphore/redis-places.js'
 import type { RedisConnection } from './redis/client.js'
 import { connectionOf, isRedisClient } from './redis/clients/detect.js'
 import { ownConnection } from './redis/clients/own.js'
 import { composeScript } from './redis/compose.js'
+import { EvictionCheck } from './redis/eviction.js'
 import { RedisKeyspace } from './redis/keyspace.js'
 import { keyspaceOf } from './redis/redis-key.js'
 import { ScriptRunner } from './redis/script-runner.js'
 import { Tiers } from './redis/tiers.js'
-import type { Places, PlacesOptions } from '../semaphore/places.js'
-import { RedisPlaces } from '../semaphore/redis-places.js'
-import type { Keyspace, Report, Store } from './store.js'
+import type { DenialCacheBounds, Keyspace, Report, Store } from './store.js'
 
 export interface RedisStoreOptions {
   /** What every key begins with: 1 to 64 characters of printable ASCII without braces. Default 'sluice'. */
   readonly prefix?: string
   /** Microseconds, for tests and simulations alone. Default: Redis's own TIME, so that clocks of callers do not matter. */
   readonly clock?: Clock
+  /**
+   * Whether limiters remember what was denied and deny it again without asking Redis. Corrections made by other
+   * processes (reset, refund, a shorter block) are seen within `maxAge`, default 1 s; `maxKeys` denied keys are
+   * remembered, default 100,000. false: every call asks Redis.
+   */
+  readonly denialCache?: DenialCacheOptions | false
+}
+
+export interface DenialCacheOptions {
+  readonly maxAge?: Duration
+  readonly maxKeys?: number
 }
 
 /**
@@ -31,16 +44,19 @@ export function redisStore(client: unknown, options: RedisStoreOptions = {}): St
 }
 
 class RedisStore implements Store {
+  readonly denialCache?: DenialCacheBounds
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tiers = new Tiers()
+  readonly #scripts = new Map<string, string>()
+  readonly #places = new Set<RedisPlaces>()
+  readonly #eviction: EvictionCheck
   readonly #prefix: string
   readonly #clock: Clock | undefined
-  readonly #monotonic = performance
-  readonly #places = new Set<RedisPlaces>()
+  readonly #now: Clock
   #closed = false
 
-  constructor(client: unknown, { prefix = 'sluice', clock }: RedisStoreOptions) {
+  constructor(client: unknown, { prefix = 'sluice', clock, denialCache = {} }: RedisStoreOptions) {
     if (typeof prefix !== 'string' || !/^[\x21-\x7a|~]{1,64}$/.test(prefix)) {
       const bound = 'prefix must be 1 to 64 characters of printable ASCII without spaces and braces'
       throw expected(PolicyError, 'INVALID_OPTION', bound, prefix)
@@ -55,17 +71,21 @@ class RedisStore implements Store {
     }
     this.#prefix = prefix
     this.#clock = clock
+    this.#now = clock ?? systemClock()
+    if (denialCache !== false) this.denialCache = boundsOf(denialCache)
     this.#connection = isRedisClient(client) ? connectionOf(client) : ownConnection(client as string | object)
-    this.#runner = new ScriptRunner(this.#connection)
+    this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
+    this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     if (this.#connection.replays) report({ event: 'warning', ...REPLAYS })
+    this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
     return new RedisKeyspace({
       policies,
       keyspace: keyspaceOf(this.#prefix, name, shapes),
-      script: composeScript(policies),
+      script: this.#scriptOf(shapes.join(), policies),
       runner: this.#runner,
       tiers: this.#tiers,
       clock: this.#clock ?? REDIS_CLOCK,
@@ -73,9 +93,15 @@ class RedisStore implements Store {
     })
   }
 
+  #scriptOf(shapes: string, policies: readonly Policy[]): string {
+    let script = this.#scripts.get(shapes)
+    if (!script) this.#scripts.set(shapes, (script = composeScript(policies)))
+    return script
+  }
+
   now(): number {
     if (this.#closed) throw new StoreError('CLOSED', 'the store is closed')
-    return this.#clock ? this.#clock() : Math.floor(this.#monotonic.now() * 1000)
+    return this.#now()
   }
 
   places(options: PlacesOptions): Places {
@@ -97,6 +123,21 @@ class RedisStore implements Store {
     this.#connection.close()
   }
 }
+
+function boundsOf(options: DenialCacheOptions): DenialCacheBounds {
+  if (typeof options !== 'object' || options === null) {
+    throw expected(PolicyError, 'INVALID_OPTION', 'denialCache must be { maxAge, maxKeys } or false', options)
+  }
+  const { maxAge = '1s', maxKeys = 100_000 } = options
+  if (!(Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MOST_DENIED_KEYS)) {
+    const bound = `denialCache.maxKeys must be a whole number from 1 to ${MOST_DENIED_KEYS}`
+    throw expected(PolicyError, 'INVALID_OPTION', bound, maxKeys)
+  }
+  const maxAgeMs = parseDuration(maxAge, 'denialCache.maxAge', { most: 3_600_000, error: PolicyError })
+  return { maxAge: maxAgeMs * 1000, maxKeys }
+}
+
+const MOST_DENIED_KEYS = 8_388_608
 
 /** Tells the script to read Redis's TIME. */
 const REDIS_CLOCK: Clock = () => -1

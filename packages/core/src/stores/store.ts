@@ -12,11 +12,18 @@ import type { Places, PlacesOptions } from '../semaphore/places.js'
  * Operations answer at once where the state is in this process, and with a promise elsewhere.
  */
 export interface Store {
+  /**
+   * true where state is in this process, so that every operation answers at once and none fails. Limiters guard calls
+   * to any other store: with a deadline, a circuit breaker, and what `onStoreError` says.
+   */
+  readonly local?: boolean
+  /** Where it is set, limiters remember what this store denied and deny it again without asking. Default: they do not. */
+  readonly denialCache?: DenialCacheBounds
   /** The state of one limiter under one list of shapes. The same name and shapes give the same state. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
   /**
    * Microseconds on a clock of this process that never runs back. Only differences of it mean anything outside
-   * the store; waits are measured with it.
+   * the store; waits are measured with it. Throws StoreError CLOSED once the store is closed.
    */
   now(): number
   /** The places of a semaphore. A store without them cannot be given to `createSemaphore`. */
@@ -25,6 +32,14 @@ export interface Store {
   close(): MaybePromise<void>
 }
 
+export interface DenialCacheBounds {
+  /** Microseconds after which a denial is asked for again, so that other processes' corrections are seen. */
+  readonly maxAge: number
+  /** Most keys that are remembered at once. */
+  readonly maxKeys: number
+}
+
+/** Operations that a store cannot carry out reject with StoreError, whose code begins with STORE_. */
 export interface Keyspace {
   /** Charges `cost` now under every policy, or changes nothing. A cost of 0 only reads. */
   consume(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer>
@@ -69,8 +84,20 @@ export interface Answer {
   readonly parts: readonly number[] | undefined
   /** The place that `book` took ahead of now. */
   readonly booking: Booking | undefined
-  /** Set where no store decided: why, and what was said instead. Nothing was charged then. */
-  readonly degraded?: { readonly why: string; readonly allowed: boolean }
+  /** Set where the store did not decide. */
+  readonly degraded?: Degraded
+}
+
+export interface Degraded {
+  /** The code of the store's error in small letters, without STORE_. */
+  readonly why: string
+  readonly allowed: boolean
+  /** What decided instead, and booked what was allowed. Undefined where nothing was charged. */
+  readonly by: Keyspace | undefined
+}
+
+export function isDenied(answer: Answer): boolean {
+  return answer.degraded ? !answer.degraded.allowed : answer.reason !== undefined
 }
 
 /** A booked place, to confirm or to cancel. What else it holds is the store's own. */
@@ -87,4 +114,6 @@ export type Report = (notice: Notice) => void
 
 export type Notice =
   | { readonly event: 'evicted' | 'healed'; readonly key: string }
+  | { readonly event: 'degraded'; readonly reason: string }
+  | { readonly event: 'recovered'; readonly reason: string; readonly decisions: number }
   | { readonly event: 'warning'; readonly code: string; readonly message: string }

@@ -2,9 +2,13 @@ import type { Row } from './row.js'
 import { row as races } from './row-01-races.js'
 import { row as saturation } from './row-02-saturation.js'
 import { row as callersClocks } from './row-06-callers-clocks.js'
+import { row as redisClock } from './row-07-redis-clock.js'
+import { row as stall } from './row-08-stall.js'
+import { row as death } from './row-09-death.js'
 import { row as lostReply } from './row-10-lost-reply.js'
 import { row as scriptFlush } from './row-11-script-flush.js'
 import { row as failover } from './row-12-failover.js'
+import { row as partition } from './row-13-partition.js'
 import { row as cluster } from './row-14-cluster.js'
 import { row as outOfMemory } from './row-15-out-of-memory.js'
 import { row as brokenState } from './row-16-broken-state.js'
@@ -15,15 +19,21 @@ import { row as massExpiry } from './row-20-mass-expiry.js'
 import { row as input } from './row-21-input.js'
 import { row as keyCollisions } from './row-22-key-collisions.js'
 import { row as policiesTogether } from './row-24-policies-together.js'
+import { row as soak } from './row-26-soak.js'
+import { row as shutdown } from './row-27-shutdown.js'
 import { row as contextRetention } from './row-28-context-retention.js'
 
 export const rows: readonly Row[] = [
   races,
   saturation,
   callersClocks,
+  redisClock,
+  stall,
+  death,
   lostReply,
   scriptFlush,
   failover,
+  partition,
   cluster,
   outOfMemory,
   brokenState,
@@ -34,5 +44,7 @@ export const rows: readonly Row[] = [
   input,
   keyCollisions,
   policiesTogether,
+  soak,
+  shutdown,
   contextRetention,
 ]

@@ -1,7 +1,8 @@
 import { gcra, slidingLog } from '../../src/algorithms/index.js'
-import type { Decision } from '../../src/decision.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limiter.js'
+import type { FailureMode } from '../../src/resilience/failure-mode.js'
 import { memoryStore } from '../../src/stores/memory.js'
+import { RemoteStore } from '../resilience/remote-store.js'
 import { FROM_HOME, guardOf, pass, type PlainOptions, PlainResponse } from './plain-platform.js'
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
@@ -59,9 +60,15 @@ describe('a denial', () => {
   })
 
   it('of a store that cannot decide is 503 temporary-reduced-capacity', async () => {
-    const { status, headers, body } = await denied(cannotDecide())
+    const { status, headers, body } = await denied(cutOff('deny'))
     expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 503, retryAfter: '1' })
     expect(JSON.parse(body!)).toMatchObject({ type: `${TYPES}#temporary-reduced-capacity`, status: 503 })
+  })
+
+  it('that was decided in this process for want of the store is 429 like any', async () => {
+    const { status, headers, body } = await denied(cutOff('local'))
+    expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 429, retryAfter: '60' })
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
   })
 })
 
@@ -108,11 +115,9 @@ function limiterOf(options: Partial<LimiterOptions>): Limiter {
   return createLimiter({ name: 'api', store: memoryStore({ clock: () => 0 }), policies, ...options })
 }
 
-/** A limiter whose store is out of reach and which was told to deny then. */
-function cannotDecide(): Limiter {
-  const limiter = limiterOf({})
-  const decide = limiter.decide.bind(limiter)
-  limiter.decide = (key) =>
-    Object.assign(decide(key) as Decision, { allowed: false, degraded: 'unavailable' })
-  return limiter
+/** A limiter whose store is out of reach. */
+function cutOff(onStoreError: FailureMode): Limiter {
+  const store = new RemoteStore(() => 0)
+  store.fail('STORE_UNAVAILABLE')
+  return limiterOf({ store, onStoreError })
 }

@@ -16,7 +16,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
     replays: false,
     close() {},
   }
-  const [runner, tiers] = [new ScriptRunner(connection), new Tiers()]
+  const [runner, tiers] = [new ScriptRunner(connection, () => {}), new Tiers()]
   const keyspace: Store['keyspace'] = (name, policies, report) => {
     const script = composeScript(policies)
     return new RedisKeyspace({ policies, keyspace: name, script, runner, tiers, clock: readsTime, report })
@@ -37,7 +37,7 @@ export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }
     }
     return { consume } as Keyspace
   }
-  return { keyspace, now: clock, close() {} }
+  return { local: true, keyspace, now: clock, close() {} }
 }
 
 const readsTime: Clock = () => -1

@@ -91,6 +91,13 @@ describe('one decision', () => {
     expect(await limiter.consume('ages')).toMatchObject({ allowed: false, remaining: 0 })
   })
 
+  it.each(ALGORITHMS)('takes as many policies as a list may have: %s', async (_, policy) => {
+    const same: Policy[] = Array.from({ length: 10 }, (_, i) =>
+      Object.create(policy, { name: { value: `p${i}` } }),
+    )
+    expect((await open(same).consume('many')).allowed).toBe(true)
+  })
+
   it('brings the script along where the server has forgotten it', async () => {
     const limiter = open([gcra(hour)])
     await limiter.consume('k')
@@ -100,22 +107,22 @@ describe('one decision', () => {
 })
 
 describe.each(ALGORITHMS)('%s', (name, policy) => {
-  it('admits exactly its limit of 2,000 concurrent calls', async () => {
+  it('admits exactly its limit of 1,000 concurrent calls', async () => {
     const limiter = open([policy])
-    const decisions = await Promise.all(Array.from({ length: 2000 }, () => limiter.consume(`race ${name}`)))
+    const decisions = await Promise.all(Array.from({ length: 1000 }, () => limiter.consume(`race ${name}`)))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
   })
 })
 
 describe('a log', () => {
-  it('admits exactly its limit of 2,000 calls in one tick, where a sorted set of instants would admit all', async () => {
+  it('admits exactly its limit of 1,000 calls in one tick, where a sorted set of instants would admit all', async () => {
     const limiter = createLimiter({
       name: 'tick',
       policies: [slidingLog({ limit: 100, window: '1m' })],
       store: redisStore(client, { clock: () => 1_800_000_000_000_000 }),
       deadline: '10s',
     })
-    const decisions = await Promise.all(Array.from({ length: 2000 }, () => limiter.consume('k')))
+    const decisions = await Promise.all(Array.from({ length: 1000 }, () => limiter.consume('k')))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
   })
 
@@ -175,9 +182,17 @@ describe('a store that cannot decide', () => {
   }
   afterEach(() => command(server, 'CONFIG', 'SET', 'maxmemory', '0'))
 
-  it('throws by default, with the reason as a code and the cause', async () => {
+  it('leaves the decision to this process by default, and says why', async () => {
     await oom()
-    await expect(open([gcra(hour)]).consume('k')).rejects.toMatchObject({
+    const limiter = open([gcra(hour)])
+    expect(await limiter.consume('local')).toMatchObject({ allowed: true, remaining: 99, degraded: 'oom' })
+    const calls = Array.from({ length: 200 }, () => limiter.consume('local'))
+    expect((await Promise.all(calls)).filter(({ allowed }) => allowed)).toHaveLength(99)
+  })
+
+  it('throws where that is asked for, with the reason as a code and the cause', async () => {
+    await oom()
+    await expect(open([gcra(hour)], { onStoreError: 'throw' }).consume('k')).rejects.toMatchObject({
       code: 'STORE_OOM',
       cause: expect.any(Error),
     })
@@ -210,6 +225,77 @@ describe('a client that replays', () => {
     careless.disconnect()
     expect(codes).toEqual(['CLIENT_REPLAYS'])
   })
+})
+
+describe('a Redis that evicts', () => {
+  const warnings = async (args: readonly string[], user?: readonly string[]) => {
+    const other = await startRedis({ args })
+    if (user) await command(other, 'ACL', 'SETUSER', ...(user as [string]))
+    const store = redisStore({ host: other.host, port: other.port })
+    const limiter = createLimiter({ name: 'orders', policies: [gcra(hour)], store, deadline: '10s' })
+    const codes: string[] = []
+    limiter.on('warning', ({ code }) => codes.push(code))
+    for (let i = 0; i < 3; i++) expect((await limiter.consume('k')).degraded).toBeUndefined()
+    await limiter.close()
+    await store.close()
+    await other.stop()
+    return codes
+  }
+
+  it('is warned about once', async () => {
+    const args = ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']
+    expect(await warnings(args)).toEqual(['REDIS_EVICTS'])
+  })
+
+  it('is not suspected where it evicts nothing', async () => {
+    expect(await warnings(['--maxmemory-policy', 'allkeys-lru'])).toEqual([])
+    expect(await warnings(['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'])).toEqual([])
+  })
+
+  it('is not looked for by a user that may not read INFO, who can decide all the same', async () => {
+    const args = ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']
+    expect(await warnings(args, ['default', '-info'])).toEqual([])
+  })
+})
+
+describe('a denied call', () => {
+  it('costs Redis nothing for a while, in any process that has heard of it', async () => {
+    const [first, second] = [
+      open([gcra({ limit: 1, window: '1h' })]),
+      open([gcra({ limit: 1, window: '1h' })]),
+    ]
+    await first.consume('denied')
+    expect((await first.consume('denied')).allowed).toBe(false)
+    const calls = async () =>
+      Number(/calls=(\d+)/.exec((await info(server, 'commandstats'))['cmdstat_evalsha']!)![1])
+    const before = await calls()
+    for (let i = 0; i < 100; i++) expect(first.decide('denied')).toMatchObject({ allowed: false })
+    expect(await calls()).toBe(before)
+    expect((await second.consume('denied')).allowed).toBe(false)
+    expect(await calls()).toBe(before + 1)
+  })
+
+  it('asks each time where that is wanted', async () => {
+    const store = redisStore(client, { denialCache: false })
+    const limiter = createLimiter({
+      name: 'asks',
+      policies: [gcra({ limit: 1, window: '1h' })],
+      store,
+      deadline: '10s',
+    })
+    await limiter.consume('k')
+    await limiter.consume('k')
+    expect(limiter.decide('k')).toBeInstanceOf(Promise)
+  })
+
+  it.each([{ denialCache: true }, { denialCache: { maxAge: 0 } }, { denialCache: { maxKeys: 0 } }])(
+    'refuses %p',
+    (options) => {
+      expect(() => redisStore(client, options as object)).toThrow(
+        expect.objectContaining({ code: expect.stringMatching(/INVALID_(OPTION|DURATION)/) }),
+      )
+    },
+  )
 })
 
 it('reads no clock of the caller', async () => {

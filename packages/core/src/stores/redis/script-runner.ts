@@ -8,16 +8,20 @@ import { isNoScript, type RedisConnection, storeFailure } from './client.js'
  */
 export class ScriptRunner {
   readonly #connection: RedisConnection
+  readonly #onReply: () => void
   readonly #shas = new Map<string, string>()
 
-  constructor(connection: RedisConnection) {
+  /** `onReply` is called after each reply. */
+  constructor(connection: RedisConnection, onReply: () => void) {
     this.#connection = connection
+    this.#onReply = onReply
   }
 
   /** @throws {StoreError} with the client's error as its cause. */
   async run(script: string, key: Buffer, argument: Buffer): Promise<Buffer> {
     try {
       const reply = await this.#send(script, key, argument)
+      this.#onReply()
       return Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength)
     } catch (error) {
       if (error instanceof SluiceError) throw error

@@ -4,6 +4,7 @@ import { isReadOnly } from './failure.js'
 import { ioredisConnection } from './ioredis.js'
 import type { Opened } from './opened.js'
 import type { IoredisPackage } from './packages.js'
+import { refreshersOf } from './refreshers.js'
 import { afterStepDown } from './step-down.js'
 
 /** Makes an ioredis or iovalkey client that sends nothing twice and is back soon after Redis is. It connects at once. */
@@ -13,10 +14,14 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
     : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
   const connection = ioredisConnection(client)
+  const endRefreshers = cluster && refreshersOf(client)
   return {
     connection: cluster ? connection : afterStepDown(client, connection),
     isReady: () => client.status === 'ready',
-    end: () => client.disconnect(),
+    end() {
+      client.disconnect()
+      endRefreshers?.()
+    },
   }
 }
 

@@ -18,6 +18,11 @@ export interface OwnIoredis extends IoredisClient {
   readonly status: string
   once(event: 'close', listener: () => void): unknown
   disconnect(): void
+  /** Another client with the same options but for these. */
+  duplicate(options: object): OwnIoredis
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  on(event: 'end', listener: () => void): unknown
+  on(event: '+node', listener: (node: OwnIoredis) => void): unknown
 }
 
 export interface NodeRedisPackage {

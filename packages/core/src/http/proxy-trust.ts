@@ -1,12 +1,18 @@
-/** What is read of a request of Fastify's. */
-interface FastifyRequest {
-  readonly server: object
-  /** From the socket outwards, as far as they are believed; undefined where no proxy is. */
-  readonly ips?: readonly string[] | undefined
+import type { RequestReader } from './platform.js'
+
+/*
+ * Whose X-Forwarded-For a framework believes: nobody's, that of some proxies, or everybody's. For the adapters that meet
+ * one framework: its own, and Nest's.
+ */
+
+/** As the setting 'trust proxy' of an application of Express's says. */
+export function expressTrust(app: ExpressApp | undefined): ProxyTrust {
+  const setting = app?.get('trust proxy')
+  return setting === true ? 'all' : setting ? 'some' : 'none'
 }
 
-/** Whose X-Forwarded-For Fastify believes, as far as the request tells: nobody's, that of some, or everybody's. */
-export function fastifyTrust(request: FastifyRequest): 'none' | 'some' | 'all' {
+/** As far as a request of Fastify's tells. */
+export function fastifyTrust(request: FastifyRequest): ProxyTrust {
   if (request.ips === undefined) return 'none'
   if (trustsStrangers(request)) return 'all'
   // Alone in the list: whoever is at the other end is not believed. With a number of proxies, nobody ever is.
@@ -31,3 +37,15 @@ function trustsStrangers({ server, constructor }: FastifyRequest): boolean {
 
 const STRANGER = '203.0.113.254'
 const TRUSTS = new WeakMap<object, boolean>()
+
+type ProxyTrust = ReturnType<RequestReader<unknown>['proxyTrust']>
+
+interface ExpressApp {
+  get(setting: string): unknown
+}
+
+interface FastifyRequest {
+  readonly server: object
+  /** From the socket outwards, as far as they are believed; undefined where no proxy is. */
+  readonly ips?: readonly string[] | undefined
+}

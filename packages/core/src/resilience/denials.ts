@@ -1,0 +1,101 @@
+import type { Policy } from '../policy.js'
+import type { Answer, DenialCacheBounds } from '../stores/store.js'
+import { Generations } from './generations.js'
+
+/**
+ * What a store has denied, by key, so that a caller who goes on knocking costs no calls. Nothing but time, or a
+ * correction, can let a denied call pass before the instant that the store named: a denial is good until then, and no
+ * longer than `maxAge`, as corrections may come from other processes. One cache serves all limiters of this process
+ * that share the state.
+ *
+ * A denial stands for calls of its own cost under limits equal to its own. A heavier call would be denied as well, but
+ * how long it has to wait only the store knows; it asks once, and its denial is remembered beside the other.
+ */
+export class Denials {
+  readonly #denied: Generations<Denial>
+  readonly #corrected: Generations<number>
+  readonly #maxAge: number
+  readonly #now: () => number
+  #asked = 0
+
+  /** `now` in microseconds, on the store's clock in this process. */
+  constructor({ maxAge, maxKeys }: DenialCacheBounds, now: () => number) {
+    this.#denied = new Generations(maxKeys, maxAge)
+    this.#corrected = new Generations(maxKeys, maxAge)
+    this.#maxAge = maxAge
+    this.#now = now
+  }
+
+  /** The store's denial as it would read now; undefined where the store has to be asked. */
+  find(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
+    const now = this.#now()
+    for (let denial = this.#denied.get(key); denial; denial = denial.next) {
+      if (denial.cost !== cost || now >= denial.until || !areEqual(denial.policies, policies)) continue
+      const { answer } = denial
+      return { ...answer, now: answer.now + Math.max(0, now - denial.heard) }
+    }
+    return undefined
+  }
+
+  /** Begins a call; give what this returns to `note` with the answer. */
+  ask(): Asked {
+    return { number: ++this.#asked, sent: this.#now() }
+  }
+
+  /** Remembers a denial, and forgets those of the key after a call that was admitted. */
+  note(policies: readonly Policy[], key: string, cost: number, asked: Asked, answer: Answer): void {
+    if (answer.reason === undefined) return cost > 0 ? this.#denied.delete(key) : undefined
+    const heard = this.#now()
+    // Redis may have decided as soon as the call was sent, and the answer may have been on its way ever since.
+    const until = asked.sent + Math.min(answer.at - answer.now, this.#maxAge)
+    // A correction that came in between has or has not been seen: nobody knows.
+    if (heard >= until || asked.number <= (this.#corrected.get(key) ?? 0)) return
+    const others = this.#others(policies, key, cost, heard)
+    this.#denied.set(key, { policies, cost, until, heard, answer, next: others }, heard)
+  }
+
+  /** Forgets a key whose state was corrected, and what is said about it by calls that are under way. */
+  forget(key: string): void {
+    this.#denied.delete(key)
+    this.#corrected.set(key, this.#asked, this.#now())
+  }
+
+  /** What else is known of the key, as far as it is good still and short. */
+  #others(policies: readonly Policy[], key: string, cost: number, now: number): Denial | undefined {
+    let list: Denial | undefined
+    let length = 1
+    for (let denial = this.#denied.get(key); denial && length < MOST_PER_KEY; denial = denial.next) {
+      if (now >= denial.until || (denial.cost === cost && areEqual(denial.policies, policies))) continue
+      list = { ...denial, next: list }
+      length++
+    }
+    return list
+  }
+}
+
+interface Asked {
+  readonly number: number
+  readonly sent: number
+}
+
+interface Denial {
+  readonly policies: readonly Policy[]
+  readonly cost: number
+  /** Until when it is good, counted from when the call was sent. */
+  readonly until: number
+  /** When the answer came. Waits count from here: they are never told too short. */
+  readonly heard: number
+  readonly answer: Answer
+  readonly next: Denial | undefined
+}
+
+/** Costs and tiers that are remembered of one key. */
+const MOST_PER_KEY = 4
+
+/** Whether two lists of equal shapes have equal limits. */
+function areEqual(some: readonly Policy[], others: readonly Policy[]): boolean {
+  return (
+    some === others ||
+    some.every(({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity)
+  )
+}

@@ -1,0 +1,71 @@
+import { type Duration, parseDuration } from '../duration.js'
+import { PolicyError } from '../errors.js'
+import type { Policy } from '../policy.js'
+import type { Keyspace, Report, Store } from '../stores/store.js'
+import { type Backing, backingOf } from './backing.js'
+import { Deadline } from './deadline.js'
+import { type FailureMode, type ParsedFailureMode, parseFailureMode } from './failure-mode.js'
+import { GuardedKeyspace } from './guarded-keyspace.js'
+import { Health } from './health.js'
+import { Share } from './share.js'
+
+export interface GuardOptions {
+  /** What a call gets when the store cannot decide; default 'local'. A memory store always decides. */
+  readonly onStoreError?: FailureMode
+  /** The longest the store may take to answer, 1 ms to 1 minute; default 50 ms. */
+  readonly deadline?: Duration
+}
+
+/**
+ * The store as one limiter uses it: a store of this process as it is, any other so that every decision comes within
+ * the deadline.
+ * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
+ */
+export function guarded(store: Store, { onStoreError, deadline = '50ms' }: GuardOptions): Store {
+  const failureMode = parseFailureMode(onStoreError)
+  const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
+  return store.local ? store : new GuardedStore(store, failureMode, deadlineMs)
+}
+
+class GuardedStore implements Store {
+  readonly #store: Store
+  readonly #backing: Backing
+  readonly #failureMode: ParsedFailureMode
+  readonly #deadline: Deadline
+  #health: Health | undefined
+
+  constructor(store: Store, failureMode: ParsedFailureMode, deadlineMs: number) {
+    this.#store = store
+    this.#backing = backingOf(store)
+    this.#failureMode = failureMode
+    this.#deadline = new Deadline(deadlineMs)
+  }
+
+  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+    const { mode, share } = this.#failureMode
+    let local: Keyspace | undefined
+    const openLocal = (): Keyspace => {
+      const whole = this.#backing.local.keyspace(name, policies, report)
+      return share === 1 ? whole : new Share(whole, share)
+    }
+    return new GuardedKeyspace({
+      remote: this.#store.keyspace(name, policies, report),
+      policies,
+      line: this.#backing.line,
+      deadline: this.#deadline,
+      mode,
+      health: (this.#health ??= new Health(report)),
+      denials: this.#backing.denials(name, policies),
+      local: () => (local ??= openLocal()),
+    })
+  }
+
+  now(): number {
+    return this.#store.now()
+  }
+
+  /** Ends what belongs to the limiter. The store is its maker's. */
+  close(): void {
+    this.#deadline.close()
+  }
+}

@@ -1,0 +1,42 @@
+import { createLimiter, gcra, memoryStore } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+
+/** What a process is in the middle of when it closes its limiter and its store. */
+export type Moment = 'nothing' | 'a wait' | 'calls' | 'an outage'
+
+/** A process that lets go of everything and ends by itself: `node ending.cjs <moment> [<where Redis is>]`. */
+async function end(moment: Moment, redis: object | undefined): Promise<void> {
+  const store = redis ? redisStore(redis) : memoryStore()
+  const limiter = createLimiter({ name: 'ending', store, policies: [gcra({ limit: 1, window: '1h' })] })
+  const ignore = () => {}
+  const call = () => void limiter.consume(`user:${Math.random()}`).catch(ignore)
+  if (moment === 'a wait') {
+    await limiter.consume('k')
+    limiter.acquire('k', { maxWait: '1d' }).catch(ignore)
+    limiter.acquire('k', { maxWait: '1d' }).catch(ignore)
+  }
+  // Loading a client package takes as long as it takes; after that nobody may linger.
+  if (moment === 'nothing') await new Promise((resolve) => setTimeout(resolve, 300))
+  if (moment === 'calls') call()
+  if (moment !== 'nothing') await tell('ready')
+  if (moment === 'calls') for (let i = 0; i < 100; i++) call()
+  if (moment === 'an outage') {
+    for (let ms = 0; ms < 500; ms += 10) {
+      call()
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+  }
+  const closed = performance.now()
+  process.on('exit', () => console.log(performance.now() - closed))
+  await limiter.close()
+  await store.close()
+}
+
+/** Resolves when whoever started this says that it may go on. */
+async function tell(word: string): Promise<void> {
+  process.stdout.write(word)
+  await new Promise((resolve) => process.stdin.once('data', resolve))
+  process.stdin.destroy()
+}
+
+void end(process.argv[2] as Moment, process.argv[3] ? JSON.parse(process.argv[3]) : undefined)

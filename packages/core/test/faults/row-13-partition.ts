@@ -1,0 +1,25 @@
+import { redisStore } from '@sluice/core/redis'
+import { startProxy } from '../redis/servers/proxy.js'
+import { startRedis } from '../redis/servers/redis-server.js'
+import { sitOut } from './outage.js'
+import type { Outcome, Row } from './row.js'
+
+/** The network swallows what is sent, in both directions, and closes nothing. */
+export const row: Row = { number: 13, fault: 'partition', timed: true, run: partition }
+
+async function partition(share: number): Promise<Outcome> {
+  const lastsMs = Math.max(500, 2000 * share)
+  const server = await startRedis()
+  const proxy = await startProxy(server)
+  const store = redisStore({ host: proxy.host, port: proxy.port })
+  const outcome = await sitOut(store, {
+    title: 'nothing passes, nothing closes',
+    begin: () => proxy.blackHole(),
+    end: () => proxy.heal(),
+    lastsMs,
+  })
+  await store.close()
+  await proxy.close()
+  await server.stop()
+  return outcome
+}

@@ -1,0 +1,88 @@
+import { build } from 'esbuild'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { startCluster } from '../redis/servers/cluster.js'
+import { startRedis } from '../redis/servers/redis-server.js'
+import type { Moment } from './ending.js'
+import type { Outcome, Row } from './row.js'
+
+/** A process ends by itself soon after it has closed what it made, whatever it is in the middle of. */
+export const row: Row = { number: 27, fault: 'shutdown', timed: true, run: shutDown }
+
+const BAR_MS = 100
+const NOBODY = { host: '127.0.0.1', port: 1 }
+const MOMENTS: readonly Moment[] = ['nothing', 'a wait', 'calls']
+
+async function shutDown(): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-ending-'))
+  const program = join(folder, 'ending.cjs')
+  await bundle(program)
+  const [server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })])
+  const redis = { host: server.host, port: server.port }
+  const nodes = { cluster: cluster.masters.map(({ host, port }) => ({ host, port })) }
+  const freeze = () => [server, ...cluster.masters].forEach((node) => node.pause())
+  const thaw = () => [server, ...cluster.masters].forEach((node) => node.resume())
+
+  const endings: [string, number][] = []
+  const measure = async (what: string, moment: Moment, where?: object, onReady = () => {}) => {
+    endings.push([`${what}, ${moment}`, await run(program, moment, where, onReady)])
+    thaw()
+  }
+  for (const moment of MOMENTS) await measure('memory', moment)
+  for (const [what, where] of [
+    ['Redis', redis],
+    ['a Cluster', nodes],
+  ] as const) {
+    for (const moment of MOMENTS) await measure(what, moment, where)
+    for (const moment of ['a wait', 'calls', 'an outage'] as const) {
+      await measure(`${what} stopped`, moment, where, freeze)
+    }
+  }
+  for (const moment of ['nothing', 'calls', 'an outage'] as const) {
+    await measure('nobody there', moment, NOBODY)
+    await measure('no Cluster there', moment, { cluster: [NOBODY] })
+  }
+  await Promise.all([server.stop(), cluster.stop()])
+  rmSync(folder, { recursive: true })
+
+  const [slowest, longest] = endings.reduce((a, b) => (b[1] > a[1] ? b : a))
+  return {
+    pass: longest <= BAR_MS,
+    figure: `${endings.length} endings: ended ${longest.toFixed(0)} ms after close() at most (bar ${BAR_MS}; ${slowest})`,
+  }
+}
+
+/** Milliseconds from close() to the end of a process; `onReady` is called when it is in the middle of things. */
+async function run(program: string, moment: Moment, where: object | undefined, onReady: () => void) {
+  const args = [program, moment, ...(where ? [JSON.stringify(where)] : [])]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const killed = setTimeout(() => child.kill('SIGKILL'), 20_000)
+  let output = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    output += text
+    if (output !== 'ready') return
+    onReady()
+    child.stdin.write('go')
+  })
+  const [code] = (await once(child, 'close')) as [number | null]
+  clearTimeout(killed)
+  return code === 0 ? Number(output.replace('ready', '')) : Infinity
+}
+
+/** The sources in one file. Both Jest and the bundle of all rows are started in the root of the repository. */
+async function bundle(outfile: string): Promise<void> {
+  await build({
+    entryPoints: ['packages/core/test/faults/ending.ts'],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'cjs',
+    alias: {
+      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+      '@sluice/core': resolve('packages/core/src/index.ts'),
+    },
+  })
+}

@@ -1,0 +1,18 @@
+import { createSemaphore } from '../../src/index.js'
+import { redisStore } from '../../src/stores/redis.js'
+
+/*
+ * A process to be killed: takes one place, or gets in line with as many tickets as it is told, and says so.
+ */
+const [port, name, lease, tickets] = process.argv.slice(2) as [string, string, string, string]
+const store = redisStore({ host: '127.0.0.1', port: Number(port) })
+const semaphore = createSemaphore({ name, limit: 1, lease: Number(lease), deadline: '5s', store })
+
+void hold()
+
+async function hold(): Promise<void> {
+  if (!tickets) await semaphore.acquire()
+  else for (let i = 0; i < Number(tickets); i++) void semaphore.acquire({ maxWait: '1m' })
+  process.stdout.write('ready\n')
+  setInterval(() => {}, 1000)
+}

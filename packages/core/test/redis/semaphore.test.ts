@@ -1,0 +1,355 @@
+import { build } from 'esbuild'
+import { Redis } from 'ioredis'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createClient } from 'redis'
+import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
+import { redisStore } from '../../src/stores/redis.js'
+import { command } from './servers/command.js'
+import { monitor } from './servers/monitor.js'
+import { type RedisServer, startRedis } from './servers/redis-server.js'
+import { pause, until } from './servers/until.js'
+
+jest.setTimeout(60_000)
+
+let server: RedisServer
+let client: Redis
+const opened: Semaphore[] = []
+let name = ''
+let tests = 0
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis({
+    host: server.host,
+    port: server.port,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => 20,
+  })
+  client.on('error', () => {})
+})
+beforeEach(() => {
+  name = `test-${++tests}` // places that nobody gave back are renewed for as long as this file runs
+})
+afterEach(() => Promise.all(opened.splice(0).map((semaphore) => semaphore.close())))
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+/** Each is a process of its own to Redis. */
+function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
+  const semaphore = createSemaphore({
+    name,
+    limit: 1,
+    lease: '2s',
+    deadline: '5s',
+    store: redisStore(client),
+    ...options,
+  })
+  opened.push(semaphore)
+  return semaphore
+}
+const taken = async (semaphore: Semaphore, options = {}) =>
+  (await semaphore.acquire({ maxWait: 0, ...options })).allowed
+
+describe('places', () => {
+  it('are shared by all processes, and free again as soon as they are released', async () => {
+    const [one, other] = [open({ limit: 2 }), open({ limit: 2 })]
+    const held = [await one.acquire(), await other.acquire()]
+    expect(await taken(one)).toBe(false)
+    await held[1]!.release()
+    expect(await taken(one)).toBe(true)
+    expect(await taken(one, { key: 'another' })).toBe(true)
+  })
+
+  it('go to those who wait in the order in which they came, over all processes', async () => {
+    const semaphores = [open(), open(), open()]
+    const first = await semaphores[0]!.acquire()
+    const served: number[] = []
+    const calls: Promise<void>[] = []
+    for (let i = 0; i < 30; i++) {
+      calls.push(
+        semaphores[i % 3]!.acquire().then(async (permit) => {
+          served.push(i)
+          await permit.release()
+        }),
+      )
+      await until('it to be in line', async () => (await inLine()) === i + 1)
+    }
+    await first.release()
+    await Promise.all(calls)
+    expect(served).toEqual(Array.from({ length: 30 }, (_, i) => i))
+  })
+
+  it('are never more than the limit, however many want them', async () => {
+    const semaphores = [1, 2, 3].map(() => open({ limit: 5 }))
+    let running = 0
+    let most = 0
+    const work = async (i: number): Promise<void> => {
+      await using permit = await semaphores[i % 3]!.acquire()
+      expect(permit.allowed).toBe(true)
+      most = Math.max(most, ++running)
+      await pause(2)
+      running--
+    }
+    await Promise.all(Array.from({ length: 300 }, (_, i) => work(i)))
+    expect(most).toBe(5)
+    await until('the key to expire', async () => (await command<number>(server, 'EXISTS', key())) === 0)
+  })
+
+  it('pass on without anybody asking again and again', async () => {
+    const [one, other] = [open(), open()]
+    const held = await one.acquire()
+    const waiting = other.acquire()
+    await until('a subscription', async () => (await channels()).length === 1)
+    const seen = await monitor(server)
+    await held.release()
+    const { waitMs } = await waiting
+    await seen.stop()
+    const scripts = seen.lines.filter((line) => !line.includes(' lua]') && /"evalsha"/i.test(line))
+    expect(scripts.length).toBeLessThanOrEqual(3) // the release, the claim, and perhaps one look
+    expect(waitMs).toBeGreaterThan(0)
+  })
+
+  it('pass on much sooner than looking for them every 100 ms would find them', async () => {
+    const semaphores = [open(), open()]
+    let held = await semaphores[0]!.acquire()
+    const start = performance.now()
+    for (let i = 1; i <= 30; i++) {
+      const waiting = semaphores[i % 2]!.acquire()
+      await until('it to be in line', async () => (await inLine()) === 1)
+      await held.release()
+      held = await waiting
+    }
+    expect(performance.now() - start).toBeLessThan(2000) // by looking alone 3 s
+  })
+
+  it('are found within 100 ms or so where the message is lost', async () => {
+    const [one, other] = [open(), open()]
+    const held = await one.acquire()
+    const waiting = other.acquire()
+    await until('a subscription', async () => (await channels()).length === 1)
+    await command(server, 'CLIENT', 'KILL', 'TYPE', 'pubsub')
+    await held.release()
+    expect((await waiting).allowed).toBe(true)
+  })
+})
+
+describe('releasing twice', () => {
+  it('frees one', async () => {
+    const semaphore = open({ limit: 2 })
+    const held = [await semaphore.acquire(), await semaphore.acquire()]
+    await Promise.all([held[0]!.release(), held[0]!.release()])
+    await held[0]!.release()
+    expect(await taken(semaphore)).toBe(true)
+    expect(await taken(semaphore)).toBe(false)
+  })
+})
+
+describe('a lease', () => {
+  it('is renewed for as long as the place is held', async () => {
+    const [one, other] = [open({ lease: '1s' }), open({ lease: '1s' })]
+    const held = await one.acquire()
+    await pause(2500)
+    expect(await taken(other)).toBe(false)
+    await held.release()
+    expect(await taken(other)).toBe(true)
+  })
+
+  it('brings the place of a killed holder back, to those who wait, within its time', async () => {
+    const other = open()
+    const child = await holder()
+    expect(await taken(other)).toBe(false)
+    const waiting = other.acquire({ maxWait: '10s' })
+    const killedAt = performance.now()
+    child.kill('SIGKILL')
+    expect((await waiting).allowed).toBe(true)
+    expect(performance.now() - killedAt).toBeLessThan(2000 + 500)
+  })
+
+  it('does not let the tickets of a killed process stand in the way', async () => {
+    const [one, other] = [open({ limit: 1 }), open({ limit: 1 })]
+    const held = await one.acquire()
+    const child = await holder('5')
+    await until('five in line', async () => (await inLine()) === 5)
+    const waiting = other.acquire({ maxWait: '10s' })
+    child.kill('SIGKILL')
+    await pause(1100) // until nobody believes it alive
+    await held.release()
+    expect(await waiting).toMatchObject({ allowed: true })
+  })
+
+  it('bounds what a ticket costs whose process dies after it got a place', async () => {
+    const [one, other] = [open({ lease: '1m' }), open({ lease: '1m' })]
+    const held = await one.acquire()
+    const child = await holder('1', '60000')
+    await until('it to be in line', async () => (await inLine()) === 1)
+    const waiting = other.acquire({ maxWait: '10s' })
+    child.kill('SIGKILL')
+    await held.release()
+    expect(await waiting).toMatchObject({ allowed: true })
+  })
+})
+
+describe('an abort', () => {
+  it('leaves the line, and the place to the next', async () => {
+    const [one, other] = [open(), open()]
+    const held = await one.acquire()
+    const controller = new AbortController()
+    const aborted = one.acquire({ signal: controller.signal })
+    await until('it to be in line', async () => (await inLine()) === 1)
+    const behind = other.acquire()
+    controller.abort(new Error('gone'))
+    await expect(aborted).rejects.toThrow('gone')
+    await held.release()
+    expect((await behind).allowed).toBe(true)
+  })
+
+  it('of nearly everybody leaves every place free', async () => {
+    const semaphores = [1, 2].map(() => open({ limit: 3 }))
+    const controllers = Array.from({ length: 400 }, () => new AbortController())
+    let running = 0
+    let most = 0
+    const calls = controllers.map(async ({ signal }, i) => {
+      const permit = await semaphores[i % 2]!.acquire({ signal })
+      most = Math.max(most, ++running)
+      await pause(1)
+      running--
+      await permit.release()
+    })
+    const settled = Promise.allSettled(calls)
+    for (const [i, controller] of controllers.entries()) {
+      if (i % 40 === 0) await pause(3)
+      if (i % 5 > 0) controller.abort(new Error('gone'))
+    }
+    const results = await settled
+    expect(most).toBeLessThanOrEqual(3)
+    expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(80)
+    const free = await Promise.all([1, 2, 3, 4].map(() => taken(semaphores[0]!)))
+    expect(free.filter(Boolean)).toHaveLength(3)
+  })
+})
+
+describe('Redis', () => {
+  it('that starts anew without its data leaves places to their holders and the line to those in it', async () => {
+    const [one, other] = [open(), open()]
+    const held = await one.acquire()
+    const waiting = other.acquire()
+    await until('it to be in line', async () => (await inLine()) === 1)
+    await server.restart()
+    await until('the place to be renewed', async () => (await places()) === 1)
+    await until('it to be in line again', async () => (await inLine()) === 1)
+    await held.release()
+    expect((await waiting).allowed).toBe(true)
+  })
+
+  it('that is down makes those who can wait do so, and tells the others', async () => {
+    const semaphore = open({ deadline: '100ms' })
+    await semaphore.acquire({ key: 'warm' })
+    await server.kill()
+    await expect(semaphore.acquire({ maxWait: 0 })).rejects.toMatchObject({ name: 'StoreError' })
+    await expect(semaphore.acquire({ maxWait: 200 })).rejects.toMatchObject({ name: 'StoreError' })
+    const waiting = semaphore.acquire({ maxWait: '30s' })
+    await server.restart()
+    expect((await waiting).allowed).toBe(true)
+  })
+
+  it('that lost its data tells a holder whose place went to others', async () => {
+    const lost: string[] = []
+    const semaphore = open({ onLost: (key) => lost.push(key) })
+    const held = await semaphore.acquire({ key: 'a' })
+    await command(server, 'DEL', `${key()}a`)
+    expect(await taken(open(), { key: 'a' })).toBe(true)
+    await until('the loss to be told', () => lost.length > 0)
+    expect(lost).toEqual(['a'])
+    await held.release()
+    expect(await taken(open(), { key: 'a' })).toBe(false)
+  })
+
+  it('that holds something else under the key is healed', async () => {
+    for (const make of [
+      ['SET', key(), 'x'],
+      ['RPUSH', key(), 'x'],
+      ['HSET', key(), 'a', 'b'],
+      ['ZADD', key(), '1', 'a', '9e18', 'b', '5', '', '-5', 'c', '1e300', 'd'],
+    ] as const) {
+      await command(server, ...(make as unknown as [string, ...string[]]))
+      const permit = await open().acquire({ maxWait: 0 })
+      expect(permit.allowed).toBe(true)
+      await permit.release()
+      await command(server, 'DEL', key())
+    }
+  })
+})
+
+describe('close', () => {
+  it('rejects those who wait, leaves the line, and ends the subscription', async () => {
+    const [one, other] = [open(), open()]
+    const held = await one.acquire()
+    const waiting = other.acquire()
+    await until('a subscription', async () => (await channels()).length === 1)
+    await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'CLOSED' }), other.close()])
+    expect(await inLine()).toBe(0)
+    await until('no subscription', async () => (await channels()).length === 0)
+    await held.release()
+  })
+})
+
+it('works with node-redis', async () => {
+  const nodeRedis = createClient({ socket: { host: server.host, port: server.port } })
+  await nodeRedis.connect()
+  const [one, other] = [1, 2].map(() => open({ store: redisStore(nodeRedis) }))
+  const held = await one!.acquire()
+  const waiting = other!.acquire()
+  await until('a subscription', async () => (await channels()).length === 1)
+  await held.release()
+  const permit = await waiting
+  expect(permit.allowed).toBe(true)
+  await permit.release()
+  await other!.close()
+  nodeRedis.destroy()
+})
+
+it('works with a connection of its own', async () => {
+  const store = redisStore({ host: server.host, port: server.port })
+  const [one, other] = [1, 2].map(() => open({ store }))
+  const held = await one!.acquire()
+  const waiting = other!.acquire()
+  await until('a subscription', async () => (await channels()).length === 1)
+  await pause(1200) // longer than a silence that would end a connection that is owed an answer
+  await held.release()
+  expect((await waiting).allowed).toBe(true)
+  await store.close()
+  await until('no subscription', async () => (await channels()).length === 0)
+})
+
+/** How many are in line, and how many have a place, under the key ''. */
+const key = () => `sluice:${name}:semaphore:`
+const inLine = () => command<number>(server, 'ZCOUNT', key(), '1', '(1099511627776')
+const places = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
+const channels = () => command<string[]>(server, 'PUBSUB', 'CHANNELS', `${key()}to:*`)
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-semaphore-'))
+const children: ChildProcess[] = []
+afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+/** A process that holds one place, or has some tickets in line. */
+async function holder(tickets = '', lease = '2000'): Promise<ChildProcess> {
+  const outfile = join(folder, 'holder.cjs')
+  await build({
+    entryPoints: [join(__dirname, 'semaphore-holder.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    logLevel: 'error',
+  })
+  const child = spawn(process.execPath, [outfile, String(server.port), name, lease, tickets], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  children.push(child)
+  await new Promise((resolve) => child.stdout.once('data', resolve))
+  return child
+}

@@ -1,0 +1,52 @@
+import { Deadline } from '../../src/resilience/deadline.js'
+
+const never = new Promise<never>(() => {})
+
+describe('a deadline', () => {
+  beforeEach(() => jest.useFakeTimers())
+  afterEach(() => jest.useRealTimers())
+
+  it('ends at its time for each call, and not before', async () => {
+    const deadline = new Deadline(80)
+    const ended: string[] = []
+    const wait = (name: string) =>
+      deadline.within(never).catch(({ code }: { code: string }) => ended.push(`${name} ${code}`))
+    void wait('first')
+    await jest.advanceTimersByTimeAsync(30)
+    void wait('second')
+    await jest.advanceTimersByTimeAsync(49)
+    expect(ended).toEqual([])
+    await jest.advanceTimersByTimeAsync(1)
+    expect(ended).toEqual(['first STORE_TIMEOUT'])
+    await jest.advanceTimersByTimeAsync(30)
+    expect(ended).toEqual(['first STORE_TIMEOUT', 'second STORE_TIMEOUT'])
+  })
+
+  it('gives answers and errors that come in time as they are', async () => {
+    const deadline = new Deadline(80)
+    expect(await deadline.within(Promise.resolve(1))).toBe(1)
+    await expect(deadline.within(Promise.reject(new Error('no')))).rejects.toThrow('no')
+  })
+
+  it('needs one timer for all calls, and none when nobody waits', async () => {
+    const deadline = new Deadline(80)
+    const answers = Array.from({ length: 100 }, () => deadline.within(Promise.resolve()))
+    expect(jest.getTimerCount()).toBe(1)
+    await Promise.all(answers)
+    expect(jest.getTimerCount()).toBe(0)
+    deadline.within(never).catch(() => {})
+    await jest.advanceTimersByTimeAsync(80)
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})
+
+describe('a process that stood still itself', () => {
+  it('reads what has arrived meanwhile before it gives up', async () => {
+    const deadline = new Deadline(10)
+    const answer = new Promise((resolve) => setImmediate(() => resolve('in time')))
+    const heard = deadline.within(answer)
+    const end = performance.now() + 40
+    while (performance.now() < end); // busy
+    expect(await heard).toBe('in time')
+  })
+})

@@ -1,0 +1,229 @@
+import {
+  createLimiter,
+  type Decision,
+  gcra,
+  type Limiter,
+  type LimiterOptions,
+  slidingLog,
+} from '../../src/index.js'
+import { FakeClock } from '../fake-clock.js'
+import { RemoteStore } from './remote-store.js'
+
+const twoIn10s = slidingLog({ limit: 2, window: '10s' })
+
+let clock: FakeClock
+let store: RemoteStore
+let limiter: Limiter
+beforeEach(() => {
+  clock = new FakeClock()
+  store = new RemoteStore(clock.now, { maxAge: 1_000_000, maxKeys: 100 })
+  limiter = open()
+})
+
+const open = (options: Partial<LimiterOptions> = {}) =>
+  createLimiter({ name: 'api', policies: [twoIn10s], store, ...options })
+
+/** Uses `key` up and has it denied once, by the store. */
+async function exhaust(key = 'k'): Promise<void> {
+  await limiter.consume(key, { cost: 2 })
+  expect((await limiter.consume(key)).allowed).toBe(false)
+}
+
+/** Whether the store was asked to decide. */
+async function asks(call: () => unknown): Promise<boolean> {
+  const before = store.count('consume')
+  await call()
+  return store.count('consume') > before
+}
+
+function shown(decision: Decision): object {
+  const { allowed, reason, remaining, retryAfterMs, resetAfterMs, policy, policies, limit } = decision
+  return { allowed, reason, remaining, retryAfterMs, resetAfterMs, policy, policies, limit }
+}
+
+describe('a denied call', () => {
+  it('is denied from memory, at once', async () => {
+    await exhaust()
+    expect(await asks(() => expect(limiter.decide('k')).toMatchObject({ allowed: false }))).toBe(false)
+  })
+
+  it('reads as the store would have it at each moment, also under several policies', async () => {
+    const policies = [twoIn10s, gcra({ limit: 1, window: '5s' })]
+    await limiter.consume('k', { policies })
+    clock.pass(4200)
+    await limiter.consume('k', { policies })
+    for (const ms of [0, 1, 0.5, 300, 498]) {
+      clock.pass(ms)
+      const known = limiter.decide('k', { policies }) as Decision
+      expect(shown(known)).toEqual(shown(await limiter.peek('k', { policies })))
+    }
+  })
+
+  it('is asked for again at the instant at which it would pass', async () => {
+    await limiter.consume('k', { cost: 2 })
+    clock.pass(9500)
+    await limiter.consume('k')
+    clock.pass(499.999)
+    expect(await asks(() => limiter.consume('k'))).toBe(false)
+    clock.pass(0.001)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+
+  it('is asked for again after maxAge, so that corrections by others are seen', async () => {
+    await exhaust()
+    clock.pass(999.999)
+    expect(await asks(() => limiter.consume('k'))).toBe(false)
+    clock.pass(0.001)
+    expect(await asks(() => limiter.consume('k'))).toBe(true)
+  })
+
+  it('is good from its sending on, should the store have been late to decide', async () => {
+    const even = open({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+    await even.consume('k')
+    store.stop()
+    const denied = even.consume('k')
+    clock.pass(30)
+    store.recover()
+    expect((await denied).retryAfterMs).toBe(70)
+    clock.pass(39.999)
+    expect(await asks(() => even.consume('k'))).toBe(false)
+    clock.pass(0.001)
+    expect(await asks(() => even.consume('k'))).toBe(true)
+  })
+
+  it('never tells a wait that is too short, should the reply have been late', async () => {
+    const even = open({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+    await even.consume('k')
+    store.holdReplies()
+    const denied = even.consume('k')
+    clock.pass(30)
+    store.recover()
+    await denied
+    clock.pass(20)
+    expect((even.decide('k') as Decision).retryAfterMs).toBe(80)
+  })
+
+  it.each(['block', 'hold'] as const)('by a %s is denied from memory as well', async (bar) => {
+    await limiter[bar]('k', '10m')
+    const { reason } = await limiter.consume('k')
+    expect(await asks(() => limiter.consume('k'))).toBe(false)
+    expect(limiter.decide('k')).toMatchObject({ reason, retryAfterMs: 600_000 })
+  })
+
+  it('that is heavier asks for its own wait once', async () => {
+    const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
+    await even.consume('k', { cost: 10 })
+    await even.consume('k')
+    expect(await even.consume('k', { cost: 3 })).toMatchObject({ allowed: false, retryAfterMs: 300 })
+    expect(await asks(() => even.consume('k', { cost: 3 }))).toBe(false)
+    expect(await asks(() => even.consume('k'))).toBe(false)
+  })
+
+  it('that is lighter asks', async () => {
+    await limiter.consume('k')
+    await limiter.consume('k', { cost: 2 })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+
+  it('of another key asks', async () => {
+    await exhaust()
+    expect(await limiter.consume('other')).toMatchObject({ allowed: true })
+  })
+
+  it('is known to every limiter that shares the state', async () => {
+    await exhaust()
+    expect(await asks(() => open().consume('k'))).toBe(false)
+    expect(await asks(() => open({ name: 'web' }).consume('k'))).toBe(true)
+  })
+})
+
+describe('a denial is forgotten by', () => {
+  it('a reset', async () => {
+    await exhaust()
+    await limiter.reset('k')
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+
+  it('a refund', async () => {
+    await exhaust()
+    await limiter.refund('k')
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+
+  it('a settled decision', async () => {
+    const decision = await limiter.consume('k', { cost: 2 })
+    await limiter.consume('k')
+    await decision.settle(1)
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+
+  it('a place that is given back', async () => {
+    await limiter.consume('k', { cost: 2 })
+    const abort = new AbortController()
+    const waiting = limiter.acquire('k', { signal: abort.signal }).catch(() => 'aborted')
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(await limiter.consume('k')).toMatchObject({ retryAfterMs: 10_000 })
+    abort.abort()
+    expect(await waiting).toBe('aborted')
+    expect(await asks(() => limiter.consume('k'))).toBe(true)
+  })
+
+  it('a place that is booked, behind which the wait is longer', async () => {
+    await exhaust()
+    const abort = new AbortController()
+    const waiting = limiter.acquire('k', { cost: 2, signal: abort.signal }).catch(() => {})
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(await limiter.consume('k')).toMatchObject({ retryAfterMs: 20_000 })
+    abort.abort()
+    await waiting
+  })
+
+  it('a raised limit', async () => {
+    await exhaust()
+    const raised = [slidingLog({ limit: 3, window: '10s' })]
+    expect(await limiter.consume('k', { policies: raised })).toMatchObject({ allowed: true })
+    expect(
+      await asks(() => limiter.consume('k', { policies: [slidingLog({ limit: 3, window: '10s' })] })),
+    ).toBe(true)
+  })
+
+  it('a ban, whose end is another', async () => {
+    await exhaust()
+    await limiter.block('k', '1h')
+    expect(await limiter.consume('k')).toMatchObject({ reason: 'blocked', retryAfterMs: 3_600_000 })
+  })
+
+  it('a reset that overtakes it', async () => {
+    await limiter.consume('k', { cost: 2 })
+    store.holdReplies()
+    const denied = limiter.consume('k')
+    const reset = limiter.reset('k')
+    await new Promise((resolve) => setImmediate(resolve))
+    store.recover()
+    await Promise.all([denied, reset])
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+  })
+})
+
+describe('the denials that are remembered', () => {
+  it('are asked past by peek', async () => {
+    await exhaust()
+    await limiter.peek('k')
+    expect(store.count('peek')).toBe(1)
+  })
+
+  it('are not more than the store allows', async () => {
+    for (let i = 0; i < 200; i++) await exhaust(`k${i}`)
+    let known = 0
+    for (let i = 0; i < 200; i++) if (!(limiter.decide(`k${i}`) instanceof Promise)) known++
+    expect(known).toBeGreaterThanOrEqual(50)
+    expect(known).toBeLessThanOrEqual(100)
+  })
+
+  it('are none where the store does not ask for it', async () => {
+    store = new RemoteStore(clock.now)
+    limiter = open()
+    await exhaust()
+    expect(await asks(() => limiter.consume('k'))).toBe(true)
+  })
+})

@@ -1,0 +1,153 @@
+import { createLimiter, gcra, type Limiter, type LimiterOptions } from '../../src/index.js'
+import { RemoteStore } from './remote-store.js'
+
+const policies = [gcra({ limit: 1000, window: '1s' })]
+
+let store: RemoteStore
+let limiter: Limiter
+beforeEach(() => {
+  jest.useFakeTimers()
+  store = new RemoteStore(() => performance.now() * 1000)
+  limiter = open()
+})
+afterEach(() => jest.useRealTimers())
+
+const open = (options: Partial<LimiterOptions> = {}) =>
+  createLimiter({ name: 'api', policies, store, ...options })
+
+/** Calls every 10 ms for `ms`, and what degraded each: undefined where the store decided. */
+async function traffic(ms: number): Promise<(string | undefined)[]> {
+  const told: (string | undefined)[] = []
+  for (let passed = 0; passed < ms; passed += 10) {
+    void limiter.consume('k').then(({ degraded }) => told.push(degraded))
+    await jest.advanceTimersByTimeAsync(10)
+  }
+  return told
+}
+
+describe('a store that stands still', () => {
+  beforeEach(() => store.stop())
+
+  it('is waited for until the deadline and no longer', async () => {
+    const patient = open({ deadline: '80ms' })
+    let degraded: string | undefined
+    void patient.consume('k').then((decision) => (degraded = decision.degraded))
+    await jest.advanceTimersByTimeAsync(79)
+    expect(degraded).toBeUndefined()
+    await jest.advanceTimersByTimeAsync(1)
+    expect(degraded).toBe('timeout')
+  })
+
+  it('is not waited for any more after it was in vain for a while', async () => {
+    await traffic(200)
+    expect(limiter.decide('k')).toMatchObject({ allowed: true, degraded: 'timeout' })
+    expect(limiter.decide('another')).toMatchObject({ allowed: true, degraded: 'timeout' })
+    expect(open({ name: 'web', onStoreError: 'deny' }).decide('k')).toMatchObject({ degraded: 'timeout' })
+  })
+
+  it('is probed with reads alone, which charge nothing when it wakes, at most every 50 ms', async () => {
+    await traffic(200)
+    const charges = store.count('consume')
+    await traffic(1000)
+    expect(store.count('consume')).toBe(charges)
+    expect(store.count('peek')).toBeGreaterThanOrEqual(9)
+    expect(store.count('peek')).toBeLessThanOrEqual(20)
+  })
+
+  it('decides again 100 ms after it is back', async () => {
+    await traffic(2000)
+    store.recover()
+    const told = await traffic(200)
+    expect(told[0]).toBe('timeout')
+    expect(told.slice(11)).toEqual(Array(9).fill(undefined))
+  })
+
+  it('is not taken for recovered while it answers too late', async () => {
+    await traffic(200)
+    const charges = store.count('consume')
+    for (let i = 0; i < 10; i++) {
+      await traffic(100)
+      await jest.advanceTimersByTimeAsync(50)
+      store.recover()
+      await jest.advanceTimersByTimeAsync(0)
+      store.stop()
+    }
+    expect(store.count('consume')).toBe(charges)
+  })
+
+  it('makes corrections reject: at the deadline, and later at once', async () => {
+    const refused = limiter.refund('k').catch((error: unknown) => error)
+    await jest.advanceTimersByTimeAsync(50)
+    expect(await refused).toMatchObject({ code: 'STORE_TIMEOUT' })
+    await traffic(200)
+    const cause = expect.objectContaining({ code: 'STORE_TIMEOUT' })
+    await expect(limiter.refund('k')).rejects.toMatchObject({ code: 'STORE_TIMEOUT', cause })
+    const strict = open({ onStoreError: 'throw' })
+    await expect(strict.consume('k')).rejects.toMatchObject({ code: 'STORE_TIMEOUT', cause })
+  })
+
+  it('gets at most 1,000 calls, and the others are decided at once', async () => {
+    const decisions = Array.from({ length: 1500 }, (_, i) => limiter.decide(`k${i}`))
+    const atOnce = decisions.filter((decision) => !(decision instanceof Promise))
+    expect(atOnce).toHaveLength(500)
+    expect(atOnce[0]).toMatchObject({ allowed: true, degraded: 'overloaded' })
+    expect(store.arrived).toHaveLength(1000)
+    await jest.advanceTimersByTimeAsync(50)
+    expect(limiter.decide('k')).toMatchObject({ degraded: 'overloaded' })
+    store.recover()
+    await jest.advanceTimersByTimeAsync(0)
+    expect(limiter.decide('k')).toBeInstanceOf(Promise)
+  })
+
+  it('leaves no timer behind but the sweeper of the keys that were counted here', async () => {
+    const before = jest.getTimerCount()
+    await traffic(1000)
+    await jest.advanceTimersByTimeAsync(50)
+    expect(jest.getTimerCount()).toBe(before + 1)
+  })
+
+  it('is not stood in for when it is closed', async () => {
+    await traffic(200)
+    store.close()
+    expect(() => limiter.decide('k')).toThrow(expect.objectContaining({ code: 'CLOSED' }))
+    await jest.advanceTimersByTimeAsync(60_000)
+  })
+})
+
+describe('a store that answers with errors', () => {
+  it('goes on being asked, as it may answer the next call', async () => {
+    store.fail('STORE_OOM')
+    expect(new Set(await traffic(500))).toEqual(new Set(['oom']))
+    expect(store.count('consume')).toBe(50)
+  })
+
+  it('is not asked for a while when it has no time for anybody', async () => {
+    store.fail('STORE_BUSY')
+    expect(new Set(await traffic(500))).toEqual(new Set(['busy']))
+    expect(store.count('consume')).toBeLessThan(15)
+  })
+})
+
+describe('a limiter that is closed', () => {
+  it('rejects who waits for a turn, though the store cannot take the places back', async () => {
+    await limiter.consume('k', { cost: 1000 })
+    const waiting = limiter.acquire('k', { cost: 500 }).catch((error: unknown) => error)
+    await jest.advanceTimersByTimeAsync(0)
+    store.stop()
+    const closed = limiter.close()
+    await jest.advanceTimersByTimeAsync(50)
+    await closed
+    expect(await waiting).toMatchObject({ code: 'CLOSED' })
+  })
+
+  it('rejects who is about to wait', async () => {
+    await limiter.consume('k', { cost: 1000 })
+    store.holdReplies()
+    const booking = limiter.acquire('k', { cost: 500 }).catch((error: unknown) => error)
+    const closed = limiter.close()
+    store.recover()
+    await closed
+    expect(await booking).toMatchObject({ code: 'CLOSED' })
+    expect(store.count('cancel')).toBe(1)
+  })
+})

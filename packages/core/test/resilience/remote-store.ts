@@ -1,0 +1,83 @@
+import { type Keyspace, memoryStore, type Policy, type Store, StoreError } from '../../src/index.js'
+import type { DenialCacheBounds, Report } from '../../src/stores/store.js'
+
+type Operation = keyof Keyspace
+
+/**
+ * A store elsewhere, to which things happen: it keeps state in memory and answers later, fails with a code, or stands
+ * still until it is woken and then carries out what it was sent, as a stopped Redis does.
+ */
+export class RemoteStore implements Store {
+  /** Operations that arrived, in order. */
+  readonly arrived: Operation[] = []
+  readonly denialCache?: DenialCacheBounds
+  readonly #memory: Store
+  #fault: Error | undefined
+  #asleep: (() => void)[] | undefined
+  #replies: (() => void)[] | undefined
+
+  constructor(clock: () => number, denialCache?: DenialCacheBounds) {
+    this.#memory = memoryStore({ clock })
+    if (denialCache) this.denialCache = denialCache
+  }
+
+  /** Every call is answered with an error, of a code like 'STORE_OOM', until the next `recover`. */
+  fail(error: string | Error): void {
+    this.#fault = typeof error === 'string' ? new StoreError(error, 'as the test says') : error
+  }
+
+  stop(): void {
+    this.#asleep = []
+  }
+
+  /** Calls are carried out, and their replies are on their way until the next `recover`. */
+  holdReplies(): void {
+    this.#replies = []
+  }
+
+  recover(): void {
+    const waiting = [...(this.#asleep ?? []), ...(this.#replies ?? [])]
+    this.#fault = this.#asleep = this.#replies = undefined
+    for (const goOn of waiting) goOn()
+  }
+
+  count(operation: Operation): number {
+    return this.arrived.filter((other) => other === operation).length
+  }
+
+  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+    const state = this.#memory.keyspace(name, policies, report)
+    return new Proxy(state, {
+      get: (_, operation: Operation) => {
+        const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
+        return (...args: unknown[]) => this.#arrive(operation, () => act(...args))
+      },
+    })
+  }
+
+  now(): number {
+    return this.#memory.now()
+  }
+
+  close(): void {
+    void this.#memory.close()
+  }
+
+  #closed(): Error | undefined {
+    try {
+      this.#memory.now()
+      return undefined
+    } catch (error) {
+      return error as Error
+    }
+  }
+
+  #arrive(operation: Operation, act: () => unknown): Promise<unknown> {
+    this.arrived.push(operation)
+    if (this.#fault) return Promise.reject(this.#closed() ?? this.#fault)
+    if (this.#asleep) return new Promise((resolve) => this.#asleep!.push(() => resolve(act())))
+    if (!this.#replies) return Promise.resolve().then(act)
+    const reply = act()
+    return new Promise((resolve) => this.#replies!.push(() => resolve(reply)))
+  }
+}

@@ -1,0 +1,242 @@
+import { createSemaphore, memoryStore, type Permit, type SemaphoreOptions } from '../src/index.js'
+
+/** Timers and the clock of this file are Jest's: nothing sleeps. */
+const open = (options: Partial<SemaphoreOptions> = {}) => createSemaphore({ limit: 1, ...options })
+
+/** What a promise came to so far. */
+function outcome(promise: Promise<Permit>) {
+  const seen: { permit?: Permit; error?: unknown } = {}
+  promise.then(
+    (permit) => (seen.permit = permit),
+    (error: unknown) => (seen.error = error),
+  )
+  return seen
+}
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
+
+beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
+afterEach(() => jest.useRealTimers())
+
+describe('acquire', () => {
+  it('lets as many in as there are places, and the next when one is released', async () => {
+    const semaphore = open({ limit: 2 })
+    const [first] = await Promise.all([semaphore.acquire(), semaphore.acquire()])
+    const third = outcome(semaphore.acquire())
+    await pass(70)
+    expect(third.permit).toBeUndefined()
+    await first.release()
+    await pass(0)
+    expect(third.permit).toMatchObject({ allowed: true, waitMs: 70 })
+  })
+
+  it('serves who wait in the order of their calls, and lets nobody pass them', async () => {
+    const semaphore = open()
+    const served: number[] = []
+    let permit = await semaphore.acquire()
+    const calls = [1, 2, 3].map((i) =>
+      semaphore.acquire().then((got) => {
+        served.push(i)
+        permit = got
+      }),
+    )
+    for (let i = 1; i <= 3; i++) {
+      const passing = await semaphore.acquire({ maxWait: 0 })
+      expect(passing.allowed).toBe(false)
+      await permit.release()
+      await pass(0)
+    }
+    await Promise.all(calls)
+    expect(served).toEqual([1, 2, 3])
+  })
+
+  it('is denied when no place is free within maxWait, and then no longer in line', async () => {
+    const semaphore = open()
+    const first = await semaphore.acquire()
+    const second = outcome(semaphore.acquire({ maxWait: 50 }))
+    const third = outcome(semaphore.acquire())
+    await pass(49)
+    expect(second.permit).toBeUndefined()
+    await pass(1)
+    expect(second.permit).toMatchObject({ allowed: false, waitMs: 50 })
+    await first.release()
+    await pass(0)
+    expect(third.permit!.allowed).toBe(true)
+  })
+
+  it('is denied at once with maxWait 0', async () => {
+    const semaphore = open()
+    await semaphore.acquire()
+    expect(await semaphore.acquire({ maxWait: 0 })).toMatchObject({ allowed: false, waitMs: 0 })
+  })
+
+  it('gives each key places of its own', async () => {
+    const semaphore = open()
+    expect(await semaphore.acquire({ key: 'a' })).toMatchObject({ allowed: true })
+    expect(await semaphore.acquire({ key: 'b' })).toMatchObject({ allowed: true })
+    expect(await semaphore.acquire({ key: 'a', maxWait: 0 })).toMatchObject({ allowed: false })
+  })
+
+  it('shares places between semaphores of one name and store', async () => {
+    const store = memoryStore()
+    const [one, other, stranger] = ['a', 'a', 'b'].map((name) => open({ name, store }))
+    const held = await one!.acquire()
+    const waiting = outcome(other!.acquire())
+    expect((await stranger!.acquire({ maxWait: 0 })).allowed).toBe(true)
+    await held.release()
+    await pass(0)
+    expect(waiting.permit!.allowed).toBe(true)
+  })
+
+  it('lets nobody in above a lower limit of another semaphore of that name', async () => {
+    const store = memoryStore()
+    const [wide, narrow] = [3, 1].map((limit) => open({ name: 'a', store, limit }))
+    const held = [await wide!.acquire(), await wide!.acquire()]
+    const waiting = outcome(narrow!.acquire())
+    expect((await wide!.acquire({ maxWait: 0 })).allowed).toBe(false) // somebody is in line
+    await held[0]!.release()
+    await pass(0)
+    expect(waiting.permit).toBeUndefined()
+    await held[1]!.release()
+    await pass(0)
+    expect(waiting.permit!.allowed).toBe(true)
+  })
+})
+
+describe('release', () => {
+  it('frees one place however often it is called', async () => {
+    const semaphore = open()
+    const first = await semaphore.acquire()
+    const waiting = [outcome(semaphore.acquire()), outcome(semaphore.acquire())]
+    await Promise.all([first.release(), first.release(), first.release()])
+    await pass(0)
+    expect(waiting.map(({ permit }) => permit?.allowed)).toEqual([true, undefined])
+  })
+
+  it('frees nothing for a call that was denied', async () => {
+    const semaphore = open()
+    await semaphore.acquire()
+    const denied = await semaphore.acquire({ maxWait: 0 })
+    await denied.release()
+    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(false)
+  })
+
+  it('comes by itself at the end of a block, of either kind', async () => {
+    const semaphore = open()
+    {
+      using place = await semaphore.acquire()
+      expect(place.allowed).toBe(true)
+    }
+    {
+      await using place = await semaphore.acquire({ maxWait: 0 })
+      expect(place.allowed).toBe(true)
+    }
+    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
+  })
+})
+
+describe('an abort', () => {
+  it('rejects with the reason and leaves the line', async () => {
+    const semaphore = open()
+    const first = await semaphore.acquire()
+    const controller = new AbortController()
+    const aborted = outcome(semaphore.acquire({ signal: controller.signal }))
+    const behind = outcome(semaphore.acquire())
+    controller.abort(new Error('gone'))
+    await pass(0)
+    expect(aborted.error).toEqual(new Error('gone'))
+    await first.release()
+    await pass(0)
+    expect(behind.permit!.allowed).toBe(true)
+  })
+
+  it('of most of the line never lets more in than there are places, and leaves all of them free', async () => {
+    const semaphore = open({ limit: 3 })
+    let running = 0
+    let most = 0
+    const work = async (signal: AbortSignal): Promise<void> => {
+      const permit = await semaphore.acquire({ signal, maxWait: '1m' })
+      most = Math.max(most, ++running)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+      running--
+      await permit.release()
+    }
+    const controllers = Array.from({ length: 300 }, () => new AbortController())
+    const calls = controllers.map(({ signal }) => work(signal))
+    const settled = Promise.allSettled(calls)
+    for (const [i, controller] of controllers.entries()) {
+      if (i % 30 === 0) await pass(5)
+      if (i % 3 > 0) controller.abort(new Error('gone'))
+    }
+    await pass(2000)
+    const results = await settled
+    expect(most).toBe(3)
+    expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(100)
+    const free = await Promise.all([1, 2, 3, 4].map(() => semaphore.acquire({ maxWait: 0 })))
+    expect(free.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
+  })
+
+  it('before the call takes no place', async () => {
+    const semaphore = open()
+    await expect(semaphore.acquire({ signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no')
+    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
+  })
+})
+
+describe('close', () => {
+  it('rejects those who wait and every later call', async () => {
+    const semaphore = open()
+    await semaphore.acquire()
+    const waiting = outcome(semaphore.acquire())
+    await semaphore.close()
+    expect(waiting.error).toMatchObject({ name: 'StoreError', code: 'CLOSED' })
+    await expect(semaphore.acquire()).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  it('leaves places that are held to their holders, in a store that others share', async () => {
+    const store = memoryStore()
+    const [leaving, staying] = [1, 2].map(() => open({ name: 'shared', store }))
+    const held = await leaving!.acquire()
+    await leaving!.close()
+    expect((await staying!.acquire({ maxWait: 0 })).allowed).toBe(false)
+    await held.release()
+    expect((await staying!.acquire({ maxWait: 0 })).allowed).toBe(true)
+  })
+
+  it('leaves no timer behind', async () => {
+    const semaphore = open()
+    await semaphore.acquire()
+    outcome(semaphore.acquire())
+    await semaphore.close()
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})
+
+describe('options', () => {
+  it('that cannot work are refused while it is made', () => {
+    const bad: readonly [Partial<SemaphoreOptions>, string][] = [
+      [{ limit: 0 }, 'INVALID_LIMIT'],
+      [{ limit: 1.5 }, 'INVALID_LIMIT'],
+      [{ limit: NaN }, 'INVALID_LIMIT'],
+      [{ limit: '3' as never }, 'INVALID_LIMIT'],
+      [{ lease: '999ms' }, 'INVALID_DURATION'],
+      [{ lease: '2h' }, 'INVALID_DURATION'],
+      [{ deadline: 0 }, 'INVALID_DURATION'],
+      [{ name: 'a\nb' }, 'INVALID_NAME'],
+      [{ store: memoryStore() }, 'NAME_REQUIRED'],
+      [{ name: 'a', store: {} as never }, 'INVALID_OPTION'],
+      [{ onLost: 1 as never }, 'INVALID_OPTION'],
+    ]
+    for (const [options, code] of bad) {
+      expect(() => open(options)).toThrow(expect.objectContaining({ name: 'PolicyError', code }))
+    }
+  })
+
+  it('of a call that cannot work are refused before a place is taken', async () => {
+    const semaphore = open()
+    for (const maxWait of [-1, NaN, '25h', '2d'] as never[]) {
+      await expect(semaphore.acquire({ maxWait })).rejects.toMatchObject({ code: 'INVALID_DURATION' })
+    }
+    await expect(semaphore.acquire({ key: 1 as never })).rejects.toMatchObject({ code: 'INVALID_KEY' })
+    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
+  })
+})
