@@ -4,7 +4,8 @@ import type { Config } from 'jest'
 const config: Config = {
   testEnvironment: 'node',
   testMatch: ['<rootDir>/{packages,examples}/**/test/**/*.test.ts'],
-  testPathIgnorePatterns: ['/node_modules/', '/dist/', '/test/redis/'], // those need a server: npm run test:redis
+  modulePathIgnorePatterns: ['<rootDir>/\\.stryker-tmp'],
+  testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   transform: {
     '^.+\\.[cm]?[jt]s$': [
       '@swc/jest',

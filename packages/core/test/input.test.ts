@@ -117,7 +117,10 @@ describe('createLimiter', () => {
     ['NAME_REQUIRED', { policies: [gcra(minute)], store: memoryStore() }],
     ['INVALID_NAME', { policies: [gcra(minute)], name: 'a\r\nb' }],
     ['INVALID_POLICIES', { policies: [] }],
-    ['INVALID_POLICIES', { policies: Array.from({ length: 11 }, (_, i) => gcra({ ...minute, name: `p${i}` })) }],
+    [
+      'INVALID_POLICIES',
+      { policies: Array.from({ length: 11 }, (_, i) => gcra({ ...minute, name: `p${i}` })) },
+    ],
     ['INVALID_POLICIES', { policies: gcra(minute) }],
     ['INVALID_POLICIES', { policies: [{ limit: 1, window: '1s' }] }],
     ['INVALID_POLICIES', {}],

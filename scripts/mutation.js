@@ -1,0 +1,86 @@
+// Makes deliberate mistakes in the algorithms, one at a time, and counts how many the tests catch: npm run mutation.
+// In stages, because the conformance kit takes longest: what the tables miss is tried on the kit, what a short run of
+// the kit misses on a longer one. Prints who survived; exit 1 when less than 90 % were caught.
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+const LEAST_CAUGHT = 0.9
+const SOURCES = ['packages/core/src/algorithms/*.ts']
+const TABLES = ['algorithms/*.test.ts', 'input.test.ts', 'corrections.test.ts']
+const KIT = ['memory-store.conformance.test.ts']
+const STAGES = [
+  { tests: TABLES, coverage: 'perTest', runs: 0 },
+  { tests: KIT, coverage: 'off', runs: 125 },
+  { tests: KIT, coverage: 'off', runs: 2000 },
+]
+/** Machines are shared: only a test that never ends may take this long, in milliseconds. */
+const TIMEOUT_MS = 30_000
+
+/** @typedef {{ file: string, line: number, text: string, range: string, caught: boolean }} Mistake */
+
+const folder = mkdtempSync(join(tmpdir(), 'sluice-mutation-'))
+try {
+  /** @type {Map<string, Mistake>} */
+  const mistakes = new Map()
+  for (const stage of STAGES) {
+    const alive = [...mistakes.values()].filter(({ caught }) => !caught)
+    const mutate = mistakes.size === 0 ? SOURCES : [...new Set(alive.map(({ range }) => range))]
+    if (mutate.length === 0) break
+    for (const [id, mistake] of run(stage, mutate)) {
+      mistakes.set(id, { ...mistake, caught: mistake.caught || mistakes.get(id)?.caught === true })
+    }
+  }
+  const all = [...mistakes.values()]
+  const survivors = all.filter(({ caught }) => !caught)
+  for (const { file, line, text } of survivors) console.log(`survived  ${file}:${line}  ${text}`)
+  const share = (all.length - survivors.length) / all.length
+  console.log(`${all.length - survivors.length} of ${all.length} caught: ${(100 * share).toFixed(1)} %`)
+  process.exitCode = share >= LEAST_CAUGHT ? 0 : 1
+} finally {
+  rmSync(folder, { recursive: true })
+}
+
+/**
+ * @param {typeof STAGES[number]} stage
+ * @param {string[]} mutate
+ * @returns {Map<string, Mistake>}
+ */
+function run({ tests, coverage, runs }, mutate) {
+  const [config, fileName] = [join(folder, 'stryker.json'), join(folder, 'report.json')]
+  const testMatch = tests.map((name) => `<rootDir>/packages/core/test/${name}`)
+  const options = {
+    mutate,
+    testRunner: 'jest',
+    jest: { configFile: 'jest.config.ts', config: { testMatch } },
+    coverageAnalysis: coverage,
+    concurrency: 2,
+    tsconfigFile: 'none.json',
+    ignorePatterns: ['dist', 'docs', 'lua', 'examples'],
+    reporters: ['json', 'progress'],
+    jsonReporter: { fileName },
+    timeoutMS: TIMEOUT_MS,
+  }
+  writeFileSync(config, JSON.stringify(options))
+  const env = { ...process.env, CONFORMANCE_RUNS: String(runs) }
+  const { status } = spawnSync('stryker', ['run', config], { stdio: 'inherit', env })
+  if (status !== 0) throw new Error(`stryker ended with ${status}`)
+  return mistakesIn(JSON.parse(readFileSync(fileName, 'utf8')))
+}
+
+/** @param {{ files: Record<string, { source: string, mutants: any[] }> }} report */
+function mistakesIn(report) {
+  const mistakes = new Map()
+  for (const [file, { source, mutants }] of Object.entries(report.files)) {
+    for (const { location, mutatorName, replacement, status } of mutants) {
+      if (status === 'CompileError' || status === 'RuntimeError' || status === 'Ignored') continue
+      const { start, end } = location
+      const range = `${file}:${start.line}:${start.column - 1}-${end.line}:${end.column - 1}`
+      const text = `${source.split('\n')[start.line - 1]?.trim()}  =>  ${replacement}`
+      const caught = status === 'Killed' || status === 'Timeout'
+      mistakes.set(`${range} ${mutatorName} ${replacement}`, { file, line: start.line, text, range, caught })
+    }
+  }
+  return mistakes
+}
