@@ -14,7 +14,7 @@ const BY_REDIS = 0.1
 const ROUND_MS = 4000
 /** Long enough for every window to end: when its keys are swept, what is left is what is kept. */
 const REST_MS = 1500
-const WARM_ROUNDS = 3
+const WARM_ROUNDS = 5
 const BAR_KB = 50
 
 async function soak(share: number): Promise<Outcome> {
@@ -28,7 +28,12 @@ async function soak(share: number): Promise<Outcome> {
       store: memory,
       policies: [gcra({ limit: 5, window: '1s' }), slidingLog({ limit: 9, window: '1s' })],
     }),
-    redis: createLimiter({ name: 'soak', store, policies: [slidingLog({ limit: 1, window: '1s' })] }),
+    redis: createLimiter({
+      name: 'soak',
+      store,
+      deadline: '10s',
+      policies: [slidingLog({ limit: 1, window: '1s' })],
+    }),
   }
   const rounds = WARM_ROUNDS + Math.max(5, Math.ceil((60_000 * share) / ROUND_MS))
   const samples: Sample[] = []

@@ -180,8 +180,11 @@ it.each([
   )
 })
 
-describe('a decision about a store that fails', () => {
-  it('is told to listeners once for each change', async () => {
+describe('a store that fails and recovers', () => {
+  beforeEach(() => jest.useFakeTimers({ doNotFake: ['queueMicrotask'] }))
+  afterEach(() => jest.useRealTimers())
+
+  it('is told of once, and so is that it has recovered for a while', async () => {
     const limiter = open()
     const told: unknown[] = []
     limiter.on('degraded', (event) => told.push({ degraded: event }))
@@ -195,9 +198,17 @@ describe('a decision about a store that fails', () => {
     await decide(3)
     store.fail('STORE_READONLY')
     expect((await decide(2)).degraded).toBe('readonly')
+    for (let i = 0; i < 3; i++) {
+      store.recover()
+      expect((await decide(1)).degraded).toBeUndefined()
+      store.fail('STORE_OOM')
+      await decide(1)
+    }
     store.recover()
-    await new Promise((resolve) => setTimeout(resolve, 100))
     await decide(2)
-    expect(told).toEqual([{ degraded: { reason: 'oom' } }, { recovered: { reason: 'oom', decisions: 5 } }])
+    expect(told).toEqual([{ degraded: { reason: 'oom' } }])
+    jest.advanceTimersByTime(100)
+    await decide(2)
+    expect(told.slice(1)).toEqual([{ recovered: { reason: 'oom', decisions: 8 } }])
   })
 })

@@ -45,6 +45,16 @@ export class RemoteStore implements Store {
     return this.arrived.filter((other) => other === operation).length
   }
 
+  /** Replies that were held arrive one by one, the last one first, as they may over several connections. */
+  async replyLastFirst(): Promise<void> {
+    const replies = this.#replies ?? []
+    this.#replies = undefined
+    for (const reply of replies.toReversed()) {
+      reply()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const state = this.#memory.keyspace(name, policies, report)
     return new Proxy(state, {
