@@ -5,7 +5,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 const ADAPTERS = ['Express 5', 'Express 4', 'Koa', 'Fastify', 'Hono', 'Nest on Express', 'Nest on Fastify']
 
-/** The most lines that the sources of each may have. */
+/** The most lines of code that the sources of each may have. */
 const PACKAGES = { express: 120, koa: 120, fastify: 120, hono: 120, nest: 250 }
 
 /** @typedef {{ ancestorTitles: string[], title: string, status: string, failureMessages: string[] }} Case */
@@ -69,12 +69,27 @@ function printTable() {
 
 /** @returns {number} how many adapters are too long. */
 function printLines() {
-  const counts = Object.entries(PACKAGES).map(([name, most]) => {
+  let tooLong = 0
+  for (const [name, most] of Object.entries(PACKAGES)) {
     const files = readdirSync(`packages/${name}/src`, { recursive: true, encoding: 'utf8' })
     const sources = files.filter((file) => file.endsWith('.ts'))
     const text = sources.map((file) => readFileSync(`packages/${name}/src/${file}`, 'utf8')).join('')
-    return { name, most, count: text.split('\n').length - 1 }
-  })
-  console.log(`Lines: ${counts.map(({ name, count, most }) => `${name} ${count} of ${most}`).join(', ')}`)
-  return counts.filter(({ count, most }) => count > most).length
+    const [code, all] = [linesOf(withoutComments(text)), linesOf(text)]
+    console.log(`${name.padEnd(8)} ${code} lines of code of at most ${most}, ${all} lines in all`)
+    if (code > most) tooLong++
+  }
+  return tooLong
+}
+
+/**
+ * Leaves out blank lines too. Comments stand on lines of their own, as the formatter and the style have them.
+ * @param {string} text
+ */
+function withoutComments(text) {
+  return text.replace(/^[ \t]*(?:\/\*[^]*?\*\/|\/\/.*|)[ \t]*\n/gm, '')
+}
+
+/** @param {string} text */
+function linesOf(text) {
+  return text.split('\n').length - 1
 }

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@sluice/core'
 import { composeScript } from '../packages/core/dist/esm/stores/redis/compose.js'
+import { modules } from '../packages/core/dist/esm/stores/redis/modules.gen.js'
 
 const minute = { limit: 10, window: /** @type {const} */ ('1m') }
 const alone = {
@@ -22,6 +23,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
 try {
   for (const [name, policy] of Object.entries(alone)) write(name, [policy])
   write('all', Object.values(alone))
+  writeFileSync(join(folder, 'semaphore.lua'), modules.semaphore ?? '')
   const options = ['--std', 'lua51', '--read-globals', 'redis', 'struct', 'KEYS', 'ARGV']
   // What a list of shapes does not need is left out of no module, so that much stays unused in each script.
   const unused = ['--no-unused', '--no-max-line-length', '--ignore', '511']

@@ -1,8 +1,17 @@
 import { slidingLog } from '../../src/algorithms/index.js'
+import { createGuard } from '../../src/http/index.js'
 import { createLimiter, type Limiter } from '../../src/limiter.js'
 import type { Policy } from '../../src/policy.js'
 import { memoryStore } from '../../src/stores/memory.js'
-import { FROM_HOME, guardOf, pass, plain, type PlainOptions, PlainResponse } from './plain-platform.js'
+import {
+  FROM_HOME,
+  guardOf,
+  pass,
+  plain,
+  type PlainOptions,
+  type PlainRequest,
+  PlainResponse,
+} from './plain-platform.js'
 
 const HOME = 'ip:192.0.2.1'
 let limiter: Limiter
@@ -172,6 +181,30 @@ describe('a platform', () => {
     const address = jest.spyOn(plain, 'address')
     void guardOf({ limiter, key: () => 'k' })({ ...FROM_HOME }, new PlainResponse())
     expect(address).not.toHaveBeenCalled()
+  })
+
+  it('is told of each decision before it is acted on', async () => {
+    const order: string[] = []
+    const guard = createGuard<PlainRequest, PlainResponse>(
+      { limiter, cost: () => 3 },
+      {
+        ...plain,
+        decided: (_, { allowed }) => void order.push(allowed ? 'admitted' : 'denied'),
+        setStatus: (_, status) => void order.push(`answered ${status}`),
+      },
+    )
+    for (let i = 0; i < 2; i++) await guard({ ...FROM_HOME }, new PlainResponse())
+    expect(order).toEqual(['admitted', 'denied', 'answered 429'])
+  })
+
+  it('on which requests repeat may count one several times without a warning', async () => {
+    const warned = jest.fn()
+    limiter.on('warning', warned)
+    const guard = createGuard({ limiter }, { ...plain, repeats: () => true })
+    const req = { ...FROM_HOME }
+    for (let i = 0; i < 2; i++) await guard(req, new PlainResponse())
+    expect(warned).not.toHaveBeenCalled()
+    expect(await left(HOME)).toBe(1)
   })
 })
 

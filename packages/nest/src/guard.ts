@@ -1,0 +1,66 @@
+import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
+import { HttpException, HttpStatus } from '@nestjs/common'
+import type { Decision } from '@sluice/core'
+import { Limits } from './limits.js'
+import type { Call } from './options.js'
+import { callOf } from './platform.js'
+
+/**
+ * Counts each run of a handler under the limits that hold for it. Where one refuses, the others get back what they
+ * charged, and the exception filters a RateLimitException (WsException in gateways). Global, local or both: a run is
+ * counted once.
+ */
+@Injectable()
+export class RateLimitGuard implements CanActivate {
+  constructor(@Inject(Limits) private readonly limits: Limits) {}
+
+  async canActivate(context: ExecutionContext): Promise<boolean> {
+    const call = COUNTED.has(context) ? undefined : callOf(context)
+    COUNTED.add(context)
+    if (!call) return true
+    try {
+      for (const limit of this.limits.of(call)) {
+        const denied = await limit(call, call)
+        if (denied) throw await exceptionOf(denied.answer, call)
+      }
+      return true
+    } catch (error) {
+      await Promise.allSettled(call.decisions.splice(0).map((decision) => decision.settle(0)))
+      throw error
+    }
+  }
+}
+
+/** Nest gives the guards of one run the same context. */
+const COUNTED = new WeakSet<ExecutionContext>()
+
+/**
+ * A denial on its way to the exception filters: 429, or 503 where the store could not decide. Headers are set by then;
+ * `getResponse()` is the problem details, or what `onDenied` gave.
+ */
+export class RateLimitException extends HttpException {
+  constructor(
+    body: string | object,
+    readonly decision: Decision,
+  ) {
+    super(body, decision.degraded === undefined ? 429 : 503)
+    if (typeof body === 'object' && 'detail' in body) this.message = String(body.detail)
+  }
+
+  /** What GraphQL servers send beside the message. In JSON a `retryAfterMs` without end is null. */
+  get extensions(): Readonly<Record<string, unknown>> {
+    const { retryAfterMs } = this.decision
+    return { code: HttpStatus[this.getStatus()], retryAfterMs, problem: this.getResponse() }
+  }
+}
+
+/** What a call is refused with: what `onDenied` made, or an exception of the kind that filters there know. */
+async function exceptionOf(answer: unknown, { kind, decisions }: Call): Promise<unknown> {
+  if (answer instanceof Error) return answer
+  const exception = new RateLimitException(answer ?? 'Too Many Requests', decisions.at(-1)!)
+  if (kind !== 'ws') return exception
+  // Only gateways need the package, and they have it.
+  const { WsException } = await import('@nestjs/websockets')
+  const error = { status: 'error', message: exception.message, ...exception.extensions }
+  return Object.assign(new WsException(error), { cause: exception })
+}

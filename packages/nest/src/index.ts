@@ -1,0 +1,6 @@
+export { byApiKey, byIp, byUser, joinKey } from '@sluice/core/http'
+export { clientAddress, decisionAbout as decisionOf } from '@sluice/core/http'
+export { InjectLimiter, limiterToken, RateLimit, SkipRateLimit } from './decorators.js'
+export { RateLimitException, RateLimitGuard } from './guard.js'
+export { RateLimitModule } from './module.js'
+export type * from './options.js'

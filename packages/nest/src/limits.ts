@@ -1,0 +1,101 @@
+import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, type Type } from '@nestjs/common'
+import { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core'
+import { createLimiter, type Limiter, memoryStore, PolicyError } from '@sluice/core'
+import { createGuard, type Guard } from '@sluice/core/http'
+import { isSkippedOn, limiterToken, limitsOn } from './decorators.js'
+import type * as Options from './options.js'
+import { nest } from './platform.js'
+
+/** Where Nest keeps the options of the module. */
+export const MODULE_OPTIONS = 'sluice.options'
+
+/** Two that charge one limiter are one. */
+type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
+
+/**
+ * The limits of every handler and the limiters by name. Made when the application starts, so that what cannot work
+ * fails there; closed when it shuts down, with the store that they share.
+ */
+@Injectable()
+export class Limits implements OnModuleInit, OnApplicationShutdown {
+  readonly #store
+  readonly #names = new Set<string>()
+  readonly #limiters: Limiter[] = []
+  readonly #limits = new Map<Options.RateLimitOptions, Limit>()
+
+  constructor(
+    @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
+    @Inject(ModuleRef) private readonly modules: ModuleRef,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+  ) {
+    this.#store = options.store ?? memoryStore()
+  }
+
+  onModuleInit(): void {
+    const scanner = new MetadataScanner()
+    this.#limitsOn(this)
+    for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
+      if (metatype) this.#limitsOn(metatype)
+      const prototype = metatype?.prototype as Record<string, object>
+      for (const name of scanner.getAllMethodNames(prototype)) this.#limitsOn(prototype[name]!)
+    }
+  }
+
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#limiters.map((limiter) => limiter.close()))
+    await this.#store.close()
+  }
+
+  define(options: Options.NamedLimiterOptions): Limiter {
+    this.#claim(options.name)
+    const limiter = createLimiter({ ...this.options, store: this.#store, ...options })
+    this.#limiters.push(limiter)
+    return limiter
+  }
+
+  /** What counts a call, outermost first, each limiter once: where two levels share one, the inner says how. */
+  of({ kind, context }: Options.Call): Iterable<Limit> {
+    const handler = context.getHandler()
+    // A field inside an operation is not another operation: only what its own method says counts.
+    const nested = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
+    const limits = new Map<Limit['limiter'], Limit>()
+    for (const level of nested ? [handler] : [this, context.getClass(), handler]) {
+      for (const limiter of limits.keys()) if (isSkippedOn(level, limiter.name)) limits.delete(limiter)
+      for (const limit of this.#limitsOn(level)) limits.set(limit.limiter, limit)
+    }
+    return limits.values()
+  }
+
+  #limitsOn(level: object): readonly Limit[] {
+    const all = level === this ? (this.options.limits ?? []) : limitsOn(level)
+    return all.map((options) => this.#limits.get(options) ?? this.#make(options))
+  }
+
+  #make(given: Options.RateLimitOptions): Limit {
+    const { limits: _l, key: keyOfModule, ...defaults } = this.options
+    const { store = this.#store, onStoreError: _o, deadline: _d, enforce: _e, ...ofCalls } = defaults
+    const { limiter: shared, key = keyOfModule, ...options } = given
+    const { name = 'default' } = given
+    const limiter =
+      typeof shared === 'string' ? this.modules.get<Limiter>(limiterToken(shared), { strict: false }) : shared
+    const charged = limiter ? { ...ofCalls, limiter } : { ...defaults, store, name }
+    const guard = createGuard({ ...charged, ...options, ...(key && { key: this.#keyOf(key) }) }, nest)
+    const limit = Object.assign(guard, { limiter: limiter ?? this.#claim(name) })
+    this.#limits.set(given, limit)
+    return limit
+  }
+
+  /** In one store, two limiters of one name would share what was consumed. */
+  #claim(name: string): Limit['limiter'] {
+    const taken = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
+    if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', taken)
+    this.#names.add(name)
+    return { name }
+  }
+
+  #keyOf(key: Options.KeyFunction | Type<Options.KeyProvider>): Options.KeyFunction {
+    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as Options.KeyFunction
+    const provider = this.modules.get(key, { strict: false })
+    return (call, source) => provider.key(call, source)
+  }
+}

@@ -1,0 +1,46 @@
+import type { ExecutionContext } from '@nestjs/common'
+import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
+import type { Call } from './options.js'
+
+/** Undefined in contexts that are not counted, such as those of microservices. */
+export function callOf(context: ExecutionContext): Call | undefined {
+  const kind = context.getType<string>()
+  const [req, res, operation] = context.getArgs()
+  if (kind === 'http') return { kind, req, res, context, decisions: [] }
+  if (kind === 'ws') return { kind, req, res: undefined, context, decisions: [] }
+  return kind === 'graphql' ? { kind, ...exchangeOf(operation), context, decisions: [] } : undefined
+}
+
+/** Servers differ in what they put into the context of an operation; graphql-ws has the request in `extra`. */
+function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
+  const req = operation?.req?.extra?.request ?? operation?.req ?? {}
+  return { req, res: operation?.res ?? operation?.reply ?? req.res }
+}
+
+/** Express and Fastify, which wraps Node's requests and responses as `raw`; and the clients of gateways. */
+export const nest: Platform<Call, Call> = {
+  // Never what lives as long as a connection, or all decisions about it would be kept.
+  identity: ({ req, res, context }) => (res ? req : context),
+  repeats: ({ kind }) => kind === 'graphql',
+  decided: ({ decisions }, decision) => void decisions.push(decision),
+  address: ({ req }) => req.ip,
+  // Clients of `ws` know their socket, those of socket.io the request that opened the connection.
+  socketAddress: ({ req }) => (req.socket ?? req._socket ?? req.request?.socket)?.remoteAddress,
+  header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
+  proxyTrust: ({ req }) => (req.raw ? fastifyTrust(req) : expressTrust(req.app)),
+  headersSent: ({ res }) => Boolean(res?.sent || (res?.raw ?? res)?.headersSent),
+  setHeader({ kind, res }, name, value) {
+    // A GraphQL server answers in its own form, also where it was an operation of several that was denied.
+    if (!res || (kind === 'graphql' && name === 'Content-Type')) return
+    if (res.raw) res.header(name, value)
+    else res.setHeader(name, value)
+  },
+  setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
+  send: (_call, _res, body) => JSON.parse(body) as object,
+  onFinished({ decisions }, { req, res }, listener) {
+    // What a refusal by another limit has given back cannot be given back again.
+    if (res) onResponseSent(req.raw ?? req, res.raw ?? res, () => decisions.length > 0 && listener())
+  },
+  // Limiters are made when the application starts.
+  handlerFrame: /(?!)/,
+}

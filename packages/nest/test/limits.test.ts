@@ -1,0 +1,186 @@
+import { Controller, Get, UseGuards } from '@nestjs/common'
+import { APP_GUARD } from '@nestjs/core'
+import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
+import {
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitOptions,
+  SkipRateLimit,
+} from '../src/index.js'
+import { closeApps, get, PLATFORMS, serve as serveModule, statuses } from './served.js'
+
+afterEach(closeApps)
+
+describe.each(PLATFORMS)('limits on %s', (_, http) => {
+  it('of the module hold for every handler', async () => {
+    @Controller()
+    class Site {
+      @Get('a') a() {}
+      @Get('b') b() {}
+    }
+    const origin = await serve(Site, [{ limit: 2, window: '1m' }])
+    expect(await statuses(origin, '/a', '/b', '/a', '/b')).toEqual([200, 200, 429, 429])
+  })
+
+  it('of a class hold for its handlers together, and those of a method for that alone', async () => {
+    @Controller()
+    @RateLimit({ limit: 3, window: '1m' })
+    class Site {
+      @Get('a') a() {}
+      @Get('b') @RateLimit({ limit: 1, window: '1m' }) b() {}
+    }
+    const origin = await serve(Site)
+    expect(await statuses(origin, '/b', '/b', '/a', '/a', '/a')).toEqual([200, 429, 200, 200, 429])
+  })
+
+  it('are named Class, Class.method and default, and each is listed once', async () => {
+    @Controller()
+    @RateLimit({ limit: 3, window: '1m' })
+    class Site {
+      @Get() @RateLimit({ limit: 2, window: '1m' }) @RateLimit({ limit: 1, window: '1s' }) get() {}
+    }
+    const origin = await serve(Site, [{ limit: 4, window: '1m' }], { headers: ['ietf', 'x-ratelimit'] })
+    const { headers } = await get(origin)
+    expect(headers['ratelimit-policy']).toBe(
+      '"default";q=4;w=60, "Site";q=3;w=60, "Site.get-2";q=2;w=60, "Site.get";q=1;w=1',
+    )
+    expect(headers['x-ratelimit-limit']).toBe('1')
+  })
+
+  it('charge nothing when another one refuses', async () => {
+    @Controller()
+    @RateLimit({ limit: 2, window: '1m' })
+    class Site {
+      @Get('a') a() {}
+      @Get('b') @RateLimit({ limit: 1, window: '1m' }) b() {}
+    }
+    const origin = await serve(Site)
+    expect(await statuses(origin, '/b', '/b', '/b', '/a', '/a')).toEqual([200, 429, 429, 200, 429])
+  })
+
+  it('charge nothing when the key of another one fails', async () => {
+    const fail = () => Promise.reject(new Error('no database'))
+    const limiter = stopped(2)
+    @Controller()
+    @RateLimit({ limiter, key: () => 'k' })
+    class Site {
+      @Get() @RateLimit({ limit: 9, window: '1m', key: fail }) get() {}
+    }
+    expect((await get(await serve(Site))).status).toBe(500)
+    expect((await limiter.peek('k')).remaining).toBe(2)
+  })
+
+  it('with charge give back by outcome alone, without a warning where another one refuses', async () => {
+    const limiter = stopped(2)
+    const warned = jest.fn()
+    limiter.on('warning', warned)
+    const charge = jest.fn(() => false)
+    @Controller()
+    @RateLimit({ limiter, key: () => 'k', charge })
+    class Site {
+      @Get() @RateLimit({ limit: 1, window: '1m' }) get() {}
+    }
+    expect(await statuses(await serve(Site), '/', '/')).toEqual([200, 429])
+    expect([charge.mock.calls.length, warned.mock.calls]).toEqual([1, []])
+    expect((await limiter.peek('k')).remaining).toBe(2)
+  })
+
+  it('that share a limiter charge it once, as the innermost says', async () => {
+    const limiter = stopped(9)
+    @Controller()
+    @RateLimit({ limiter })
+    class Site {
+      @Get('a') a() {}
+      @Get('b') @RateLimit({ limiter, cost: () => 3 }) b() {}
+    }
+    const origin = await serve(Site, [{ limiter }])
+    const left = [await get(origin, '/a'), await get(origin, '/b')]
+    expect(left.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['8', '5'])
+  })
+
+  it('of one named description are one, wherever it stands', async () => {
+    const login: RateLimitOptions = { name: 'login', limit: 2, window: '1m' }
+    @Controller()
+    class Site {
+      @Get('a') @RateLimit(login) a() {}
+      @Get('b') @RateLimit(login) b() {}
+    }
+    expect(await statuses(await serve(Site), '/a', '/b', '/a')).toEqual([200, 200, 429])
+  })
+
+  it('of an inherited handler are those of both classes', async () => {
+    @RateLimit({ limit: 3, window: '1m' })
+    class Base {
+      @Get() get() {}
+    }
+    @Controller('child')
+    @RateLimit({ limit: 2, window: '1m' })
+    class Child extends Base {}
+    const { headers } = await get(await serve(Child, [], { headers: 'ietf' }), '/child')
+    expect(headers['ratelimit-policy']).toBe('"Child";q=2;w=60, "Base";q=3;w=60')
+  })
+
+  it('around a class or method are left out by SkipRateLimit, all or by name, and none beside it', async () => {
+    @Controller()
+    @RateLimit({ limit: 9, window: '1m' })
+    class Site {
+      @Get('all') @SkipRateLimit() all() {}
+      @Get('one') @SkipRateLimit('default') one() {}
+      @Get('own') @SkipRateLimit() @RateLimit({ limit: 1, window: '1m' }) own() {}
+    }
+    @Controller('free')
+    @SkipRateLimit()
+    class Free {
+      @Get() get() {}
+    }
+    const limits = [{ limit: 9, window: '1m' }] as const
+    const { origin } = await serveModule(
+      {
+        imports: [RateLimitModule.forRoot({ limits, headers: 'ietf' })],
+        controllers: [Site, Free],
+        providers: [GLOBAL],
+      },
+      http(),
+    )
+    const listed = async (path: string) =>
+      (await get(origin, path)).headers['ratelimit']?.match(/(?<=")[^";]+(?=")/g)
+    expect(await listed('/all')).toBeUndefined()
+    expect(await listed('/one')).toEqual(['Site'])
+    expect(await listed('/own')).toEqual(['Site.own'])
+    expect(await listed('/free')).toBeUndefined()
+  })
+
+  it('count a request once when the guard is global and local', async () => {
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Site {
+      @Get() @UseGuards(RateLimitGuard) get() {}
+    }
+    const { headers } = await get(await serve(Site, [{ limit: 9, window: '1m' }]))
+    expect(headers['x-ratelimit-remaining']).toBe('8')
+  })
+
+  it('hold where the guard is local', async () => {
+    @Controller()
+    class Site {
+      @Get('a') @UseGuards(RateLimitGuard) a() {}
+      @Get('b') b() {}
+    }
+    const imports = [RateLimitModule.forRoot({ limits: [{ limit: 1, window: '1m' }] })]
+    const { origin } = await serveModule({ imports, controllers: [Site] }, http())
+    expect(await statuses(origin, '/a', '/a', '/b')).toEqual([200, 429, 200])
+  })
+
+  const GLOBAL = { provide: APP_GUARD, useClass: RateLimitGuard }
+
+  async function serve(Site: new () => object, limits: readonly RateLimitOptions[] = [], defaults = {}) {
+    const imports = [RateLimitModule.forRoot({ ...defaults, limits })]
+    return (await serveModule({ imports, controllers: [Site], providers: [GLOBAL] }, http())).origin
+  }
+})
+
+function stopped(limit: number) {
+  const policies = [slidingLog({ limit, window: '1m' })]
+  return createLimiter({ name: 'shared', policies, store: memoryStore({ clock: () => 0 }) })
+}

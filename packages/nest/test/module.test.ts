@@ -1,0 +1,214 @@
+import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common'
+import { Test } from '@nestjs/testing'
+import { type Limiter, memoryStore, slidingLog } from '@sluice/core'
+import {
+  byUser,
+  type Call,
+  InjectLimiter,
+  type KeyProvider,
+  limiterToken,
+  RateLimit,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitModuleOptions,
+} from '../src/index.js'
+import { closeApps, get, PLATFORMS, serve } from './served.js'
+
+afterEach(closeApps)
+
+const policies = [slidingLog({ limit: 1, window: '1m' })]
+
+@Injectable()
+class Users implements KeyProvider {
+  private readonly names = new Map([
+    ['t1', 'ann'],
+    ['t2', 'ann'],
+    ['t3', 'bob'],
+  ])
+
+  async key({ req }: Call) {
+    return this.names.get(req.headers.token)!
+  }
+}
+
+@Module({ providers: [Users], exports: [Users] })
+class UsersModule {}
+
+@Controller()
+@UseGuards(RateLimitGuard)
+class Site {
+  @Get() get() {}
+}
+
+describe.each(PLATFORMS)('the key on %s', (_, http) => {
+  it.each<[string, RateLimitModuleOptions]>([
+    ['a provider of another module', { limits: [{ limit: 1, window: '1m', key: Users }] }],
+    ['the default of the module', { limits: [{ limit: 1, window: '1m' }], key: Users }],
+  ])('is asked of %s', async (_, options) => {
+    const metadata = { imports: [RateLimitModule.forRoot(options), UsersModule], controllers: [Site] }
+    expect(await ofTokens((await serve(metadata, http())).origin)).toEqual([200, 429, 200])
+  })
+
+  it('is asked of what a factory has injected', async () => {
+    const useFactory = (users: Users) => ({
+      limits: [{ limit: 1, window: '1m' as const, key: (call: Call) => users.key(call) }],
+    })
+    const options = RateLimitModule.forRootAsync({ imports: [UsersModule], inject: [Users], useFactory })
+    expect(await ofTokens((await serve({ imports: [options], controllers: [Site] }, http())).origin)).toEqual(
+      [200, 429, 200],
+    )
+  })
+
+  it('is a user that an earlier guard has found', async () => {
+    const limits = [
+      { limit: 1, window: '1m' as const, key: byUser<Call>(({ req }) => req.headers.token, 'read') },
+    ]
+    const { origin } = await serve(
+      { imports: [RateLimitModule.forRoot({ limits })], controllers: [Site] },
+      http(),
+    )
+    expect(await ofTokens(origin)).toEqual([200, 200, 200])
+    expect(await ofTokens(origin)).toEqual([429, 429, 429])
+  })
+
+  async function ofTokens(origin: string) {
+    const all = []
+    for (const token of ['t1', 't2', 't3']) all.push((await get(origin, '/', { token })).status)
+    return all
+  }
+})
+
+describe('RateLimitModule', () => {
+  it('takes its options from a class', async () => {
+    class Config {
+      createRateLimitOptions = async () => ({ limits: [{ limit: 1, window: '1m' as const }] })
+    }
+    const { origin } = await serve({
+      imports: [RateLimitModule.forRootAsync({ useClass: Config })],
+      controllers: [Site],
+    })
+    expect((await get(origin)).headers['x-ratelimit-limit']).toBe('1')
+  })
+
+  it('injects limiters by name, which limits may share', async () => {
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Orders {
+      constructor(@InjectLimiter('orders') private readonly limiter: Limiter) {}
+      @Get() @RateLimit({ limiter: 'orders', key: () => 'k' }) async get() {
+        return (await this.limiter.peek('k')).remaining
+      }
+    }
+    const orders = RateLimitModule.forFeature([
+      { name: 'orders', policies: [slidingLog({ limit: 9, window: '1m' })] },
+    ])
+    const { origin } = await serve({ imports: [RateLimitModule.forRoot({}), orders], controllers: [Orders] })
+    expect(await get(origin)).toMatchObject({ body: '8', headers: { 'x-ratelimit-limit': '9' } })
+  })
+
+  it('injects one limiter into however many modules import it', async () => {
+    const orders = RateLimitModule.forFeature([{ name: 'orders', policies }])
+    @Module({ imports: [orders] })
+    class One {
+      constructor(@InjectLimiter('orders') readonly limiter: Limiter) {}
+    }
+    @Module({ imports: [orders] })
+    class Other {
+      constructor(@InjectLimiter('orders') readonly limiter: Limiter) {}
+    }
+    const { app } = await serve({ imports: [RateLimitModule.forRoot({}), One, Other] })
+    expect(app.get(One).limiter).toBe(app.get(Other).limiter)
+  })
+
+  it('keeps all limits in its store, and closes that and the limiters with the application', async () => {
+    const store = memoryStore()
+    const imports = [
+      RateLimitModule.forRoot({ store, limits: [{ limit: 1, window: '1m' }] }),
+      RateLimitModule.forFeature([{ name: 'orders', policies }]),
+    ]
+    const { app, origin } = await serve({ imports, controllers: [Site] })
+    const limiter = app.get<Limiter>(limiterToken('orders'), { strict: false })
+    await get(origin)
+    await limiter.consume('k')
+    expect(store.size).toBe(2)
+    await app.close()
+    await expect(limiter.consume('k')).rejects.toThrow('the limiter is closed')
+    expect(() => store.now()).toThrow('closed')
+  })
+
+  it('gives its defaults to limits and limiters that say nothing else', async () => {
+    const imports = [
+      RateLimitModule.forRoot({ enforce: false, reset: 'delta', limits: [{ limit: 1, window: '1m' }] }),
+      RateLimitModule.forFeature([
+        { name: 'shadow', policies },
+        { name: 'strict', policies, enforce: true },
+      ]),
+    ]
+    const { app, origin } = await serve({ imports, controllers: [Site] })
+    await get(origin)
+    expect(await get(origin)).toMatchObject({ status: 200, headers: { 'x-ratelimit-reset': '60' } })
+    const denied = async (name: string) => {
+      const limiter = app.get<Limiter>(limiterToken(name), { strict: false })
+      return (await limiter.consume('k', { cost: 2 })).allowed
+    }
+    expect([await denied('shadow'), await denied('strict')]).toEqual([true, false])
+  })
+})
+
+describe('an application does not start', () => {
+  const limit = { limit: 1, window: '1m' } as const
+
+  it.each<[string, () => unknown, string | RegExp]>([
+    [
+      'with options that cannot work',
+      () => RateLimit({ ...limit, cost: 5 as never }),
+      'cost must be a function, got 5',
+    ],
+    [
+      'with a charge that is no function',
+      () => RateLimit({ ...limit, charge: true as never }),
+      'charge must be a function',
+    ],
+    ['with a limit that is none', () => RateLimit({ limit: 0, window: '1m' }), 'limit must be'],
+    ['with an unknown option', () => RateLimit({ ...limit, max: 5 } as never), "there is no option 'max'"],
+    ['with a limiter that nobody has defined', () => RateLimit({ limiter: 'none' }), /limiter:none/],
+    ['with a key of no module', () => RateLimit({ ...limit, key: Users }), /Users/],
+    [
+      'with a name that is taken',
+      () => RateLimit({ ...limit, name: 'default' }),
+      "two limiters are named 'default'",
+    ],
+  ])('%s', async (_, decorate, message) => {
+    class Site {
+      get() {}
+    }
+    const descriptor = Object.getOwnPropertyDescriptor(Site.prototype, 'get')!
+    Get()(Site.prototype, 'get', descriptor)
+    ;(decorate() as MethodDecorator)(Site.prototype, 'get', descriptor)
+    Controller()(Site)
+    const imports = [RateLimitModule.forRoot({ limits: [limit] })]
+    const module = await Test.createTestingModule({ imports, controllers: [Site] }).compile()
+    await expect(module.createNestApplication({ logger: false }).init()).rejects.toThrow(message)
+  })
+
+  it('with limits that cannot work, and says so again when it is tried again', async () => {
+    const imports = [RateLimitModule.forRoot({ limits: [{ limit: 0, window: '1m' }] })]
+    const module = await Test.createTestingModule({ imports }).compile()
+    await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
+    await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
+  })
+
+  it('with two limits of the module that have one name', async () => {
+    const imports = [RateLimitModule.forRoot({ limits: [limit, { ...limit }] })]
+    const module = await Test.createTestingModule({ imports }).compile()
+    await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it('with two limiters of one name', async () => {
+    const imports = ['one', 'other'].map(() => RateLimitModule.forFeature([{ name: 'orders', policies }]))
+    const compiled = Test.createTestingModule({
+      imports: [RateLimitModule.forRoot({}), ...imports],
+    }).compile()
+    await expect(compiled).rejects.toThrow("two limiters are named 'orders'")
+  })
+})

@@ -1,0 +1,15 @@
+/** A call that is about to go out, in whatever client. */
+export interface Call {
+  readonly url: URL
+  /** In capital letters. */
+  readonly method: string
+  /** The value of a header, by its name in small letters. */
+  header(name: string): string | undefined
+}
+
+/** What came back, as far as it says when to call again. */
+export interface Reply {
+  readonly status: number
+  /** The value of a header, by its name in small letters. */
+  header(name: string): string | undefined
+}

@@ -1,0 +1,17 @@
+import type { Decision } from '@sluice/core'
+
+const decisions = new WeakMap<object, readonly Decision[]>()
+
+/**
+ * The decision that let the call of a response out, for example to settle its cost: the latest, or that of the limiter
+ * of the given name. Undefined for a response that did not come through `limitFetch` or `limitAdapter`.
+ */
+export function decisionOf(response: object, limiter?: string): Decision | undefined {
+  const known = decisions.get(response) ?? []
+  return known.findLast((decision) => limiter === undefined || decision.limiter === limiter)
+}
+
+/** `inner` is what the response was made from, where it is another object. */
+export function remember(response: object, decision: Decision, inner: object = response): void {
+  decisions.set(response, [...(decisions.get(inner) ?? []), decision])
+}

@@ -1,0 +1,32 @@
+import { type Decision, SluiceError } from '@sluice/core'
+
+/**
+ * Why a call did not go out: the limiter's reason, no place of the semaphore in time ('concurrency'), a queue that was
+ * full or too slow ('queue'), or a store that could not decide ('degraded').
+ */
+export type ExceededReason = 'limit' | 'cost' | 'blocked' | 'held' | 'concurrency' | 'queue' | 'degraded'
+
+/** The call did not go out: its turn would come later than `maxWait`, or never. Code RATE_LIMIT_EXCEEDED. */
+export class RateLimitExceededError extends SluiceError {
+  readonly key: string
+  readonly reason: ExceededReason
+  /** What the limiter decided. Undefined for 'concurrency' and 'queue', which it was not asked about. */
+  readonly decision: Decision | undefined
+
+  constructor(key: string, reason: ExceededReason, decision?: Decision) {
+    super('RATE_LIMIT_EXCEEDED', `no call to '${key}' within maxWait: ${MEANINGS[reason]}`)
+    this.key = key
+    this.reason = reason
+    this.decision = decision
+  }
+}
+
+const MEANINGS: Readonly<Record<ExceededReason, string>> = {
+  limit: 'the limit leaves no earlier turn',
+  cost: 'the cost is above what ever fits',
+  blocked: 'the key is blocked',
+  held: 'the other side asked for a pause',
+  concurrency: 'as many calls as allowed are under way',
+  queue: 'too many calls are waiting',
+  degraded: 'the store could not decide',
+}

@@ -1,0 +1,8 @@
+export { limitAdapter } from './axios.js'
+export type { Call } from './call.js'
+export { decisionOf } from './decision-of.js'
+export type { OutboundEvent } from './events.js'
+export { type ExceededReason, RateLimitExceededError } from './exceeded.js'
+export { limitFetch } from './fetch.js'
+export type { OutboundOptions } from './options.js'
+export { limitDispatch } from './undici.js'

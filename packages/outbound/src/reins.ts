@@ -1,0 +1,68 @@
+/** What undici hands to those who handle a request, to slow it down or end it. */
+export interface RequestController {
+  readonly aborted: boolean
+  readonly paused: boolean
+  readonly reason: Error | null
+  readonly rawHeaders?: unknown
+  readonly rawTrailers?: unknown
+  abort(reason: Error): void
+  pause(): void
+  resume(): void
+}
+
+/** The controller of a request from before it has a connection until its last response, over whatever connections. */
+export class Reins implements RequestController {
+  readonly #waiting = new AbortController()
+  #connection: RequestController | undefined
+  #paused = false
+
+  /** Aborts with the request. */
+  get signal(): AbortSignal {
+    return this.#waiting.signal
+  }
+
+  get aborted(): boolean {
+    return this.#waiting.signal.aborted || (this.#connection?.aborted ?? false)
+  }
+
+  get reason(): Error | null {
+    return (this.#waiting.signal.reason as Error | undefined) ?? this.#connection?.reason ?? null
+  }
+
+  get paused(): boolean {
+    return this.#paused
+  }
+
+  get rawHeaders(): unknown {
+    return this.#connection?.rawHeaders
+  }
+
+  get rawTrailers(): unknown {
+    return this.#connection?.rawTrailers
+  }
+
+  take(connection: RequestController): void {
+    this.#connection = connection
+    if (this.aborted) connection.abort(this.reason!)
+    else if (this.#paused) connection.pause()
+  }
+
+  drop(): void {
+    this.#connection = undefined
+  }
+
+  abort(reason: Error): void {
+    this.#waiting.abort(reason)
+    this.#connection?.abort(reason)
+  }
+
+  pause(): void {
+    this.#paused = true
+    this.#connection?.pause()
+  }
+
+  resume(): void {
+    this.#paused = false
+    this.#connection?.resume()
+  }
+}

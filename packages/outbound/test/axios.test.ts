@@ -1,0 +1,90 @@
+import { createLimiter, createSemaphore, gcra } from '@sluice/core'
+import axios from 'axios'
+import { Readable } from 'node:stream'
+import { decisionOf, limitAdapter, type OutboundEvent, type OutboundOptions } from '../src/index.js'
+import { type OtherParty, startOtherParty } from './other-party.js'
+
+let other: OtherParty
+const events: OutboundEvent[] = []
+/** For longer than a busy machine makes anybody wait. */
+const waited = () => events.filter((event) => event.type === 'waited' && event.waitMs >= 50)
+afterEach(() => other.close())
+
+type Answer = Parameters<typeof startOtherParty>[0]
+const ok: Answer = (_, res) => res.end('ok')
+const refuseFirst: Answer = (n, res) =>
+  n === 1 ? res.writeHead(429, { 'retry-after': '1' }).end('no') : res.end('ok')
+
+async function open(answer: Answer, options: Partial<OutboundOptions> = {}, kind: 'http' | 'fetch' = 'http') {
+  other = await startOtherParty(answer)
+  events.length = 0
+  const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+  const onEvent = (event: OutboundEvent) => events.push(event)
+  const adapter = limitAdapter(axios.getAdapter(kind), { limiter, onEvent, ...options })
+  return { client: axios.create({ baseURL: `${other.origin}/v1`, adapter }), limiter }
+}
+
+it.each(['http', 'fetch'] as const)('makes calls wait for their turn (%s adapter)', async (kind) => {
+  const { client } = await open(ok, {}, kind)
+  const answers = await Promise.all([1, 2, 3].map(() => client.get<string>('/pay')))
+  expect(answers.map(({ data }) => data)).toEqual(['ok', 'ok', 'ok'])
+  expect(waited()).toHaveLength(2)
+  expect(decisionOf(answers[0]!)!.allowed).toBe(true)
+})
+
+it('counts by origin, whatever the base', async () => {
+  const { client } = await open(ok)
+  await Promise.all([client.get('/pay'), client.get(`${other.origin}/other`)])
+  expect(waited()).toMatchObject([{ key: other.origin }])
+})
+
+it.each(['http', 'fetch'] as const)(
+  'sends again what was refused, with its body (%s adapter)',
+  async (kind) => {
+    const { client } = await open(refuseFirst, {}, kind)
+    expect((await client.put<string>('/pay', { amount: 1 })).data).toBe('ok')
+    expect(other.arrived.map(({ body }) => body)).toEqual(['{"amount":1}', '{"amount":1}'])
+    expect(other.arrived[1]!.at - other.arrived[0]!.at).toBeGreaterThanOrEqual(999)
+  },
+)
+
+it('sends again where validateStatus lets a refusal through', async () => {
+  const { client } = await open(refuseFirst)
+  expect((await client.get('/pay', { validateStatus: () => true })).status).toBe(200)
+})
+
+it('rejects as axios does where the call cannot be sent again', async () => {
+  const { client } = await open(refuseFirst)
+  await expect(client.post('/pay', 'x')).rejects.toMatchObject({ response: { status: 429, data: 'no' } })
+  await expect(client.get('http://127.0.0.1:1/')).rejects.toMatchObject({ isAxiosError: true })
+})
+
+it('sends a stream once', async () => {
+  const { client } = await open(refuseFirst)
+  await expect(client.put('/pay', Readable.from(['x']))).rejects.toMatchObject({ response: { status: 429 } })
+})
+
+it('can be aborted while it waits, and then sends nothing', async () => {
+  const { client, limiter } = await open(ok)
+  await limiter.hold(other.origin, '10s')
+  const controller = new AbortController()
+  const waiting = client.get('/pay', { signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('gone')), 50)
+  expect(axios.isCancel(await waiting.catch((failure: unknown) => failure))).toBe(true)
+  expect(other.arrived).toHaveLength(0)
+})
+
+it('rejects with RateLimitExceededError where there is no turn in time', async () => {
+  const { client } = await open(ok, { maxWait: 0 })
+  await client.get('/pay')
+  await expect(client.get('/pay')).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', reason: 'limit' })
+})
+
+it('keeps a streamed answer among the calls under way until it closes', async () => {
+  const semaphore = createSemaphore({ limit: 1 })
+  const { client } = await open(ok, { semaphore, maxWait: '1s' })
+  const { data } = await client.get<Readable>('/pay', { responseType: 'stream' })
+  expect((await semaphore.acquire({ key: other.origin, maxWait: 0 })).allowed).toBe(false)
+  for await (const chunk of data) expect(String(chunk)).toBe('ok')
+  expect((await client.get<string>('/pay')).data).toBe('ok')
+})

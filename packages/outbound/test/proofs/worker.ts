@@ -1,0 +1,112 @@
+import { createLimiter, createSemaphore, gcra, type Keyspace, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { limitFetch, RateLimitExceededError } from '../../src/index.js'
+import type { Job, Report } from './job.js'
+
+/*
+ * A worker of the fleet: makes calls as its job says, and reports what became of them. It is forked, and may be killed.
+ */
+const job = JSON.parse(process.argv[2]!) as Job
+const report: Report = { booked: [], ok: 0, refused: 0, denied: 0, aborted: 0, failed: 0, longestMs: 0 }
+const store = recording(redisStore(job.redis))
+const limiter = createLimiter({
+  name: 'provider',
+  policies: [gcra(job.policy)],
+  store,
+  onStoreError: 'throw',
+  deadline: '2s',
+})
+const semaphore =
+  job.semaphore && createSemaphore({ name: 'provider', deadline: '2s', store, ...job.semaphore })
+const limited = limitFetch(fetch, {
+  limiter,
+  ...(semaphore && { semaphore }),
+  key: 'provider',
+  maxWait: '20s',
+})
+const end = performance.now() + (job.forMs ?? Infinity)
+let left = job.calls ?? Infinity
+
+process.on('disconnect', () => process.exit())
+process.once('message', () => void work())
+Promise.all([limiter.peek('provider'), ...Array.from({ length: 8 }, warmUp)]).then(
+  () => process.send!('ready'),
+  () => process.exit(1),
+)
+
+/** The first calls of a process are slow: code is loaded, connections are made. */
+async function warmUp(): Promise<void> {
+  await (await fetch(`${job.origin}/warm`)).text()
+}
+
+async function work(): Promise<void> {
+  await Promise.all(Array.from({ length: job.callers }, call))
+  await Promise.all([limiter.close(), semaphore?.close()])
+  process.send!(report)
+}
+
+async function call(): Promise<void> {
+  while (left-- > 0 && performance.now() < end) {
+    const start = performance.now()
+    try {
+      await (job.direct ? callDirectly() : callLimited())
+    } catch (error) {
+      if (error instanceof RateLimitExceededError) report.denied++
+      else if ((error as Error).name === 'AbortError') report.aborted++
+      else {
+        report.failed++
+        await new Promise((resolve) => setTimeout(resolve, 20))
+      }
+    }
+    report.longestMs = Math.max(report.longestMs, performance.now() - start)
+  }
+}
+
+/** Without lanes, as many places booked ahead as there are callers; the provider is told which place it was. */
+async function callDirectly(): Promise<void> {
+  const place = report.booked.length
+  const decision = await limiter.acquire('provider', { maxWait: '1h' })
+  if (!decision.allowed) throw new Error('denied')
+  count(await fetch(`${job.origin}/?tag=${report.booked[place]![1]}`))
+}
+
+async function callLimited(): Promise<void> {
+  const { abortShare = 0 } = job
+  const controller = new AbortController()
+  const timer =
+    Math.random() < abortShare ? setTimeout(() => controller.abort(), 60 * Math.random()) : undefined
+  try {
+    count(await limited(job.origin, { signal: controller.signal }))
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function count(response: Response): void {
+  if (response.ok) report.ok++
+  else report.refused++
+  void response.text().catch(() => {})
+}
+
+/** Notes when places were booked, and for when, in microseconds of the store. Callers book one after the other. */
+function recording(inner: Store): Store {
+  const notes = (keyspace: Keyspace): Keyspace =>
+    new Proxy(keyspace, {
+      get(target, name: keyof Keyspace) {
+        if (name !== 'book') return (target[name] as (...args: unknown[]) => unknown).bind(target)
+        return (...args: Parameters<Keyspace['book']>) => {
+          const place = report.booked.push([NaN, NaN]) - 1
+          return Promise.resolve(target.book(...args)).then((answer) => {
+            if (!answer.reason) report.booked[place] = [answer.now, answer.at]
+            return answer
+          })
+        }
+      },
+    })
+  return {
+    keyspace: (...args) => notes(inner.keyspace(...args)),
+    places: (options) => inner.places!(options),
+    now: () => inner.now(),
+    close: () => inner.close(),
+  }
+}

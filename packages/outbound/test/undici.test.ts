@@ -1,0 +1,141 @@
+import { createLimiter, createSemaphore, gcra } from '@sluice/core'
+import { Readable } from 'node:stream'
+import { Agent, fetch, request } from 'undici'
+import { limitDispatch, type OutboundEvent, type OutboundOptions } from '../src/index.js'
+import { type OtherParty, startOtherParty } from './other-party.js'
+
+let other: OtherParty
+let agent: Agent
+const events: OutboundEvent[] = []
+/** For longer than a busy machine makes anybody wait. */
+const waited = () => events.filter((event) => event.type === 'waited' && event.waitMs >= 50)
+afterEach(async () => {
+  other.close()
+  await agent.destroy()
+})
+
+type Answer = Parameters<typeof startOtherParty>[0]
+const ok: Answer = (_, res) => res.end('ok')
+const refuseFirst: Answer = (n, res) =>
+  n === 1 ? res.writeHead(429, { 'retry-after': '1' }).end('no') : res.end('ok')
+
+async function open(answer: Answer, options: Partial<OutboundOptions> = {}) {
+  other = await startOtherParty(answer)
+  agent = new Agent()
+  events.length = 0
+  const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+  const onEvent = (event: OutboundEvent) => events.push(event)
+  return { dispatcher: agent.compose(limitDispatch({ limiter, onEvent, ...options })), limiter }
+}
+const gaps = () => other.arrived.slice(1).map(({ at }, i) => at - other.arrived[i]!.at)
+
+it('makes requests wait for their turn', async () => {
+  const { dispatcher } = await open(ok)
+  const answers = await Promise.all([1, 2, 3].map(() => request(`${other.origin}/a?b=c`, { dispatcher })))
+  expect(await Promise.all(answers.map(({ body }) => body.text()))).toEqual(['ok', 'ok', 'ok'])
+  expect(waited()).toHaveLength(2)
+  expect(waited()[0]).toMatchObject({ key: other.origin })
+})
+
+it('works under the fetch of undici', async () => {
+  const { dispatcher } = await open(ok)
+  const answers = await Promise.all([1, 2].map(() => fetch(other.origin, { dispatcher })))
+  expect(await answers[1]!.text()).toBe('ok')
+  expect(waited()).toHaveLength(1)
+})
+
+it('sends again what was refused, with its body, after the pause', async () => {
+  const { dispatcher } = await open(refuseFirst)
+  const { statusCode, body } = await request(other.origin, { dispatcher, method: 'PUT', body: 'pay' })
+  expect([statusCode, await body.text()]).toEqual([200, 'ok'])
+  expect(other.arrived.map((arrival) => arrival.body)).toEqual(['pay', 'pay'])
+  expect(gaps()[0]).toBeGreaterThanOrEqual(999)
+})
+
+it.each([
+  ['a POST', { method: 'POST', body: 'pay' } as const],
+  ['a stream', { method: 'PUT', body: Readable.from(['pay']) } as const],
+])('hands the refusal of %s to the caller', async (_, init) => {
+  const { dispatcher } = await open(refuseFirst)
+  const { statusCode, body } = await request(other.origin, { dispatcher, ...init })
+  expect([statusCode, await body.text()]).toEqual([429, 'no'])
+})
+
+it.each([
+  ['an object', { 'Idempotency-Key': 'a' }],
+  ['a flat list', ['Idempotency-Key', 'a']],
+  ['pairs', new Map([['Idempotency-Key', 'a']])],
+])('sends a POST again that carries an Idempotency-Key in %s', async (_, headers) => {
+  const { dispatcher } = await open(refuseFirst)
+  const { statusCode } = await request(other.origin, { dispatcher, method: 'POST', body: 'pay', headers })
+  expect(statusCode).toBe(200)
+})
+
+it('gives up on a refusal whose body does not end, and sends again', async () => {
+  const { dispatcher } = await open((n, res) => {
+    if (n > 1) return void res.end('ok')
+    res.writeHead(429, { 'retry-after': '1' })
+    const timer = setInterval(() => res.write(Buffer.alloc(32_768)), 5)
+    res.once('close', () => clearInterval(timer))
+  })
+  expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
+})
+
+it('can be aborted while it waits, and then sends nothing', async () => {
+  const { dispatcher, limiter } = await open(ok)
+  await limiter.hold(other.origin, '10s')
+  const controller = new AbortController()
+  const waiting = request(other.origin, { dispatcher, signal: controller.signal })
+  const fetching = fetch(other.origin, { dispatcher, signal: controller.signal })
+  setTimeout(() => controller.abort(new Error('gone')), 50)
+  await expect(waiting).rejects.toThrow('gone')
+  await expect(fetching).rejects.toThrow('gone')
+  expect(other.arrived).toHaveLength(0)
+})
+
+it('can be aborted while the answer comes', async () => {
+  const { dispatcher } = await open((_, res) => void res.write('o'))
+  const controller = new AbortController()
+  const { body } = await request(other.origin, { dispatcher, signal: controller.signal })
+  controller.abort(new Error('gone'))
+  await expect(body.text()).rejects.toThrow('gone')
+})
+
+it('fails with RateLimitExceededError where there is no turn in time', async () => {
+  const { dispatcher } = await open(ok, { maxWait: 0 })
+  await (await request(other.origin, { dispatcher })).body.dump()
+  const error: unknown = await request(other.origin, { dispatcher }).catch((failure: unknown) => failure)
+  expect(error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', decision: { allowed: false } })
+  expect(other.arrived).toHaveLength(1)
+})
+
+it('hands errors of the connection to the caller', async () => {
+  const { dispatcher } = await open((_, res) => void res.destroy())
+  await expect(request(other.origin, { dispatcher })).rejects.toThrow('other side closed')
+})
+
+it('keeps requests under the limit of a semaphore until their bodies have come', async () => {
+  const semaphore = createSemaphore({ limit: 2 })
+  const limiter = createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] })
+  const later: Answer = (_, res) => {
+    res.write('o')
+    setTimeout(() => res.end('k'), 20)
+  }
+  const { dispatcher } = await open(later, { semaphore, limiter })
+  const answers = await Promise.all(
+    Array.from({ length: 10 }, async () => (await request(other.origin, { dispatcher })).body.text()),
+  )
+  expect(answers).toEqual(Array.from({ length: 10 }, () => 'ok'))
+  expect(other.mostAtOnce).toBe(2)
+})
+
+it('bears a body that is slower to be read than to come', async () => {
+  const { dispatcher } = await open((_, res) => res.end(Buffer.alloc(1_000_000, 'a')))
+  const { body } = await request(other.origin, { dispatcher })
+  let length = 0
+  for await (const chunk of body) {
+    length += (chunk as Buffer).length
+    await new Promise((resolve) => setTimeout(resolve, 1))
+  }
+  expect(length).toBe(1_000_000)
+})

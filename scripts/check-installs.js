@@ -1,0 +1,168 @@
+// Installs every public package, packed as it would be published, into an empty project, and uses each of its entry
+// points in every style of import: ESM, CommonJS, and TypeScript as nodenext (either kind of file) and as bundler. Prints
+// a line a package; exit 1 when a style fails. Needs the build.
+//
+// The tarballs are laid out by hand, as npm would, and what they depend on is linked from the repository: so nothing
+// depends on a registry, and each package sees what its manifest declares and no more, which `npm install` would hide
+// by putting everything into one folder. Optional peers are left out: no entry point may need them to load.
+import { execFile } from 'node:child_process'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+
+/** What is still running then hangs. Half a minute is usual, but machines are shared. */
+const signal = AbortSignal.timeout(300_000)
+
+const TYPES = ['--noEmit', '--strict', '--skipLibCheck', '--target', 'es2022', '--types', 'node']
+const NODENEXT = [...TYPES, '--module', 'nodenext']
+const BUNDLER = [...TYPES, '--module', 'preserve', '--moduleResolution', 'bundler']
+const tsc = resolve('node_modules/typescript/bin/tsc')
+
+/** How each style uses the entry points, and what runs its file. @type {Style[]} */
+const STYLES = [
+  { name: 'ESM import', file: 'esm.mjs', source: importing, args: [] },
+  { name: 'CJS require', file: 'cjs.cjs', source: requiring, args: [] },
+  { name: 'TypeScript nodenext ESM', file: 'nodenext.mts', source: typed, args: [tsc, ...NODENEXT] },
+  { name: 'TypeScript nodenext CJS', file: 'nodenext.cts', source: typed, args: [tsc, ...NODENEXT] },
+  { name: 'TypeScript bundler', file: 'bundler.ts', source: typed, args: [tsc, ...BUNDLER] },
+]
+
+/** @typedef {{ entry: string, names: string[] }} Entry what ESM exports under a name. */
+/** @typedef {{ name: string, file: string, source: (entries: Entry[]) => string, args: string[] }} Style */
+/** @typedef {{ name: string, private?: boolean, exports: object }} Published */
+/** @typedef {{ dependencies?: Links, peerDependencies?: Links, peerDependenciesMeta?: Links }} Dependencies */
+/** @typedef {Record<string, unknown>} Links */
+
+const project = mkdtempSync(join(tmpdir(), 'sluice-installs-'))
+try {
+  writeFileSync(join(project, 'package.json'), '{ "private": true }')
+  link('@types/node', project)
+  const packages = publicPackages()
+  for (const { folder, manifest } of packages) await install(folder, manifest)
+  let passed = true
+  for (const { manifest } of packages) passed = (await check(manifest)) && passed
+  process.exitCode = passed ? 0 : 1
+} finally {
+  rmSync(project, { recursive: true })
+}
+
+function publicPackages() {
+  return readdirSync('packages')
+    .map((name) => ({ folder: `packages/${name}`, manifest: manifestOf(`packages/${name}`) }))
+    .filter(({ manifest }) => manifest.private !== true)
+}
+
+/**
+ * @param {string} folder
+ * @returns {Published & Dependencies}
+ */
+function manifestOf(folder) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
+}
+
+/**
+ * @param {string} folder
+ * @param {Published} manifest
+ */
+async function install(folder, { name }) {
+  const pack = ['pack', resolve(folder), '--json', '--ignore-scripts', '--offline']
+  const [{ filename }] = JSON.parse(await run('npm', pack))
+  const installed = join(project, 'node_modules', name)
+  mkdirSync(installed, { recursive: true })
+  await run('tar', ['-xzf', filename, '--strip-components=1', '-C', installed])
+  const { dependencies, peerDependencies, peerDependenciesMeta = {} } = manifestOf(installed)
+  const needed = Object.keys({ ...dependencies, ...peerDependencies }).filter(
+    (dependency) => !(dependency in peerDependenciesMeta) && !dependency.startsWith('@sluice/'),
+  )
+  for (const dependency of needed) {
+    link(dependency, installed)
+    if (existsSync(`node_modules/@types/${dependency}`)) link(`@types/${dependency}`, installed)
+  }
+}
+
+/**
+ * @param {string} dependency
+ * @param {string} folder
+ */
+function link(dependency, folder) {
+  const path = join(folder, 'node_modules', dependency)
+  mkdirSync(dirname(path), { recursive: true })
+  symlinkSync(resolve('node_modules', dependency), path)
+}
+
+/**
+ * @param {Published} manifest
+ * @returns {Promise<boolean>} whether every style works.
+ */
+async function check({ name, exports }) {
+  const paths = Object.keys(exports).filter((path) => path !== './package.json')
+  const entries = paths.map((path) => ({ entry: name + path.slice(1), names: /** @type {string[]} */ ([]) }))
+  const marks = []
+  for (const { name: style, file, source, args } of STYLES) {
+    writeFileSync(join(project, file), source(entries))
+    try {
+      const output = await run(process.execPath, [...args, file])
+      if (source === importing) entries.forEach((entry, i) => (entry.names = JSON.parse(output)[i]))
+      marks.push(`✓ ${style}`)
+    } catch (error) {
+      marks.push(`✗ ${style}`)
+      console.error(`${name}, ${style}\n${String(error)}`)
+    }
+  }
+  console.log(`${name} (${paths.join(' ')}): ${marks.join(', ')}`)
+  return marks.every((mark) => mark.startsWith('✓'))
+}
+
+/**
+ * Prints what it gets, for the other styles to get the same.
+ * @param {Entry[]} entries
+ */
+function importing(entries) {
+  const imports = entries.map(({ entry }, i) => `import * as entry${i} from '${entry}'\n`)
+  const names = entries.map((_, i) => `Object.keys(entry${i})`)
+  return `${imports.join('')}console.log(JSON.stringify([${names.join(', ')}]))`
+}
+
+/** @param {Entry[]} entries */
+function requiring(entries) {
+  const checks = entries.map(
+    ({ entry, names }) =>
+      `deepEqual(Object.keys(require('${entry}')).sort(), ${JSON.stringify(names.sort())})`,
+  )
+  return ["const { deepEqual } = require('node:assert/strict')", ...checks].join('\n')
+}
+
+/**
+ * Wants a type for each value: a declaration that is not found would make it `any`.
+ * @param {Entry[]} entries
+ */
+function typed(entries) {
+  const lines = entries.flatMap(({ entry, names }, i) => [
+    `import * as entry${i} from '${entry}'`,
+    ...names.map((name) => `typed<typeof entry${i}.${name}>()`),
+  ])
+  return ["declare function typed<T>(...no: 0 extends 1 & T ? ['it is any'] : []): void", ...lines].join('\n')
+}
+
+/**
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {Promise<string>}
+ */
+function run(command, args) {
+  return new Promise((resolve, reject) => {
+    execFile(command, args, { cwd: project, signal }, (error, stdout, stderr) => {
+      if (error) reject(new Error(`${error.message}\n${stdout}${stderr}`))
+      else resolve(stdout)
+    })
+  })
+}
