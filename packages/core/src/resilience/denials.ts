@@ -31,8 +31,9 @@ export class Denials {
     const now = this.#now()
     for (let denial = this.#denied.get(key); denial; denial = denial.next) {
       if (denial.cost !== cost || now >= denial.until || !areEqual(denial.policies, policies)) continue
-      const { answer } = denial
-      return { ...answer, now: answer.now + Math.max(0, now - denial.heard) }
+      const { at, reason, binding, remaining, resetAt, parts } = denial.answer
+      const since = denial.answer.now + Math.max(0, now - denial.heard)
+      return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined }
     }
     return undefined
   }

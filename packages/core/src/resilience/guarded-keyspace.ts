@@ -84,7 +84,7 @@ export class GuardedKeyspace implements Keyspace {
   /** Asks the store, or what stands in for it. `heard` is told what the store itself answers. */
   #decide(call: Call, heard?: (answer: Answer) => void): MaybePromise<Answer> {
     const refusal = this.#refusal(call.key)
-    return refusal ? this.#instead(call, notAsked(refusal)) : this.#ask(call, heard)
+    return refusal ? this.#instead(call, refusal, true) : this.#ask(call, heard)
   }
 
   async #ask(call: Call, heard?: (answer: Answer) => void): Promise<Answer> {
@@ -100,19 +100,21 @@ export class GuardedKeyspace implements Keyspace {
     return answer
   }
 
-  #instead({ policies, cost, ask }: Call, failure: unknown): Answer {
+  #instead({ policies, cost, ask }: Call, failure: unknown, wasRefused = false): Answer {
     const { mode, local, health } = this.#options
     if (!isOutage(failure)) throw failure
     const why = whyOf(failure)
     health.degraded(why)
-    if (mode === 'throw') throw failure
+    if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
     if (mode !== 'local') return undecided(why, mode === 'allow')
     const keyspace = local()
     const answer = ask(keyspace) as Answer // memory answers at once
     // Too much for the share of this process only: that ends with the outage.
     if (answer.reason === 'cost' && policies.every(({ capacity }) => cost <= capacity))
       return undecided(why, false)
-    return { ...answer, degraded: { why, allowed: answer.reason === undefined, by: keyspace } }
+    const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
+    const degraded = { why, allowed: reason === undefined, by: keyspace }
+    return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
   }
 
   /** Why the store is not asked; now and then it is, to see whether it is back. */

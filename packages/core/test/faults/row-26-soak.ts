@@ -18,7 +18,6 @@ const WARM_ROUNDS = 5
 const BAR_KB = 50
 
 async function soak(share: number): Promise<Outcome> {
-  const lastsMs = Math.max(10_000, 60_000 * share)
   const server = await startRedis()
   const store = redisStore({ host: server.host, port: server.port })
   const memory = memoryStore()
