@@ -19,8 +19,8 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 
-/** What is still running then hangs. Half a minute is usual, but machines are shared. */
-const signal = AbortSignal.timeout(300_000)
+/** What is still running then hangs: a minute is usual, and machines are shared. In milliseconds. */
+const signal = AbortSignal.timeout(600_000)
 
 const TYPES = ['--noEmit', '--strict', '--target', 'es2022', '--types', 'node']
 const NODENEXT = [...TYPES, '--module', 'nodenext']

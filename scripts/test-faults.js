@@ -2,7 +2,7 @@
 import { build } from 'esbuild'
 import { resolve } from 'node:path'
 
-const outfile = 'packages/core/dist/faults.js'
+const outfile = 'node_modules/.cache/faults.mjs'
 await build({
   entryPoints: ['packages/core/test/faults/run.ts'],
   outfile,

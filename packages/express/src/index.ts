@@ -3,6 +3,7 @@ import {
   createGuard,
   decisionAbout,
   type Denied,
+  expressTrust,
   type GuardOptions,
   onResponseSent,
   type Platform,
@@ -48,10 +49,7 @@ const express: Platform<Request, Response> = {
   address: (req) => req.ip,
   socketAddress: (req) => req.socket.remoteAddress,
   header: (req, name) => req.headers[name]?.toString(),
-  proxyTrust(req) {
-    const setting: unknown = req.app.get('trust proxy')
-    return setting === true ? 'all' : setting ? 'some' : 'none'
-  },
+  proxyTrust: ({ app }) => expressTrust(app),
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void res.setHeader(name, value),
   setStatus: (res, status) => void res.status(status),

@@ -1,8 +1,8 @@
 import type { RequestReader } from './platform.js'
 
 /*
- * Whose X-Forwarded-For a framework believes: nobody's, that of some proxies, or everybody's. For the adapters that meet
- * one framework: its own, and Nest's.
+ * Whose X-Forwarded-For a framework believes: nobody's, that of some proxies, or everybody's. Read by its own adapter,
+ * and by that of Nest, which runs on either.
  */
 
 /** As the setting 'trust proxy' of an application of Express's says. */
