@@ -60,13 +60,13 @@ async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promi
   for (let times = 1; !ended(); times++) {
     try {
       await client.connect()
-      // A client that is ended while it connects finishes that first, and keeps its sockets.
-      if (ended()) client.destroy()
-      return
+      if (!ended()) return
     } catch {
-      if (ended()) return
-      await new Promise((resolve) => setTimeout(resolve, shortBackOffMs(times)))
+      // It is tried again.
     }
+    // A client that is ended while it connects finishes or fails first, and keeps its sockets.
+    if (ended()) return client.destroy()
+    await new Promise((resolve) => setTimeout(resolve, shortBackOffMs(times)))
   }
 }
 
