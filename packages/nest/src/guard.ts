@@ -35,7 +35,7 @@ export class RateLimitGuard implements CanActivate {
 const COUNTED = new WeakSet<ExecutionContext>()
 
 /**
- * A denial on its way to the exception filters: 429, or 503 where the store could not decide. Headers are set by then;
+ * A denial on its way to the exception filters: 429, or 503 where nobody could decide. Headers are set by then;
  * `getResponse()` is the problem details, or what `onDenied` gave.
  */
 export class RateLimitException extends HttpException {
@@ -43,7 +43,7 @@ export class RateLimitException extends HttpException {
     body: string | object,
     readonly decision: Decision,
   ) {
-    super(body, decision.degraded === undefined ? 429 : 503)
+    super(body, decision.degraded !== undefined && decision.reason === undefined ? 503 : 429)
     if (typeof body === 'object' && 'detail' in body) this.message = String(body.detail)
   }
 

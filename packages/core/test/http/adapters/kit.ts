@@ -7,6 +7,7 @@ import { connectionCases } from './connections.js'
 import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
 import { loadCases } from './load.js'
+import { redisCases } from './redis.js'
 import { severalCases } from './several.js'
 import { type Serve, siteServer } from './site.js'
 import { spoofingCases } from './spoofing.js'
@@ -28,5 +29,6 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     loadCases(adapter, serve)
     spoofingCases(adapter, serve)
     clientCases(adapter, serve)
+    redisCases(adapter, serve)
   })
 }

@@ -32,7 +32,10 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
     isReady: () => client.isReady,
     end() {
       ended = true
+      // Those that a cluster is connecting to finish that first, and are not known to it by then.
+      const nodes = client.masters?.map((node) => node.client) ?? []
       client.destroy()
+      void connected.then(() => nodes.forEach((node) => node?.destroy()))
     },
   }
 }

@@ -32,6 +32,8 @@ export interface NodeRedisPackage {
 
 export interface OwnNodeRedis extends NodeRedisClient {
   readonly isReady: boolean
+  /** A cluster's. */
+  readonly masters?: readonly { readonly client?: { destroy(): void } }[]
   connect(): Promise<unknown>
   destroy(): void
 }

@@ -1,0 +1,65 @@
+import { slidingLog } from '../../../src/algorithms/index.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/limiter.js'
+import { redisStore } from '../../../src/stores/redis.js'
+import type { Store } from '../../../src/stores/store.js'
+import { freePort } from '../../redis/servers/free-port.js'
+import { type RedisServer, startRedis } from '../../redis/servers/redis-server.js'
+import { until } from '../../redis/servers/until.js'
+import type { Adapter } from './adapter.js'
+import type { Serve } from './site.js'
+
+const GENEROUS = { deadline: '10s', onStoreError: 'throw' } as const
+
+export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+  describe('with the state in Redis', () => {
+    let server: RedisServer
+    let store: Store
+    const open: Store[] = []
+    let limiters = 0
+    beforeAll(async () => {
+      server = await startRedis()
+      store = redisStore({ host: server.host, port: server.port })
+      open.push(store)
+    })
+    afterAll(async () => {
+      for (const each of open) await each.close()
+      await server.stop()
+    })
+    const shared = (options: Partial<LimiterOptions>): Limiter => {
+      const policies = [slidingLog({ limit: 20, window: '1h' })]
+      return createLimiter({ name: `api-${++limiters}`, policies, store, ...options })
+    }
+
+    it('exactly the limit of 40 requests at once is admitted', async () => {
+      const site = await serve([{ limiter: shared(GENEROUS), key: () => 'k' }])
+      const replies = await Promise.all(Array.from({ length: 40 }, () => site.send()))
+      const left = replies
+        .filter(({ status }) => status === 200)
+        .map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      expect(left.sort((a, b) => b - a)).toEqual(Array.from({ length: 20 }, (_, i) => 19 - i))
+      expect(replies.filter(({ status }) => status === 429)).toHaveLength(20)
+    })
+
+    it('a charge is given back where the outcome says so', async () => {
+      const limiter = shared(GENEROUS)
+      const site = await serve([{ limiter, key: () => 'k', charge: async () => false }])
+      await site.send()
+      await until('the charge to be given back', async () => (await limiter.peek('k')).remaining === 20)
+      expect(site.handled).toBe(1)
+    })
+
+    it.each([
+      ['local', [200, 429]],
+      ['allow', [200, 200]],
+      ['deny', [503, 503]],
+      ['throw', [500, 500]],
+    ] as const)('a Redis that is gone means %s: %j', async (onStoreError, statuses) => {
+      const gone = redisStore({ host: server.host, port: await freePort() })
+      open.push(gone)
+      const policies = [slidingLog({ limit: 1, window: '1h' })]
+      const limiter = createLimiter({ name: 'gone', policies, store: gone, onStoreError })
+      const site = await serve([{ limiter, key: () => 'k' }])
+      expect(await site.statuses([{}, {}])).toEqual(statuses)
+    })
+  })
+}
