@@ -86,7 +86,12 @@ function ours(policies, { stepUs, fill = 0 } = {}) {
   return (redis, name) => {
     let now = START
     const clock = stepUs === undefined ? {} : { clock: () => Math.floor(now) }
-    const limiter = createLimiter({ name, policies, store: redisStore(redis, clock), deadline: '10s' })
+    const limiter = createLimiter({
+      name,
+      policies,
+      store: redisStore(redis, { ...clock, denialCache: false }),
+      deadline: '10s',
+    })
     return {
       call(key) {
         now += (stepUs ?? 0) / KEYS
@@ -112,7 +117,7 @@ function fullLog(limit) {
     const limiter = createLimiter({
       name,
       policies,
-      store: redisStore(redis, { clock: () => now }),
+      store: redisStore(redis, { clock: () => now, denialCache: false }),
       deadline: '10s',
     })
     return {

@@ -41,11 +41,16 @@ export function printBars(figures) {
       1.5,
     ],
     ['CPU of 60 buckets to gcra', ratioTo('sliding window, 60 buckets', 'gcra'), 2],
-    ['CPU of 60 buckets to gcra, a bucket passing', ratioTo('60 buckets, one passes a call *', 'gcra *'), 2],
     ['bytes an entry of a full log of 1,000', (named('sliding log, 1,000, full *')?.bytes ?? NaN) / 1000, 9],
     ['round trips of three policies', named('three policies')?.roundTrips ?? NaN, 1],
   ]
   for (const [what, seen, most] of bars) verdict(what, seen, most)
+  // Harder than any traffic: a new bucket with every call.
+  verdict(
+    'goal: CPU of 60 buckets to gcra, a bucket passing',
+    ratioTo('60 buckets, one passes a call *', 'gcra *'),
+    2,
+  )
   const toOthers = (/** @type {string} */ name) => ratioTo(name, 'rate-limiter-flexible')
   const time = toOthers('gcra') - toOthers('gcra *')
   for (const [name, most] of GOALS) {
