@@ -1,4 +1,6 @@
+import { onResponseSent } from '@sluice/core/http'
 import type { Context } from 'hono'
+import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** What is left to do for a request when its response is there. */
 interface Pending {
@@ -8,13 +10,8 @@ interface Pending {
 
 /** What @hono/node-server gives as `c.env`. */
 interface NodeBindings {
-  readonly incoming: {
-    readonly aborted: boolean
-    readonly socket: { readonly destroyed: boolean }
-    /** HTTP/2 alone. */
-    readonly stream?: { readonly writableFinished: boolean }
-  }
-  readonly outgoing: { once(event: 'finish', listener: () => void): void }
+  readonly incoming: IncomingMessage
+  readonly outgoing: ServerResponse
 }
 
 const PENDING = new WeakMap<Context, Pending>()
@@ -29,12 +26,8 @@ export function setHeader(c: Context, name: string, value: string): void {
 export function onSent(c: Context, listener: () => void): void {
   const env = c.env as Partial<NodeBindings & { server: NodeBindings }> | undefined
   const { incoming, outgoing } = env?.server ?? env ?? {}
-  if (!incoming || !outgoing) return void pendingOf(c).onSent.push(listener)
-  const { stream } = incoming
-  // HTTP/2 always calls it finished, and Node 20 and 22 when the rest of it went to a connection that was gone.
-  const hungUp = (): boolean =>
-    stream ? incoming.aborted || !stream.writableFinished : incoming.socket.destroyed
-  outgoing.once('finish', () => void (hungUp() || listener()))
+  if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
+  else pendingOf(c).onSent.push(listener)
 }
 
 /** To be called when the handler has responded. */
