@@ -1,4 +1,5 @@
 import { slidingWindow } from '../../src/index.js'
+import { State } from '../../src/state.js'
 import { busiest, crowds, itInBulk, passed, play, type Row } from './timeline.js'
 
 describe('sliding window of whole buckets', () => {
@@ -57,6 +58,16 @@ describe('sliding window of weighted buckets', () => {
     expect(play([slidingWindow({ limit: 10, window: '10s', count: 'weighted', buckets: 2 })], table)).toEqual(
       table,
     )
+  })
+
+  it('counts nothing of a bucket long gone, though its cell was never emptied', () => {
+    const policy = slidingWindow({ limit: 10, window: '10s', count: 'weighted', buckets: 2 })
+    const state = new State(new Float64Array(policy.algorithm.cells(policy)))
+    policy.algorithm.admit(state, policy, 0, 4)
+    const now = 27_500_000 // the oldest of its three buckets has the cell that was written
+    const view = { remaining: 0, resetAt: 0 }
+    policy.algorithm.view(state, policy, now, view)
+    expect(view).toEqual({ remaining: 10, resetAt: now })
   })
 
   itInBulk('lets less than twice the limit pass in any hour', () => {
