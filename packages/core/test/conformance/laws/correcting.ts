@@ -30,7 +30,8 @@ export function correcting(subject: Subject): void {
     await relive(subject, steps, caller)
     session.now = Math.max(session.now, (await caller.peek(1)).at, ...caller.bookings.map(({ at }) => at))
     const most = Math.min(2 * policy.capacity, subject.mostCost)
-    for (let used = 2 * policy.capacity; used > 0; used -= most) await caller.refund(most)
+    // Twice the capacity can count, and in a weighted window as much again has faded.
+    for (let used = 4 * policy.capacity; used > 0; used -= most) await caller.refund(most)
     const { remaining, resetAt } = await caller.peek(1)
     assert.deepEqual([remaining, resetAt], [policy.capacity, session.now])
     await caller.consume(Math.min(policy.capacity, subject.mostCost))
