@@ -9,7 +9,7 @@ import type { Shape } from './shapes.js'
 import { type Kind, starts, type Step, traffic } from './traffic.js'
 
 /** One or several policies, two sets of numbers for each, and what is done with them. */
-interface Scene {
+export interface Scene {
   readonly shapes: readonly Shape[]
   readonly numbers: readonly (readonly Parameters<Shape['factory']>[0][])[]
   readonly start: number

@@ -1,5 +1,5 @@
 import { existsSync, readdirSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { toStringMethod } from 'fast-check'
 import type { Policy } from '../../src/policy.js'
 import type { Model, Options } from './rule.js'
@@ -21,8 +21,9 @@ export interface Unjudged {
   readonly missing: string
 }
 
-const ALGORITHMS = join(__dirname, '..', '..', 'src', 'algorithms')
-const MODELS = join(__dirname, 'models')
+// Both Jest and the bundle of the fault matrix are started in the root of the repository.
+const ALGORITHMS = resolve('packages/core/src/algorithms')
+const MODELS = resolve('packages/core/test/conformance/models')
 
 /** Every variant of every algorithm that lies in the product's folder: a new file is found by being there. */
 export function findShapes(): { readonly shapes: readonly Shape[]; readonly unjudged: readonly Unjudged[] } {
@@ -38,8 +39,9 @@ export function findShapes(): { readonly shapes: readonly Shape[]; readonly unju
 }
 
 function variantsOf(title: string, file: string): Shape[] {
-  const product = jest.requireActual<Record<string, unknown>>(join(ALGORITHMS, file))
-  const { model } = jest.requireActual<{ model: Model }>(join(MODELS, file))
+  // Written so that a bundle takes in every file of the two folders.
+  const product = require(`../../src/algorithms/${file}`) as Record<string, unknown>
+  const { model } = require(`./models/${file}`) as { model: Model }
   const factory = product[factoryName(title)] as Shape['factory']
   const listed = (product['variants'] ?? []) as readonly Partial<Options>[]
   const variants = new Map<string, Partial<Options>>()

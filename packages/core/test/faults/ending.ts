@@ -1,5 +1,6 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { ownMs } from './own-time.js'
 
 /** What a process is in the middle of when it closes its limiter and its store. */
 export type Moment = 'nothing' | 'a wait' | 'calls' | 'an outage'
@@ -26,8 +27,8 @@ async function end(moment: Moment, redis: object | undefined): Promise<void> {
       await new Promise((resolve) => setTimeout(resolve, 10))
     }
   }
-  const closed = performance.now()
-  process.on('exit', () => console.log(performance.now() - closed))
+  const closed = ownMs()
+  process.on('exit', () => console.log(ownMs() - closed))
   await limiter.close()
   await store.close()
 }

@@ -1,7 +1,7 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
-import { existsSync, readFileSync } from 'node:fs'
 import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
 import { bytesInUse } from './heap.js'
+import { ranMs } from './own-time.js'
 import { million, type Outcome, type Row } from './row.js'
 
 /** Many keys that end together are freed in slices that the event loop does not notice. */
@@ -38,27 +38,18 @@ interface Turn {
   readonly busyMs: number
 }
 
-/**
- * The turns of the event loop. Where the system tells it, a turn counts with the time that this thread ran in it: what
- * other processes took on a busy machine is not ours.
- */
+/** The turns of the event loop that this thread ran in for longer than a millisecond. */
 async function turnsUntil(done: () => boolean): Promise<Turn[]> {
   const turns: Turn[] = []
   while (!done()) {
     const start = performance.now()
-    const ran = threadMs()
+    const ran = ranMs()
     await new Promise((resolve) => setImmediate(resolve))
     const end = performance.now()
-    const busyMs = Math.min(end - start, threadMs() - ran)
+    const busyMs = Math.min(end - start, ranMs() - ran)
     if (busyMs > 1) turns.push({ start, end, busyMs })
   }
   return turns
-}
-
-/** Milliseconds that the main thread has run, to within 4 ms; where the system does not tell, the time of day. */
-function threadMs(): number {
-  const file = `/proc/self/task/${process.pid}/schedstat`
-  return existsSync(file) ? Number(readFileSync(file, 'utf8').split(' ')[0]) / 1e6 : performance.now()
 }
 
 /** Pauses of the garbage collector from here until the returned function is called. */

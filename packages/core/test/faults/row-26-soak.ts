@@ -14,7 +14,7 @@ const BY_REDIS = 0.1
 const ROUND_MS = 4000
 /** Long enough for every window to end: when its keys are swept, what is left is what is kept. */
 const REST_MS = 1500
-const WARM_ROUNDS = 5
+const WARM_ROUNDS = 4
 const BAR_KB = 50
 
 async function soak(share: number): Promise<Outcome> {
@@ -34,7 +34,7 @@ async function soak(share: number): Promise<Outcome> {
       policies: [slidingLog({ limit: 1, window: '1s' })],
     }),
   }
-  const rounds = WARM_ROUNDS + Math.max(5, Math.ceil((60_000 * share) / ROUND_MS))
+  const rounds = Math.max(WARM_ROUNDS + 5, Math.ceil((60_000 * share) / ROUND_MS))
   const samples: Sample[] = []
   let calls = 0
   for (let round = 0; round < rounds; round++) {

@@ -4,6 +4,8 @@ export interface Row {
   readonly fault: string
   /** What it asserts is a time, so it is no part of `npm test`: machines are shared. */
   readonly timed?: boolean
+  /** It runs tests that are part of `npm test` by themselves. */
+  readonly tested?: boolean
   /** `share` of the full load, 1 in `npm run test:faults`, less in `npm test`. */
   run(share: number): Promise<Outcome> | Outcome
 }

@@ -1,6 +1,9 @@
 import type { Row } from './row.js'
 import { row as races } from './row-01-races.js'
 import { row as saturation } from './row-02-saturation.js'
+import { row as model } from './row-03-model.js'
+import { row as retryAfter } from './row-04-retry-after.js'
+import { row as drift } from './row-05-drift.js'
 import { row as callersClocks } from './row-06-callers-clocks.js'
 import { row as redisClock } from './row-07-redis-clock.js'
 import { row as stall } from './row-08-stall.js'
@@ -18,7 +21,9 @@ import { row as evictionBypass } from './row-19-eviction-bypass.js'
 import { row as massExpiry } from './row-20-mass-expiry.js'
 import { row as input } from './row-21-input.js'
 import { row as keyCollisions } from './row-22-key-collisions.js'
+import { row as spoofing } from './row-23-spoofing.js'
 import { row as policiesTogether } from './row-24-policies-together.js'
+import { row as realClients } from './row-25-real-clients.js'
 import { row as soak } from './row-26-soak.js'
 import { row as shutdown } from './row-27-shutdown.js'
 import { row as contextRetention } from './row-28-context-retention.js'
@@ -26,6 +31,9 @@ import { row as contextRetention } from './row-28-context-retention.js'
 export const rows: readonly Row[] = [
   races,
   saturation,
+  model,
+  retryAfter,
+  drift,
   callersClocks,
   redisClock,
   stall,
@@ -43,7 +51,9 @@ export const rows: readonly Row[] = [
   massExpiry,
   input,
   keyCollisions,
+  spoofing,
   policiesTogether,
+  realClients,
   soak,
   shutdown,
   contextRetention,

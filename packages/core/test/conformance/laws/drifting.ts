@@ -1,10 +1,11 @@
 import { strict as assert } from 'node:assert'
 import { ruleOf } from '../rule.js'
 import type { Subject } from '../law.js'
-import { Session } from '../session.js'
+import { type OpenStore, Session } from '../session.js'
+import type { Shape } from '../shapes.js'
 
 /** Rates that are no round numbers in binary, or leave no room for rounding. */
-const RATES = [
+export const RATES = [
   { limit: 3, window: 1000, capacity: 50 },
   { limit: 7, window: 1000, capacity: 2 },
   { limit: 30, window: 1000, capacity: 1000 },
@@ -12,33 +13,51 @@ const RATES = [
   { limit: 700_000, window: 1000, capacity: 1_000_000 },
   { limit: 1, window: 86_400_000, capacity: 20 },
 ]
+type Rate = (typeof RATES)[number]
+
 const STEPS_A_RUN = 50
 
 /** For algorithms that pay off what is owed continuously: rounding must never add up. */
 export function drifting({ shape, openStore, runs }: Subject): void {
-  const { model, variant, factory } = shape
-  const { capacity: name } = model
-  if (!name || !model.multiplied(variant)) return
+  if (!paysOff(shape)) return
 
   it.each(RATES)(
     'stays within one unit of exact arithmetic at $limit per $window ms',
-    async ({ limit, window, capacity }) => {
-      const options = { ...variant, limit, window, [name]: capacity }
-      const rule = ruleOf(model, options)
-      const session = await Session.open(openStore, 1)
-      const caller = session.caller([factory(options)])
-      let admitted = 0n
-      for (const elapsed of gaps(runs * STEPS_A_RUN, ((capacity - 1) * window * 1000) / limit)) {
-        const { remaining } = await caller.peek(1)
-        assert.equal((await caller.consume(remaining)).reason, undefined)
-        admitted += BigInt(remaining)
-        const late = model.bound(rule, 1n, BigInt(session.now)) - admitted
-        assert(late >= 0n && late <= 1n, `${late} units behind after ${session.now} microseconds`)
-        session.now += elapsed
-      }
-      await session.close()
-    },
+    async (rate) => void (await drift(shape, openStore, rate, runs * STEPS_A_RUN)),
   )
+}
+
+/** Whether what is owed is paid off continuously, in numbers that are multiplied. */
+export function paysOff({ model, variant }: Shape): boolean {
+  return model.capacity !== undefined && model.multiplied(variant)
+}
+
+/**
+ * Takes all there is, again and again; returns the most units it was behind exact arithmetic, and the microseconds
+ * that have passed. Throws where it is ahead, or more than one unit behind.
+ */
+export async function drift(
+  { model, variant, factory }: Shape,
+  openStore: OpenStore,
+  { limit, window, capacity }: Rate,
+  steps: number,
+): Promise<{ readonly behind: bigint; readonly elapsed: number }> {
+  const options = { ...variant, limit, window, [model.capacity!]: capacity }
+  const rule = ruleOf(model, options)
+  const session = await Session.open(openStore, 1)
+  const caller = session.caller([factory(options)])
+  let [admitted, behind] = [0n, 0n]
+  for (const elapsed of gaps(steps, ((capacity - 1) * window * 1000) / limit)) {
+    const { remaining } = await caller.peek(1)
+    assert.equal((await caller.consume(remaining)).reason, undefined)
+    admitted += BigInt(remaining)
+    const late = model.bound(rule, 1n, BigInt(session.now)) - admitted
+    assert(late >= 0n && late <= 1n, `${late} units behind after ${session.now} microseconds`)
+    if (late > behind) behind = late
+    session.now += elapsed
+  }
+  await session.close()
+  return { behind, elapsed: session.now }
 }
 
 /** Steps of time in which nothing overflows: single microseconds, odd ones, and nearly the time to fill up. */

@@ -1,0 +1,68 @@
+import { memoryStore } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import * as fc from 'fast-check'
+import { Redis } from 'ioredis'
+import { type Scene, scenes } from '../conformance/comparison.js'
+import type { OpenStore } from '../conformance/session.js'
+import { findShapes, type Shape } from '../conformance/shapes.js'
+import { startRedis } from '../redis/servers/redis-server.js'
+
+/** What the conformance kit runs on: every shape there is, and each store on a clock that a sequence sets. */
+export interface Grounds {
+  readonly shapes: readonly Shape[]
+  readonly stores: Readonly<Record<'memory' | 'Redis', OpenStore>>
+  end(): Promise<void>
+}
+
+export async function openGrounds(): Promise<Grounds> {
+  const { shapes, unjudged } = findShapes()
+  if (unjudged[0]) throw new Error(`${unjudged[0].title} has no model to be judged by`)
+  const server = await startRedis()
+  const client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+  return {
+    shapes,
+    stores: {
+      memory: (clock) => memoryStore({ clock }),
+      Redis: (clock) => redisStore(client, { clock }),
+    },
+    async end() {
+      client.disconnect()
+      await server.stop()
+    },
+  }
+}
+
+/** Largest cost that both stores take for a list of these shapes. */
+export function mostCost(shapes: readonly Shape[]): number {
+  return shapes.some(({ title }) => title === 'sliding-log') ? 1000 : 2 ** 31
+}
+
+/** Sequences that are played at the same time, so that Redis is not waited for. */
+const LANES = 8
+
+/**
+ * Plays random sequences of calls, time steps and limit changes, under one, two or three policies; the same ones for
+ * the same seed. Returns how many were played, and what went wrong first.
+ */
+export async function play(
+  shapes: readonly Shape[],
+  { sequences, seed }: { readonly sequences: number; readonly seed: number },
+  scene: (scene: Scene) => Promise<void>,
+): Promise<{ readonly played: number; readonly wrong: string | undefined }> {
+  const any = fc.constantFrom(...shapes)
+  const lists = fc.oneof(
+    { weight: 5, arbitrary: fc.tuple(any) },
+    { weight: 3, arbitrary: fc.tuple(any, any) },
+    { weight: 2, arbitrary: fc.tuple(any, any, any) },
+  )
+  const property = fc.asyncProperty(scenes(lists), scene)
+  const lanes = Array.from({ length: LANES }, (_, lane) =>
+    fc.check(property, { numRuns: Math.ceil(sequences / LANES), seed: seed + lane, endOnFailure: true }),
+  )
+  const results = await Promise.all(lanes)
+  const broken = results.find(({ failed }) => failed)
+  return {
+    played: results.reduce((sum, { numRuns }) => sum + numRuns, 0),
+    wrong: broken && `seed ${broken.seed}: ${String((broken.errorInstance as Error | null)?.message)}`,
+  }
+}

@@ -1,0 +1,80 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+
+/** Under node_modules, so that packages are found from there and no other tool looks into it. */
+const FOLDER = 'node_modules/.cache/sabotage'
+/** Rows that assert times: a tenth of their calls says too little about the slowest of them. */
+const TIMED = new Set([8, 13])
+/** What the fault matrix needs of the repository. */
+const NEEDED = [
+  'package.json',
+  'docs/operations.md', // the user of least privilege is written there
+  'lua',
+  'packages/core/package.json',
+  'packages/core/src',
+  'packages/core/test',
+]
+const SCRIPTS = ['scripts/embed-lua.js', 'scripts/test-faults.js']
+/** Milliseconds for one row. */
+const LONGEST_MS = 90_000
+
+/** What a row said: the line that it prints, or why there is none. @typedef {{ pass: boolean, figure: string }} Outcome */
+
+/** A copy of the sources, of which processes of a fleet and Redis's scripts are made too; nothing of it is in use. */
+export function copySources() {
+  rmSync(FOLDER, { recursive: true, force: true })
+  for (const path of [...NEEDED, ...SCRIPTS]) cpSync(path, join(FOLDER, path), { recursive: true })
+  mkdirSync(join(FOLDER, 'node_modules'))
+  const modules = 'packages/core/node_modules'
+  symlinkSync(join(process.cwd(), modules), join(FOLDER, modules))
+}
+
+export function removeCopy() {
+  rmSync(FOLDER, { recursive: true, force: true })
+}
+
+/**
+ * Breaks a mechanism in the copy; call what this returns to mend it.
+ * @param {import('./mistakes.js').Mistake} mistake
+ */
+export function breakIt({ file, text, broken }) {
+  const source = readFileSync(join(FOLDER, file), 'utf8')
+  const found = source.split(text).length - 1
+  if (found !== 1) throw new Error(`${file} must hold ${JSON.stringify(text)} once, got ${found}`)
+  write(
+    file,
+    source.replace(text, () => broken),
+  )
+  return () => write(file, source)
+}
+
+/** @param {string} file @param {string} source */
+function write(file, source) {
+  writeFileSync(join(FOLDER, file), source)
+  if (!file.startsWith('lua/')) return
+  const { status } = spawnSync(process.execPath, ['scripts/embed-lua.js'], { cwd: FOLDER, stdio: 'inherit' })
+  if (status !== 0) throw new Error(`embed-lua.js ended with ${status}`)
+}
+
+/**
+ * Runs a row on the copy, under a tenth of the load where no times are asserted.
+ * @param {number} row
+ * @returns {Promise<Outcome>}
+ */
+export async function runRow(row) {
+  const child = spawn(process.execPath, ['scripts/test-faults.js', String(row)], {
+    cwd: FOLDER,
+    env: { ...process.env, FAULTS_SHARE: TIMED.has(row) ? '1' : '0.1' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: LONGEST_MS,
+    killSignal: 'SIGKILL',
+  })
+  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  const [, verdict, figure] = /^(pass|FAIL) .*? s {2}(.*)$/m.exec(output) ?? []
+  if (verdict) return { pass: verdict === 'pass', figure: figure ?? '' }
+  if (child.signalCode) return { pass: false, figure: `ended by its time limit of ${LONGEST_MS / 1000} s` }
+  throw new Error(`row ${row} said nothing:\n${errors}`)
+}
