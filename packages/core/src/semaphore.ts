@@ -2,8 +2,10 @@ import { type Duration, parseDuration } from './duration.js'
 import { expected, InputError, PolicyError, StoreError } from './errors.js'
 import { storedKey } from './key.js'
 import { printableName } from './policy.js'
+import { backingOf } from './resilience/backing.js'
 import { Permit } from './semaphore/permit.js'
 import type { Places } from './semaphore/places.js'
+import { StoreCalls } from './semaphore/store-calls.js'
 import { memoryStore } from './stores/memory.js'
 import type { Store } from './stores/store.js'
 
@@ -92,7 +94,7 @@ export class Semaphore {
     this.#places = this.#store.places({
       name: this.name,
       leaseMs,
-      deadlineMs,
+      calls: new StoreCalls(backingOf(this.#store).line, deadlineMs),
       report: (ticket, change) => this.#hear(ticket, change),
     })
   }
@@ -160,7 +162,7 @@ export class Semaphore {
     try {
       await this.#places.leave(key, ticket)
     } catch {
-      // Not renewed any more, so the lease ends it.
+      // It is told again when the store is back, and ends with its lease at the latest.
     }
   }
 

@@ -17,8 +17,8 @@ export class Permit {
   }
 
   /**
-   * Frees the place, the first time. Never rejects: where the store cannot be reached, the place is back when its
-   * lease ends.
+   * Frees the place, the first time. Never rejects: where the store cannot be reached, the place is back soon after it
+   * can be again, and when its lease ends at the latest.
    */
   async release(): Promise<void> {
     const giveBack = this.#giveBack

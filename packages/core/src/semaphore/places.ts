@@ -1,4 +1,5 @@
 import type { MaybePromise } from '../stores/store.js'
+import type { StoreCalls } from './store-calls.js'
 
 /**
  * What a semaphore needs of a store: for each key some places, and a line of tickets, served in the order in which
@@ -23,8 +24,8 @@ export interface PlacesOptions {
   readonly name: string
   /** How long a place stays taken whose holder is not heard of, in milliseconds. */
   readonly leaseMs: number
-  /** The longest that a call to a store elsewhere may take, in milliseconds. */
-  readonly deadlineMs: number
+  /** For a store elsewhere: every call goes through it. */
+  readonly calls: StoreCalls
   /** A ticket in line got a place, or one that had a place lost it. Told outside of calls, and inside of `leave`. */
   readonly report: (ticket: number, change: 'granted' | 'lost') => void
 }

@@ -1,17 +1,19 @@
 import { randomBytes } from 'node:crypto'
-import { Deadline } from '../resilience/deadline.js'
 import type { Subscribe } from '../stores/redis/clients/subscription.js'
-import { modules } from '../stores/redis/modules.gen.js'
-import { keyspaceOf, redisKey } from '../stores/redis/redis-key.js'
-import type { ScriptRunner } from '../stores/redis/script-runner.js'
 import type { Places, PlacesOptions } from './places.js'
+import {
+  INSIDE,
+  LEAVE,
+  LOOK,
+  RENEW,
+  SemaphoreScript,
+  type SemaphoreScriptOptions,
+  TAKE,
+  UNKNOWN,
+} from './redis-script.js'
 
-export interface RedisPlacesOptions extends PlacesOptions {
-  readonly prefix: string
-  readonly runner: ScriptRunner
+export interface RedisPlacesOptions extends PlacesOptions, SemaphoreScriptOptions {
   readonly subscribe: Subscribe | undefined
-  /** Microseconds, or -1 for Redis's own clock. */
-  readonly clock: () => number
   readonly closed: () => void
 }
 
@@ -19,16 +21,15 @@ export interface RedisPlacesOptions extends PlacesOptions {
  * The places of one semaphore of this process, in Redis: lua/semaphore.lua is the other half. A ticket in line is told
  * of its place on a channel of this process; whoever was not told looks every 100 ms, which also keeps the tickets of
  * this process alive and gets them in line again where Redis has lost its data. Places are renewed twice a
- * second, or three times a lease.
+ * second, or three times a lease. What could not be given back is given back later, unless its lease ends before.
  */
 export class RedisPlaces implements Places {
   readonly #options: RedisPlacesOptions
   readonly #process = randomBytes(9).toString('base64url')
-  readonly #channel: string
-  readonly #deadline: Deadline
-  /** By key: the tickets in line, oldest first, and those that have a place. */
+  readonly #script: SemaphoreScript
+  /** By key. */
   readonly #rooms = new Map<string, Room>()
-  readonly #keys = new Map<number, string>()
+  readonly #tickets = new Map<number, Ticket>()
   #unsubscribe: (() => void) | undefined
   #looking: ReturnType<typeof setTimeout> | undefined
   #renewing: ReturnType<typeof setTimeout> | undefined
@@ -37,40 +38,37 @@ export class RedisPlaces implements Places {
 
   constructor(options: RedisPlacesOptions) {
     this.#options = options
-    this.#deadline = new Deadline(options.deadlineMs)
-    this.#channel = `${keyspaceOf(options.prefix, options.name, ['semaphore'])}:to:`
+    this.#script = new SemaphoreScript(options, this.#process)
   }
 
   async take(key: string, ticket: number, limit: number, wait: boolean): Promise<boolean> {
     const room = this.#roomOf(key, limit)
+    room.guests++
     if (wait) room.line.add(ticket)
-    this.#keys.set(ticket, key)
+    this.#tickets.set(ticket, { room, asked: false })
     try {
       const state = await this.#ask(TAKE, room, [ticket], wait)
       this.failure = undefined
       if (state === INSIDE) return this.#enter(room, ticket)
       if (!wait) this.#forget(room, ticket)
     } catch (error) {
-      if (!wait) {
-        void this.leave(key, ticket).catch(() => {}) // it may have been carried out
-        throw error
-      }
+      if (!wait) throw error
       this.failure = error
     }
     if (wait) this.#listen()
     return false
   }
 
-  async leave(key: string, ticket: number): Promise<void> {
-    const room = this.#rooms.get(key)
-    if (!room) return
-    this.#forget(room, ticket)
-    await this.#ask(LEAVE, room, [ticket])
+  async leave(_key: string, ticket: number): Promise<void> {
+    const known = this.#tickets.get(ticket)
+    if (!known) return
+    this.#forget(known.room, ticket)
+    if (known.asked) await this.#giveBack(known.room, ticket)
   }
 
   close(): void {
     this.#closed = true
-    this.#deadline.close()
+    this.#options.calls.close()
     clearTimeout(this.#looking)
     this.#unsubscribe?.()
     this.#unsubscribe = undefined
@@ -79,37 +77,56 @@ export class RedisPlaces implements Places {
 
   #roomOf(key: string, limit: number): Room {
     let room = this.#rooms.get(key)
-    if (!room) this.#rooms.set(key, (room = { key, limit, line: new Set(), inside: new Set() }))
+    if (!room) {
+      room = { key, limit, guests: 0, line: new Set(), inside: new Set(), leaving: new Map() }
+      this.#rooms.set(key, room)
+    }
     return room
   }
 
   #forget(room: Room, ticket: number): void {
+    if (this.#tickets.delete(ticket)) room.guests--
     room.line.delete(ticket)
     room.inside.delete(ticket)
-    this.#keys.delete(ticket)
-    if (room.line.size === 0 && room.inside.size === 0) this.#rooms.delete(room.key)
+    this.#tidy(room)
+  }
+
+  #tidy(room: Room): void {
+    const over = room.guests + room.leaving.size === 0
+    // A later room may have the key by now.
+    if (over && this.#rooms.get(room.key) === room) this.#rooms.delete(room.key)
+  }
+
+  async #giveBack(room: Room, ticket: number): Promise<void> {
+    try {
+      await this.#ask(LEAVE, room, [ticket])
+    } catch (error) {
+      const until = performance.now() + this.#options.leaseMs
+      this.#roomOf(room.key, room.limit).leaving.set(ticket, until)
+      this.#keepUp(LOOK_MS)
+      throw error
+    }
   }
 
   /** Whether the ticket is newly in. Whoever has left meanwhile gives the place back that came too late. */
-  #enter({ key, limit }: Room, ticket: number): boolean {
-    const room = this.#roomOf(key, limit)
-    if (room.inside.has(ticket)) return false
-    if (!this.#keys.has(ticket)) {
-      void this.leave(key, ticket).catch(() => {})
+  #enter(room: Room, ticket: number): boolean {
+    if (!this.#tickets.has(ticket)) {
+      this.#giveBack(room, ticket).catch(() => {})
       return false
     }
+    if (room.inside.has(ticket)) return false
     room.line.delete(ticket)
     room.inside.add(ticket)
-    if (!this.#renewing) this.#renewing = this.#later(() => this.#renew(), this.#renewMs)
+    this.#keepUp(this.#renewMs)
     return true
   }
 
   #listen(): void {
     if (this.#closed) return
-    this.#unsubscribe ??= this.#options.subscribe?.(`${this.#channel}${this.#process}`, (message) => {
+    this.#unsubscribe ??= this.#options.subscribe?.(this.#script.channel, (message) => {
       const ticket = Number(message.slice(this.#process.length + 1))
-      const room = this.#rooms.get(this.#keys.get(ticket) ?? '')
-      if (room) this.#look(room, [ticket]).catch(() => {})
+      const room = this.#tickets.get(ticket)?.room
+      if (room) void this.#look(room, [ticket])
     })
     this.#looking ??= this.#later(() => this.#lookEverywhere(), LOOK_MS)
   }
@@ -121,7 +138,7 @@ export class RedisPlaces implements Places {
     if ([...this.#rooms.values()].some(({ line }) => line.size > 0)) this.#listen()
   }
 
-  /** Lets those in who got a place, and those in line again whom Redis does not know any more. */
+  /** Lets those in who got a place, and those in line again whom Redis does not know any more. Never rejects. */
   async #look(room: Room, tickets: readonly number[]): Promise<void> {
     try {
       const states = await this.#ask(LOOK, room, tickets, true)
@@ -136,27 +153,40 @@ export class RedisPlaces implements Places {
     }
   }
 
+  #keepUp(inMs: number): void {
+    if (!this.#renewing) this.#renewing = this.#later(() => this.#renew(), inMs)
+  }
+
   async #renew(): Promise<void> {
-    const rooms = [...this.#rooms.values()].filter(({ inside }) => inside.size > 0)
-    const failed = (await Promise.all(rooms.map((room) => this.#renewIn(room)))).includes(true)
+    const failed = (await Promise.all(this.#busyRooms().map((room) => this.#renewIn(room)))).includes(true)
     this.#renewing = undefined
-    const holding = [...this.#rooms.values()].some(({ inside }) => inside.size > 0)
-    if (!holding || (failed && this.#closed)) return
+    if (this.#busyRooms().length === 0 || (failed && this.#closed)) return
     // What could not be renewed is tried again soon: the lease goes on running out.
-    this.#renewing = this.#later(() => this.#renew(), failed ? LOOK_MS : this.#renewMs)
+    this.#keepUp(failed ? LOOK_MS : this.#renewMs)
+  }
+
+  #busyRooms(): Room[] {
+    return [...this.#rooms.values()].filter(({ inside, leaving }) => inside.size + leaving.size > 0)
   }
 
   /** Returns whether it failed. */
   async #renewIn(room: Room): Promise<boolean> {
-    const tickets = [...room.inside]
     try {
-      for (let i = 0; i < tickets.length; i += MOST_AT_ONCE) {
-        const some = tickets.slice(i, i + MOST_AT_ONCE)
+      for (const part of inParts(room.inside)) {
+        // Whoever left meanwhile must not be let in again.
+        const some = part.filter((ticket) => room.inside.has(ticket))
         const states = await this.#ask(RENEW, room, some)
         for (const [j, ticket] of some.entries()) {
           if (states[j] === UNKNOWN && room.inside.delete(ticket)) this.#options.report(ticket, 'lost')
         }
       }
+      const now = performance.now()
+      for (const [ticket, until] of room.leaving) if (until < now) room.leaving.delete(ticket)
+      for (const some of inParts(room.leaving.keys())) {
+        await this.#ask(LEAVE, room, some)
+        for (const ticket of some) room.leaving.delete(ticket)
+      }
+      this.#tidy(room)
       return false
     } catch {
       return true
@@ -169,14 +199,20 @@ export class RedisPlaces implements Places {
 
   /** A digit for each ticket. */
   async #ask(operation: number, room: Room, tickets: readonly number[], wait = false): Promise<string> {
-    const { prefix, name, runner, leaseMs, clock } = this.#options
-    const lease = leaseMs * 1000
-    const numbers = [operation, room.limit, lease, Math.min(lease, CLAIM_US), ALIVE_US, clock(), wait ? 1 : 0]
-    const words = [this.#channel, this.#process, ...tickets.map((ticket) => `${this.#process}:${ticket}`)]
-    const argument = Buffer.concat([packed(numbers), Buffer.from(words.join('\n'))])
-    const key = redisKey(keyspaceOf(prefix, name, ['semaphore']), room.key)
-    const reply = await this.#deadline.within(runner.run(modules['semaphore']!, key, argument))
-    return reply.toString()
+    const { calls } = this.#options
+    const refusal = calls.refusal(() => this.#probe(room))
+    if (refusal) throw refusal
+    for (const ticket of tickets) {
+      const known = this.#tickets.get(ticket)
+      if (known) known.asked = true
+    }
+    return calls.send(() => this.#script.run(operation, room, tickets, wait))
+  }
+
+  /** Before anybody new is let in where Redis has lost its data, it hears of those who are. Nobody's leave does nothing. */
+  #probe(room: Room): Promise<string> {
+    const [inside = []] = inParts(room.inside)
+    return this.#script.run(inside.length > 0 ? RENEW : LEAVE, room, inside)
   }
 
   /** Whoever waits or works keeps the process alive; this does not. */
@@ -190,26 +226,30 @@ export class RedisPlaces implements Places {
 interface Room {
   readonly key: string
   readonly limit: number
+  /** Tickets that are here, in line, inside, or asking. */
+  guests: number
+  /** Tickets in line, oldest first. */
   readonly line: Set<number>
+  /** Tickets that have a place. */
   readonly inside: Set<number>
+  /** Tickets that could not be given back, and when they end by themselves. */
+  readonly leaving: Map<number, number>
 }
 
-/** Operations and states as lua/semaphore.lua numbers them. */
-const [TAKE, LOOK, RENEW, LEAVE] = [1, 2, 3, 4] as const
-const [UNKNOWN, INSIDE] = ['0', '2'] as const
+interface Ticket {
+  readonly room: Room
+  /** Whether Redis may know of it. */
+  asked: boolean
+}
 
 const LOOK_MS = 100
 /** For little longer nobody new is let in where Redis has lost its data: so soon all places are known again. */
 const LONGEST_RENEW_MS = 500
-/** How long a process is believed to be alive that does not look, in microseconds. */
-const ALIVE_US = 1_000_000
-/** How long a ticket keeps a place that its process was told of and has not entered. */
-const CLAIM_US = 2_000_000
 /** Tickets in one call: a script holds up everybody else. */
 const MOST_AT_ONCE = 100
 
-function packed(numbers: readonly number[]): Buffer {
-  const bytes = Buffer.allocUnsafe(numbers.length * 8)
-  for (const [i, number] of numbers.entries()) bytes.writeDoubleLE(number, i * 8)
-  return bytes
+function inParts(tickets: Iterable<number>): readonly (readonly number[])[] {
+  const all = [...tickets]
+  const parts = Math.ceil(all.length / MOST_AT_ONCE)
+  return Array.from({ length: parts }, (_, i) => all.slice(i * MOST_AT_ONCE, (i + 1) * MOST_AT_ONCE))
 }

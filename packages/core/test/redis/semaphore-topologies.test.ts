@@ -1,0 +1,207 @@
+import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
+import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
+import { createClientPool, createCluster, createSentinel } from 'redis'
+import { createSemaphore, type Semaphore, type Store } from '../../src/index.js'
+import { redisStore } from '../../src/stores/redis.js'
+import { type Cluster, startCluster } from './servers/cluster.js'
+import { type Address, command } from './servers/command.js'
+import { type RedisServer, startRedis } from './servers/redis-server.js'
+import { type SentinelSetup, startSentinel } from './servers/sentinel.js'
+import { until } from './servers/until.js'
+
+jest.setTimeout(60_000)
+
+interface Opened {
+  readonly store: Store
+  end(): unknown
+}
+
+type Open = (nodes: Address[], masterName: string) => Promise<Opened>
+
+interface Topology {
+  /** Nodes to be connected to, and those that publish. */
+  readonly nodes: () => readonly Address[]
+  readonly publishers: () => readonly Address[]
+  readonly open: Open
+  /** Whether those who wait are woken by a message; who is not finds its place by looking. */
+  readonly wakes: boolean
+}
+
+let server: RedisServer
+let cluster: Cluster
+let sentinel: SentinelSetup
+beforeAll(async () => {
+  ;[server, cluster, sentinel] = await Promise.all([
+    startRedis(),
+    startCluster({ masters: 3 }),
+    startSentinel(),
+  ])
+})
+afterAll(() => Promise.all([server.stop(), cluster.stop(), sentinel.stop()]))
+
+const inCluster = { nodes: () => cluster.masters, publishers: () => cluster.masters }
+const bySentinel = { nodes: () => sentinel.sentinels, publishers: () => [sentinel.master] }
+const ofOne = { nodes: () => [server], publishers: () => [server] }
+
+const topologies: Record<string, Topology> = {
+  'an ioredis Cluster': {
+    ...inCluster,
+    open: async (nodes) => overIoredis(new IoredisCluster(nodes, { retryDelayOnFailover: 0 })),
+    wakes: true,
+  },
+  'an iovalkey Cluster': {
+    ...inCluster,
+    open: async (nodes) => overIoredis(new IovalkeyCluster(nodes, { retryDelayOnFailover: 0 })),
+    wakes: true,
+  },
+  'a node-redis cluster': {
+    ...inCluster,
+    open: (nodes) => overNodeRedis(createCluster({ rootNodes: nodes.map((socket) => ({ socket })) })),
+    wakes: true,
+  },
+  'a Cluster connection of its own': {
+    ...inCluster,
+    open: async (nodes) => ofItsOwn(redisStore({ cluster: nodes })),
+    wakes: true,
+  },
+  'ioredis by Sentinel': {
+    ...bySentinel,
+    open: async (sentinels, name) => overIoredis(new Ioredis({ sentinels, name, maxRetriesPerRequest: 0 })),
+    wakes: true,
+  },
+  'iovalkey by Sentinel': {
+    ...bySentinel,
+    open: async (sentinels, name) => overIoredis(new Iovalkey({ sentinels, name, maxRetriesPerRequest: 0 })),
+    wakes: true,
+  },
+  'a node-redis sentinel': {
+    ...bySentinel,
+    open: (nodes, name) => overNodeRedis(createSentinel({ name, sentinelRootNodes: nodes })),
+    wakes: true,
+  },
+  'a connection of its own by Sentinel': {
+    ...bySentinel,
+    open: async (sentinels, name) => ofItsOwn(redisStore({ sentinels, name })),
+    wakes: true,
+  },
+  'a node-redis pool': {
+    ...ofOne,
+    open: ([socket]) => overNodeRedis(createClientPool({ socket: socket! }, { cleanupDelay: 100 })),
+    wakes: false,
+  },
+}
+
+describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology) => {
+  const opened: Opened[] = []
+  const semaphores: Semaphore[] = []
+  let name = ''
+
+  /** Two semaphores, each of a client of its own, as in two processes. */
+  beforeAll(async () => {
+    const nodes = topology.nodes().map(({ host, port }) => ({ host, port }))
+    name = kind.replaceAll(' ', '-')
+    for (let i = 0; i < 2; i++) {
+      const one = await topology.open(nodes, sentinel.masterName)
+      opened.push(one)
+      semaphores.push(createSemaphore({ name, limit: 1, lease: '5s', deadline: '5s', store: one.store }))
+    }
+  })
+  afterAll(async () => {
+    await Promise.all(semaphores.map((semaphore) => semaphore.close()))
+    await Promise.all(opened.map(({ end }) => end()))
+  })
+
+  /** Subscriptions for those who wait, over all nodes. */
+  async function channels(): Promise<number> {
+    const pattern = `sluice:${name}:semaphore:to:*`
+    const found = await Promise.all(
+      topology.publishers().map((node) => command<string[]>(node, 'PUBSUB', 'CHANNELS', pattern)),
+    )
+    return found.flat().length
+  }
+
+  it('gives the place to the one who waits in another process', async () => {
+    const held = await semaphores[0]!.acquire()
+    const waiting = semaphores[1]!.acquire()
+    await held.release()
+    const next = await waiting
+    expect(next.allowed).toBe(true)
+    await next.release()
+  })
+
+  if (topology.wakes) {
+    it('wakes it by a message, without its looking, whatever the key', async () => {
+      const first = await semaphores[0]!.acquire()
+      const waiting = semaphores[1]!.acquire()
+      await until('a subscription', async () => (await channels()) === 1)
+      await first.release()
+      await (await waiting).release()
+      const lookAgain = stopLooking()
+      for (const key of Array.from({ length: 12 }, (_, i) => `user${i}`)) {
+        const held = await semaphores[0]!.acquire({ key })
+        const next = semaphores[1]!.acquire({ key, maxWait: '20s' })
+        await until('it to be in line', async () => (await inLine(key)) === 1)
+        await held.release()
+        const permit = await next
+        expect(permit.allowed).toBe(true)
+        await permit.release()
+      }
+      lookAgain()
+    })
+  }
+
+  it('lets nobody wait for long whose message is lost', async () => {
+    const held = await semaphores[0]!.acquire({ key: 'lost' })
+    const waiting = semaphores[1]!.acquire({ key: 'lost' })
+    await until('it to be in line', async () => (await inLine('lost')) === 1)
+    await Promise.all(topology.publishers().map((node) => command(node, 'CLIENT', 'KILL', 'TYPE', 'pubsub')))
+    await held.release()
+    const next = await waiting
+    expect(next.allowed).toBe(true)
+    await next.release()
+  })
+
+  it('ends its subscription when it closes', async () => {
+    const held = await semaphores[0]!.acquire({ key: 'closed' })
+    const waiting = semaphores[1]!.acquire({ key: 'closed' })
+    if (topology.wakes) await until('a subscription', async () => (await channels()) >= 1)
+    await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'CLOSED' }), semaphores[1]!.close()])
+    await until('no subscription', async () => (await channels()) === 0)
+    await held.release()
+  })
+
+  async function inLine(key: string): Promise<number> {
+    const stored = `sluice:${name}:semaphore:${key}`
+    const counts = await Promise.allSettled(
+      topology.publishers().map((node) => command<number>(node, 'ZCOUNT', stored, '1', '(1099511627776')),
+    )
+    return counts.reduce((sum, count) => sum + (count.status === 'fulfilled' ? count.value : 0), 0)
+  }
+})
+
+/** Who waits looks every 100 ms: now nobody does, until what this returns is called. */
+function stopLooking(): () => void {
+  const real = setTimeout
+  const held: (() => void)[] = []
+  const start = (task: () => void, ms: number) =>
+    ms === 100 ? real(() => held.push(task), 0) : real(task, ms)
+  const stopped = jest.spyOn(globalThis, 'setTimeout').mockImplementation(start as never)
+  return () => {
+    stopped.mockRestore()
+    for (const task of held) task()
+  }
+}
+
+function overIoredis(client: { disconnect(): void }): Opened {
+  return { store: redisStore(client), end: () => client.disconnect() }
+}
+
+async function overNodeRedis(client: { connect(): Promise<unknown>; destroy(): unknown }): Promise<Opened> {
+  const store = redisStore(client)
+  await client.connect()
+  return { store, end: () => client.destroy() }
+}
+
+function ofItsOwn(store: Store): Opened {
+  return { store, end: () => store.close() }
+}
