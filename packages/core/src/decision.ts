@@ -49,6 +49,11 @@ export class Decision {
   readonly wouldDeny: boolean | undefined
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
   readonly waitMs: number
+  /**
+   * `acquire`: whole milliseconds from its turn to when it resolved, because the process was busy or the store's answer
+   * late; 0 otherwise.
+   */
+  readonly lateMs: number
   /** Name of the limiter that decided. */
   readonly limiter: string
   readonly #source: DecisionSource
@@ -68,6 +73,7 @@ export class Decision {
     cost: number,
     waitMs = 0,
     turn = answer.now,
+    lateMs = 0,
   ) {
     const denied = isDenied(answer)
     const binding = source.policies[answer.binding]!
@@ -81,6 +87,7 @@ export class Decision {
     this.degraded = answer.degraded?.why
     this.wouldDeny = source.enforce ? undefined : denied
     this.waitMs = waitMs
+    this.lateMs = lateMs
     this.limiter = source.limiter
     this.#source = source
     this.#answer = answer

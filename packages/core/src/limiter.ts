@@ -123,9 +123,10 @@ export class Limiter {
     const stored = storedKey(key)
     const bounds = { least: 0, most: LONGEST_WAIT_MS }
     const maxWait = parseDuration(options.maxWait ?? '30s', 'maxWait', bounds) * 1000
-    const { answer, waited } = await this.#queue.turn(plan, stored, cost, maxWait, options.signal)
+    const { answer, waited, late } = await this.#queue.turn(plan, stored, cost, maxWait, options.signal)
     const turn = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
-    return this.#told(key, new Decision(plan, answer, stored, cost, Math.ceil(waited / 1000), turn))
+    const [waitMs, lateMs] = [Math.ceil(waited / 1000), Math.floor(late / 1000)]
+    return this.#told(key, new Decision(plan, answer, stored, cost, waitMs, turn, lateMs))
   }
 
   /** Gives `cost` units back (default 1) as of now, never below empty. */

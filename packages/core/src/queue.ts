@@ -1,3 +1,4 @@
+import { Instants } from './instants.js'
 import type { Plan } from './plan.js'
 import {
   type Answer,
@@ -17,6 +18,7 @@ const PARTING_MS = 30
 /** The calls of one limiter that wait for their turn. Their places lie in the store; here they only sleep. */
 export class Queue {
   readonly #store: Store
+  readonly #instants = new Instants()
   readonly #turns = new Set<Promise<Turn>>()
   readonly #wakeUps = new Set<(error: Error) => void>()
   #closed: Error | undefined
@@ -52,12 +54,18 @@ export class Queue {
     const start = this.#store.now()
     let patience = maxWait
     for (;;) {
+      const sent = this.#store.now()
       const booked = plan.keyspace.book(plan.policies, key, cost, patience)
       const answer = booked instanceof Promise ? await booked : booked
       const received = this.#store.now()
       const wait = answer.at - answer.now
+      // Where another store decided, its time is of another clock.
+      const comes = answer.degraded
+        ? received + wait
+        : this.#instants.locally(answer.at, answer.now, sent, received)
       if (isDenied(answer) || wait <= 0 || !plan.enforce) {
-        return { answer, waited: received - start }
+        const late = isDenied(answer) ? 0 : Math.max(0, received - comes)
+        return { answer, waited: received - start, late }
       }
       const place = {
         plan,
@@ -67,13 +75,14 @@ export class Queue {
         keyspace: answer.degraded?.by ?? plan.keyspace,
       }
       try {
-        await this.#sleep(received + wait, signal)
+        await this.#sleep(comes, signal)
       } catch (error) {
         await leave(place)
         throw error
       }
       if (wait <= TRUSTED_WAIT || (await stands(place))) {
-        return { answer, waited: this.#store.now() - start }
+        const now = this.#store.now()
+        return { answer, waited: now - start, late: now - comes }
       }
       patience = Math.max(0, maxWait - (this.#store.now() - start))
     }
@@ -113,6 +122,8 @@ export interface Turn {
   readonly answer: Answer
   /** Microseconds from the call to its turn. */
   readonly waited: number
+  /** Microseconds from when its turn came to when it was told. */
+  readonly late: number
 }
 
 /** A place in the queue, and where it was booked. */

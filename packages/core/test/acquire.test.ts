@@ -72,6 +72,20 @@ describe('acquire', () => {
     expect(second.decision).toMatchObject({ retryAfterMs: 0, remaining: 0, resetAfterMs: 100 })
   })
 
+  it('says how late it was told of its turn', async () => {
+    let now = 0
+    const limiter = createLimiter({
+      name: 'test',
+      policies: [gcra({ limit: 10, window: '1s', burst: 1 })],
+      store: memoryStore({ clock: () => now }),
+    })
+    expect(await limiter.acquire('k')).toMatchObject({ lateMs: 0 })
+    const second = outcome(limiter.acquire('k'))
+    now = 130_000
+    await pass(100)
+    expect(second.decision).toMatchObject({ waitMs: 130, lateMs: 30 })
+  })
+
   it('resolves at once in shadow mode', async () => {
     const limiter = open(gcra({ limit: 1, window: '1m', burst: 1 }), false)
     await limiter.acquire('k')

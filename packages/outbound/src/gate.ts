@@ -59,12 +59,13 @@ export class Visit {
    */
   async turn(): Promise<Turn> {
     const start = performance.now()
-    const { onEvent, ahead, maxQueue } = this.#settings
+    const { onEvent, ahead, latenessMs, maxQueue } = this.#settings
     const [key, priority] = [this.#key, this.#priority]
     try {
       this.#signal?.throwIfAborted()
       if (this.#repeated > 0) await sleep(jitterMs(this.#repeated), this.#signal)
-      const terms = { cost: this.#cost, priority, until: this.#until, ahead, maxQueue, signal: this.#signal }
+      const bounds = { until: this.#until, ahead, latenessMs, maxQueue, signal: this.#signal }
+      const terms = { cost: this.#cost, priority, ...bounds }
       const turn = await this.#line.turn(terms)
       const waitMs = Math.round(performance.now() - start)
       if (this.#line.resumed()) onEvent({ type: 'resumed', key })

@@ -15,6 +15,7 @@ export interface Terms {
   readonly until: number
   readonly maxQueue: number
   readonly ahead: number
+  readonly latenessMs: number | undefined
   readonly signal: AbortSignal | undefined
 }
 
@@ -22,6 +23,7 @@ interface Guest extends Waiter {
   /** The place that is booked for it. */
   booking: Booking | undefined
   readonly ahead: number
+  readonly latenessMs: number | undefined
   enter(turn: Turn): void
   refuse(error: unknown): void
 }
@@ -70,7 +72,7 @@ export class Line {
    * Resolves when it is the call's turn.
    * @throws {RateLimitExceededError} when there is none in time; the signal's reason when it aborts.
    */
-  turn({ cost, priority, until, ahead, maxQueue, signal }: Terms): Promise<Turn> {
+  turn({ cost, priority, until, ahead, latenessMs, maxQueue, signal }: Terms): Promise<Turn> {
     if (this.#queue.size >= maxQueue) return Promise.reject(this.#exceeded('queue'))
     return new Promise((resolve, reject) => {
       const leave = (settle: () => void): void => {
@@ -85,6 +87,7 @@ export class Line {
         priority,
         until,
         ahead,
+        latenessMs,
         booking: undefined,
         enter: (turn) => leave(() => resolve(turn)),
         refuse: (error) => leave(() => reject(error)),
@@ -177,6 +180,15 @@ export class Line {
     swap(next, booking)
     booking.guest = next.booking = undefined
     next.enter({ decision, release })
+    if (decision.lateMs > (next.latenessMs ?? latenessMs(decision))) this.#payAgain(booking.cost)
+  }
+
+  /**
+   * A call that goes out late comes closer to those behind it. One more place, which nobody uses, is booked for it at the
+   * end of the line: then any span of the window has either the place that it was late for or this one to spare.
+   */
+  #payAgain(cost: number): void {
+    this.#limiter.acquire(this.#key, { cost, maxWait: LONGEST_WAIT }).catch(() => {})
   }
 
   /** What was booked for one who leaves is for the first of the same cost that has nothing yet, or not wanted. */
@@ -208,8 +220,15 @@ function patience({ guest, controller: { signal } }: Booking): { maxWait: number
   return { maxWait: Math.max(0, Math.floor((guest?.until ?? 0) - performance.now())), signal }
 }
 
+/** What is less is the timers' own doing, and within the reserve that a limit needs anyway. */
+function latenessMs({ policies }: Decision): number {
+  return Math.max(LEAST_LATENESS_MS, Math.min(...policies.map(({ windowMs }) => windowMs)) / 100)
+}
+
 /** Many replies tell of the same pause, each from its own moment. */
 const NEGLIGIBLE_MS = 50
+const LEAST_LATENESS_MS = 10
+const LONGEST_WAIT = '1d'
 const LONGEST_SILENT_PAUSE_MS = 60_000
 const PAUSED = new Error('the other side asked for a pause')
 const UNWANTED = new Error('nobody waits for this place any more')

@@ -20,6 +20,11 @@ export interface OutboundOptions {
    * many. More make up for stalls of the process, and for a rate above a few hundred a second with little burst.
    */
   readonly ahead?: number
+  /**
+   * How late a call may go out after its turn, up to 1 day; one that is later, because the process was busy, pays for
+   * one more place, so that the limit holds at the other side too. Default 1 % of the shortest window, at least 10 ms.
+   */
+  readonly lateness?: Duration
   /** Most calls that wait in this process for one key; default 10,000. */
   readonly maxQueue?: number
   /** The longest pause that the other side is granted, up to 1 day; default 15 min. */
@@ -44,6 +49,7 @@ export interface Settings {
   readonly priority: (call: Call) => number
   readonly maxWaitMs: number
   readonly ahead: number
+  readonly latenessMs: number | undefined
   readonly maxQueue: number
   readonly maxHoldMs: number
   readonly retries: number
@@ -53,7 +59,7 @@ export interface Settings {
 
 /** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
 export function settingsOf(options: OutboundOptions): Settings {
-  const { limiter, semaphore, key, cost = 1, priority = 0, onEvent = ignore } = options
+  const { limiter, semaphore, key, cost = 1, priority = 0, lateness, onEvent = ignore } = options
   const { ahead = 1, maxQueue = 10_000, retries = 2, repeatable = isIdempotent } = options
   // Not instanceof: the ESM and the CJS build of the core may meet in one process.
   if (typeof limiter?.acquire !== 'function') throw invalid('limiter must be made by createLimiter()')
@@ -82,6 +88,10 @@ export function settingsOf(options: OutboundOptions): Settings {
       error: PolicyError,
     }),
     ahead,
+    latenessMs:
+      lateness === undefined
+        ? undefined
+        : parseDuration(lateness, 'lateness', { least: 0, most: DAY_MS, error: PolicyError }),
     maxQueue,
     maxHoldMs: parseDuration(options.maxHold ?? '15m', 'maxHold', { most: DAY_MS, error: PolicyError }),
     retries,

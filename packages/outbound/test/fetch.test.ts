@@ -148,6 +148,41 @@ describe('a turn', () => {
   })
 })
 
+describe('a call that goes out late', () => {
+  /** A limiter whose turns are told so late, one for each call. */
+  function lateBy(...ms: number[]) {
+    const limiter = evenly()
+    const acquire = limiter.acquire.bind(limiter)
+    limiter.acquire = async (...args) => Object.assign(await acquire(...args), { lateMs: ms.shift() ?? 0 })
+    return limiter
+  }
+
+  it('pays for one more place at the end of the line', async () => {
+    const { fetch, at } = open({ limiter: lateBy(0, 11, 0) })
+    for (let i = 0; i < 4; i++) outcome(fetch(URL_))
+    await pass(1000)
+    expect(at()).toEqual([0, 100, 300, 400])
+  })
+
+  it('pays nothing within what is tolerated', async () => {
+    const { fetch, at } = open({ limiter: lateBy(10, 10, 10) })
+    const tolerant = open({ limiter: lateBy(0, 900), lateness: '1s' })
+    for (let i = 0; i < 3; i++) outcome(fetch(URL_))
+    for (let i = 0; i < 3; i++) outcome(tolerant.fetch(URL_))
+    await pass(1000)
+    expect([at(), tolerant.at()]).toEqual([
+      [0, 100, 200],
+      [0, 100, 200],
+    ])
+  })
+
+  it('leaves its decision to be settled by the caller', async () => {
+    const { fetch } = open({ limiter: lateBy(11) })
+    const response = await fetch(URL_)
+    await expect(decisionOf(response)!.settle(0)).resolves.toBeUndefined()
+  })
+})
+
 describe('a denial', () => {
   it('is an error that holds the decision, and nothing goes out', async () => {
     const { fetch, sent, events } = open({ limiter: evenly(), maxWait: 50 })
@@ -545,6 +580,7 @@ describe('options', () => {
     [{ cost: '1' }, 'INVALID_OPTION'],
     [{ priority: '1' }, 'INVALID_OPTION'],
     [{ ahead: 0 }, 'INVALID_OPTION'],
+    [{ lateness: -1 }, 'INVALID_DURATION'],
     [{ maxQueue: 0 }, 'INVALID_OPTION'],
     [{ retries: 11 }, 'INVALID_OPTION'],
     [{ repeatable: true }, 'INVALID_OPTION'],

@@ -2,29 +2,31 @@ import { build } from 'esbuild'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { getPriority, setPriority, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Job, Report } from './job.js'
 
-/** Workers in processes of their own, forked from one bundle of `worker.ts`. */
-export interface Crew {
+/** Workers in processes of their own, forked from one bundle of a program. */
+export interface Crew<J = Job, R = Report> {
   /** Starts workers that begin together; resolves with their reports in `done`. */
-  start(jobs: readonly Job[]): Promise<Shift>
+  start(jobs: readonly J[]): Promise<Shift<R>>
+  /** Ends the workers that there are; others may be started. */
+  rest(): Promise<void>
   end(): Promise<void>
 }
 
-export interface Shift {
+export interface Shift<R = Report> {
   readonly workers: readonly ChildProcess[]
   /** Reports of the workers that were not killed. */
-  readonly done: Promise<readonly Report[]>
+  readonly done: Promise<readonly R[]>
 }
 
-export async function startCrew(): Promise<Crew> {
+export async function startCrew<J = Job, R = Report>(source = WORKER): Promise<Crew<J, R>> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-crew-'))
   const program = join(folder, 'worker.cjs')
   const workers: ChildProcess[] = []
   await build({
-    entryPoints: ['packages/outbound/test/proofs/worker.ts'],
+    entryPoints: [source],
     outfile: program,
     bundle: true,
     platform: 'node',
@@ -35,27 +37,43 @@ export async function startCrew(): Promise<Crew> {
       '@sluice/core': resolve('packages/core/src/index.ts'),
     },
   })
+  async function rest(): Promise<void> {
+    const running = workers.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
+    await Promise.all(running.map((worker) => (worker.kill('SIGKILL'), once(worker, 'exit'))))
+  }
   return {
     async start(jobs) {
       const started = jobs.map((job) => fork(program, [JSON.stringify(job)]))
       workers.push(...started)
-      await Promise.all(started.map((worker) => once(worker, 'message')))
-      const reports = started.map(reportOf)
+      for (const { pid } of started) setPriority(pid!, PRIORITY)
+      await Promise.all(started.map(ready))
+      const reports = started.map((worker) => reportOf<R>(worker))
       for (const worker of started) worker.send('go')
-      const done = Promise.all(reports).then((all) => all.filter((report) => report !== undefined))
+      const done = Promise.all(reports).then((all) => all.flatMap((report) => report ?? []))
       return { workers: started, done }
     },
+    rest,
     async end() {
-      const running = workers.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
-      await Promise.all(running.map((worker) => (worker.kill('SIGKILL'), once(worker, 'exit'))))
+      await rest()
       rmSync(folder, { recursive: true })
     },
   }
 }
 
+/** That of this process may be raised meanwhile, for the other side. */
+const PRIORITY = getPriority()
+const WORKER = 'packages/outbound/test/proofs/worker.ts'
+
+function ready(worker: ChildProcess): Promise<void> {
+  return new Promise((resolve, reject) => {
+    worker.once('message', () => resolve())
+    worker.once('exit', () => reject(new Error('a worker ended before it was ready')))
+  })
+}
+
 /** Undefined from a worker that was killed. */
-async function reportOf(worker: ChildProcess): Promise<Report | undefined> {
+async function reportOf<R>(worker: ChildProcess): Promise<R | undefined> {
   const exited = once(worker, 'exit').then(() => undefined)
-  const told = once(worker, 'message').then(([report]) => report as Report)
+  const told = once(worker, 'message').then(([report]) => report as R)
   return Promise.race([told, exited])
 }

@@ -26,4 +26,6 @@ export interface Report {
   failed: number
   /** The longest that one call took. */
   longestMs: number
+  /** How long after its turn each call went out. */
+  lateMs: number[]
 }

@@ -1,13 +1,23 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createLimiter, createSemaphore, gcra, type Keyspace, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { limitFetch, RateLimitExceededError } from '../../src/index.js'
+import { decisionOf, limitFetch, RateLimitExceededError } from '../../src/index.js'
 import type { Job, Report } from './job.js'
 
 /*
  * A worker of the fleet: makes calls as its job says, and reports what became of them. It is forked, and may be killed.
  */
 const job = JSON.parse(process.argv[2]!) as Job
-const report: Report = { booked: [], ok: 0, refused: 0, denied: 0, aborted: 0, failed: 0, longestMs: 0 }
+const report: Report = {
+  booked: [],
+  ok: 0,
+  refused: 0,
+  denied: 0,
+  aborted: 0,
+  failed: 0,
+  longestMs: 0,
+  lateMs: [],
+}
 const store = recording(redisStore(job.redis))
 const limiter = createLimiter({
   name: 'provider',
@@ -18,21 +28,35 @@ const limiter = createLimiter({
 })
 const semaphore =
   job.semaphore && createSemaphore({ name: 'provider', deadline: '2s', store, ...job.semaphore })
-const limited = limitFetch(fetch, {
+const limited = limitFetch(stamped, {
   limiter,
   ...(semaphore && { semaphore }),
   key: 'provider',
   maxWait: '20s',
 })
-const end = performance.now() + (job.forMs ?? Infinity)
+let end = Infinity
 let left = job.calls ?? Infinity
 
 process.on('disconnect', () => process.exit())
 process.once('message', () => void work())
-Promise.all([limiter.peek('provider'), ...Array.from({ length: 8 }, warmUp)]).then(
+Promise.all([reachStore(), ...Array.from({ length: 8 }, warmUp)]).then(
   () => process.send!('ready'),
   () => process.exit(1),
 )
+
+/** The first answer may take longer than the deadline where all processes start at once. */
+async function reachStore(): Promise<void> {
+  for (;;) {
+    const answered = await limiter.peek('provider').catch(() => undefined)
+    if (answered) return
+    await sleep(50)
+  }
+}
+
+/** The provider is told when the call left, in milliseconds since 1970. */
+function stamped(...[, init]: Parameters<typeof fetch>): Promise<Response> {
+  return fetch(`${job.origin}/?tag=${performance.timeOrigin + performance.now()}`, init)
+}
 
 /** The first calls of a process are slow: code is loaded, connections are made. */
 async function warmUp(): Promise<void> {
@@ -40,8 +64,10 @@ async function warmUp(): Promise<void> {
 }
 
 async function work(): Promise<void> {
+  if (job.forMs !== undefined) end = performance.now() + job.forMs
   await Promise.all(Array.from({ length: job.callers }, call))
   await Promise.all([limiter.close(), semaphore?.close()])
+  report.booked = report.booked.filter(([now]) => now > 0) // without those that were not answered in the end
   process.send!(report)
 }
 
@@ -85,6 +111,8 @@ async function callLimited(): Promise<void> {
 function count(response: Response): void {
   if (response.ok) report.ok++
   else report.refused++
+  const lateMs = decisionOf(response)?.lateMs
+  if (lateMs !== undefined) report.lateMs.push(lateMs)
   void response.text().catch(() => {})
 }
 
