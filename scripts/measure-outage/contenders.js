@@ -1,0 +1,221 @@
+// Who is measured: our adapters on Redis as their pages show them, and others as theirs do. All admit `LIMIT` requests a
+// minute of each caller, who is named by a header as all requests come from one address.
+import { Controller, Get, Module } from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
+import { redisStore } from '@sluice/core/redis'
+import * as sluiceExpress from '@sluice/express'
+import * as sluiceKoa from '@sluice/koa'
+import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
+import express from 'express'
+import { rateLimit } from 'express-rate-limit'
+import { Redis } from 'ioredis'
+import Koa from 'koa'
+import { once } from 'node:events'
+import { RedisStore } from 'rate-limit-redis'
+import { RateLimiterMemory, RateLimiterRedis, RLWrapperTimeouts } from 'rate-limiter-flexible'
+
+/**
+ * @typedef {{ host: string, port: number }} Address
+ * @typedef {object} Contender
+ * @property {string} name
+ * @property {string} options What was set beside the limit and whom it counts.
+ * @property {(redis: Address) => Promise<import('node:http').Server>} serve Listens on a free port of loopback.
+ */
+
+/** The header that names the caller. */
+export const CALLER = 'x-caller'
+
+/** Requests a minute. */
+export const LIMIT = 10
+
+/** Limits nothing. It runs beside each, to tell what the machine takes itself. */
+export const BARE = 'bare Express'
+
+/** Ours are those whose name begins so. */
+export const OURS = '@sluice/'
+
+/** @type {readonly Contender[]} */
+export const contenders = [
+  {
+    name: BARE,
+    options: 'nothing',
+    serve: () => onExpress((_req, _res, next) => next()),
+  },
+  {
+    name: '@sluice/express',
+    options: 'redisStore(address)',
+    serve: (redis) => onExpress(sluiceExpress.rateLimit(ours(redis, (req) => req.get(CALLER)))),
+  },
+  {
+    name: '@sluice/koa',
+    options: 'redisStore(address)',
+    async serve(redis) {
+      const app = new Koa()
+      app.use(sluiceKoa.rateLimit(ours(redis, (ctx) => ctx.get(CALLER))))
+      app.use((ctx) => void (ctx.body = BODY))
+      return listening(app.listen(0, HOST))
+    },
+  },
+  {
+    name: '@sluice/nest',
+    options: 'redisStore(address), the guard as APP_GUARD',
+    serve(redis) {
+      const { limit, window, store, key } = ours(redis, ({ req }) => req.headers[CALLER])
+      return onNest([RateLimitModule.forRoot({ store, key, limits: [{ limit, window }] })], RateLimitGuard)
+    },
+  },
+  {
+    name: 'rate-limiter-flexible',
+    options: 'ioredis with enableOfflineQueue: false, the middleware of its documents (429 on any rejection)',
+    async serve(redis) {
+      return onExpress(flexibleMiddleware(await flexible(redis)))
+    },
+  },
+  {
+    name: 'rate-limiter-flexible, insured',
+    options: 'the same with insuranceLimiter: RateLimiterMemory, in RLWrapperTimeouts with timeoutMs: 50',
+    async serve(redis) {
+      const insuranceLimiter = new RateLimiterMemory({ points: LIMIT, duration: 60 })
+      const limiter = await flexible(redis, { insuranceLimiter })
+      return onExpress(
+        flexibleMiddleware(new RLWrapperTimeouts({ limiter, insuranceLimiter, timeoutMs: 50 })),
+      )
+    },
+  },
+  {
+    name: 'express-rate-limit',
+    options: 'RedisStore of rate-limit-redis on an ioredis with its defaults',
+    serve: (redis) => onExpress(expressRateLimit(redis)),
+  },
+  {
+    name: 'express-rate-limit, passing',
+    options: 'the same with passOnStoreError: true',
+    serve: (redis) => onExpress(expressRateLimit(redis, { passOnStoreError: true })),
+  },
+  {
+    name: '@nestjs/throttler',
+    options:
+      'ThrottlerStorageRedisService of @nest-lab on an ioredis with its defaults, the guard as APP_GUARD',
+    serve(redis) {
+      const throttler = ThrottlerModule.forRoot({
+        throttlers: [{ limit: LIMIT, ttl: 60_000 }],
+        storage: new ThrottlerStorageRedisService(new Redis(redis)),
+        getTracker: (req) => req.headers[CALLER],
+        // Else a hash, in which the script that measures would not find the caller.
+        generateKey: (_context, tracker) => tracker,
+      })
+      return onNest([throttler], ThrottlerGuard)
+    },
+  },
+]
+
+/**
+ * @template Req
+ * @param {Address} redis
+ * @param {(req: Req) => string | undefined} caller
+ */
+function ours(redis, caller) {
+  return {
+    name: 'api',
+    limit: LIMIT,
+    window: /** @type {const} */ ('1m'),
+    store: redisStore(redis),
+    key: (/** @type {Req} */ req) => caller(req) ?? '',
+  }
+}
+
+/**
+ * @param {Address} redis
+ * @param {object} options
+ */
+async function flexible(redis, options = {}) {
+  const storeClient = new Redis({ ...redis, enableOfflineQueue: false })
+  storeClient.on('error', () => {}) // its documents ask for a listener
+  await once(storeClient, 'ready')
+  return new RateLimiterRedis({
+    storeClient,
+    keyPrefix: 'middleware',
+    points: LIMIT,
+    duration: 60,
+    ...options,
+  })
+}
+
+/**
+ * @param {Pick<RateLimiterRedis, 'consume'>} limiter
+ * @returns {import('express').RequestHandler}
+ */
+function flexibleMiddleware(limiter) {
+  return async (req, res, next) => {
+    try {
+      await limiter.consume(req.get(CALLER) ?? '')
+    } catch {
+      res.status(429).send('Too Many Requests')
+      return
+    }
+    next()
+  }
+}
+
+/**
+ * @param {Address} redis
+ * @param {Partial<import('express-rate-limit').Options>} options
+ */
+function expressRateLimit(redis, options = {}) {
+  const client = new Redis(redis)
+  return rateLimit({
+    windowMs: 60_000,
+    limit: LIMIT,
+    standardHeaders: true,
+    legacyHeaders: false,
+    keyGenerator: (req) => req.get(CALLER) ?? '',
+    store: new RedisStore({
+      sendCommand: (/** @type {string} */ command, /** @type {string[]} */ ...args) =>
+        /** @type {Promise<any>} */ (client.call(command, ...args)),
+    }),
+    ...options,
+  })
+}
+
+/** @param {import('express').RequestHandler} middleware */
+function onExpress(middleware) {
+  const app = express()
+  app.use(middleware)
+  app.get('/', (_req, res) => void res.send(BODY))
+  return listening(app.listen(0, HOST))
+}
+
+/**
+ * @param {NonNullable<import('@nestjs/common').ModuleMetadata['imports']>} imports
+ * @param {import('@nestjs/common').Type} useClass
+ * @returns {Promise<import('node:http').Server>}
+ */
+async function onNest(imports, useClass) {
+  // Decorators by hand: plain Node has none.
+  class Routes {
+    get() {
+      return BODY
+    }
+  }
+  const descriptor = /** @type {PropertyDescriptor} */ (
+    Object.getOwnPropertyDescriptor(Routes.prototype, 'get')
+  )
+  Get()(Routes.prototype, 'get', descriptor)
+  Controller()(Routes)
+  class App {}
+  Module({ imports, controllers: [Routes], providers: [{ provide: APP_GUARD, useClass }] })(App)
+  const app = await NestFactory.create(App, { logger: false })
+  await app.listen(0, HOST)
+  return app.getHttpServer()
+}
+
+/** @param {import('node:http').Server} server */
+async function listening(server) {
+  if (!server.listening) await once(server, 'listening')
+  return server
+}
+
+const HOST = '127.0.0.1'
+const BODY = 'hello'
