@@ -1,0 +1,39 @@
+// Where and with what something was measured.
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
+import { fileURLToPath } from 'node:url'
+
+const root = fileURLToPath(new URL('../../../../', import.meta.url))
+
+/** The machine in a line. */
+export function machine() {
+  const memory = Math.round(totalmem() / 2 ** 30)
+  return `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${memory} GiB, ${process.platform} ${process.arch}`
+}
+
+/** What others do to the machine: the load before a run. */
+export function loadNow() {
+  return (loadavg()[0] ?? 0).toFixed(1)
+}
+
+/** Node, Sluice and the packages named. @param {readonly string[]} packages */
+export function versions(packages) {
+  const installed = packages.map((name) => `${name} ${versionOf(`node_modules/${name}`)}`)
+  const sluice = `Sluice ${versionOf('packages/core')}${commit()}`
+  return [`Node ${process.versions.node}`, sluice, ...installed].join(', ')
+}
+
+/** @param {string} folder */
+function versionOf(folder) {
+  return String(JSON.parse(readFileSync(`${root}${folder}/package.json`, 'utf8')).version)
+}
+
+function commit() {
+  try {
+    const options = { cwd: root, encoding: /** @type {const} */ ('utf8'), stdio: /** @type {any} */ ('pipe') }
+    return ` (${execFileSync('git', ['rev-parse', '--short', 'HEAD'], options).trim()})`
+  } catch {
+    return ''
+  }
+}

@@ -1,0 +1,62 @@
+import { gcra } from '@sluice/core'
+import { rateLimit } from '@sluice/express'
+import express from 'express'
+import { rateLimit as expressRateLimit } from 'express-rate-limit'
+import RateLimitRedis from 'rate-limit-redis'
+import { once } from 'node:events'
+import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { limiterOnRedis } from '../sluice-on-redis.js'
+
+/** @typedef {import('express').RequestHandler} RequestHandler */
+/** @typedef {import('../frameworks.js').Framework} Framework */
+
+export const title = 'Express'
+export const peer = 'express-rate-limit'
+
+/** @type {Framework['contenders']} */
+export const contenders = {
+  bare: () => serve(),
+  'hand-written': (limit) => {
+    const decide = handWritten(limit)
+    return serve((req, res, next) => {
+      const { allowed, limit, remaining, reset, retryAfter } = decide(req.ip ?? '')
+      res.setHeader('X-RateLimit-Limit', limit)
+      res.setHeader('X-RateLimit-Remaining', remaining)
+      res.setHeader('X-RateLimit-Reset', reset)
+      if (allowed) return next()
+      res.setHeader('Retry-After', retryAfter)
+      res.status(429).send(DENIAL)
+    })
+  },
+  Sluice: ({ limit, windowMs }) => serve(rateLimit({ policies: [gcra({ limit, window: windowMs })] })),
+  [peer]: ({ limit, windowMs }) => serve(expressRateLimit({ limit, windowMs })),
+  'one SET': ({ redis }) =>
+    serve(async (req, _res, next) => {
+      await redis.set(`set:${user(req)}`, '1', 'PX', 60_000)
+      next()
+    }),
+  'Sluice on Redis': (given) => serve(rateLimit({ limiter: limiterOnRedis(given), key: user })),
+  [`${peer} on Redis`]: ({ limit, windowMs, redis }) => {
+    const sendCommand = /** @type {(...command: string[]) => Promise<any>} */ (
+      (command, ...args) => redis.call(command, ...args)
+    )
+    return serve(
+      expressRateLimit({ limit, windowMs, keyGenerator: user, store: new RateLimitRedis({ sendCommand }) }),
+    )
+  },
+}
+
+/** @param {import('express').Request} req */
+function user(req) {
+  return String(req.headers['x-user'])
+}
+
+/** @param {RequestHandler[]} middleware */
+async function serve(...middleware) {
+  const app = express()
+  if (middleware.length > 0) app.use(...middleware)
+  app.get('/', (_req, res) => void res.send(BODY))
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
+}

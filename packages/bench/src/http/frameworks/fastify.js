@@ -1,0 +1,62 @@
+import fastifyRateLimit from '@fastify/rate-limit'
+import { gcra } from '@sluice/core'
+import { rateLimit } from '@sluice/fastify'
+import fastify from 'fastify'
+import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { limiterOnRedis } from '../sluice-on-redis.js'
+
+/** @typedef {import('fastify').FastifyInstance} App */
+/** @typedef {import('../frameworks.js').Framework} Framework */
+
+export const title = 'Fastify'
+export const peer = '@fastify/rate-limit'
+
+/** @type {Framework['contenders']} */
+export const contenders = {
+  bare: () => serve(() => undefined),
+  'hand-written': (limit) => {
+    const decide = handWritten(limit)
+    return serve((app) =>
+      app.addHook('onRequest', (request, reply, done) => {
+        const { allowed, limit, remaining, reset, retryAfter } = decide(request.ip)
+        reply.header('X-RateLimit-Limit', limit)
+        reply.header('X-RateLimit-Remaining', remaining)
+        reply.header('X-RateLimit-Reset', reset)
+        if (allowed) return done()
+        reply.header('Retry-After', retryAfter)
+        reply.code(429).send(DENIAL)
+      }),
+    )
+  },
+  Sluice: ({ limit, windowMs }) =>
+    serve((app) => app.register(rateLimit, { policies: [gcra({ limit, window: windowMs })] })),
+  [peer]: ({ limit, windowMs }) =>
+    serve((app) => app.register(fastifyRateLimit, { max: limit, timeWindow: windowMs })),
+  'one SET': ({ redis }) =>
+    serve((app) =>
+      app.addHook(
+        'onRequest',
+        async (request) => void (await redis.set(`set:${user(request)}`, '1', 'PX', 60_000)),
+      ),
+    ),
+  'Sluice on Redis': (given) =>
+    serve((app) => app.register(rateLimit, { limiter: limiterOnRedis(given), key: user })),
+  [`${peer} on Redis`]: ({ limit, windowMs, redis }) =>
+    serve((app) =>
+      app.register(fastifyRateLimit, { max: limit, timeWindow: windowMs, redis, keyGenerator: user }),
+    ),
+}
+
+/** @param {import('fastify').FastifyRequest} request */
+function user(request) {
+  return String(request.headers['x-user'])
+}
+
+/** @param {(app: App) => unknown} plugIn */
+async function serve(plugIn) {
+  const app = fastify()
+  await plugIn(app)
+  app.get('/', (_request, reply) => void reply.send(BODY))
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  return /** @type {import('node:net').AddressInfo} */ (app.server.address()).port
+}

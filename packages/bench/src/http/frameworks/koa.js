@@ -1,0 +1,65 @@
+import { gcra } from '@sluice/core'
+import { rateLimit } from '@sluice/koa'
+import Koa from 'koa'
+import koaRateLimit from 'koa-ratelimit'
+import { once } from 'node:events'
+import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { limiterOnRedis } from '../sluice-on-redis.js'
+
+/** @typedef {import('koa').Middleware} Middleware */
+/** @typedef {import('../frameworks.js').Framework} Framework */
+
+export const title = 'Koa'
+export const peer = 'koa-ratelimit'
+
+/** @type {Framework['contenders']} */
+export const contenders = {
+  bare: () => serve(),
+  'hand-written': (limit) => {
+    const decide = handWritten(limit)
+    return serve((ctx, next) => {
+      const { allowed, limit, remaining, reset, retryAfter } = decide(ctx.ip)
+      ctx.set('X-RateLimit-Limit', limit)
+      ctx.set('X-RateLimit-Remaining', remaining)
+      ctx.set('X-RateLimit-Reset', reset)
+      if (allowed) return next()
+      ctx.set('Retry-After', retryAfter)
+      ctx.status = 429
+      ctx.body = DENIAL
+    })
+  },
+  Sluice: ({ limit, windowMs }) => serve(rateLimit({ policies: [gcra({ limit, window: windowMs })] })),
+  [peer]: ({ limit, windowMs }) =>
+    serve(koaRateLimit({ driver: 'memory', db: new Map(), max: limit, duration: windowMs })),
+  'one SET': ({ redis }) =>
+    serve(async (ctx, next) => {
+      await redis.set(`set:${user(ctx)}`, '1', 'PX', 60_000)
+      return next()
+    }),
+  'Sluice on Redis': (given) => serve(rateLimit({ limiter: limiterOnRedis(given), key: user })),
+  [`${peer} on Redis`]: ({ limit, windowMs, redis }) =>
+    serve(
+      koaRateLimit({
+        driver: 'redis',
+        db: /** @type {any} */ (redis),
+        max: limit,
+        duration: windowMs,
+        id: user,
+      }),
+    ),
+}
+
+/** @param {import('koa').Context} ctx */
+function user(ctx) {
+  return ctx.get('x-user')
+}
+
+/** @param {Middleware[]} middleware */
+async function serve(...middleware) {
+  const app = new Koa()
+  for (const one of middleware) app.use(one)
+  app.use((ctx) => void (ctx.body = BODY))
+  const server = app.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
+}

@@ -1,0 +1,122 @@
+// Nest on Express. Decorators are applied by hand, as this is plain JavaScript.
+import 'reflect-metadata'
+import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
+import { Controller, Get, HttpException, Module } from '@nestjs/common'
+import { APP_GUARD, NestFactory } from '@nestjs/core'
+import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
+import { gcra } from '@sluice/core'
+import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
+import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { limiterOnRedis } from '../sluice-on-redis.js'
+
+/** @typedef {import('@nestjs/common').ExecutionContext} ExecutionContext */
+/** @typedef {import('@nestjs/common').Provider} Provider */
+/** @typedef {import('@nestjs/common').DynamicModule} DynamicModule */
+/** @typedef {import('../frameworks.js').Framework} Framework */
+
+export const title = 'Nest'
+export const peer = '@nestjs/throttler'
+
+/** @type {Framework['contenders']} */
+export const contenders = {
+  bare: () => serve([], []),
+  'hand-written': (limit) => {
+    const decide = handWritten(limit)
+    return serve(
+      [],
+      [
+        guardWith((context) => {
+          const [req, res] = httpOf(context)
+          const { allowed, limit, remaining, reset, retryAfter } = decide(req.ip ?? '')
+          res.setHeader('X-RateLimit-Limit', limit)
+          res.setHeader('X-RateLimit-Remaining', remaining)
+          res.setHeader('X-RateLimit-Reset', reset)
+          if (allowed) return true
+          res.setHeader('Retry-After', retryAfter)
+          throw new HttpException(DENIAL, 429)
+        }),
+      ],
+    )
+  },
+  Sluice: ({ limit, windowMs }) => {
+    const limits = [{ name: 'http', policies: [gcra({ limit, window: windowMs })] }]
+    return serve([RateLimitModule.forRoot({ limits })], [{ provide: APP_GUARD, useExisting: RateLimitGuard }])
+  },
+  [peer]: ({ limit, windowMs }) => serve([ThrottlerModule.forRoot([{ limit, ttl: windowMs }])], [THROTTLER]),
+  'one SET': ({ redis }) =>
+    serve(
+      [],
+      [
+        guardWith(async (context) => {
+          await redis.set(`set:${user(httpOf(context)[0])}`, '1', 'PX', 60_000)
+          return true
+        }),
+      ],
+    ),
+  'Sluice on Redis': (given) => {
+    const limits = [
+      {
+        limiter: limiterOnRedis(given),
+        key: (/** @type {import('@sluice/nest').Call} */ call) => user(call.req),
+      },
+    ]
+    return serve([RateLimitModule.forRoot({ limits })], [{ provide: APP_GUARD, useExisting: RateLimitGuard }])
+  },
+  [`${peer} on Redis`]: ({ limit, windowMs, redis }) => {
+    const storage = new ThrottlerStorageRedisService(redis)
+    const throttlers = [{ limit, ttl: windowMs }]
+    return serve([ThrottlerModule.forRoot({ throttlers, storage, getTracker: user })], [THROTTLER])
+  },
+}
+
+const THROTTLER = { provide: APP_GUARD, useClass: ThrottlerGuard }
+
+/** @param {(context: ExecutionContext) => boolean | Promise<boolean>} canActivate */
+function guardWith(canActivate) {
+  return { provide: APP_GUARD, useValue: { canActivate } }
+}
+
+/**
+ * @param {ExecutionContext} context
+ * @returns {[import('express').Request, import('express').Response]}
+ */
+function httpOf(context) {
+  const http = context.switchToHttp()
+  return [http.getRequest(), http.getResponse()]
+}
+
+/** @param {Record<string, any>} req */
+function user(req) {
+  return String(req.headers['x-user'])
+}
+
+/**
+ * @param {DynamicModule[]} imports
+ * @param {Provider[]} providers
+ */
+async function serve(imports, providers) {
+  const app = await NestFactory.create(appModule(imports, providers), { logger: false })
+  await app.listen(0, '127.0.0.1')
+  return app.getHttpServer().address().port
+}
+
+/**
+ * @param {DynamicModule[]} imports
+ * @param {Provider[]} providers
+ */
+function appModule(imports, providers) {
+  class Hello {
+    hello() {
+      return BODY
+    }
+  }
+  Controller()(Hello)
+  Get()(
+    Hello.prototype,
+    'hello',
+    /** @type {PropertyDescriptor} */ (Object.getOwnPropertyDescriptor(Hello.prototype, 'hello')),
+  )
+  class App {}
+  Module({ imports, providers, controllers: [Hello] })(App)
+  return App
+}

@@ -1,0 +1,24 @@
+// A server process. Arguments: the framework, the contender, its limit, and Redis's address where it needs one.
+import { connect } from '../redis/connection.js'
+import { answering } from '../processes/child.js'
+import { frameworkNamed } from './frameworks.js'
+
+const [framework = '', contender = '', limit = '', address = ''] = process.argv.slice(2)
+
+/** @returns {Promise<number>} the port */
+async function start() {
+  const { contenders } = await frameworkNamed(framework)
+  const serve = contenders[contender]
+  if (!serve) throw new Error(`${framework} has no ${contender}`)
+  const redis = /** @type {import('../redis/connection.js').Client} */ (
+    address ? connect(JSON.parse(address)) : undefined
+  )
+  return serve({ ...JSON.parse(limit), redis })
+}
+
+const port = start()
+
+answering(async () => {
+  const { user, system } = process.cpuUsage()
+  return { port: await port, cpuUs: user + system }
+})

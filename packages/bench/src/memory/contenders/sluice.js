@@ -1,0 +1,32 @@
+import { createLimiter, gcra } from '@sluice/core'
+
+/** @typedef {import('../../contender.js').Limit} Limit */
+/** @typedef {import('../../contender.js').Contender} Contender */
+
+/** @type {Record<string, (limit: Limit) => Contender>} */
+export const sluice = {
+  'Sluice, await consume': (limit) => {
+    const limiter = createLimiter({ policies: [policy(limit)] })
+    return { call: (key) => limiter.consume(key), allowed }
+  },
+  'Sluice, decide': (limit) => {
+    const limiter = createLimiter({ policies: [policy(limit)] })
+    return { call: (key) => limiter.decide(key), allowed, sync: true }
+  },
+  'Sluice, three policies': (limit) => {
+    const policies = [
+      policy(limit),
+      gcra({ limit: 1_000_000, window: '1h' }),
+      gcra({ limit: 50_000_000, window: '1d' }),
+    ]
+    const limiter = createLimiter({ policies })
+    return { call: (key) => limiter.consume(key), allowed }
+  },
+}
+
+const allowed = (/** @type {import('@sluice/core').Decision} */ decision) => decision.allowed
+
+/** @param {Limit} limit */
+function policy({ limit, windowMs }) {
+  return gcra({ limit, window: windowMs })
+}

@@ -1,0 +1,13 @@
+// Everyone who asks Redis.
+import { floors } from './contenders/floors.js'
+import { peers } from './contenders/peers.js'
+import { sluice } from './contenders/sluice.js'
+
+export const contenders = { ...floors, ...sluice, ...peers }
+
+/** @param {string} name */
+export function contenderNamed(name) {
+  const open = contenders[name]
+  if (!open) throw new Error(`nobody is called ${name}`)
+  return open
+}

@@ -1,0 +1,76 @@
+// What was wanted of decisions in Redis.
+import { figureGoal, ratioGoal } from '../figures/goals.js'
+import { FLEXIBLE, LOG, SUB_BUCKETS, THREE, UNION } from './loads.js'
+
+/**
+ * @typedef {import('./measure.js').Turn} Turn
+ * @typedef {import('../figures/goals.js').Bound} Bound
+ * @typedef {object} Seen
+ * @property {Map<string, Map<string, Turn[]>>} turns By load and contender.
+ * @property {Map<string, number[]>} scripts Microseconds of scripts that ran alone.
+ * @property {Map<string, { perCpuSecond: number }[]>} denied
+ */
+
+/** @param {Seen} seen */
+export function goalsOf({ turns, scripts, denied }) {
+  const figures = (
+    /** @type {string} */ load,
+    /** @type {string} */ name,
+    /** @type {keyof Turn} */ figure,
+  ) => (turns.get(load)?.get(name) ?? []).map((turn) => turn[figure])
+
+  const faster = (
+    /** @type {string} */ load,
+    /** @type {string} */ peer,
+    /** @type {number} */ atLeast,
+    ours = 'Sluice',
+  ) => {
+    const of = (/** @type {string} */ name) => figures(load, name, 'perSecond').map((each) => each / 1000)
+    const path = peer === 'SET' ? `Redis, ${load}, beside SET` : `Redis, ${load}`
+    return ratioGoal(path, of(ours), [peer, of(peer)], { atLeast, unit: 'k/s' })
+  }
+  const sooner = (
+    /** @type {string} */ load,
+    /** @type {string} */ peer,
+    /** @type {'p50' | 'p99'} */ figure,
+    /** @type {number} */ atMost,
+  ) => {
+    const of = (/** @type {string} */ name) => figures(load, name, figure)
+    return ratioGoal(`Redis, ${load}, ${figure}`, of('Sluice'), [peer, of(peer)], { atMost, unit: 'ms' })
+  }
+  const loaded = (
+    /** @type {string} */ what,
+    /** @type {string} */ load,
+    /** @type {string} */ name,
+    /** @type {number} */ atMost,
+  ) =>
+    figureGoal(`Redis CPU a decision, 256 callers, ${what}`, figures(load, name, 'serverUs'), {
+      atMost,
+      unit: 'us',
+    })
+  const lonely = (/** @type {string} */ what, /** @type {string} */ name, /** @type {number} */ atMost) => {
+    const flexible = scripts.get(FLEXIBLE) ?? []
+    const path = `Redis CPU of a call alone, ${what}`
+    return ratioGoal(path, scripts.get(name) ?? [], [FLEXIBLE, flexible], { atMost, unit: 'us' })
+  }
+  const denials = (denied.get('Sluice, decide') ?? []).map(({ perCpuSecond }) => perCpuSecond / 1e6)
+
+  return [
+    sooner('1 caller', 'SET', 'p50', 1.25),
+    faster('8 callers', FLEXIBLE, 1),
+    faster('64 callers', FLEXIBLE, 2.5),
+    faster('256 callers', FLEXIBLE, 5),
+    faster('256 callers', 'SET', 3),
+    sooner('64 callers', FLEXIBLE, 'p99', 1),
+    sooner('256 callers', FLEXIBLE, 'p99', 1),
+    faster('256 callers, one hot key', FLEXIBLE, 10),
+    faster('256 callers, three policies', UNION, 10, THREE),
+    loaded('one policy', '256 callers', 'Sluice', 3),
+    loaded('three policies', '256 callers, three policies', THREE, 4),
+    loaded('a log', '256 callers, a log', LOG, 5),
+    lonely('one policy', 'Sluice', 1.5),
+    lonely('a log', LOG, 2.2),
+    lonely('60 sub-buckets', SUB_BUCKETS, 2.2),
+    figureGoal('denied key, from memory (decide)', denials, { atLeast: 5, unit: 'M/s' }),
+  ]
+}

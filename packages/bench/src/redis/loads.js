@@ -1,0 +1,44 @@
+// Who is loaded how. The peers that nobody is measured against are there at every load of many keys.
+import { GENEROUS } from '../contender.js'
+import { floors } from './contenders/floors.js'
+import { peers } from './contenders/peers.js'
+
+const KEYS = 10_000
+export const UNION = 'rate-limiter-flexible union'
+export const FLEXIBLE = 'rate-limiter-flexible'
+export const THREE = 'Sluice, three policies'
+export const LOG = 'Sluice, log'
+export const SUB_BUCKETS = 'Sluice, 60 sub-buckets'
+
+const one = [...Object.keys(floors), 'Sluice', ...Object.keys(peers).filter((name) => name !== UNION)]
+
+/** @typedef {import('./closed-loop.js').Load & { names: readonly string[] }} NamedLoad */
+
+/** A turn is so many calls, and no time: a busy machine makes it longer, but not less warm. @type {Readonly<Record<string, NamedLoad>>} */
+export const loads = {
+  '256 callers': { callers: 256, keys: KEYS, calls: 20_000, names: one },
+  '64 callers': { callers: 64, keys: KEYS, calls: 20_000, names: one },
+  '8 callers': { callers: 8, keys: KEYS, calls: 8000, names: one },
+  '1 caller': { callers: 1, keys: KEYS, calls: 2000, names: one },
+  '256 callers, one hot key': {
+    callers: 256,
+    keys: 1,
+    calls: 20_000,
+    names: ['hand-written GCRA', 'Sluice', FLEXIBLE],
+  },
+  '256 callers, three policies': { callers: 256, keys: KEYS, calls: 20_000, names: [THREE, UNION] },
+  '256 callers, a log': { callers: 256, keys: KEYS, calls: 20_000, names: [LOG, FLEXIBLE] },
+}
+
+/** One caller, few keys: what a call costs that travels alone. */
+export const alone = {
+  callers: 1,
+  keys: 10,
+  calls: 1500,
+  names: ['Sluice', LOG, SUB_BUCKETS, THREE, FLEXIBLE],
+}
+
+/** Nobody reaches it; in the log the entries of the last second come and go. @param {string} name */
+export function limitOf(name) {
+  return name === LOG ? { limit: 10_000, windowMs: 1000 } : GENEROUS
+}
