@@ -1,5 +1,6 @@
 import type { Policy } from '../../policy.js'
 import { modules } from './modules.gen.js'
+import { OPERATIONS, REASONS } from './wire.js'
 
 /*
  * A script for each list of shapes: the engine with the modules that the list needs, lines repeated for each policy
@@ -26,7 +27,7 @@ export function composeScript(policies: readonly Policy[]): string {
     cell_bytes: `${8 * cells.length}`,
     fixed: `${fixed}`,
     has_rings: `${rings.length > 0}`,
-    load: rings.length > 0 ? `pcall('GETRANGE', key, '0', '${fixed - 1}')` : `pcall('GET', key) or ''`,
+    load: rings.length > 0 ? `rescued('GETRANGE', key, '0', '${fixed - 1}')` : `rescued('GET', key) or ''`,
     length: [fixed, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
     longest: `${Math.max(...policies.map((policy) => policy.window))}`,
     parts:
@@ -40,13 +41,32 @@ export function composeScript(policies: readonly Policy[]): string {
     rings: rings.slice(0, 1),
     slots: parts.filter((part) => part.slots).slice(0, 1),
   }
-  const [before, after] = modules['engine']!.replace(
-    /^( *)--@(each|ring|rings|slots) (.*)$/gm,
-    (_, indent: string, which: string, line: string) =>
+  const [before, after] = modules['script']!.replaceAll('@{engine}', modules['engine']!)
+    .replace(/^( *)--@(each|ring|rings|slots) (.*)$/gm, (_, indent: string, which: string, line: string) =>
       repeated[which]!.map((part) => indent + forPart(line, part)).join('\n'),
-  ).split('@{modules}') as [string, string]
+    )
+    .split('@{modules}') as [string, string]
   const needed = [...new Set(parts.flatMap((part) => part.modules))].map((name) => modules[name]!)
-  return `${before}${withoutUnused(needed, after)}`.replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+  return `${before}${withoutUnused(needed, after)}`
+    .replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+    .replace(/\b[A-Z]+\b/g, (word) => CONSTANTS[word] ?? word)
+}
+
+/** What the modules and the engine write in capitals. Literals cost a call nothing, locals do. */
+const CONSTANTS: Readonly<Record<string, string>> = {
+  ...numbered(Object.entries(OPERATIONS)),
+  ...numbered(REASONS.flatMap((reason, i) => (reason ? [[reason, i] as const] : []))),
+  HUGE: '1e309',
+  /** Whole numbers up to here are exact. */
+  EXACT: '9007199254740992',
+  /** 2^50 microseconds: no instant is booked, held or blocked further ahead; state that says so is broken. */
+  FAR: '1125899906842624',
+  /** No key expires later, as Redis takes no longer time to live. */
+  NEVER: '1e21',
+}
+
+function numbered(names: readonly (readonly [string, number])[]): Record<string, string> {
+  return Object.fromEntries(names.map(([name, number]) => [name.toUpperCase(), `${number}`]))
 }
 
 /** Puts modules before what uses them. Functions that nothing calls are left out: each costs every call some time. */
