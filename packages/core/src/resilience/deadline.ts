@@ -16,12 +16,12 @@ export class Deadline {
 
   /**
    * What `answer` gives, if it does in time. A call that is late may still be carried out by the store: deadlines count
-   * too much, never too little.
+   * too much, never too little. One that has not been sent need not be any more: `caller` is gone.
    * @throws {StoreError} STORE_TIMEOUT.
    */
-  within<T>(answer: Promise<T>): Promise<T> {
+  within<T>(answer: Promise<T>, caller = { gone: false }): Promise<T> {
     return new Promise((resolve, reject) => {
-      const waiting = { due: performance.now() + this.ms, reject }
+      const waiting = { due: performance.now() + this.ms, reject, caller }
       this.#waiting.add(waiting)
       if (this.#timer === undefined) this.#lookIn(this.ms)
       answer.then(
@@ -63,6 +63,7 @@ export class Deadline {
       // A process that stood still itself runs its timers first: what has arrived meanwhile must be read before.
       if (left < -LATE_MS && !late) return this.#lookIn(0, true)
       this.#waiting.delete(waiting)
+      waiting.caller.gone = true
       waiting.reject(new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`))
     }
     this.#timer = undefined
@@ -76,6 +77,7 @@ export class Deadline {
 
 interface Waiting {
   readonly due: number
+  readonly caller: { gone: boolean }
   reject(error: Error): void
 }
 

@@ -1,5 +1,5 @@
 import { StoreError } from '../errors.js'
-import type { MaybePromise, Store } from '../stores/store.js'
+import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
 import type { Deadline } from './deadline.js'
 import { isOutage, isSilence } from './outage.js'
@@ -28,10 +28,14 @@ export class Line {
     return refusal
   }
 
-  /** Sends a call and waits for its answer until the deadline. */
-  async send<T>(call: () => MaybePromise<T>, deadline: Deadline): Promise<T> {
+  /** Sends a call and waits for its answer until the deadline. From then on its caller is gone. */
+  async send<T>(call: (caller: Caller) => MaybePromise<T>, deadline: Deadline): Promise<T> {
+    const caller = { gone: false }
     try {
-      const answer = await deadline.within(this.#underWay.track(call))
+      const answer = await deadline.within(
+        this.#underWay.track(() => call(caller)),
+        caller,
+      )
       this.#circuit.succeeded()
       return answer
     } catch (error) {

@@ -8,8 +8,8 @@ const LONGEST = 128
  * are escaped, so no two limiters or callers meet in one key, and callers' braces never choose a Cluster slot. What is
  * longer than 128 bytes, or not well-formed Unicode, is kept as its digest.
  */
-export function redisKey(keyspace: string, key: string): Buffer {
-  return Buffer.from(`${keyspace}:${callerPart(key)}`)
+export function redisKey(keyspace: string, key: string): string {
+  return `${keyspace}:${callerPart(key)}`
 }
 
 /** `prefix:name:shapes`, the same for all callers. */
