@@ -85,20 +85,18 @@ export class GuardedKeyspace implements Keyspace {
   /** Asks the store, or what stands in for it. `heard` is told what the store itself answers. */
   #decide(call: Call, heard?: (answer: Answer) => void): MaybePromise<Answer> {
     const refusal = this.#refusal(call.key)
-    return refusal ? this.#instead(call, refusal, true) : this.#ask(call, heard)
-  }
-
-  async #ask(call: Call, heard?: (answer: Answer) => void): Promise<Answer> {
+    if (refusal) return this.#instead(call, refusal, true)
     const { line, remote, deadline, health } = this.#options
-    let answer: Answer
-    try {
-      answer = await line.send((caller) => call.ask(remote, caller), deadline)
-    } catch (failure) {
-      return this.#instead(call, failure)
-    }
-    heard?.(answer)
-    health.decided()
-    return answer
+    return line.send(
+      (caller) => call.ask(remote, caller),
+      deadline,
+      (answer) => {
+        heard?.(answer)
+        health.decided()
+        return answer
+      },
+      (failure) => this.#instead(call, failure),
+    )
   }
 
   #instead({ policies, cost, ask }: Call, failure: unknown, wasRefused = false): Answer {
