@@ -27,9 +27,10 @@ local function decide()
   @{engine}
 end
 
+-- Keys beyond the last argument share it.
 local replies = {}
 for i = 1, #KEYS do
-  key, argument, replaced = KEYS[i], ARGV[i], nil
+  key, argument, replaced = KEYS[i], ARGV[i] or argument, nil
   --@slots near_from, near, unsound, filled = 0, '', nil, nil
   local ran, reply = pcall(decide)
   if not ran or type(reply) == 'table' then

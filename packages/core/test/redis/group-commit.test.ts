@@ -22,7 +22,7 @@ class Asked implements Call {
   }
 
   answer(reply: Buffer): void {
-    for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = `${reply}`
+    for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = reply.toString()
   }
 
   fail(error: unknown): void {
@@ -33,6 +33,8 @@ class Asked implements Call {
 interface Sent {
   /** `key: argument`, for each. */
   readonly calls: readonly string[]
+  /** Arguments that were sent. Keys beyond the last share it. */
+  readonly args: number
   /** Answers every key, or fails as a whole. */
   reply(...replies: (string | Error)[]): Promise<void>
   fail(error: Error): Promise<void>
@@ -47,7 +49,8 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
     send: (keys: readonly string[], args: readonly Uint8Array[]) =>
       new Promise<readonly (Buffer | Error)[]>((resolve, reject) => {
         sent.push({
-          calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i]!)}`),
+          calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
+          args: args.length,
           async reply(...replies) {
             const given = replies.length > 0 ? replies : keys.map(() => 'done')
             resolve(given.map((each) => (each instanceof Error ? each : Buffer.from(each))))
@@ -187,6 +190,17 @@ describe('a batch', () => {
     expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64])
     await sent[4]!.fail(new Error('no'))
     expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64, 36])
+  })
+
+  it('sends an argument once for all keys that share it, and answers each all the same', async () => {
+    const { add, calls, sent, endTurn } = busyWay()
+    const asked = add(...ask('e', 'f'), new Asked('g', 'reset'), ...ask('h', 'h', 'i'))
+    endTurn()
+    const sharing = ['e', 'f', 'i'].map((key) => `${key}: consume x1`)
+    expect(calls()[0]).toEqual(['g: reset x1', 'h: consume x2', ...sharing])
+    expect(sent[0]!.args).toBe(3)
+    await sent[0]!.reply('for g', 'for h', 'for e', 'for f', 'for i')
+    expect(asked.map(({ key, outcome }) => outcome === `for ${key}`)).not.toContain(false)
   })
 })
 

@@ -9,7 +9,7 @@ export interface Call {
   readonly caller: Caller | undefined
   /** Those after it that ask the same. */
   alike: Call[] | undefined
-  /** Whether `other`, of the same key, asks the same, so that one run of the script answers both. */
+  /** Whether `other` asks the same of its key: with the same argument, and if the keys are the same in one run. */
   isLike(other: Call): boolean
   /** The script's argument when this call is made `times` times in one run. */
   argument(times: number): Bytes

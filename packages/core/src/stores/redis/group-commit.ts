@@ -6,7 +6,7 @@ import type { Bytes } from './client.js'
 export interface Transport {
   /** Whether calls for several keys may travel as one. */
   takesManyKeys(): boolean
-  /** Gives the reply for each key, or why there is none for it alone. Rejects where there is none for any. */
+  /** With fewer arguments than keys the last ones share an argument. Gives the reply for each key, or why there is none for it alone. Rejects where there is none for any. */
   send(keys: readonly string[], args: readonly Bytes[]): Promise<readonly (Buffer | Error)[]>
 }
 
@@ -90,15 +90,13 @@ export class GroupCommit {
     for (const call of calls) this.#ask([call], false)
   }
 
-  #ask(calls: Call[], isBatch: boolean): void {
+  #ask(gathered: Call[], isBatch: boolean): void {
+    const { calls, args } = prepared(gathered)
     const keys: string[] = []
-    const args: Bytes[] = []
     let callers = 0
     for (const call of calls) {
-      const times = 1 + (call.alike?.length ?? 0)
-      callers += times
       keys.push(call.key)
-      args.push(call.argument(times))
+      callers += call.alike ? 1 + call.alike.length : 1
     }
     this.#callsInFlight += callers
     if (isBatch) this.#batchesInFlight++
@@ -110,7 +108,7 @@ export class GroupCommit {
       (error: unknown) => {
         this.#isBack(callers, isBatch)
         const isRefused = calls.length > 1 && !this.#transport.takesManyKeys()
-        if (isRefused) this.#send(calls)
+        if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
       },
     )
@@ -121,6 +119,20 @@ export class GroupCommit {
     if (isBatch) this.#batchesInFlight--
     if (!this.#flushes) this.#flushAll()
   }
+}
+
+/** Calls in an order in which those that share an argument come last. Mostly all do, which saves packing and sending it. */
+function prepared(gathered: readonly Call[]): { calls: readonly Call[]; args: readonly Bytes[] } {
+  const common = gathered.find(({ alike }) => !alike)
+  const own: Call[] = []
+  const sharing: Call[] = []
+  for (const call of gathered) {
+    const shares = call === common || (common && !call.alike && call.isLike(common))
+    ;(shares ? sharing : own).push(call)
+  }
+  const args = own.map((call) => call.argument(1 + (call.alike?.length ?? 0)))
+  if (common) args.push(common.argument(1))
+  return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
 }
 
 function settle(call: Call, reply: Buffer | Error): void {

@@ -32,6 +32,9 @@ export interface RedisKeyspaceOptions {
 export class RedisKeyspace implements Keyspace {
   readonly #options: RedisKeyspaceOptions
   readonly #hasLog: boolean
+  /** What the slowest limits were for the list of the call before: mostly the same list comes again. */
+  #slowest:
+    { policies: readonly Policy[]; changes: number; limits: readonly number[] | undefined } | undefined
 
   constructor(options: RedisKeyspaceOptions) {
     this.#options = options
@@ -102,8 +105,8 @@ export class RedisKeyspace implements Keyspace {
   }
 
   #ask<T>(request: Request, key: string, read: KeyspaceCallOptions<T>['read'], caller?: Caller): Promise<T> {
-    const { keyspace, group, tiers, clock, report } = this.#options
-    const slowest = request.token ? undefined : tiers.below(keyspace, request.policies)
+    const { keyspace, group, clock, report } = this.#options
+    const slowest = request.token ? undefined : this.#slowestFor(request.policies)
     return new Promise((resolve, reject) => {
       group.add(
         new KeyspaceCall({
@@ -120,6 +123,15 @@ export class RedisKeyspace implements Keyspace {
         }),
       )
     })
+  }
+
+  #slowestFor(policies: readonly Policy[]): readonly number[] | undefined {
+    const { keyspace, tiers } = this.#options
+    const known = this.#slowest
+    if (known?.policies === policies && known.changes === tiers.changes) return known.limits
+    const limits = tiers.below(keyspace, policies)
+    this.#slowest = { policies, changes: tiers.changes, limits }
+    return limits
   }
 }
 
