@@ -60,6 +60,19 @@ describe.each(Object.entries({ ...ofOneServer, ...ofCluster }))('%s', (kind, ope
   })
 })
 
+describe.each(Object.entries(ofOneServer))('%s', (kind, open) => {
+  it('takes several keys at once, as texts and as bytes, and gives a reply for each', async () => {
+    const { connection, end } = await open(server)
+    const script = `local replies = {} for i = 1, #KEYS do replies[i] = KEYS[i] .. ARGV[i] end return replies -- ${kind}`
+    const keys = ['user:1', 'user:\u00e9', EVERY_BYTE]
+    const args = [EVERY_BYTE, key('2'), key('3')]
+    const expected = keys.map((each, i) => Buffer.concat([Buffer.from(each as string), args[i]!]))
+    expect(await connection.eval(script, keys, args)).toEqual(expected)
+    expect(await connection.evalsha(shaOf(script), keys, args)).toEqual(expected)
+    await end()
+  })
+})
+
 describe.each(Object.entries(ofCluster))('%s', (_kind, open) => {
   it('reaches the node that owns each of many keys, among them slots that moved', async () => {
     const { connection, end } = await open(cluster.masters[0]!)
