@@ -1,9 +1,8 @@
 -- Runs one operation on one key under a list of policies. lua/README.md is the contract: argument, state, reply.
 -- Composed for each list of shapes: a line that begins with --@each is repeated for every policy, with --@ring for
--- those with a ring; with --@rings or --@slots it is there if any policy has them. Words in @{braces} and constants in
+-- those with a ring; with --@rings, --@buckets or --@slots it is there if any policy has them. Words in @{braces} and constants in
 -- CAPITALS are filled in.
 
-local op, cost, span, clock, nonce, count, @{numbers}, rest = unpack('<dddddd@{number_formats}', argument)
 if not (cost >= 0 and cost <= 2147483648 and cost % 1 == 0) then
   return redis.error_reply('ERR cost must be a whole number from 0 to 2^31')
 end
@@ -16,35 +15,45 @@ if clock < 0 then
   now = time
 end
 
--- Load. What cannot be read is dropped, or the call would fail for ever.
-fixed = @{load}
+-- What cannot be read is dropped, or the call would fail for ever. What a plain decision needs lies together: what is
+-- further in front is read where a place ahead or a bar is known of, or where it changes.
 local exists = #fixed == @{fixed}
-local broken = type(fixed) == 'table' or #fixed > 0 and not exists
-if not exists then
-  fixed = rep('\0', @{fixed})
-end
-local written, last, held, blocked, epoch, version, expires, @{cells} = unpack('<ddddddd@{cell_formats}', fixed)
+local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
+local whole = op ~= CONSUME and op ~= PEEK
+local epoch, held, blocked, last, version = 0, 0, 0, 0, 0
+local expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
 if exists then
-  latest = max(written, last)
-  broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and last >= 0 and last % 1 == 0)
-    or not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0)
-    or not (last <= written + FAR and held <= written + FAR and blocked <= written + FAR)
-    or not (epoch >= 0 and epoch <= EXACT and version >= 0 and version <= EXACT and expires >= 0 and expires <= NEVER)
+  expires, barred, written, @{cells} = unpack('<ddd@{cell_formats}', fixed, @{hot} + 1)
+  latest = max(written, barred)
+  broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
+    or not (barred >= 0 and barred <= written + FAR)
   --@each broken = broken or not ($sane)
-  broken = broken or @{has_rings} and call('STRLEN', key) ~= @{length}
-end
--- A clock that was set back: time stands still while it is behind by less than a window; by more, begin anew.
-if not broken and written > now and written - now < @{longest} then
-  now = written
+  if not broken and (whole or barred > now) then
+    whole = true
+    epoch, held, blocked, last = unpack('<dddd', fixed)
+    version = unpack('<d', fixed, @{version} + 1)
+    broken = not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0 and last >= 0 and last % 1 == 0)
+      or not (epoch >= 0 and epoch <= EXACT and version >= 0 and version <= EXACT)
+      or barred ~= max(max(held, blocked), last)
+    latest = max(written, last)
+  end
+  -- A clock that was set back: time stands still while it is behind by less than a window; by more, begin anew.
+  if not broken and written > now and written - now < @{longest} then
+    now = written
+  end
 end
 if broken or written > now then
   call('DEL', key)
-  exists, fixed = false, rep('\0', @{fixed})
-  written, last, held, blocked, epoch, version, expires, @{cells} = unpack('<ddddddd@{cell_formats}', fixed)
+  exists = false
+  epoch, held, blocked, last, version = 0, 0, 0, 0, 0
+  expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
 end
-latest = max(written, last)
+if not exists then
+  whole, latest = true, 0
+  --@slots fixed = string.rep('\0', @{fixed})
+end
 
-local open = max(now, held, blocked)
+local open = max(max(now, held), blocked)
 local writes, begun, reset = false, exists, nil
 local reply, booking = '', ''
 -- Equal calls are made one after the other. A denial changes nothing, so that those after it are the same.
@@ -89,7 +98,7 @@ for call_number = 1, count do
       return pack('<d', 0)
     end
     -- Cancel: put back what the booking replaced, the oldest of a slot last. A ring that grew in it keeps its cap.
-    local undo = sub(argument, rest + 16)
+    local undo = string.sub(argument, rest + 16)
     --@ring local kept_$i = cap_$i
     version, last, @{cells} = unpack('<dd@{cell_formats}', undo)
     --@ring cap_$i = kept_$i
@@ -110,7 +119,10 @@ for call_number = 1, count do
       version = nonce
       --@each $cells = $f_admit($state, $numbers, at, amount)
       if amount > 0 then
-        last, latest = at, max(latest, at)
+        latest = max(latest, at)
+        if whole then
+          last = at
+        end
       end
       if replaced then
         booking = pack('<dd', epoch, version) .. booking .. table.concat(replaced)
@@ -120,20 +132,22 @@ for call_number = 1, count do
 
   -- How the key stands. While it is barred or places ahead are booked nothing is left, and the first moment to tell of
   -- is their end.
-  local remaining = HUGE
   reset = open
   if op ~= CANCEL then
     local seen = max(open, last)
     --@each remaining_$i, reset_$i = $f_view($state, $numbers, seen)
     --@each if seen > now then remaining_$i = 0 end
-    --@each if remaining_$i < remaining and reason == 0 then binding = $i - 1 end remaining = min(remaining, remaining_$i)
     --@each reset = max(reset, reset_$i)
   end
-  local answer = pack('<ddddddd', broken and 1 or 0, now, at, reason, binding, remaining, reset)@{parts}
-  if answers then
-    answers[call_number] = answer
+  if reason == 0 and at <= now then
+    reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
-    reply = answer
+    local remaining = HUGE
+    --@each if remaining_$i < remaining and reason == 0 then binding = $i - 1 end remaining = min(remaining, remaining_$i)
+    reply = pack('<ddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset)@{parts}
+  end
+  if answers then
+    answers[call_number] = reply
   end
   if reason ~= 0 then
     break
@@ -147,7 +161,10 @@ end
 -- is set for a window more than that, and then left alone until less is left than is needed. A denied call that tells
 -- of a later moment than any write did, under a limit slower than theirs, makes the key live until then.
 if writes or exists then
-  local needed = max(reset, last, held, blocked)
+  if whole then
+    barred = max(max(held, blocked), last)
+  end
+  local needed = max(reset, barred)
   if op ~= CANCEL and #argument >= rest then
     local @{slowest} = unpack('<@{slowest_formats}', argument, rest)
     local _, drained
@@ -159,19 +176,30 @@ if writes or exists then
     expires = min(needed + @{longest}, NEVER)
     ttl = string.format('%.0f', ceil((expires - now) / 1000))
   end
-  if writes or ttl then
-    written = writes and now or written
-    local bytes = pack('<ddddddd@{cell_formats}', written, last, held, blocked, epoch, version, expires, @{cells})
-    --@slots bytes = bytes .. sub(fixed, #bytes + 1)
-    if exists or @{has_rings} then
-      call('SETRANGE', key, '0', bytes)
-      if ttl then
-        call('PEXPIRE', key, ttl)
-      end
-    else
-      call('SET', key, bytes, 'PX', ttl)
+  local offset, bytes
+  if not writes then
+    offset, bytes = '@{hot}', ttl and pack('<d', expires)
+  elseif whole then
+    offset = '0'
+    bytes = pack('<ddddddd@{cell_formats}d', epoch, held, blocked, last, expires, barred, now, @{cells}, version)
+  elseif ttl then
+    offset, bytes = '@{hot}', pack('<ddd@{cell_formats}d', expires, barred, now, @{cells}, version)
+  else
+    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{cells}, version)
+  end
+  --@buckets if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
+  if not (exists or @{has_rings}) then
+    if not call('SET', key, bytes, 'PX', ttl, 'NX') then
+      call('SET', key, bytes, 'PX', ttl) -- MGET says nothing of a key of another type
+      reply = pack('<d', 1) .. string.sub(reply, 9)
+    end
+  elseif bytes then
+    call('SETRANGE', key, offset, bytes)
+    if ttl then
+      call('PEXPIRE', key, ttl)
     end
   end
 end
---@slots if unsound then call('DEL', key) reply = pack('<d', 1) .. sub(reply, 9) end
+--@slots if unsound then call('DEL', key) end
+--@slots if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
 return reply .. booking

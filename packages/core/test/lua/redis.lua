@@ -20,15 +20,22 @@ function commands.GET(key)
   return keys[key] and keys[key].value or false
 end
 
-function commands.STRLEN(key)
-  return #(commands.GET(key) or '')
+function commands.MGET(...)
+  local values = {}
+  for i, key in ipairs({ ... }) do
+    values[i] = commands.GET(key)
+  end
+  return values
 end
 
 function commands.GETRANGE(key, first, last)
   return string.sub(commands.GET(key) or '', first + 1, last + 1)
 end
 
-function commands.SET(key, value, option, ms)
+function commands.SET(key, value, option, ms, condition)
+  if condition == 'NX' and keys[key] then
+    return false
+  end
   local expires = option == 'KEEPTTL' and keys[key] and keys[key].expires or math.huge
   if option == 'PX' then
     expires = now + ms * 1000

@@ -14,7 +14,7 @@ import { type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
 const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
 /** Calls that are made together set the time to live once, by the last of them. */
-const withoutExpiry = (state: Buffer) => [state.subarray(0, 48), state.subarray(56)]
+const withoutExpiry = (state: Buffer) => [state.subarray(0, 32), state.subarray(40)]
 const NOW = 1_800_000_000_000_000
 const minute = { limit: 5, window: '1m' } as const
 
@@ -97,7 +97,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     const policies = [slidingLog(minute)]
     const batch = someKeys(3)
     for (const key of batch) alone(policies, key)
-    const breaks = `redis.call('SETRANGE', KEYS[1], 80, string.rep('x', 8)) return ''`
+    const breaks = `redis.call('SETRANGE', KEYS[1], 88, string.rep('x', 8)) return ''`
     redis.run(breaks, NOW, batch[0]!, Buffer.of(0))
     const calls = batch.map((key) => [key, pack(policies)] as const)
     expect(redis.runAll(composeScript(policies), NOW, calls).map(hasHealed)).toEqual([true, false, false])
