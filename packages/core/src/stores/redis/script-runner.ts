@@ -61,21 +61,18 @@ export class ScriptRunner {
 
   async #ask(script: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
     try {
-      const reply = await this.#send(script, keys, args)
+      let reply: Reply
+      try {
+        reply = await this.#connection.evalsha(this.#shaOf(script), keys, args)
+      } catch (error) {
+        if (!isNoScript(error)) throw error
+        reply = await this.#connection.eval(script, keys, args)
+      }
       this.#onReply()
       return reply
     } catch (error) {
       if (isCrossSlot(error)) this.#takesManyKeys = false
       throw storeError(error)
-    }
-  }
-
-  async #send(script: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
-    try {
-      return await this.#connection.evalsha(this.#shaOf(script), keys, args)
-    } catch (error) {
-      if (!isNoScript(error)) throw error
-      return this.#connection.eval(script, keys, args)
     }
   }
 
