@@ -62,7 +62,8 @@ local function read_slot(base, cap, index)
   if offset == filled then
     return filled_value
   end
-  local value = unpack('<d', find_bytes(offset))
+  local bytes, from = find_bytes(offset)
+  local value = unpack('<d', bytes, from)
   if not (value >= 0 and value <= (offset < @{fixed} and EXACT or latest) and value % 1 == 0) then
     unsound, value = true, 0
   end
@@ -85,13 +86,13 @@ local function fill_slots(base, cap, first, n, value)
       replaced[#replaced + 1] = pack('<d', offset) .. sub(bytes, from, from + 7)
     end
   end
-  local bytes = pack('<d', value)
-  local run = min(n, cap - slot)
-  write_bytes(base + slot * 8, run == 1 and bytes or rep(bytes, run))
-  if run < n then
-    write_bytes(base, rep(bytes, n - run))
-  end
   if base >= @{fixed} then
     filled, filled_value = base + (slot + n - 1) % cap * 8, value
+  end
+  local bytes = pack('<d', value)
+  while n > 0 do
+    local run = min(n, cap - slot)
+    write_bytes(base + slot * 8, run == 1 and bytes or rep(bytes, run))
+    n, slot = n - run, 0
   end
 end
