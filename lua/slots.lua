@@ -5,7 +5,7 @@
 local near_from, near = 0, ''
 -- Whether a slot held what no call has written there.
 local unsound
--- The newest ring slot that this call has written: its byte and its value.
+-- The slot that this call has written last: its byte and its value.
 local filled, filled_value
 
 -- Bytes of bucket slots that are yet to be written: where, and what. Most calls change one slot.
@@ -86,9 +86,7 @@ local function fill_slots(base, cap, first, n, value)
       replaced[#replaced + 1] = pack('<d', offset) .. sub(bytes, from, from + 7)
     end
   end
-  if base >= @{fixed} then
-    filled, filled_value = base + (slot + n - 1) % cap * 8, value
-  end
+  filled, filled_value = base + (slot + n - 1) % cap * 8, value
   local bytes = pack('<d', value)
   while n > 0 do
     local run = min(n, cap - slot)
