@@ -14,7 +14,9 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
   const connection = {
     evalsha: () => Promise.reject(new Error('NOSCRIPT No matching script.')),
     eval: async (script: string, keys: readonly Key[], args: readonly Bytes[]) => {
-      const calls = keys.map((key, i) => [Buffer.from(key as string), Buffer.from(args[i] ?? args.at(-1)!)] as const)
+      const calls = keys.map(
+        (key, i) => [Buffer.from(key as string), Buffer.from(args[i] ?? args.at(-1)!)] as const,
+      )
       const replies = redis.runAll(script, clock(), calls)
       return keys.length === 1 ? replies[0]! : replies
     },
