@@ -5,12 +5,20 @@
 local near_from, near = 0, ''
 -- Whether a slot held what no call has written there.
 local unsound
--- The newest ring slot that this call has written: its byte and its value.
+-- The slot that this call has written last: its byte and its value.
 local filled, filled_value
+
+-- Bytes of bucket slots that are yet to be written: where, and what. Most calls change one slot.
+local edited, edit
+-- Where the changes in fixed end.
+local changed_to = 0
 
 -- The string that holds the slot at byte offset, and where in it.
 local function find_bytes(offset)
   if offset < @{fixed} then
+    if edited and offset >= edited and offset < edited + #edit then
+      return edit, offset - edited + 1
+    end
     return fixed, offset + 1
   end
   if offset < near_from or offset + 8 > near_from + #near then
@@ -19,12 +27,33 @@ local function find_bytes(offset)
   return near, offset - near_from + 1
 end
 
+local function make_edit()
+  local ends = edited + #edit
+  fixed = sub(fixed, 1, edited) .. edit .. sub(fixed, ends + 1)
+  changed_to = max(changed_to, ends)
+  edited = nil
+end
+
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
-    fixed = sub(fixed, 1, offset) .. bytes .. sub(fixed, offset + #bytes + 1)
+    if edited then
+      make_edit()
+    end
+    edited, edit = offset, bytes
   else
     call('SETRANGE', key, offset, bytes)
   end
+end
+
+-- Bucket slots from the first to the last that changed, all of them where nothing is there yet.
+local function changed_slots(there)
+  if edited and there and changed_to == 0 then
+    return sub(fixed, @{slots} + 1, edited) .. edit
+  end
+  if edited then
+    make_edit()
+  end
+  return sub(fixed, @{slots} + 1, there and changed_to or @{fixed})
 end
 
 -- What cannot be in a slot counts for nothing, and the state is dropped after this call.
@@ -33,7 +62,8 @@ local function read_slot(base, cap, index)
   if offset == filled then
     return filled_value
   end
-  local value = unpack('<d', find_bytes(offset))
+  local bytes, from = find_bytes(offset)
+  local value = unpack('<d', bytes, from)
   if not (value >= 0 and value <= (offset < @{fixed} and EXACT or latest) and value % 1 == 0) then
     unsound, value = true, 0
   end
@@ -56,13 +86,11 @@ local function fill_slots(base, cap, first, n, value)
       replaced[#replaced + 1] = pack('<d', offset) .. sub(bytes, from, from + 7)
     end
   end
+  filled, filled_value = base + (slot + n - 1) % cap * 8, value
   local bytes = pack('<d', value)
-  local run = min(n, cap - slot)
-  write_bytes(base + slot * 8, rep(bytes, run))
-  if run < n then
-    write_bytes(base, rep(bytes, n - run))
-  end
-  if base >= @{fixed} then
-    filled, filled_value = base + (slot + n - 1) % cap * 8, value
+  while n > 0 do
+    local run = min(n, cap - slot)
+    write_bytes(base + slot * 8, run == 1 and bytes or rep(bytes, run))
+    n, slot = n - run, 0
   end
 end

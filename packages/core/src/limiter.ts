@@ -7,7 +7,7 @@ import { storedKey } from './key.js'
 import { type Plan, Plans } from './plan.js'
 import { type Policy, printableName } from './policy.js'
 import { memoryStore } from './stores/memory.js'
-import { type Answer, isDenied, type Notice, type Store } from './stores/store.js'
+import { isDenied, type Notice, type Store } from './stores/store.js'
 import { Queue } from './queue.js'
 import { guarded, type GuardOptions } from './resilience/guarded-store.js'
 import { Warnings } from './warnings.js'
@@ -90,8 +90,13 @@ export class Limiter {
    * Charges `cost` under every policy, or changes nothing.
    * @throws {InputError} INVALID_KEY, INVALID_COST. A denial is a value and never thrown.
    */
-  async consume(key: string, options?: CallOptions): Promise<Decision> {
-    return this.decide(key, options)
+  consume(key: string, options?: CallOptions): Promise<Decision> {
+    try {
+      const decision = this.decide(key, options)
+      return decision instanceof Promise ? decision : Promise.resolve(decision)
+    } catch (error) {
+      return Promise.reject(error)
+    }
   }
 
   /** As `consume`, but answers at once when no other process is asked. For adapters and hot paths. */
@@ -100,7 +105,9 @@ export class Limiter {
     const cost = costOf(options)
     const stored = storedKey(key)
     const answer = plan.keyspace.consume(plan.policies, stored, cost)
-    if (answer instanceof Promise) return this.#later(plan, answer, key, stored, cost)
+    if (answer instanceof Promise) {
+      return answer.then((later) => this.#told(key, new Decision(plan, later, stored, cost)))
+    }
     return this.#told(key, new Decision(plan, answer, stored, cost))
   }
 
@@ -174,16 +181,6 @@ export class Limiter {
   #planOf(options: ShapeOptions | undefined): Plan {
     if (this.#closed) throw closedError()
     return options?.policies === undefined ? this.#plan : this.#plans.of(options.policies)
-  }
-
-  async #later(
-    plan: Plan,
-    answer: Promise<Answer>,
-    key: string,
-    stored: string,
-    cost: number,
-  ): Promise<Decision> {
-    return this.#told(key, new Decision(plan, await answer, stored, cost))
   }
 
   #told(key: string, decision: Decision): Decision {

@@ -6,7 +6,9 @@ import { StoreError } from '../errors.js'
  */
 export class Deadline {
   readonly ms: number
-  readonly #waiting = new Set<Waiting>()
+  /** A list, as a Set of what comes and goes so fast costs more than the waiting. */
+  #first: Waiting | undefined
+  #last: Waiting | undefined
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed = false
 
@@ -21,20 +23,35 @@ export class Deadline {
    */
   within<T>(answer: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
-      const waiting = { due: performance.now() + this.ms, reject }
-      this.#waiting.add(waiting)
-      if (this.#timer === undefined) this.#lookIn(this.ms)
+      const waiting = { since: performance.now(), giveUp: reject, before: undefined, after: undefined }
+      this.begin(waiting)
       answer.then(
         (value) => {
-          this.#leave(waiting)
+          this.end(waiting)
           resolve(value)
         },
         (error: Error) => {
-          this.#leave(waiting)
+          this.end(waiting)
           reject(error)
         },
       )
     })
+  }
+
+  /** Tells `waiting` when its time is over, unless it has ended before. */
+  begin(waiting: Waiting): void {
+    waiting.before = this.#last
+    if (this.#last) this.#last.after = waiting
+    else this.#first = waiting
+    this.#last = waiting
+    if (this.#timer === undefined) this.#lookIn(this.ms)
+  }
+
+  end(waiting: Waiting): void {
+    this.#takeOut(waiting)
+    if (this.#first) return
+    clearTimeout(this.#timer)
+    this.#timer = undefined
   }
 
   /** From here on nobody who waits keeps the process alive. */
@@ -43,11 +60,14 @@ export class Deadline {
     this.#unref()
   }
 
-  #leave(waiting: Waiting): void {
-    this.#waiting.delete(waiting)
-    if (this.#waiting.size > 0) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+  #takeOut(waiting: Waiting): void {
+    if (!waiting.before && this.#first !== waiting) return // it has left before
+    if (waiting.before) waiting.before.after = waiting.after
+    else this.#first = waiting.after
+    if (waiting.after) waiting.after.before = waiting.before
+    else this.#last = waiting.before
+    // What has left must not keep its neighbours in memory.
+    waiting.before = waiting.after = undefined
   }
 
   #lookIn(ms: number, late = false): void {
@@ -57,13 +77,13 @@ export class Deadline {
 
   #look(late: boolean): void {
     const now = performance.now()
-    for (const waiting of this.#waiting) {
-      const left = waiting.due - now
+    for (let waiting = this.#first; waiting; waiting = this.#first) {
+      const left = waiting.since + this.ms - now
       if (left > 0) return this.#lookIn(Math.ceil(left))
       // A process that stood still itself runs its timers first: what has arrived meanwhile must be read before.
       if (left < -LATE_MS && !late) return this.#lookIn(0, true)
-      this.#waiting.delete(waiting)
-      waiting.reject(new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`))
+      this.#takeOut(waiting)
+      waiting.giveUp(new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`))
     }
     this.#timer = undefined
   }
@@ -74,9 +94,13 @@ export class Deadline {
   }
 }
 
-interface Waiting {
-  readonly due: number
-  reject(error: Error): void
+export interface Waiting {
+  /** As `performance.now()` says it. */
+  readonly since: number
+  /** Its neighbours, kept by the deadline. */
+  before: Waiting | undefined
+  after: Waiting | undefined
+  giveUp(error: Error): void
 }
 
 /** How late a timer comes when the process itself was busy, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { Policy } from '../policy.js'
-import type { Answer, Booking, Keyspace, MaybePromise } from '../stores/store.js'
+import type { Answer, Booking, Caller, Keyspace, MaybePromise } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import type { Denials } from './denials.js'
 import { undecided } from './failure-mode.js'
@@ -37,17 +37,18 @@ export class GuardedKeyspace implements Keyspace {
     if (known) return known
     const asked = denials?.ask()
     return this.#decide(
-      { policies, key, cost, ask: (keyspace) => keyspace.consume(policies, key, cost) },
+      { policies, key, cost, ask: (keyspace, caller) => keyspace.consume(policies, key, cost, caller) },
       asked && ((answer) => denials!.note(policies, key, cost, asked, answer)),
     )
   }
 
   peek(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer> {
-    return this.#decide({ policies, key, cost, ask: (keyspace) => keyspace.peek(policies, key, cost) })
+    const ask = (keyspace: Keyspace, caller?: Caller) => keyspace.peek(policies, key, cost, caller)
+    return this.#decide({ policies, key, cost, ask })
   }
 
   book(policies: readonly Policy[], key: string, cost: number, maxWait: number): MaybePromise<Answer> {
-    const ask = (keyspace: Keyspace) => keyspace.book(policies, key, cost, maxWait)
+    const ask = (keyspace: Keyspace, caller?: Caller) => keyspace.book(policies, key, cost, maxWait, caller)
     return this.#decide({ policies, key, cost, ask }, (answer) => {
       if (answer.booking) this.#options.denials?.forget(key)
     })
@@ -84,20 +85,18 @@ export class GuardedKeyspace implements Keyspace {
   /** Asks the store, or what stands in for it. `heard` is told what the store itself answers. */
   #decide(call: Call, heard?: (answer: Answer) => void): MaybePromise<Answer> {
     const refusal = this.#refusal(call.key)
-    return refusal ? this.#instead(call, refusal, true) : this.#ask(call, heard)
-  }
-
-  async #ask(call: Call, heard?: (answer: Answer) => void): Promise<Answer> {
+    if (refusal) return this.#instead(call, refusal, true)
     const { line, remote, deadline, health } = this.#options
-    let answer: Answer
-    try {
-      answer = await line.send(() => call.ask(remote), deadline)
-    } catch (failure) {
-      return this.#instead(call, failure)
-    }
-    heard?.(answer)
-    health.decided()
-    return answer
+    return line.send(
+      (caller) => call.ask(remote, caller),
+      deadline,
+      (answer) => {
+        heard?.(answer)
+        health.decided()
+        return answer
+      },
+      (failure) => this.#instead(call, failure),
+    )
   }
 
   #instead({ policies, cost, ask }: Call, failure: unknown, wasRefused = false): Answer {
@@ -153,5 +152,5 @@ interface Call {
   readonly policies: readonly Policy[]
   readonly key: string
   readonly cost: number
-  readonly ask: (keyspace: Keyspace) => MaybePromise<Answer>
+  readonly ask: (keyspace: Keyspace, caller?: Caller) => MaybePromise<Answer>
 }

@@ -1,13 +1,13 @@
-import type { MaybePromise } from '../stores/store.js'
-
 /**
- * Calls that a store has not answered yet, whoever still waits for them: clients keep what they cannot send, without
+ * How many calls a store has not answered yet, whoever still waits for them: clients keep what they cannot send, without
  * end. One that stays unanswered for a minute is taken for lost, as clients can be set up to settle nothing after a
  * connection broke.
  */
 export class UnderWay {
-  readonly #calls = new Set<Call>()
   readonly #now: () => number
+  /** Those that began within a second, the oldest first. Single calls are not kept: that would cost more than it tells. */
+  #generations: Generation[] = []
+  #count = 0
 
   /** `now` in milliseconds, of a clock that does not run back. */
   constructor(now = (): number => performance.now()) {
@@ -15,29 +15,41 @@ export class UnderWay {
   }
 
   get isFull(): boolean {
-    if (this.#calls.size < MOST_UNDER_WAY) return false
-    const lost = this.#now() - LOST_MS
-    for (const call of this.#calls) {
-      if (call.since > lost) break
-      this.#calls.delete(call)
+    if (this.#count < MOST_UNDER_WAY) return false
+    const lost = this.#now() - LOST_MS - GENERATION_MS
+    const [oldest] = this.#generations
+    if (oldest && oldest.since <= lost) {
+      this.#count -= oldest.calls
+      oldest.isLost = true
+      this.#generations.shift()
     }
-    return this.#calls.size >= MOST_UNDER_WAY
+    return this.#count >= MOST_UNDER_WAY
   }
 
-  async track<T>(send: () => MaybePromise<T>): Promise<T> {
-    const call = { since: this.#now() }
-    this.#calls.add(call)
-    try {
-      return await send()
-    } finally {
-      this.#calls.delete(call)
+  /** Counts a call that began at `since`. Give what this returns to `end` when it was answered or failed. */
+  begin(since: number): Generation {
+    let latest = this.#generations.at(-1)
+    if (!latest || since - latest.since >= GENERATION_MS) {
+      latest = { since, calls: 0, isLost: false }
+      this.#generations = [...this.#generations.filter(({ calls }) => calls > 0), latest]
     }
+    latest.calls++
+    this.#count++
+    return latest
+  }
+
+  end(generation: Generation): void {
+    generation.calls--
+    if (!generation.isLost) this.#count--
   }
 }
 
-interface Call {
+export interface Generation {
   readonly since: number
+  calls: number
+  isLost: boolean
 }
 
 export const MOST_UNDER_WAY = 1000
 const LOST_MS = 60_000
+const GENERATION_MS = 1000

@@ -9,6 +9,7 @@ import { connectionOf, isRedisClient } from './redis/clients/detect.js'
 import { ownConnection } from './redis/clients/own.js'
 import { composeScript } from './redis/compose.js'
 import { EvictionCheck } from './redis/eviction.js'
+import { GroupCommit } from './redis/group-commit.js'
 import { RedisKeyspace } from './redis/keyspace.js'
 import { keyspaceOf } from './redis/redis-key.js'
 import { ScriptRunner } from './redis/script-runner.js'
@@ -26,6 +27,12 @@ export interface RedisStoreOptions {
    * remembered, default 100,000. false: every call asks Redis.
    */
   readonly denialCache?: DenialCacheOptions | false
+  /**
+   * Whether calls that are made while others are on their way travel together, as one script call of Redis: many times
+   * the decisions a second, and nobody waits for company who would be alone. In a Cluster only calls that ask the same
+   * of one key do. Default true; false: each call is sent by itself, at once.
+   */
+  readonly groupCommit?: boolean
 }
 
 export interface DenialCacheOptions {
@@ -48,15 +55,17 @@ class RedisStore implements Store {
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tiers = new Tiers()
-  readonly #scripts = new Map<string, string>()
+  readonly #groups = new Map<string, GroupCommit>()
   readonly #places = new Set<RedisPlaces>()
   readonly #eviction: EvictionCheck
   readonly #prefix: string
   readonly #clock: Clock | undefined
   readonly #now: Clock
+  readonly #groupCommit: boolean
   #closed = false
 
-  constructor(client: unknown, { prefix = 'sluice', clock, denialCache = {} }: RedisStoreOptions) {
+  constructor(client: unknown, options: RedisStoreOptions) {
+    const { prefix = 'sluice', clock, denialCache = {}, groupCommit = true } = options
     if (typeof prefix !== 'string' || !/^[\x21-\x7a|~]{1,64}$/.test(prefix)) {
       const bound = 'prefix must be 1 to 64 characters of printable ASCII without spaces and braces'
       throw expected(PolicyError, 'INVALID_OPTION', bound, prefix)
@@ -69,7 +78,11 @@ class RedisStore implements Store {
         clock,
       )
     }
+    if (typeof groupCommit !== 'boolean') {
+      throw expected(PolicyError, 'INVALID_OPTION', 'groupCommit must be true or false', groupCommit)
+    }
     this.#prefix = prefix
+    this.#groupCommit = groupCommit
     this.#clock = clock
     this.#now = clock ?? systemClock()
     if (denialCache !== false) this.denialCache = boundsOf(denialCache)
@@ -85,18 +98,20 @@ class RedisStore implements Store {
     return new RedisKeyspace({
       policies,
       keyspace: keyspaceOf(this.#prefix, name, shapes),
-      script: this.#scriptOf(shapes.join(), policies),
-      runner: this.#runner,
+      group: this.#groupOf(shapes.join(), policies),
       tiers: this.#tiers,
       clock: this.#clock ?? REDIS_CLOCK,
       report,
     })
   }
 
-  #scriptOf(shapes: string, policies: readonly Policy[]): string {
-    let script = this.#scripts.get(shapes)
-    if (!script) this.#scripts.set(shapes, (script = composeScript(policies)))
-    return script
+  #groupOf(shapes: string, policies: readonly Policy[]): GroupCommit {
+    let group = this.#groups.get(shapes)
+    if (!group) {
+      const transport = this.#runner.transport(composeScript(policies))
+      this.#groups.set(shapes, (group = new GroupCommit(transport, { gathers: this.#groupCommit })))
+    }
+    return group
   }
 
   now(): number {
@@ -119,6 +134,7 @@ class RedisStore implements Store {
 
   close(): void {
     this.#closed = true
+    for (const group of this.#groups.values()) group.close()
     for (const places of this.#places) places.close()
     this.#connection.close()
   }

@@ -42,11 +42,17 @@ export interface DenialCacheBounds {
 /** Operations that a store cannot carry out reject with StoreError, whose code begins with STORE_. */
 export interface Keyspace {
   /** Charges `cost` now under every policy, or changes nothing. A cost of 0 only reads. */
-  consume(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer>
+  consume(policies: readonly Policy[], key: string, cost: number, caller?: Caller): MaybePromise<Answer>
   /** What `consume` would answer; writes nothing. */
-  peek(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer>
+  peek(policies: readonly Policy[], key: string, cost: number, caller?: Caller): MaybePromise<Answer>
   /** Books `cost` at its earliest instant if that is at most `maxWait` microseconds away. */
-  book(policies: readonly Policy[], key: string, cost: number, maxWait: number): MaybePromise<Answer>
+  book(
+    policies: readonly Policy[],
+    key: string,
+    cost: number,
+    maxWait: number,
+    caller?: Caller,
+  ): MaybePromise<Answer>
   /** Whether a booked place still stands at its turn: its state may be lost, or the key held or blocked by now. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
   /** Gives a booked place back if nothing was written since; tells whether it did. */
@@ -61,6 +67,11 @@ export interface Keyspace {
   hold(key: string, duration: number): MaybePromise<void>
   /** Forgets the key: its state, its block, its hold. */
   reset(key: string): MaybePromise<void>
+}
+
+/** Who waits for an answer. A store need not carry out what nobody waits for any more. */
+export interface Caller {
+  readonly gone: boolean
 }
 
 export type MaybePromise<T> = T | Promise<T>

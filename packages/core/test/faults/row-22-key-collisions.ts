@@ -10,7 +10,7 @@ function collide(share: number): Outcome {
   const wanted = 100_000 * share
   const composite = collisions(wanted, tuples(COMPOSITE), (parts) => joinKey(...parts))
   const redis = collisions(wanted, redisTuples(), ([name, shape, key]) =>
-    redisKey(keyspaceOf('sluice', name!, [shape!]), storedKey(key!)).toString('latin1'),
+    redisKey(keyspaceOf('sluice', name!, [shape!]), storedKey(key!)),
   )
   return {
     pass: composite === 0 && redis === 0,

@@ -10,6 +10,10 @@ import { join } from 'node:path'
 export interface LuaRedis {
   /** What a script answers; `now`, in microseconds, is what its TIME says. Throws what it throws. */
   run(script: string, now: number, key: Buffer, argument: Buffer): Buffer
+  /** The same for several keys, each with its argument. */
+  runAll(script: string, now: number, calls: readonly (readonly [key: Buffer, argument: Buffer])[]): Buffer[]
+  /** Makes a command fail from now on; without an error it does its work again. */
+  refuse(command: string, error?: string): void
   close(): void
 }
 
@@ -28,11 +32,18 @@ export function startLuaRedis(): LuaRedis {
     if (reply.startsWith('+')) return reply.slice(1)
     throw new Error(reply.slice(1))
   }
+  const runAll: LuaRedis['runAll'] = (script, now, calls) => {
+    let number = numbers.get(script)
+    if (!number) numbers.set(script, (number = ask('script', hex(Buffer.from(script)))))
+    const words = calls.flatMap(([key, argument]) => [hex(key), hex(argument)])
+    const replies = ask('call', number, `${now}`, ...words).split(' ')
+    return replies.map((reply) => Buffer.from(reply, 'hex'))
+  }
   return {
-    run(script, now, key, argument) {
-      let number = numbers.get(script)
-      if (!number) numbers.set(script, (number = ask('script', Buffer.from(script).toString('hex'))))
-      return Buffer.from(ask('call', number, `${now}`, key.toString('hex'), argument.toString('hex')), 'hex')
+    run: (script, now, key, argument) => runAll(script, now, [[key, argument]])[0]!,
+    runAll,
+    refuse(command, error) {
+      ask('refuse', command, ...(error === undefined ? [] : [hex(Buffer.from(error))]))
     },
     close() {
       closeSync(to)
@@ -49,6 +60,8 @@ export function luaIsMissing(): string | undefined {
 }
 
 const isThere = (): boolean => spawnSync('lua5.1', ['-v']).status === 0
+
+const hex = (bytes: Buffer): string => bytes.toString('hex')
 
 function readLine(from: number): string {
   const chunk = Buffer.alloc(65_536)

@@ -1,5 +1,7 @@
 import type { Clock } from '../../src/clock.js'
+import type { Bytes, Key } from '../../src/stores/redis/client.js'
 import { composeScript } from '../../src/stores/redis/compose.js'
+import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace } from '../../src/stores/redis/keyspace.js'
 import { ScriptRunner } from '../../src/stores/redis/script-runner.js'
 import { Tiers } from '../../src/stores/redis/tiers.js'
@@ -11,15 +13,22 @@ import type { LuaRedis } from './lua-redis.js'
 export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }): Store {
   const connection = {
     evalsha: () => Promise.reject(new Error('NOSCRIPT No matching script.')),
-    eval: async (script: string, key: Uint8Array, argument: Uint8Array) =>
-      redis.run(script, clock(), Buffer.from(key), Buffer.from(argument)),
+    eval: async (script: string, keys: readonly Key[], args: readonly Bytes[]) => {
+      const calls = keys.map(
+        (key, i) => [Buffer.from(key as string), Buffer.from(args[i] ?? args.at(-1)!)] as const,
+      )
+      const replies = redis.runAll(script, clock(), calls)
+      return keys.length === 1 ? replies[0]! : replies
+    },
+    isCluster: false,
     replays: false,
     close() {},
   }
   const [runner, tiers] = [new ScriptRunner(connection, () => {}), new Tiers()]
   const keyspace: Store['keyspace'] = (name, policies, report) => {
     const script = composeScript(policies)
-    return new RedisKeyspace({ policies, keyspace: name, script, runner, tiers, clock: readsTime, report })
+    const group = new GroupCommit(runner.transport(script))
+    return new RedisKeyspace({ policies, keyspace: name, group, tiers, clock: readsTime, report })
   }
   return { keyspace, now: clock, close() {} }
 }

@@ -1,12 +1,16 @@
 -- What a script finds in Redis, in plain Lua 5.1: lua5.1 redis.lua < requests > replies
--- A line in, a line out; bytes in hexadecimal. "script TEXT" answers its number; "call NUMBER TIME KEY ARGUMENT" answers
--- "+reply" or "-error". TIME, in microseconds, is what the script's TIME answers and what keys expire by.
+-- A line in, a line out; bytes in hexadecimal. "script TEXT" answers its number; "call NUMBER TIME KEY ARGUMENT ..." answers
+-- "+reply ..." with a word for each key, or "-error". TIME, in microseconds, is what the script's TIME answers and what
+-- keys expire by.
 
 local now = 0
 -- Keys: { value, at which instant it expires }
 local keys = {}
 
 local commands = {}
+
+-- Commands that fail from now on, by name, and with what.
+local refused = {}
 
 function commands.TIME()
   return { string.format('%.0f', math.floor(now / 1000000)), string.format('%.0f', now % 1000000) }
@@ -16,15 +20,22 @@ function commands.GET(key)
   return keys[key] and keys[key].value or false
 end
 
-function commands.STRLEN(key)
-  return #(commands.GET(key) or '')
+function commands.MGET(...)
+  local values = {}
+  for i, key in ipairs({ ... }) do
+    values[i] = commands.GET(key)
+  end
+  return values
 end
 
 function commands.GETRANGE(key, first, last)
   return string.sub(commands.GET(key) or '', first + 1, last + 1)
 end
 
-function commands.SET(key, value, option, ms)
+function commands.SET(key, value, option, ms, condition)
+  if condition == 'NX' and keys[key] then
+    return false
+  end
   local expires = option == 'KEEPTTL' and keys[key] and keys[key].expires or math.huge
   if option == 'PX' then
     expires = now + ms * 1000
@@ -66,10 +77,16 @@ function redis.call(name, key, ...)
   if keys[key] and keys[key].expires <= now then
     keys[key] = nil
   end
+  if refused[name] then
+    error({ err = refused[name] })
+  end
   return commands[name](key, unpack(arguments))
 end
 
-redis.pcall = redis.call
+function redis.pcall(...)
+  local ran, reply = pcall(redis.call, ...)
+  return reply
+end
 
 function redis.error_reply(message)
   return { err = message }
@@ -145,13 +162,29 @@ function requests.script(text)
   return '+' .. #scripts
 end
 
-function requests.call(number, time, key, argument)
-  now, KEYS, ARGV = tonumber(time), { from_hex(key) }, { from_hex(argument) }
-  local ran, reply = pcall(scripts[tonumber(number)])
-  if not ran or type(reply) == 'table' then
-    return '-' .. (ran and reply.err or reply)
+-- The command fails from now on, or where no error is given, does its work again.
+function requests.refuse(command, err)
+  refused[command] = err and from_hex(err)
+  return '+'
+end
+
+function requests.call(number, time, ...)
+  now, KEYS, ARGV = tonumber(time), {}, {}
+  for i = 1, select('#', ...), 2 do
+    local key, argument = select(i, ...)
+    KEYS[#KEYS + 1], ARGV[#ARGV + 1] = from_hex(key), from_hex(argument)
   end
-  return '+' .. to_hex(reply)
+  local ran, reply = pcall(scripts[tonumber(number)])
+  if not ran or type(reply) == 'table' and reply.err then
+    return '-' .. (type(reply) == 'table' and reply.err or reply)
+  end
+  if type(reply) == 'string' then
+    return '+' .. to_hex(reply)
+  end
+  for i, bytes in ipairs(reply) do
+    reply[i] = to_hex(bytes)
+  end
+  return '+' .. table.concat(reply, ' ')
 end
 
 for line in io.lines() do

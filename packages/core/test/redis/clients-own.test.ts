@@ -32,14 +32,14 @@ describe('a connection of its own', () => {
 
   it('lets calls wait that are made while it connects', async () => {
     const connection = ownConnection({ host: server.host, port: server.port })
-    const replies = await Promise.all(Array.from({ length: 100 }, () => connection.eval(ECHO, K, K)))
-    expect(replies.every((reply) => Buffer.from(reply).equals(K))).toBe(true)
+    const replies = await Promise.all(Array.from({ length: 100 }, () => connection.eval(ECHO, [K], [K])))
+    expect(replies.every((reply) => Buffer.compare(reply as Uint8Array, K) === 0)).toBe(true)
     connection.close()
   })
 
   it('decides again within 500 ms after Redis was down for seconds', async () => {
     const connection = ownConnection({ host: server.host, port: server.port })
-    await connection.eval(ECHO, K, K)
+    await connection.eval(ECHO, [K], [K])
     await server.kill()
     const down = Date.now()
     while (Date.now() - down < 1500) {
@@ -65,7 +65,7 @@ describe('a connection of its own', () => {
     const proxy = await startProxy(server)
     const connection = ownConnection({ host: proxy.host, port: proxy.port })
     for (const ms of [300, 1300]) {
-      await connection.eval(ECHO, K, K)
+      await connection.eval(ECHO, [K], [K])
       server.pause()
       void failure(connection)
       await pause(ms)
@@ -84,7 +84,7 @@ describe('a connection of its own', () => {
   it('gives up on a peer that vanished without closing', async () => {
     const proxy = await startProxy(server)
     const connection = ownConnection({ host: proxy.host, port: proxy.port })
-    await connection.eval(ECHO, K, K)
+    await connection.eval(ECHO, [K], [K])
     proxy.blackHole()
     const started = Date.now()
     expect(storeFailure(await failure(connection))).toBe('unavailable')
@@ -109,7 +109,7 @@ describe('a connection of its own', () => {
     connection.close()
     expect(await early).toMatchObject({ code: 'CLOSED' })
     const second = ownConnection({ host: server.host, port: server.port })
-    await second.eval(ECHO, K, K)
+    await second.eval(ECHO, [K], [K])
     server.pause()
     const waiting = failure(second)
     second.close()
@@ -123,7 +123,7 @@ describe('a connection of its own', () => {
     const { host, port } = server
     for (const given of [url, { host, port, username: 'app', password: 'p@:/%s', db: 3 }]) {
       const connection = ownConnection(given)
-      await connection.eval(WRITE, K, K)
+      await connection.eval(WRITE, [K], [K])
       connection.close()
     }
     expect(await command(server, 'INFO', 'keyspace')).toContain('db3:keys=1')
@@ -136,9 +136,9 @@ describe('a connection of its own', () => {
     const proxy = await startProxy(server)
     const options = 'maxRetriesPerRequest=20&enableOfflineQueue=0'
     const connection = ownConnection(`redis://${proxy.host}:${proxy.port}?${options}`)
-    await connection.eval(COUNT, K, K)
+    await connection.eval(COUNT, [K], [K])
     proxy.cutOnReply()
-    await expect(connection.eval(COUNT, K, K)).rejects.toThrow('max retries')
+    await expect(connection.eval(COUNT, [K], [K])).rejects.toThrow('max retries')
     await recovery(connection)
     expect(await command(server, 'GET', 'k')).toBe('2')
     connection.close()
@@ -173,7 +173,7 @@ describe.each([
     const server = await startRedis()
     const proxy = await startProxy(server)
     const { connection, isReady, end } = open({ host: proxy.host, port: proxy.port })
-    await connection.eval(COUNT, K, K)
+    await connection.eval(COUNT, [K], [K])
     await until('it to say that it is ready', isReady)
     proxy.cutOnReply()
     await failure(connection, COUNT)
@@ -212,9 +212,9 @@ describe.each([
     const server = await startRedis()
     const proxy = await startProxy(server)
     const { connection, end } = open({ host: proxy.host, port: proxy.port })
-    await connection.eval(ECHO, K, K)
+    await connection.eval(ECHO, [K], [K])
     await pause(1500)
-    await connection.eval(ECHO, K, K)
+    await connection.eval(ECHO, [K], [K])
     expect(proxy.counts.connections).toBe(1)
     end()
     await proxy.close()
@@ -227,7 +227,7 @@ describe('a connection of its own by Sentinel', () => {
     const setup = await startSentinel({ sentinels: 3 })
     const sentinels = setup.sentinels.map(({ host, port }) => ({ host, port }))
     const connection = ownConnection({ sentinels, name: setup.masterName })
-    await connection.eval(WRITE, K, K)
+    await connection.eval(WRITE, [K], [K])
     await setup.failover('planned')
     expect(await recovery(connection, WRITE)).toBeLessThan(500)
     await setup.failover('death').catch(() => {})
@@ -244,7 +244,7 @@ describe('a connection of its own to a Cluster', () => {
     const connection = ownConnection({ cluster: cluster.masters.map(({ host, port }) => ({ host, port })) })
     const keys = Array.from({ length: 60 }, (_, i) => Buffer.from(`key-${i}`))
     const failures = async () => {
-      const results = await Promise.allSettled(keys.map((key) => connection.eval(WRITE, key, key)))
+      const results = await Promise.allSettled(keys.map((key) => connection.eval(WRITE, [key], [key])))
       return results.filter(({ status }) => status === 'rejected').length
     }
     expect(await failures()).toBe(0)
@@ -264,7 +264,7 @@ describe('a connection of its own to a Cluster', () => {
 })
 
 function failure(connection: RedisConnection, script = ECHO): Promise<unknown> {
-  return connection.eval(script, K, K).then(
+  return connection.eval(script, [K], [K]).then(
     () => undefined,
     (error: unknown) => error,
   )
@@ -276,7 +276,7 @@ async function recovery(connection: RedisConnection, script = ECHO): Promise<num
   let answered = false
   while (!answered) {
     if (Date.now() - started > 5000) throw new Error('no answer for 5 s')
-    connection.eval(script, K, K).then(
+    connection.eval(script, [K], [K]).then(
       () => (answered = true),
       () => {},
     )

@@ -96,7 +96,7 @@ const PROGRAM = `
   const [when, options] = [process.argv[2], JSON.parse(process.argv[3])]
   const connection = ownConnection(options)
   const key = Buffer.from('k')
-  const call = () => connection.eval('return ARGV[1]', key, key)
+  const call = () => connection.eval('return ARGV[1]', [key], [key])
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
   async function main() {
     if (when === 'idle') return pause(300)

@@ -118,10 +118,10 @@ let keys = 0
 async function lose(connection: RedisConnection, proxy: Proxy, server: RedisServer): Promise<number> {
   const name = `lost-${keys++}`
   const key = Buffer.from(name)
-  await connection.eval(COUNT, Buffer.from('warm'), key)
+  await connection.eval(COUNT, [Buffer.from('warm')], [key])
   const cuts = proxy.counts.cuts
   proxy.cutOnReply()
-  connection.eval(COUNT, key, key).catch(() => {})
+  connection.eval(COUNT, [key], [key]).catch(() => {})
   await until('the reply to be cut off', () => proxy.counts.cuts > cuts)
   const executions = async () => Number(await command(server, 'GET', name))
   // Whoever sends again has done so by then; that the call rejects first says nothing.

@@ -37,24 +37,39 @@ describe.each(Object.entries({ ...ofOneServer, ...ofCluster }))('%s', (kind, ope
     const whole = Buffer.concat([Buffer.of(9), EVERY_BYTE, Buffer.of(9)])
     const key = new Uint8Array(whole.buffer, whole.byteOffset + 1, 256)
     const expected = Buffer.concat([EVERY_BYTE, EVERY_BYTE])
-    expect(asBuffer(await connection.eval(ECHO, key, EVERY_BYTE))).toEqual(expected)
-    expect(asBuffer(await connection.evalsha(shaOf(ECHO), key, EVERY_BYTE))).toEqual(expected)
+    expect(asBuffer(await connection.eval(ECHO, [key], [EVERY_BYTE]))).toEqual(expected)
+    expect(asBuffer(await connection.evalsha(shaOf(ECHO), [key], [EVERY_BYTE]))).toEqual(expected)
   })
 
   it('tells a script that is not loaded, which EVAL then loads', async () => {
     const script = `return ARGV[1] -- ${kind}`
     const key = Buffer.from('k')
-    const refusal = await connection.evalsha(shaOf(script), key, key).catch((error: unknown) => error)
+    const refusal = await connection.evalsha(shaOf(script), [key], [key]).catch((error: unknown) => error)
     expect(isNoScript(refusal)).toBe(true)
-    expect(asBuffer(await connection.eval(script, key, Buffer.from('loaded')))).toEqual(Buffer.from('loaded'))
-    expect(asBuffer(await connection.evalsha(shaOf(script), key, key))).toEqual(key)
+    expect(asBuffer(await connection.eval(script, [key], [Buffer.from('loaded')]))).toEqual(
+      Buffer.from('loaded'),
+    )
+    expect(asBuffer(await connection.evalsha(shaOf(script), [key], [key]))).toEqual(key)
   })
 
   it('rejects with what the script was refused for', async () => {
     const refusal = await connection
-      .eval("return redis.error_reply('OOM none left')", key('k'), key(''))
+      .eval("return redis.error_reply('OOM none left')", [key('k')], [key('')])
       .catch(pass)
     expect(storeFailure(refusal)).toBe('oom')
+  })
+})
+
+describe.each(Object.entries(ofOneServer))('%s', (kind, open) => {
+  it('takes several keys at once, as texts and as bytes, and gives a reply for each', async () => {
+    const { connection, end } = await open(server)
+    const script = `local replies = {} for i = 1, #KEYS do replies[i] = KEYS[i] .. ARGV[i] end return replies -- ${kind}`
+    const keys = ['user:1', 'user:\u00e9', EVERY_BYTE]
+    const args = [EVERY_BYTE, key('2'), key('3')]
+    const expected = keys.map((each, i) => Buffer.concat([Buffer.from(each as string), args[i]!]))
+    expect(await connection.eval(script, keys, args)).toEqual(expected)
+    expect(await connection.evalsha(shaOf(script), keys, args)).toEqual(expected)
+    await end()
   })
 })
 
@@ -63,7 +78,7 @@ describe.each(Object.entries(ofCluster))('%s', (_kind, open) => {
     const { connection, end } = await open(cluster.masters[0]!)
     await Promise.all(cluster.masters.map((node) => command(node, 'FLUSHALL')))
     const keys = Array.from({ length: 300 }, (_, i) => Buffer.from(`user:${i}:\u00e9`))
-    const countAll = () => Promise.all(keys.map((each) => connection.eval(COUNT, each, each)))
+    const countAll = () => Promise.all(keys.map((each) => connection.eval(COUNT, [each], [each])))
     await countAll()
     const slot = await cluster.slotOf('user:7:\u00e9')
     const from = await cluster.ownerOf(slot)
@@ -114,7 +129,7 @@ describe('a client that was handed in', () => {
     const redis = new Redis({ port: server.port, keyPrefix: 'mine:' })
     const node = createClient({ socket: { port: server.port }, keyPrefix: 'mine:' })
     await node.connect()
-    for (const client of [redis, node]) await connectionOf(client).eval(COUNT, key('prefixed'), key(''))
+    for (const client of [redis, node]) await connectionOf(client).eval(COUNT, [key('prefixed')], [key('')])
     expect(await command(server, 'GET', 'mine:prefixed')).toBe('2')
     redis.disconnect()
     node.destroy()
@@ -156,7 +171,7 @@ describe('storeFailure', () => {
     await pipeline(small, [['CONFIG', 'SET', 'maxmemory', 1]])
     for (const open of [ofOneServer.ioredis!, ofOneServer['node-redis']!]) {
       const { connection, end } = await open(small)
-      const count = () => connection.eval(COUNT, key('k'), key('')).catch((error) => storeFailure(error))
+      const count = () => connection.eval(COUNT, [key('k')], [key('')]).catch((error) => storeFailure(error))
       expect(await count()).toBe('oom')
       await command(small, 'CONFIG', 'SET', 'maxmemory', 0)
       await command(small, 'REPLICAOF', server.host, server.port)

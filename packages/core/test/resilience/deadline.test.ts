@@ -28,6 +28,22 @@ describe('a deadline', () => {
     await expect(deadline.within(Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 
+  it('goes on for others when an answer comes too late', async () => {
+    const deadline = new Deadline(80)
+    let answer = (): void => {}
+    const late = deadline.within(new Promise<void>((resolve) => (answer = resolve)))
+    const codes: string[] = []
+    const wait = (waited: Promise<unknown>) => waited.catch(({ code }: { code: string }) => codes.push(code))
+    void wait(late)
+    await jest.advanceTimersByTimeAsync(40)
+    void wait(deadline.within(never))
+    void wait(deadline.within(never))
+    await jest.advanceTimersByTimeAsync(40)
+    answer()
+    await jest.advanceTimersByTimeAsync(40)
+    expect(codes).toEqual(['STORE_TIMEOUT', 'STORE_TIMEOUT', 'STORE_TIMEOUT'])
+  })
+
   it('needs one timer for all calls, and none when nobody waits', async () => {
     const deadline = new Deadline(80)
     const answers = Array.from({ length: 100 }, () => deadline.within(Promise.resolve()))

@@ -1,31 +1,36 @@
 import { UnderWay } from '../../src/resilience/under-way.js'
 
-const never = () => new Promise<never>(() => {})
-
 describe('calls under way', () => {
-  it('are at most 1,000, and give their room back when they are answered or fail', async () => {
+  it('are at most 1,000, and give their room back when they end', () => {
     const underWay = new UnderWay(() => 0)
-    const answers = Array.from({ length: 999 }, () => underWay.track(() => 'answer'))
-    void underWay.track(never)
+    const begun = Array.from({ length: 1000 }, () => underWay.begin(0))
     expect(underWay.isFull).toBe(true)
-    await Promise.all(answers)
-    expect(underWay.isFull).toBe(false)
-    for (let i = 0; i < 999; i++) underWay.track(() => Promise.reject(new Error('no'))).catch(() => {})
-    expect(underWay.isFull).toBe(true)
-    await new Promise((resolve) => setImmediate(resolve))
+    underWay.end(begun[500]!)
     expect(underWay.isFull).toBe(false)
   })
 
-  it('are taken for lost after a minute', () => {
+  it('are taken for lost after a minute, to the second', () => {
     let now = 0
     const underWay = new UnderWay(() => now)
-    for (let i = 0; i < 1000; i++) {
-      now = i
-      void underWay.track(never)
-    }
-    now = 59_999
-    expect(underWay.isFull).toBe(true)
+    const begun = Array.from({ length: 1000 }, (_, i) => underWay.begin(i))
     now = 60_000
+    expect(underWay.isFull).toBe(true)
+    now = 61_000
     expect(underWay.isFull).toBe(false)
+    for (const call of begun) underWay.end(call)
+    for (let i = 0; i < 999; i++) underWay.begin(now)
+    expect(underWay.isFull).toBe(false)
+    underWay.begin(now)
+    expect(underWay.isFull).toBe(true)
+  })
+
+  it('that are lost make room for no more than there were', () => {
+    let now = 0
+    const underWay = new UnderWay(() => now)
+    for (let i = 0; i < 1500; i++) underWay.begin(i)
+    now = 61_000
+    expect(underWay.isFull).toBe(false)
+    for (let i = 0; i < 500; i++) underWay.begin(now)
+    expect(underWay.isFull).toBe(true)
   })
 })

@@ -1,5 +1,8 @@
 import type { Policy } from '../../policy.js'
 import { modules } from './modules.gen.js'
+import { withInlined } from './inline.js'
+import { withOperators } from './operators.js'
+import { OPERATIONS, REASONS } from './wire.js'
 
 /*
  * A script for each list of shapes: the engine with the modules that the list needs, lines repeated for each policy
@@ -7,28 +10,43 @@ import { modules } from './modules.gen.js'
  * are arguments; everything else about a shape is a literal.
  */
 
-/** Bytes of the state before the cells: written, last, held, blocked, epoch, version, expires. */
+/** Bytes of the state before the cells: epoch, held, blocked, last; from HOT on expires, barred; from HOTTEST on written. */
 const HEADER_BYTES = 56
+const HOT = 32
+const HOTTEST = 48
 
 /** The script for lists of these shapes. Lists that differ in limits and capacities alone have the same one. */
 export function composeScript(policies: readonly Policy[]): string {
   const parts = policies.map(describe)
   const cells = parts.flatMap((part) => part.cells)
-  const fixed = place(parts, HEADER_BYTES + 8 * cells.length)
+  const version = HEADER_BYTES + 8 * cells.length
+  const fixed = place(parts, version + 8)
   const rings = parts.filter((part) => part.slots === 'cap')
+  const numbers = parts.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
+  const load =
+    rings.length > 0 ? `redis.pcall('GETRANGE', key, '0', '${fixed - 1}')` : "redis.pcall('GET', key) or ''"
   const words: Record<string, string> = {
-    numbers: parts.map(({ i }) => `limit_${i}, capacity_${i}`).join(', '),
+    call: `cost, nonce, op, count, clock, span, rest, ${numbers}`,
+    numbers,
     number_formats: 'dd'.repeat(parts.length),
     slowest: parts.map(({ i }) => `slowest_${i}`).join(', '),
     slowest_formats: 'd'.repeat(parts.length),
     cells: cells.join(', '),
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
+    zeros: cells.map(() => '0').join(', '),
+    hot: `${HOT}`,
+    hottest: `${HOTTEST}`,
+    version: `${version}`,
+    slots: `${version + 8}`,
     fixed: `${fixed}`,
     has_rings: `${rings.length > 0}`,
-    load: rings.length > 0 ? `pcall('GETRANGE', key, '0', '${fixed - 1}')` : `pcall('GET', key) or ''`,
-    length: [fixed, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
+    load,
+    load_all: rings.length > 0 ? 'nil' : "call('MGET', (table.unpack or _G.unpack)(KEYS))",
+    load_one: rings.length > 0 ? load : "states[i] or ''",
     longest: `${Math.max(...policies.map((policy) => policy.window))}`,
+    view: parts.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
+    view_formats: 'dd'.repeat(parts.length),
     parts:
       parts.length === 1
         ? ''
@@ -38,24 +56,42 @@ export function composeScript(policies: readonly Policy[]): string {
     each: parts,
     ring: rings,
     rings: rings.slice(0, 1),
+    buckets: parts.filter((part) => part.slots && part.slots !== 'cap').slice(0, 1),
     slots: parts.filter((part) => part.slots).slice(0, 1),
   }
-  const [before, after] = modules['engine']!.replace(
-    /^( *)--@(each|ring|rings|slots) (.*)$/gm,
-    (_, indent: string, which: string, line: string) =>
-      repeated[which]!.map((part) => indent + forPart(line, part)).join('\n'),
-  ).split('@{modules}') as [string, string]
+  const [before, after] = modules['script']!.replace(
+    /@\{(engine|argument)\}/g,
+    (_, part: string) => modules[part]!,
+  )
+    .replace(
+      /^( *)--@(each|ring|rings|buckets|slots) (.*)$/gm,
+      (_, indent: string, which: string, line: string) =>
+        repeated[which]!.map((part) => indent + forPart(line, part)).join('\n'),
+    )
+    .split('@{modules}') as [string, string]
   const needed = [...new Set(parts.flatMap((part) => part.modules))].map((name) => modules[name]!)
-  return `${before}${withoutUnused(needed, after)}`.replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+  const filled = (text: string): string =>
+    text
+      .replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+      .replace(/\b[A-Z]+\b/g, (word) => CONSTANTS[word] ?? word)
+  return withOperators(filled(before) + withInlined(filled(needed.join('\n')), filled(after)))
 }
 
-/** Puts modules before what uses them. Functions that nothing calls are left out: each costs every call some time. */
-function withoutUnused(modules: readonly string[], rest: string): string {
-  const pieces = modules.flatMap((module) => `${module}\n`.split(/^(?=local function )/m))
-  return pieces.reduceRight((script, piece) => {
-    const name = /^local function (\w+)/.exec(piece)?.[1]
-    return !name || new RegExp(`\\b${name}\\b`).test(script) ? piece + script : script
-  }, rest)
+/** What the modules and the engine write in capitals. Literals cost a call nothing, locals do. */
+const CONSTANTS: Readonly<Record<string, string>> = {
+  ...numbered(Object.entries(OPERATIONS)),
+  ...numbered(REASONS.flatMap((reason, i) => (reason ? [[reason, i] as const] : []))),
+  HUGE: '1e309',
+  /** Whole numbers up to here are exact. */
+  EXACT: '9007199254740992',
+  /** 2^50 microseconds: no instant is booked, held or blocked further ahead; state that says so is broken. */
+  FAR: '1125899906842624',
+  /** No key expires later, as Redis takes no longer time to live. */
+  NEVER: '1e21',
+}
+
+function numbered(names: readonly (readonly [string, number])[]): Record<string, string> {
+  return Object.fromEntries(names.map(([name, number]) => [name.toUpperCase(), `${number}`]))
 }
 
 /** One policy of the list, in the script's words. */

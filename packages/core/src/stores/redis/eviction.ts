@@ -1,5 +1,5 @@
 import type { Report } from '../store.js'
-import type { RedisConnection } from './client.js'
+import type { Bytes, RedisConnection } from './client.js'
 
 /**
  * Finds out whether Redis forgets keys when its memory is full, and warns every limiter of the store about it: whoever
@@ -31,8 +31,8 @@ export class EvictionCheck {
   ask(): void {
     if (this.#asked) return
     this.#asked = true
-    this.#connection.eval(READ, this.#key, this.#key).then(
-      (reply) => this.#hear(Buffer.from(reply).toString()),
+    this.#connection.eval(READ, [this.#key], [this.#key]).then(
+      (reply) => this.#hear(Buffer.from(reply as Bytes).toString()),
       () => {},
     )
   }

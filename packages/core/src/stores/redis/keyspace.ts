@@ -1,12 +1,11 @@
 import { expected, InputError } from '../../errors.js'
 import type { Policy } from '../../policy.js'
-import type { Answer, Booking, Keyspace, Report } from '../store.js'
+import type { Answer, Booking, Caller, Keyspace, Report } from '../store.js'
+import type { GroupCommit } from './group-commit.js'
+import { KeyspaceCall, type KeyspaceCallOptions } from './keyspace-call.js'
 import { redisKey } from './redis-key.js'
-import type { ScriptRunner } from './script-runner.js'
 import type { Tiers } from './tiers.js'
 import {
-  hasHealed,
-  packRequest,
   type RedisBooking,
   type Request,
   unpackAnswer,
@@ -21,8 +20,8 @@ export interface RedisKeyspaceOptions {
   readonly policies: readonly Policy[]
   /** What the keys of all callers begin with. */
   readonly keyspace: string
-  readonly script: string
-  readonly runner: ScriptRunner
+  /** Takes calls of the script for these shapes. */
+  readonly group: GroupCommit
   readonly tiers: Tiers
   /** Microseconds, or -1 for Redis's own clock. */
   readonly clock: () => number
@@ -33,6 +32,9 @@ export interface RedisKeyspaceOptions {
 export class RedisKeyspace implements Keyspace {
   readonly #options: RedisKeyspaceOptions
   readonly #hasLog: boolean
+  /** What the slowest limits were for the list of the call before: mostly the same list comes again. */
+  #slowest:
+    { policies: readonly Policy[]; changes: number; limits: readonly number[] | undefined } | undefined
 
   constructor(options: RedisKeyspaceOptions) {
     this.#options = options
@@ -40,71 +42,97 @@ export class RedisKeyspace implements Keyspace {
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
   }
 
-  consume(policies: readonly Policy[], key: string, cost: number): Promise<Answer> {
-    return this.#ask({ operation: 'consume', policies, cost }, key)
+  consume(policies: readonly Policy[], key: string, cost: number, caller?: Caller): Promise<Answer> {
+    return this.#decide({ operation: 'consume', policies, cost }, key, caller)
   }
 
-  peek(policies: readonly Policy[], key: string, cost: number): Promise<Answer> {
-    return this.#ask({ operation: 'peek', policies, cost }, key)
+  peek(policies: readonly Policy[], key: string, cost: number, caller?: Caller): Promise<Answer> {
+    return this.#decide({ operation: 'peek', policies, cost }, key, caller)
   }
 
-  book(policies: readonly Policy[], key: string, cost: number, maxWait: number): Promise<Answer> {
-    return this.#ask({ operation: 'book', policies, cost, span: maxWait }, key)
+  book(
+    policies: readonly Policy[],
+    key: string,
+    cost: number,
+    maxWait: number,
+    caller?: Caller,
+  ): Promise<Answer> {
+    return this.#decide({ operation: 'book', policies, cost, span: maxWait }, key, caller)
   }
 
-  async confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
+  confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
     const { key, policies, token } = booking as RedisBooking
-    return unpackConfirmation(
-      await this.#run({ operation: 'confirm', policies, token: token.subarray(0, 16) }, key),
+    return this.#ask(
+      { operation: 'confirm', policies, token: token.subarray(0, 16) },
+      key,
+      unpackConfirmation,
     )
   }
 
-  async cancel(booking: Booking): Promise<boolean> {
+  cancel(booking: Booking): Promise<boolean> {
     const { key, policies, token } = booking as RedisBooking
-    return unpackCancellation(await this.#run({ operation: 'cancel', policies, token }, key))
+    return this.#ask({ operation: 'cancel', policies, token }, key, unpackCancellation)
   }
 
-  async refund(policies: readonly Policy[], key: string, cost: number): Promise<void> {
-    await this.#run({ operation: 'refund', policies, cost }, key)
+  refund(policies: readonly Policy[], key: string, cost: number): Promise<void> {
+    return this.#ask({ operation: 'refund', policies, cost }, key, nothing)
   }
 
-  async charge(policies: readonly Policy[], key: string, cost: number): Promise<void> {
-    await this.#run({ operation: 'charge', policies, cost }, key)
+  charge(policies: readonly Policy[], key: string, cost: number): Promise<void> {
+    return this.#ask({ operation: 'charge', policies, cost }, key, nothing)
   }
 
-  async block(key: string, duration: number): Promise<void> {
-    await this.#run({ operation: 'block', policies: this.#options.policies, span: duration }, key)
+  block(key: string, duration: number): Promise<void> {
+    const { policies } = this.#options
+    return this.#ask({ operation: 'block', policies, span: duration }, key, nothing)
   }
 
-  async hold(key: string, duration: number): Promise<void> {
-    await this.#run({ operation: 'hold', policies: this.#options.policies, span: duration }, key)
+  hold(key: string, duration: number): Promise<void> {
+    const { policies } = this.#options
+    return this.#ask({ operation: 'hold', policies, span: duration }, key, nothing)
   }
 
-  async reset(key: string): Promise<void> {
-    await this.#run({ operation: 'reset', policies: this.#options.policies }, key)
+  reset(key: string): Promise<void> {
+    return this.#ask({ operation: 'reset', policies: this.#options.policies }, key, nothing)
   }
 
-  async #ask(request: Request & { readonly cost: number }, key: string): Promise<Answer> {
+  #decide(request: Request & { readonly cost: number }, key: string, caller?: Caller): Promise<Answer> {
     if (this.#hasLog && request.operation !== 'peek' && request.cost > LARGEST_LOG_COST) {
       const bound = `cost of a call on a sliding log in Redis must be at most ${LARGEST_LOG_COST}`
-      throw expected(InputError, 'INVALID_COST', bound, request.cost)
+      return Promise.reject(expected(InputError, 'INVALID_COST', bound, request.cost))
     }
-    return unpackAnswer(await this.#run(request, key), request.policies, key)
+    return this.#ask(request, key, unpackAnswer, caller)
   }
 
-  async #run(request: Request, key: string): Promise<Buffer> {
-    const { runner, script, keyspace, tiers, clock, report } = this.#options
-    const slowest = request.token ? undefined : tiers.below(keyspace, request.policies)
-    const argument = packRequest({ ...request, slowest }, clock(), nonce())
-    const reply = await runner.run(script, redisKey(keyspace, key), argument)
-    if (hasHealed(reply)) report({ event: 'healed', key })
-    return reply
+  #ask<T>(request: Request, key: string, read: KeyspaceCallOptions<T>['read'], caller?: Caller): Promise<T> {
+    const { keyspace, group, clock, report } = this.#options
+    const slowest = request.token ? undefined : this.#slowestFor(request.policies)
+    return new Promise((resolve, reject) => {
+      group.add(
+        new KeyspaceCall({
+          key: redisKey(keyspace, key),
+          callerKey: key,
+          units: this.#hasLog ? (request.cost ?? 1) : 1,
+          request: slowest ? { ...request, slowest } : request,
+          read,
+          caller,
+          clock,
+          report,
+          resolve,
+          reject,
+        }),
+      )
+    })
+  }
+
+  #slowestFor(policies: readonly Policy[]): readonly number[] | undefined {
+    const { keyspace, tiers } = this.#options
+    const known = this.#slowest
+    if (known?.policies === policies && known.changes === tiers.changes) return known.limits
+    const limits = tiers.below(keyspace, policies)
+    this.#slowest = { policies, changes: tiers.changes, limits }
+    return limits
   }
 }
 
-const NONCES = 2 ** 48
-
-/** Tells a write, and state that was begun anew, from what was there before. */
-function nonce(): number {
-  return 1 + Math.floor(Math.random() * NONCES)
-}
+function nothing(): void {}

@@ -8,8 +8,8 @@ const LONGEST = 128
  * are escaped, so no two limiters or callers meet in one key, and callers' braces never choose a Cluster slot. What is
  * longer than 128 bytes, or not well-formed Unicode, is kept as its digest.
  */
-export function redisKey(keyspace: string, key: string): Buffer {
-  return Buffer.from(`${keyspace}:${callerPart(key)}`)
+export function redisKey(keyspace: string, key: string): string {
+  return `${keyspace}:${callerPart(key)}`
 }
 
 /** `prefix:name:shapes`, the same for all callers. */
@@ -18,10 +18,17 @@ export function keyspaceOf(prefix: string, name: string, shapes: readonly string
 }
 
 function callerPart(key: string): string {
+  if (EASY.test(key)) {
+    const part = key.replaceAll(':', '%3a')
+    if (part.length <= LONGEST) return part
+  }
   const part = escaped(key)
   const fits = Buffer.byteLength(part) <= LONGEST && !/\p{Surrogate}/u.test(key)
   return fits ? part : `%sha256-${digest(key)}` // no escape begins with an s
 }
+
+/** Of most keys only the colons are escaped, and their bytes are their characters. */
+const EASY = /^[ -$&-z|~]*$/
 
 function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => `%${char.charCodeAt(0).toString(16).padStart(2, '0')}`)

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto'
 import { SluiceError, StoreError } from '../../errors.js'
-import { isNoScript, type RedisConnection, storeFailure } from './client.js'
+import {
+  type Bytes,
+  isCrossSlot,
+  isNoScript,
+  type Key,
+  type RedisConnection,
+  type Reply,
+  storeFailure,
+} from './client.js'
+import type { Transport } from './group-commit.js'
+import { unpackFailure } from './wire.js'
 
 /**
  * Runs scripts by their SHA-1, and sends the text only where a server does not know it: scripts vanish on restart,
@@ -10,34 +20,59 @@ export class ScriptRunner {
   readonly #connection: RedisConnection
   readonly #onReply: () => void
   readonly #shas = new Map<string, string>()
+  #takesManyKeys: boolean
 
   /** `onReply` is called after each reply. */
   constructor(connection: RedisConnection, onReply: () => void) {
     this.#connection = connection
     this.#onReply = onReply
+    this.#takesManyKeys = !connection.isCluster
   }
 
-  /** @throws {StoreError} with the client's error as its cause. */
-  async run(script: string, key: Buffer, argument: Buffer): Promise<Buffer> {
-    try {
-      const reply = await this.#send(script, key, argument)
-      this.#onReply()
-      return Buffer.from(reply.buffer, reply.byteOffset, reply.byteLength)
-    } catch (error) {
-      if (error instanceof SluiceError) throw error
-      const failure = storeFailure(error)
-      throw new StoreError(CODES[failure], `Redis did not decide: ${(error as Error).message}`, {
-        cause: error,
-      })
+  /** The way to Redis of one script. A call may have several keys, but in a Cluster or where a server has refused that. */
+  transport(script: string): Transport {
+    return {
+      takesManyKeys: () => this.#takesManyKeys,
+      send: (keys, args) => this.#runAll(script, keys, args),
     }
   }
 
-  async #send(script: string, key: Buffer, argument: Buffer): Promise<Uint8Array> {
+  /**
+   * Runs a script once on one key.
+   * @throws {StoreError} with the client's error as its cause.
+   */
+  async run(script: string, key: Key, argument: Bytes): Promise<Buffer> {
+    return asBuffer((await this.#ask(script, [key], [argument])) as Bytes)
+  }
+
+  async #runAll(
+    script: string,
+    keys: readonly Key[],
+    args: readonly Bytes[],
+  ): Promise<readonly (Buffer | Error)[]> {
+    const reply = await this.#ask(script, keys, args)
+    if (keys.length === 1) return [asBuffer(reply as Bytes)]
+    return (reply as readonly Bytes[]).map((each) => {
+      const buffer = asBuffer(each)
+      const failure = unpackFailure(buffer)
+      return failure === undefined ? buffer : storeError(new Error(failure))
+    })
+  }
+
+  async #ask(script: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
     try {
-      return await this.#connection.evalsha(this.#shaOf(script), key, argument)
+      let reply: Reply
+      try {
+        reply = await this.#connection.evalsha(this.#shaOf(script), keys, args)
+      } catch (error) {
+        if (!isNoScript(error)) throw error
+        reply = await this.#connection.eval(script, keys, args)
+      }
+      this.#onReply()
+      return reply
     } catch (error) {
-      if (!isNoScript(error)) throw error
-      return this.#connection.eval(script, key, argument)
+      if (isCrossSlot(error)) this.#takesManyKeys = false
+      throw storeError(error)
     }
   }
 
@@ -46,6 +81,16 @@ export class ScriptRunner {
     if (!sha) this.#shas.set(script, (sha = createHash('sha1').update(script).digest('hex')))
     return sha
   }
+}
+
+function storeError(cause: unknown): Error {
+  if (cause instanceof SluiceError) return cause
+  const code = CODES[storeFailure(cause)]
+  return new StoreError(code, `Redis did not decide: ${(cause as Error).message}`, { cause })
+}
+
+function asBuffer(bytes: Bytes): Buffer {
+  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 
 const CODES = {

@@ -7,12 +7,19 @@ import type { Policy } from '../../policy.js'
  */
 export class Tiers {
   readonly #smallest = new Map<string, readonly number[]>()
+  #changes = 0
+
+  /** How often a smaller limit was met: until it changes, `below` gives the same again. */
+  get changes(): number {
+    return this.#changes
+  }
 
   meet(keyspace: string, policies: readonly Policy[]): void {
     const known = this.#smallest.get(keyspace)
     if (known && policies.every(({ limit }, i) => limit >= known[i]!)) return
     const smallest = policies.map(({ limit }, i) => Math.min(limit, known?.[i] ?? limit))
     this.#smallest.set(keyspace, smallest)
+    this.#changes++
   }
 
   /** The smallest limits of the keyspace, in the order of the policies; undefined where none is below theirs. */

@@ -6,7 +6,7 @@ import type { Answer, Booking, Reason } from '../store.js'
  * This costs Redis and the client less than texts, and no digit is lost. lua/README.md describes both.
  */
 
-/** Operations by the numbers that lua/engine.lua gives them. */
+/** Operations by the numbers that scripts know them by. */
 export const OPERATIONS = {
   consume: 1,
   peek: 2,
@@ -24,6 +24,8 @@ export interface Request {
   readonly operation: keyof typeof OPERATIONS
   readonly policies: readonly Policy[]
   readonly cost?: number
+  /** Equal calls that are made one after the other, of `consume` alone. Default 1. */
+  readonly count?: number
   /** Longest wait of a booking, or length of a block or hold, in microseconds. */
   readonly span?: number
   /** What a booking's confirmation or cancellation brings along. */
@@ -32,15 +34,23 @@ export interface Request {
   readonly slowest?: readonly number[] | undefined
 }
 
-const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
+export const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
 const DOUBLE = 8
-const NUMBERS_IN_ANSWER = 7
+const FAILURE = '!'.charCodeAt(0)
+/** In the first number of an answer. */
+const HEALED = 1
+
+const LONG = 2
+const NUMBERS_OF_LONG = 5
 
 /** `clock` is -1 for Redis's own; `nonce` becomes the version of what this call writes, and the epoch of what it begins. */
 export function packRequest(request: Request, clock: number, nonce: number): Buffer {
-  const { operation, policies, cost = 0, span = 0, token, slowest } = request
-  const numbers = [OPERATIONS[operation], cost, span, clock, nonce]
+  const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
+  const numbers = [cost, nonce]
   for (const { limit, capacity } of policies) numbers.push(limit, capacity)
+  if (operation !== 'consume' || count > 1 || clock >= 0 || slowest) {
+    numbers.push(OPERATIONS[operation], count, clock, span)
+  }
   if (slowest) numbers.push(...slowest)
   const packed = Buffer.allocUnsafe(numbers.length * DOUBLE + (token?.length ?? 0))
   for (let i = 0; i < numbers.length; i++) packed.writeDoubleLE(numbers[i]!, i * DOUBLE)
@@ -55,29 +65,89 @@ export interface RedisBooking extends Booking {
   readonly token: Buffer
 }
 
-export function unpackAnswer(reply: Buffer, policies: readonly Policy[], key: string): Answer {
-  const number = (i: number): number => reply.readDoubleLE(i * DOUBLE)
-  const partNumbers = policies.length > 1 ? 3 * policies.length : 0
-  const parts = partNumbers
-    ? Array.from({ length: partNumbers }, (_, i) => number(NUMBERS_IN_ANSWER + i))
-    : undefined
-  const token = reply.subarray((NUMBERS_IN_ANSWER + partNumbers) * DOUBLE)
-  const booking: RedisBooking | undefined = token.length ? { key, at: number(2), policies, token } : undefined
-  return {
-    now: number(1),
-    at: number(2),
-    reason: REASONS[number(3)],
-    binding: number(4),
-    remaining: number(5),
-    resetAt: number(6),
-    parts,
-    booking,
+/** The answers of `count` equal calls, in order. */
+export function unpackAnswers(
+  reply: Buffer,
+  policies: readonly Policy[],
+  key: string,
+  count: number,
+): readonly Answer[] {
+  const answers: Answer[] = []
+  let start = 0
+  for (; start < reply.length; start += answerBytes(reply, start, policies)) {
+    answers.push(answerAt(reply, start, policies, undefined))
   }
+  // The script leaves out what follows a denial: the same again.
+  while (answers.length < count) answers.push(answers.at(-1)!)
+  return answers
+}
+
+/** The answer of a single call. */
+export function unpackAnswer(reply: Buffer, policies: readonly Policy[], key: string): Answer {
+  const token = reply.subarray(answerBytes(reply, 0, policies))
+  const booking: RedisBooking | undefined = token.length
+    ? { key, at: reply.readDoubleLE(2 * DOUBLE), policies, token }
+    : undefined
+  return answerAt(reply, 0, policies, booking)
+}
+
+function answerAt(
+  reply: Buffer,
+  start: number,
+  policies: readonly Policy[],
+  booking: Booking | undefined,
+): Answer {
+  const now = reply.readDoubleLE(start + DOUBLE)
+  const isLong = isLongAt(reply, start)
+  const from = start + (isLong ? 2 + NUMBERS_OF_LONG : 2) * DOUBLE
+  const parts =
+    policies.length > 1 ? partsAt(reply, from, policies.length, isLong ? undefined : now) : undefined
+  if (isLong) {
+    return {
+      now,
+      at: reply.readDoubleLE(start + 2 * DOUBLE),
+      reason: REASONS[reply.readDoubleLE(start + 3 * DOUBLE)],
+      binding: reply.readDoubleLE(start + 4 * DOUBLE),
+      remaining: reply.readDoubleLE(start + 5 * DOUBLE),
+      resetAt: reply.readDoubleLE(start + 6 * DOUBLE),
+      parts,
+      booking,
+    }
+  }
+  let [binding, remaining, resetAt] = [0, reply.readDoubleLE(from), reply.readDoubleLE(from + DOUBLE)]
+  for (let i = 1; i < policies.length; i++) {
+    if (parts![3 * i + 1]! < remaining) [binding, remaining] = [i, parts![3 * i + 1]!]
+    resetAt = Math.max(resetAt, parts![3 * i + 2]!)
+  }
+  return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking }
+}
+
+/** Where the call passed at once, the earliest instant is `now` for every policy and is left out. */
+function partsAt(reply: Buffer, from: number, policies: number, now: number | undefined): number[] {
+  const parts: number[] = []
+  for (let i = 0, at = from; i < policies; i++) {
+    if (now === undefined) at += DOUBLE
+    parts.push(
+      now ?? reply.readDoubleLE(at - DOUBLE),
+      reply.readDoubleLE(at),
+      reply.readDoubleLE(at + DOUBLE),
+    )
+    at += 2 * DOUBLE
+  }
+  return parts
+}
+
+/**
+ * The server's error where a key of a call with several failed, and undefined where it was answered. A call with a
+ * single key fails as a whole instead.
+ */
+export function unpackFailure(reply: Buffer): string | undefined {
+  return reply[0] === FAILURE ? reply.toString('utf8', 1) : undefined
 }
 
 /** Whether the script met state that it could not read, and dropped it. */
 export function hasHealed(reply: Buffer): boolean {
-  return reply.length >= NUMBERS_IN_ANSWER * DOUBLE && reply.readDoubleLE(0) === 1
+  return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
@@ -88,4 +158,16 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
 /** A cancellation that came too late is answered with a single number. */
 export function unpackCancellation(reply: Buffer): boolean {
   return reply.length > DOUBLE
+}
+
+function isLongAt(reply: Buffer, start: number): boolean {
+  return (reply.readDoubleLE(start) & LONG) !== 0
+}
+
+function answerBytes(reply: Buffer, start: number, policies: readonly Policy[]): number {
+  const { length } = policies
+  const numbers = isLongAt(reply, start)
+    ? 2 + NUMBERS_OF_LONG + (length > 1 ? 3 * length : 0)
+    : 2 + 2 * length
+  return numbers * DOUBLE
 }

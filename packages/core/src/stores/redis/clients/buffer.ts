@@ -1,4 +1,13 @@
-/** The same bytes as the Buffer that clients insist on; nothing is copied. */
-export function asBuffer(bytes: Uint8Array): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+/** The same keys or arguments as the texts and Buffers that clients insist on; no bytes are copied. */
+export function sendable(items: readonly (string | Uint8Array)[]): (string | Buffer)[] {
+  return items.every(isSendable) ? (items as (string | Buffer)[]) : items.map(asSendable)
+}
+
+function isSendable(item: string | Uint8Array): boolean {
+  return typeof item === 'string' || Buffer.isBuffer(item)
+}
+
+function asSendable(item: string | Uint8Array): string | Buffer {
+  if (typeof item === 'string' || Buffer.isBuffer(item)) return item
+  return Buffer.from(item.buffer, item.byteOffset, item.byteLength)
 }

@@ -16,6 +16,11 @@ export function isNoScript(error: unknown): boolean {
   return replyCode(error) === 'NOSCRIPT'
 }
 
+/** Whether a server of a Cluster was asked for keys of several slots at once. Nothing was carried out. */
+export function isCrossSlot(error: unknown): boolean {
+  return replyCode(error) === 'CROSSSLOT'
+}
+
 /** Whether this is a replica, or a master that became one. Nothing was carried out. */
 export function isReadOnly(error: unknown): boolean {
   return replyCode(error) === 'READONLY'

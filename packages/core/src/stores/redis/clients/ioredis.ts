@@ -1,5 +1,5 @@
-import type { Bytes, RedisConnection } from '../client.js'
-import { asBuffer } from './buffer.js'
+import type { RedisConnection, Reply } from '../client.js'
+import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
@@ -12,18 +12,19 @@ export interface IoredisClient extends Emitter, Scripting {
 }
 
 interface Scripting {
-  evalshaBuffer(sha: string, keys: 1, key: Buffer, argument: Buffer): Promise<unknown>
-  evalBuffer(script: string, keys: 1, key: Buffer, argument: Buffer): Promise<unknown>
+  evalshaBuffer(sha: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
+  evalBuffer(script: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
 }
 
 /** A connection over a client that somebody else made and ends. It follows MOVED and ASK by itself. */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = client.options.enableAutoPipelining ? withoutAutoPipelining(client) : client
   return {
-    evalsha: (sha, key, argument) =>
-      sender.evalshaBuffer(sha, 1, asBuffer(key), asBuffer(argument)) as Promise<Bytes>,
-    eval: (script, key, argument) =>
-      sender.evalBuffer(script, 1, asBuffer(key), asBuffer(argument)) as Promise<Bytes>,
+    evalsha: (sha, keys, args) =>
+      sender.evalshaBuffer(sha, keys.length, ...sendable(keys), ...sendable(args)) as Promise<Reply>,
+    eval: (script, keys, args) =>
+      sender.evalBuffer(script, keys.length, ...sendable(keys), ...sendable(args)) as Promise<Reply>,
+    isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),
     replays: replays(client.options, client.isCluster === true),
     close: listenForErrors(client),

@@ -1,5 +1,5 @@
-import type { Bytes, RedisConnection } from '../client.js'
-import { asBuffer } from './buffer.js'
+import type { Bytes, Key, RedisConnection, Reply } from '../client.js'
+import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
 
@@ -14,16 +14,17 @@ interface Scripting {
 }
 
 interface ScriptOptions {
-  readonly keys: Buffer[]
-  readonly arguments: Buffer[]
+  readonly keys: (string | Buffer)[]
+  readonly arguments: (string | Buffer)[]
 }
 
 /** A connection over a connected client that somebody else made and ends. It follows MOVED and ASK by itself. */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
   return {
-    evalsha: (sha, key, argument) => sender.evalSha(sha, oneKey(key, argument)) as Promise<Bytes>,
-    eval: (script, key, argument) => sender.eval(script, oneKey(key, argument)) as Promise<Bytes>,
+    evalsha: (sha, keys, args) => sender.evalSha(sha, optionsOf(keys, args)) as Promise<Reply>,
+    eval: (script, keys, args) => sender.eval(script, optionsOf(keys, args)) as Promise<Reply>,
+    isCluster: 'getSlotRandomNode' in client,
     subscribe: nodeRedisSubscribe(client),
     replays: isSentinel(client),
     close: listenForErrors(client),
@@ -38,8 +39,8 @@ function isSentinel(client: object): boolean {
   return 'getSentinelNode' in client
 }
 
-function oneKey(key: Bytes, argument: Bytes): ScriptOptions {
-  return { keys: [asBuffer(key)], arguments: [asBuffer(argument)] }
+function optionsOf(keys: readonly Key[], args: readonly Bytes[]): ScriptOptions {
+  return { keys: sendable(keys), arguments: sendable(args) }
 }
 
 /** RESP_TYPES.BLOB_STRING: '$', the byte that announces one on the wire. */

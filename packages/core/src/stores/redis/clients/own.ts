@@ -1,5 +1,5 @@
 import { StoreError } from '../../../errors.js'
-import type { Bytes, RedisConnection } from '../client.js'
+import type { Bytes, Key, RedisConnection, Reply } from '../client.js'
 import { type RedisOptions, redisOptions } from './endpoint.js'
 import type { Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'
@@ -17,6 +17,7 @@ export function ownConnection(options: string | object): RedisConnection {
 }
 
 class OwnConnection implements RedisConnection {
+  readonly isCluster: boolean
   readonly replays = false
   /** Rejects each call that is unanswered: a client that is ended in the middle of an outage leaves them unsettled. */
   readonly #pending = new Set<(error: Error) => void>()
@@ -25,16 +26,17 @@ class OwnConnection implements RedisConnection {
   #closed = false
 
   constructor(options: RedisOptions) {
+    this.isCluster = options.cluster !== undefined
     this.#opening = this.#open(options)
     this.#opening.catch(() => {})
   }
 
-  evalsha(sha: string, key: Bytes, argument: Bytes): Promise<Bytes> {
-    return this.#call((connection) => connection.evalsha(sha, key, argument))
+  evalsha(sha: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
+    return this.#call((connection) => connection.evalsha(sha, keys, args))
   }
 
-  eval(script: string, key: Bytes, argument: Bytes): Promise<Bytes> {
-    return this.#call((connection) => connection.eval(script, key, argument))
+  eval(script: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
+    return this.#call((connection) => connection.eval(script, keys, args))
   }
 
   subscribe(channel: string, hear: (message: string) => void): () => void {
@@ -56,7 +58,7 @@ class OwnConnection implements RedisConnection {
     this.#pending.clear()
   }
 
-  #call(send: (connection: RedisConnection) => Promise<Bytes>): Promise<Bytes> {
+  #call(send: (connection: RedisConnection) => Promise<Reply>): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closed())
       if (this.#pending.size >= MOST_WAITING && !this.#opened?.isReady()) {

@@ -1,4 +1,4 @@
-import type { Bytes, RedisConnection } from '../client.js'
+import type { RedisConnection, Reply } from '../client.js'
 import { isReadOnly } from './failure.js'
 import type { OwnIoredis } from './packages.js'
 
@@ -20,7 +20,7 @@ export function afterStepDown(client: OwnIoredis, connection: RedisConnection): 
     return closing
   }
 
-  async function send(call: () => Promise<Bytes>): Promise<Bytes> {
+  async function send(call: () => Promise<Reply>): Promise<Reply> {
     try {
       return await call()
     } catch (error) {

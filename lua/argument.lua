@@ -1,0 +1,7 @@
+-- Reads an argument into the numbers of one call. A plain consume by Redis's clock has no more than the first of them.
+
+cost, nonce, @{numbers}, rest = unpack('<dd@{number_formats}', argument)
+op, count, clock, span = CONSUME, 1, -1, 0
+if #argument >= rest then
+  op, count, clock, span, rest = unpack('<dddd', argument, rest)
+end

@@ -1,0 +1,144 @@
+import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../src/index.js'
+import { composeScript } from '../../src/stores/redis/compose.js'
+import {
+  hasHealed,
+  packRequest,
+  type Request,
+  unpackAnswer,
+  unpackAnswers,
+  unpackFailure,
+} from '../../src/stores/redis/wire.js'
+import type { Answer } from '../../src/stores/store.js'
+import { type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
+
+const missing = luaIsMissing()
+const describeWithLua = missing ? describe.skip : describe
+/** Calls that are made together set the time to live once, by the last of them. */
+const withoutExpiry = (state: Buffer) => [state.subarray(0, 32), state.subarray(40)]
+const NOW = 1_800_000_000_000_000
+const minute = { limit: 5, window: '1m' } as const
+
+const scripts = new Map<readonly Policy[], string>()
+function scriptFor(policies: readonly Policy[]): string {
+  let script = scripts.get(policies)
+  if (!script) scripts.set(policies, (script = composeScript(policies)))
+  return script
+}
+
+const LISTS: readonly (readonly [string, readonly Policy[]])[] = [
+  ['gcra', [gcra(minute)]],
+  ['interval refill', [tokenBucket({ ...minute, refill: 'interval' })]],
+  ['buckets', [slidingWindow({ ...minute, buckets: 4 })]],
+  ['weighted buckets', [slidingWindow({ ...minute, buckets: 4, count: 'weighted' })]],
+  ['log', [slidingLog(minute)]],
+  [
+    'three policies',
+    [gcra(minute), slidingLog({ ...minute, name: 'log' }), slidingWindow({ ...minute, name: 'w' })],
+  ],
+]
+
+describeWithLua(missing ?? 'one call of the script for several keys', () => {
+  let redis: LuaRedis
+  beforeAll(() => (redis = startLuaRedis()))
+  afterAll(() => redis.close())
+
+  let keys = 0
+  const someKeys = (n: number) => Array.from({ length: n }, () => Buffer.from(`several ${keys++}`))
+  const pack = (policies: readonly Policy[], request: Partial<Request> = {}) =>
+    packRequest({ operation: 'consume', policies, cost: 1, ...request }, -1, 1)
+  const alone = (policies: readonly Policy[], key: Buffer, request?: Partial<Request>, now = NOW) =>
+    redis.run(scriptFor(policies), now, key, pack(policies, request))
+  const stateOf = (key: Buffer) =>
+    redis.run(`return redis.call('GET', KEYS[1]) or ''`, NOW, key, Buffer.of(0))
+
+  describe.each(LISTS)('%s', (_, policies) => {
+    const script = composeScript(policies)
+
+    it('answers and leaves each as calls that travel alone do', () => {
+      const [together, apart] = [someKeys(7), someKeys(7)]
+      for (const [i, key] of [...together, ...apart].entries()) {
+        for (let call = 0; call < i % 7; call++)
+          alone(policies, key, {}, NOW - ((3 * i + call) % 7) * 7_000_000)
+      }
+      const replies = redis.runAll(
+        script,
+        NOW,
+        together.map((key) => [key, pack(policies)]),
+      )
+      expect(replies).toEqual(apart.map((key) => alone(policies, key)))
+      expect(together.map(stateOf)).toEqual(apart.map(stateOf))
+    })
+
+    it('makes equal calls on one key one after the other, and answers a denial once', () => {
+      for (const [before, cost] of [0, 2, 5].flatMap((n) => [1, 2, 6].map((c) => [n, c] as const))) {
+        const [together, apart] = someKeys(2) as [Buffer, Buffer]
+        for (const key of [together, apart]) {
+          for (let call = 0; call < before; call++) alone(policies, key)
+        }
+        const reply = alone(policies, together, { cost, count: 7 })
+        const answers: Answer[] = []
+        for (let i = 0; i < 7; i++) {
+          answers.push(unpackAnswer(alone(policies, apart, { cost }), policies, 'k'))
+        }
+        expect(unpackAnswers(reply, policies, 'k', 7)).toEqual(answers)
+        expect(withoutExpiry(stateOf(together))).toEqual(withoutExpiry(stateOf(apart)))
+      }
+    })
+
+    it('decides the others when the state of one is broken, and says whose it was', () => {
+      const batch = someKeys(3)
+      for (const key of batch) alone(policies, key)
+      redis.run(`redis.call('SET', KEYS[1], 'x') return ''`, NOW, batch[1]!, Buffer.of(0))
+      const replies = redis.runAll(
+        script,
+        NOW,
+        batch.map((key) => [key, pack(policies, { count: 2 })]),
+      )
+      expect(replies.map(hasHealed)).toEqual([false, true, false])
+      const left = replies.map((reply) => unpackAnswers(reply, policies, 'k', 2)[1]!.remaining)
+      expect(left).toEqual([2, 3, 2])
+    })
+  })
+
+  it('drops the state of a key whose slots are broken, and of no other', () => {
+    const policies = [slidingLog(minute)]
+    const batch = someKeys(3)
+    for (const key of batch) alone(policies, key)
+    const breaks = `redis.call('SETRANGE', KEYS[1], 88, string.rep('x', 8)) return ''`
+    redis.run(breaks, NOW, batch[0]!, Buffer.of(0))
+    const calls = batch.map((key) => [key, pack(policies)] as const)
+    expect(redis.runAll(composeScript(policies), NOW, calls).map(hasHealed)).toEqual([true, false, false])
+    expect(batch.map((key) => stateOf(key).length > 0)).toEqual([false, true, true])
+  })
+
+  it('tells the error of a key that fails, and answers the others', () => {
+    const policies = [fixedWindow(minute)]
+    const [known, fresh] = someKeys(2) as [Buffer, Buffer]
+    alone(policies, known)
+    redis.refuse('SET', 'OOM command not allowed')
+    const calls = [fresh, known, fresh].map((key) => [key, pack(policies)] as const)
+    const replies = redis.runAll(composeScript(policies), NOW, calls)
+    redis.refuse('SET')
+    const message = 'OOM command not allowed'
+    expect(replies.map(unpackFailure)).toEqual([message, undefined, message])
+    expect(unpackAnswer(replies[1]!, policies, 'k').remaining).toBe(3)
+  })
+
+  it('tells what is wrong with an argument to its key alone', () => {
+    const policies = [fixedWindow(minute)]
+    const [first, second] = someKeys(2) as [Buffer, Buffer]
+    const replies = redis.runAll(composeScript(policies), NOW, [
+      [first, pack(policies, { cost: 0.5 })],
+      [second, pack(policies)],
+    ])
+    expect(replies.map(unpackFailure)).toEqual(['ERR cost must be a whole number from 0 to 2^31', undefined])
+  })
+
+  it('fails as a whole on a server that takes no writes', () => {
+    const policies = [fixedWindow(minute)]
+    redis.refuse('SET', 'READONLY no writes here')
+    const calls = someKeys(2).map((key) => [key, pack(policies)] as const)
+    expect(() => redis.runAll(composeScript(policies), NOW, calls)).toThrow('READONLY no writes here')
+    redis.refuse('SET')
+  })
+})

@@ -1,0 +1,306 @@
+import type { Call } from '../../src/stores/redis/batch.js'
+import { GroupCommit, type GroupCommitOptions } from '../../src/stores/redis/group-commit.js'
+
+/** A call that asks something about a key, and what came of it. */
+class Asked implements Call {
+  alike: Call[] | undefined
+  readonly caller = { gone: false }
+  outcome: unknown
+
+  constructor(
+    readonly key: string,
+    readonly question = 'consume',
+    readonly units = 1,
+  ) {}
+
+  isLike(other: Asked): boolean {
+    return this.question === other.question
+  }
+
+  argument(times: number): Buffer {
+    return Buffer.from(`${this.question} x${times}`)
+  }
+
+  answer(reply: Buffer): void {
+    for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = reply.toString()
+  }
+
+  fail(error: unknown): void {
+    this.outcome = error
+  }
+}
+
+interface Sent {
+  /** `key: argument`, for each. */
+  readonly calls: readonly string[]
+  /** Arguments that were sent. Keys beyond the last share it. */
+  readonly args: number
+  /** Answers every key, or fails as a whole. */
+  reply(...replies: (string | Error)[]): Promise<void>
+  fail(error: Error): Promise<void>
+}
+
+/** A way to Redis that keeps what it is given, and turns of the event loop that end when the test says so. */
+function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesManyKeys?: boolean } = {}) {
+  const sent: Sent[] = []
+  let tasks: (() => void)[] = []
+  const transport = {
+    takesManyKeys: () => takesManyKeys,
+    send: (keys: readonly string[], args: readonly Uint8Array[]) =>
+      new Promise<readonly (Buffer | Error)[]>((resolve, reject) => {
+        sent.push({
+          calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
+          args: args.length,
+          async reply(...replies) {
+            const given = replies.length > 0 ? replies : keys.map(() => 'done')
+            resolve(given.map((each) => (each instanceof Error ? each : Buffer.from(each))))
+            await Promise.resolve()
+          },
+          async fail(error) {
+            reject(error)
+            await Promise.resolve()
+          },
+        })
+      }),
+  }
+  const group = new GroupCommit(transport, { ...options, later: (task) => tasks.push(task) })
+  return {
+    group,
+    sent,
+    add(...calls: Asked[]) {
+      for (const call of calls) group.add(call)
+      return calls
+    },
+    endTurn() {
+      const due = tasks
+      tasks = []
+      for (const task of due) task()
+    },
+    refuseManyKeys() {
+      takesManyKeys = false
+    },
+    /** The calls of everything that was sent. */
+    calls: () => sent.map(({ calls }) => calls),
+  }
+}
+
+const ask = (...keys: string[]) => keys.map((key) => new Asked(key))
+const many = (count: number, name = 'key') =>
+  Array.from({ length: count }, (_, i) => new Asked(`${name} ${i}`))
+
+/** A way on which so many calls are in flight that the next ones gather. */
+function busyWay(options = {}) {
+  const made = way(options)
+  made.add(...ask('a', 'b', 'c', 'd'))
+  made.sent.length = 0
+  return made
+}
+
+describe('a call', () => {
+  it('is sent at once while few are in flight', () => {
+    const { add, calls } = way()
+    add(...ask('a', 'b', 'c', 'd'))
+    expect(calls()).toEqual(['a', 'b', 'c', 'd'].map((key) => [`${key}: consume x1`]))
+  })
+
+  it('gathers with others until the end of the turn when more are', () => {
+    const { add, calls, endTurn } = busyWay()
+    add(...ask('e', 'f'))
+    expect(calls()).toEqual([])
+    endTurn()
+    expect(calls()).toEqual([['e: consume x1', 'f: consume x1']])
+    add(...ask('g'))
+    endTurn()
+    expect(calls()[1]).toEqual(['g: consume x1'])
+  })
+
+  it('is answered with the reply for its own key', async () => {
+    const { add, sent, endTurn } = busyWay()
+    const [e, f] = add(...ask('e', 'f'))
+    endTurn()
+    await sent[0]!.reply('for e', 'for f')
+    expect([e!.outcome, f!.outcome]).toEqual(['for e', 'for f'])
+  })
+
+  it('never overtakes one that waits, even when few are in flight by then', async () => {
+    const { add, calls, sent, endTurn } = way()
+    add(...ask('a', 'b', 'c', 'd'))
+    const first = [...sent]
+    add(...ask('e'))
+    for (const { reply } of first) await reply()
+    add(new Asked('e', 'reset'))
+    endTurn()
+    expect(calls().slice(4)).toEqual([['e: consume x1'], ['e: reset x1']])
+  })
+
+  it('that a script fails for costs the others nothing', async () => {
+    const { add, sent, endTurn } = busyWay()
+    const [e, f] = add(...ask('e', 'f'))
+    endTurn()
+    const broken = new Error('broken')
+    await sent[0]!.reply(broken, 'for f')
+    expect([e!.outcome, f!.outcome]).toEqual([broken, 'for f'])
+  })
+
+  it('is sent by itself, at once, where nothing is to gather', () => {
+    const { add, calls } = way({ gathers: false })
+    add(...many(100), ...ask('key 0'))
+    expect(calls()).toHaveLength(101)
+  })
+})
+
+describe('a batch', () => {
+  it('holds 64 calls, and is sent when it does, before the turn ends', () => {
+    const { add, calls, endTurn } = busyWay()
+    add(...many(130))
+    expect(calls().map(({ length }) => length)).toEqual([64, 64])
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([64, 64, 2])
+  })
+
+  it('holds 1,000 units, or one call with more', () => {
+    const { add, calls, endTurn } = busyWay()
+    add(...[600, 300, 200, 5000, 1].map((units, i) => new Asked(`${units}-${i}`, 'consume', units)))
+    endTurn()
+    const sizes = calls().map((batch) => batch.map((call) => Number(call.split('-')[0])))
+    expect(sizes).toEqual([[600, 300, 1], [200], [5000]])
+  })
+
+  it('that fails fails everybody in it with the same error, and is not sent again', async () => {
+    const { add, sent, endTurn } = busyWay()
+    const asked = add(...ask('e', 'f', 'f'))
+    endTurn()
+    const gone = new Error('connection lost')
+    await sent[0]!.fail(gone)
+    endTurn()
+    expect(asked.map(({ outcome }) => outcome)).toEqual([gone, gone, gone])
+    expect(sent).toHaveLength(1)
+  })
+
+  it('waits where 16 are in flight, until one has come back', async () => {
+    const { add, sent, endTurn } = busyWay()
+    for (let i = 0; i < 12; i++) {
+      add(...ask(`batch ${i}`))
+      endTurn()
+    }
+    add(...many(100, 'late'))
+    endTurn()
+    expect(sent).toHaveLength(12)
+    await sent[3]!.reply()
+    expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64])
+    await sent[4]!.fail(new Error('no'))
+    expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64, 36])
+  })
+
+  it('sends an argument once for all keys that share it, and answers each all the same', async () => {
+    const { add, calls, sent, endTurn } = busyWay()
+    const asked = add(...ask('e', 'f'), new Asked('g', 'reset'), ...ask('h', 'h', 'i'))
+    endTurn()
+    const sharing = ['e', 'f', 'i'].map((key) => `${key}: consume x1`)
+    expect(calls()[0]).toEqual(['g: reset x1', 'h: consume x2', ...sharing])
+    expect(sent[0]!.args).toBe(3)
+    await sent[0]!.reply('for g', 'for h', 'for e', 'for f', 'for i')
+    expect(asked.map(({ key, outcome }) => outcome === `for ${key}`)).not.toContain(false)
+  })
+})
+
+describe('calls of one key', () => {
+  it('that ask the same are made in one run, and each is answered', async () => {
+    const { add, calls, sent, endTurn } = busyWay()
+    const asked = add(...ask('e', 'f', 'e', 'e'))
+    endTurn()
+    expect(calls()).toEqual([['e: consume x3', 'f: consume x1']])
+    await sent[0]!.reply('for e', 'for f')
+    expect(asked.map(({ outcome }) => outcome)).toEqual(['for e', 'for f', 'for e', 'for e'])
+  })
+
+  it('that ask something else go one after the other, and others beside the first', () => {
+    const { add, calls, endTurn } = busyWay()
+    const questions = ['consume', 'consume', 'reset', 'consume', 'consume']
+    add(...questions.map((question) => new Asked('e', question)), ...ask('f'))
+    endTurn()
+    expect(calls()).toEqual([['e: consume x2', 'f: consume x1'], ['e: reset x1'], ['e: consume x2']])
+  })
+
+  it('stay in order where a batch between them has no room', () => {
+    const { add, calls, endTurn } = busyWay()
+    add(new Asked('e', 'consume', 900), new Asked('e', 'reset', 900), new Asked('e', 'consume', 200))
+    endTurn()
+    expect(calls()).toEqual([['e: consume x1'], ['e: reset x1'], ['e: consume x1']])
+  })
+})
+
+describe('a caller who has given up', () => {
+  it('is taken out unsent', () => {
+    const { add, calls, endTurn } = busyWay()
+    const [e, f] = add(...ask('e', 'f'))
+    e!.caller.gone = true
+    endTurn()
+    expect(calls()).toEqual([['f: consume x1']])
+    expect(e!.outcome).toMatchObject({ code: 'STORE_TIMEOUT' })
+    expect(f!.outcome).toBeUndefined()
+  })
+
+  it('takes nobody along who asked the same', async () => {
+    const { add, calls, sent, endTurn } = busyWay()
+    const [first, second, third] = add(...ask('e', 'e', 'e'))
+    first!.caller.gone = third!.caller.gone = true
+    endTurn()
+    expect(calls()).toEqual([['e: consume x1']])
+    await sent[0]!.reply('for e')
+    expect(second!.outcome).toBe('for e')
+    expect([first, third].map((call) => (call!.outcome as { code: string }).code)).toEqual([
+      'STORE_TIMEOUT',
+      'STORE_TIMEOUT',
+    ])
+  })
+
+  it('leaves nothing to send where all have', () => {
+    const { add, calls, endTurn } = busyWay()
+    for (const call of add(...ask('e', 'f'))) call.caller.gone = true
+    endTurn()
+    expect(calls()).toEqual([])
+  })
+})
+
+describe('where a call takes keys of one slot alone', () => {
+  it('each key is sent by itself, with all who ask the same of it', () => {
+    const { add, calls, endTurn } = busyWay({ takesManyKeys: false })
+    add(...ask('e', 'f', 'e'))
+    endTurn()
+    expect(calls()).toEqual([['e: consume x2'], ['f: consume x1']])
+  })
+
+  it('nobody waits for a node that does not answer', () => {
+    const { add, sent, endTurn } = busyWay({ takesManyKeys: false })
+    add(...many(500))
+    endTurn()
+    expect(sent).toHaveLength(500)
+  })
+
+  it('and a server says so first, what it refused is sent again key by key', async () => {
+    const { add, calls, sent, endTurn, refuseManyKeys } = busyWay()
+    const [e, f] = add(...ask('e', 'f'))
+    endTurn()
+    refuseManyKeys()
+    await sent[0]!.fail(new Error('CROSSSLOT'))
+    expect(calls().slice(1)).toEqual([['e: consume x1'], ['f: consume x1']])
+    await sent[1]!.reply('for e')
+    await sent[2]!.fail(new Error('no'))
+    expect([e!.outcome, f!.outcome]).toEqual(['for e', new Error('no')])
+  })
+})
+
+describe('closing', () => {
+  it('rejects what waits and what comes later, and leaves alone what is in flight', async () => {
+    const { add, group, sent } = way()
+    const [a] = add(...ask('a', 'b', 'c', 'd'))
+    const waiting = add(...ask('e', 'e', 'f'))
+    group.close()
+    const [later] = add(...ask('g'))
+    for (const { outcome } of [...waiting, later!]) expect(outcome).toMatchObject({ code: 'CLOSED' })
+    await sent[0]!.reply('for a')
+    expect(a!.outcome).toBe('for a')
+    expect(sent).toHaveLength(4)
+  })
+})
