@@ -45,7 +45,9 @@ export class LeasedKeyspace implements Keyspace {
     return (
       found.serve(cost, now) ??
       found.join(cost) ??
-      (found.begin(cost, size, terms.most) ? this.#bookWith(found, key, cost) : this.#ask(key, cost, found))
+      (found.begin(cost, size, terms.most, now)
+        ? this.#bookWith(found, key, cost)
+        : this.#ask(key, cost, found))
     )
   }
 

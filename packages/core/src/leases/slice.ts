@@ -24,6 +24,7 @@ export class Slice {
   #used = 0
   #pace = FIRST_PACE
   #told: Answer | undefined
+  #isJudged = true
   #isDropped = false
   #isBooking = false
   #waiting: Waiting[] = []
@@ -55,7 +56,8 @@ export class Slice {
   }
 
   /** Whether a booking was begun: none is where one is under way, or nothing is to be had beside what is wanted. */
-  begin(cost: number, size: number, most: number): boolean {
+  begin(cost: number, size: number, most: number, now: number): boolean {
+    if (!this.#isJudged) this.#judge(now)
     if (this.#isBooking || this.#spare(cost, cost, size, most) === 0) return false
     this.#isBooking = true
     this.#room = Math.min(most, this.known) - cost
@@ -84,11 +86,8 @@ export class Slice {
   /** Takes `spare` units that were booked beside `wanted`, to be served before `until`. */
   fill(answer: Answer, wanted: number, spare: number, until: number, now: number): void {
     if (this.#isDropped || spare === 0) return
-    if (this.#told) {
-      const wasUsedUp = this.#left === 0 || now < this.#until
-      this.#pace = wasUsedUp ? 2 * Math.max(this.#pace, this.#used) : Math.max(1, this.#used)
-    }
     this.#told = answer
+    this.#isJudged = false
     this.#left = spare
     this.#until = until
     this.#heard = now
@@ -100,6 +99,13 @@ export class Slice {
     this.#isDropped = true
     this.#left = 0
     this.known = 0
+  }
+
+  /** Whether more is to be booked than the last time, or less. */
+  #judge(now: number): void {
+    const wasUsedUp = this.#left === 0 || now < this.#until
+    this.#pace = wasUsedUp ? 2 * Math.max(this.#pace, this.#used) : Math.max(1, this.#used)
+    this.#isJudged = true
   }
 
   /**
