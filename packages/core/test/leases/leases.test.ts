@@ -75,6 +75,20 @@ describe('a hot key', () => {
     expect(isServed()).toBe(false)
   })
 
+  it('is served a thousandth less than the ttl, as clocks may run at different speeds', async () => {
+    await warm()
+    clock.pass(199.7)
+    expect(isServed()).toBe(true)
+    clock.pass(0.1)
+    expect(isServed()).toBe(false)
+  })
+
+  it('leaves half of what there is to the others', async () => {
+    limiter = open({ policies: [slidingLog({ limit: 10, window: '1s' })] })
+    await warm()
+    expect((await limiter.peek('k')).remaining).toBe(4)
+  })
+
   it('serves nothing from an answer that comes later than the ttl', async () => {
     await limiter.consume('k')
     store.holdReplies()
