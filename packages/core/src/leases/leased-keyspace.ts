@@ -1,8 +1,8 @@
 import type { Policy } from '../policy.js'
 import { undecided } from '../resilience/failure-mode.js'
 import { type Answer, type Booking, isDenied, type Keyspace, type MaybePromise } from '../stores/store.js'
-import { Slice, type Waiting } from './slice.js'
-import type { Seen, Slices } from './slices.js'
+import { type Seen, Slice, type Waiting } from './slice.js'
+import type { Slices } from './slices.js'
 import type { Terms } from './terms.js'
 
 export interface LeasedKeyspaceOptions {
@@ -45,9 +45,7 @@ export class LeasedKeyspace implements Keyspace {
     return (
       found.serve(cost, now) ??
       found.join(cost) ??
-      (found.begin(cost, size, terms.most, now)
-        ? this.#bookWith(found, key, cost)
-        : this.#ask(key, cost, found))
+      (found.begin(cost, size, terms.most) ? this.#bookWith(found, key, cost) : this.#ask(key, cost, found))
     )
   }
 
@@ -117,7 +115,7 @@ export class LeasedKeyspace implements Keyspace {
       const late = slice.end()
       if (answer.degraded) return this.#standIn(answer, key, wanted + spare, [...callers, ...late])
       if (!isDenied(answer)) {
-        slice.fill(answer, wanted, spare, sent + terms.life(answer.now), heard)
+        slice.fill(answer, spare, sent + terms.life(answer.now), heard)
         for (const { resolve } of callers) resolve(answer)
         for (const { cost, resolve } of late) resolve(slice.serve(cost, heard) ?? this.#ask(key, cost, slice))
       } else if (callers.length === 1 && spare === 0 && late.length === 0) {

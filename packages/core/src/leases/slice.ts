@@ -1,50 +1,62 @@
 import type { Policy } from '../policy.js'
 import type { Answer } from '../stores/store.js'
 
+/** What is remembered of a key that has no slice. */
+export interface Seen {
+  readonly at: number
+  /** What the store last told to be left. */
+  known: number
+}
+
 /** A call that waits for units. */
 export interface Waiting {
   readonly cost: number
-  resolve(answer: Answer | Promise<Answer>): void
-  reject(error: unknown): void
+  readonly resolve: (answer: Answer | Promise<Answer>) => void
+  readonly reject: (error: unknown) => void
 }
 
-/**
- * The part of one key's allowance that this process holds. It grows while it is used up before it ends, and shrinks to
- * what was used when it was not.
- */
+/** The part of one key's allowance that this process holds: about what is called for in half of the time it lasts. */
 export class Slice {
   /** What the store last told to be left. */
   known: number
-  /** When it was last asked for. */
-  askedAt = 0
   readonly policies: readonly Policy[]
+  readonly #ttl: number
+  #askedAt: number
+  /** Microseconds between calls, a mean in which each call has half of the weight of the second one after it. */
+  #gap: number
   #left = 0
   #until = -Infinity
   #heard = 0
-  #used = 0
-  #pace = FIRST_PACE
   #told: Answer | undefined
-  #isJudged = true
   #isDropped = false
   #isBooking = false
   #waiting: Waiting[] = []
   /** Units for which callers may still join the booking that is under way. */
   #room = 0
 
-  constructor(policies: readonly Policy[], known: number) {
+  /** For a key of which one call was seen: at `askedAt`, when the store told that `known` units are left. */
+  constructor(policies: readonly Policy[], ttl: number, { at, known }: Seen) {
     this.policies = policies
     this.known = known
+    this.#ttl = this.#gap = ttl
+    this.#askedAt = at
   }
 
-  get isBooking(): boolean {
-    return this.#isBooking
+  /** Whether it was not asked for during a whole ttl, so that it holds nothing. */
+  isCold(now: number): boolean {
+    return now - this.#askedAt >= this.#ttl && !this.#isBooking
+  }
+
+  /** A call came. */
+  note(now: number): void {
+    this.#gap += (now - this.#askedAt - this.#gap) / 4
+    this.#askedAt = now
   }
 
   /** The answer to a call that is served from it; undefined where it cannot be. */
   serve(cost: number, now: number): Answer | undefined {
     if (cost > this.#left || now >= this.#until) return undefined
     this.#left -= cost
-    this.#used += cost
     return this.#answer(now)
   }
 
@@ -56,8 +68,7 @@ export class Slice {
   }
 
   /** Whether a booking was begun: none is where one is under way, or nothing is to be had beside what is wanted. */
-  begin(cost: number, size: number, most: number, now: number): boolean {
-    if (!this.#isJudged) this.#judge(now)
+  begin(cost: number, size: number, most: number): boolean {
     if (this.#isBooking || this.#spare(cost, cost, size, most) === 0) return false
     this.#isBooking = true
     this.#room = Math.min(most, this.known) - cost
@@ -83,15 +94,13 @@ export class Slice {
     return this.#waiting.splice(0)
   }
 
-  /** Takes `spare` units that were booked beside `wanted`, to be served before `until`. */
-  fill(answer: Answer, wanted: number, spare: number, until: number, now: number): void {
+  /** Takes `spare` units that were booked for later, to be served before `until`. */
+  fill(answer: Answer, spare: number, until: number, now: number): void {
     if (this.#isDropped || spare === 0) return
     this.#told = answer
-    this.#isJudged = false
     this.#left = spare
     this.#until = until
     this.#heard = now
-    this.#used = wanted
   }
 
   /** From here on it serves nothing, whatever is still on its way. */
@@ -101,20 +110,15 @@ export class Slice {
     this.known = 0
   }
 
-  /** Whether more is to be booked than the last time, or less. */
-  #judge(now: number): void {
-    const wasUsedUp = this.#left === 0 || now < this.#until
-    this.#pace = wasUsedUp ? 2 * Math.max(this.#pace, this.#used) : Math.max(1, this.#used)
-    this.#isJudged = true
-  }
-
   /**
-   * Units to book for later beside `wanted`. At most half of what is left then: the others of the fleet want some too.
+   * Units to book for later beside `wanted`: for half of the calls that come during the ttl if they go on as they did, so
+   * that few are left over. At most half of what is left then: the others of the fleet want some too.
    * A multiple of `cost`, as a rest that is smaller than a call is of no use.
    */
   #spare(wanted: number, cost: number, size: number, most: number): number {
     if (this.#isDropped) return 0
-    const spare = Math.min(this.#pace, size, Math.floor((this.known - wanted) / 2), most - wanted)
+    const soon = Math.floor(this.#ttl / (2 * this.#gap)) * cost
+    const spare = Math.min(soon, size, Math.floor((this.known - wanted) / 2), most - wanted)
     return spare < cost ? 0 : spare - (spare % cost)
   }
 
@@ -138,6 +142,3 @@ export class Slice {
     }
   }
 }
-
-/** Units that the first slice of a key holds at most. */
-const FIRST_PACE = 8

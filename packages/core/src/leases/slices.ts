@@ -1,14 +1,7 @@
 import type { Policy } from '../policy.js'
 import { areEqual } from '../resilience/denials.js'
 import { Generations } from '../resilience/generations.js'
-import { Slice } from './slice.js'
-
-/** What is remembered of a key that is not leased. */
-export interface Seen {
-  readonly at: number
-  /** What the store last told to be left. */
-  known: number
-}
+import { type Seen, Slice } from './slice.js'
 
 /**
  * The slices of one limiter's keys. Only a key that was asked for within the last `ttl` gets one, so that a key without
@@ -32,19 +25,19 @@ export class Slices {
   /** The slice of a hot key, or a note on one that is not; undefined where calls under this list have none. */
   find(policies: readonly Policy[], key: string, now: number): Slice | Seen | undefined {
     let slice = this.#slices.get(key)
-    if (slice && this.#isCold(slice, now)) {
+    if (slice && slice.isCold(now)) {
       this.#slices.delete(key)
       slice = undefined
     }
     if (slice) {
       if (slice.policies !== policies && !areEqual(slice.policies, policies)) return undefined
-      slice.askedAt = now
+      slice.note(now)
       return slice
     }
     const seen = this.#seen.get(key)
     if (seen && now - seen.at < this.#ttl && this.#hasRoom(now)) {
-      slice = new Slice(policies, seen.known)
-      slice.askedAt = now
+      slice = new Slice(policies, this.#ttl, seen)
+      slice.note(now)
       this.#slices.set(key, slice)
       return slice
     }
@@ -65,15 +58,11 @@ export class Slices {
     this.#slices.clear()
   }
 
-  #isCold(slice: Slice, now: number): boolean {
-    return now - slice.askedAt >= this.#ttl && !slice.isBooking
-  }
-
   #hasRoom(now: number): boolean {
     if (this.#slices.size < this.#most) return true
     if (now < this.#lookAgainAt) return false
     this.#lookAgainAt = now + this.#ttl / 4
-    for (const [key, slice] of this.#slices) if (this.#isCold(slice, now)) this.#slices.delete(key)
+    for (const [key, slice] of this.#slices) if (slice.isCold(now)) this.#slices.delete(key)
     return this.#slices.size < this.#most
   }
 }

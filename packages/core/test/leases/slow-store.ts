@@ -52,8 +52,8 @@ export class SlowStore implements Store {
     const state = this.#server.keyspace(name, policies, report)
     return new Proxy(state, {
       get: (_, operation: keyof Keyspace) => {
-        const act = (state[operation] as (...args: unknown[]) => unknown | undefined)?.bind(state)
         if (operation === 'policies') return undefined
+        const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>
           this.#travel(() => {
             const answer = act(...args) as Answer
