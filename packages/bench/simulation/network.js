@@ -1,9 +1,11 @@
 /** @import { Answer, Keyspace, Store } from '@sluice/core' */
 
+/** @typedef {{ at: number, act: () => void }} Event */
+
 /** Simulated time in microseconds, and what happens at which moment of it. A binary heap: the next event is first. */
 export class Timeline {
   now = 1_767_225_600_000_000 // 2026-01-01
-  /** @type {{ at: number, act: () => void }[]} */
+  /** @type {Event[]} */
   #events = []
 
   /** When the next event is due; Infinity when there is none. */
@@ -19,8 +21,8 @@ export class Timeline {
     const events = this.#events
     const event = { at: this.now + us, act }
     let i = events.push(event) - 1
-    for (let up = (i - 1) >> 1; i > 0 && events[up].at > event.at; up = (i - 1) >> 1) {
-      events[i] = events[up]
+    for (let up = (i - 1) >> 1; i > 0 && at(events, up).at > event.at; up = (i - 1) >> 1) {
+      events[i] = at(events, up)
       i = up
     }
     events[i] = event
@@ -29,19 +31,27 @@ export class Timeline {
   /** Moves to the next event and lets it happen. */
   step() {
     const events = this.#events
-    const [first] = events
-    const last = /** @type {{ at: number, act: () => void }} */ (events.pop())
+    const first = at(events, 0)
+    const last = /** @type {Event} */ (events.pop())
     let i = 0
     for (let down = 1; down < events.length; down = 2 * i + 1) {
-      if (down + 1 < events.length && events[down + 1].at < events[down].at) down++
-      if (events[down].at >= last.at) break
-      events[i] = events[down]
+      if (down + 1 < events.length && at(events, down + 1).at < at(events, down).at) down++
+      if (at(events, down).at >= last.at) break
+      events[i] = at(events, down)
       i = down
     }
     if (events.length > 0) events[i] = last
     this.now = first.at
     first.act()
   }
+}
+
+/**
+ * @param {readonly Event[]} events
+ * @param {number} i
+ */
+function at(events, i) {
+  return /** @type {Event} */ (events[i])
 }
 
 /**

@@ -102,7 +102,7 @@ export class LeasedKeyspace implements Keyspace {
   }
 
   async #book(slice: Slice, key: string): Promise<void> {
-    await undefined // who calls in the same turn of the event loop comes along
+    await Promise.resolve() // who calls in the same turn of the event loop comes along
     const { size, terms, now: clock } = this.#options
     const callers: Waiting[] = []
     try {

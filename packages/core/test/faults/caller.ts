@@ -77,7 +77,7 @@ serve<Job, Result>(
 
     const stores = Array.from({ length: connections }, () => heard(redisStore(redis), hear))
     const limiters = stores.map((store) => {
-      const options = { deadline: '30s', onStoreError: 'throw', leases } as const
+      const options = { deadline: '30s', onStoreError: 'throw', ...(leases && { leases }) } as const
       return createLimiter({ name: 'fleet', policies: policies.map(policyOf), store, ...options })
     })
     await Promise.all(limiters.map((limiter) => limiter.peek(key)))
