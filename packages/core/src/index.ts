@@ -3,6 +3,7 @@ export { Decision, type PolicyState } from './decision.js'
 export { type Duration, parseDuration } from './duration.js'
 export { InputError, PolicyError, SluiceError, StoreError } from './errors.js'
 export type { LimiterEvents, Listener } from './events.js'
+export type { LeaseOptions } from './leases/lease-options.js'
 export {
   type AcquireOptions,
   type CallOptions,

@@ -5,6 +5,8 @@ import { expected, PolicyError, StoreError } from './errors.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import { storedKey } from './key.js'
 import { type Plan, Plans } from './plan.js'
+import type { LeaseOptions } from './leases/lease-options.js'
+import { leased } from './leases/leased-store.js'
 import { type Policy, printableName } from './policy.js'
 import { memoryStore } from './stores/memory.js'
 import { isDenied, type Notice, type Store } from './stores/store.js'
@@ -22,6 +24,11 @@ export interface LimiterOptions extends GuardOptions {
   readonly policies: readonly Policy[]
   /** Default: a `memoryStore()` of its own, which `close()` closes too. A store that is given is closed by its maker. */
   readonly store?: Store
+  /**
+   * A process books a slice of a hot key's allowance in one call and serves it from memory, no later than `ttl` after
+   * it was booked. What the limits promise holds for the calls as they are served. Default: every call asks the store.
+   */
+  readonly leases?: LeaseOptions
   /** false = shadow mode: decide and count as if enforced, but let everything pass. Default true. */
   readonly enforce?: boolean
 }
@@ -67,7 +74,7 @@ export class Limiter {
   #closed = false
 
   constructor(options: LimiterOptions) {
-    const { name, policies, store, enforce = true } = options
+    const { name, policies, store, leases, enforce = true } = options
     if (store !== undefined && name === undefined) {
       throw new PolicyError(
         'NAME_REQUIRED',
@@ -78,7 +85,7 @@ export class Limiter {
       throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)
     }
     this.name = printableName(name ?? 'default', 'limiter name')
-    this.#store = guarded(store ?? memoryStore(), options)
+    this.#store = leased(guarded(store ?? memoryStore(), options), leases)
     this.#ownsStore = this.#store !== store
     this.#warnings = new Warnings(this.#events, this.name)
     this.#plans = new Plans(this.name, enforce, this.#store, (notice) => this.#hear(notice))

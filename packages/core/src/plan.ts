@@ -39,7 +39,7 @@ export class Plans {
     if (known) return known
     const policies = checked(list)
     const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report)
-    const plan = new Plan(this.#limiter, this.#enforce, policies, keyspace)
+    const plan = new Plan(this.#limiter, this.#enforce, keyspace.policies ?? policies, keyspace)
     this.#byList.set(list, plan)
     return plan
   }

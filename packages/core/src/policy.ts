@@ -35,7 +35,20 @@ export interface Algorithm {
   admit(state: State, policy: Policy, at: number, cost: number): void
   /** Fills `view` with how the key stands at `now`. Writes nothing else. */
   view(state: State, policy: Policy, now: number, view: View): void
+  /** How units that are booked may be served later; without it the algorithm cannot be leased. */
+  readonly lease?: Lease
 }
+
+/** How an algorithm keeps its promise for the moments at which units are served, some time after they were booked. */
+export interface Lease {
+  /** The policy to book by where units are served up to `ttlMs` later. A capacity below 1: there is none. */
+  book(policy: Policy, ttlMs: number): Policy
+  /** The instant before which units booked at `now` have to be served, whatever the ttl. */
+  end(policy: Policy, now: number): number
+}
+
+/** A lease that ends with nothing but its ttl. */
+export const noEnd = (): number => Infinity
 
 /** One rule: an algorithm and its numbers. Made by `gcra()`, `slidingLog()` and the other factories. */
 export class Policy {

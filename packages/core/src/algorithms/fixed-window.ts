@@ -1,4 +1,4 @@
-import { type Algorithm, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
 import type { State } from '../state.js'
 
 /*
@@ -48,6 +48,12 @@ function windowStart(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }
 
+/** What was booked in a window is served in it. */
+const lease: Lease = {
+  book: (policy) => policy,
+  end: (policy, now) => windowStart(policy, now) + policy.window,
+}
+
 export const algorithm: Algorithm = {
   name: 'fixed-window',
   ring: false,
@@ -55,4 +61,5 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  lease,
 }

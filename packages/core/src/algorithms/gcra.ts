@@ -1,4 +1,12 @@
-import { type Algorithm, LARGEST_PRODUCT, Policy, type PolicyOptions, type View } from '../policy.js'
+import {
+  type Algorithm,
+  LARGEST_PRODUCT,
+  type Lease,
+  noEnd,
+  Policy,
+  type PolicyOptions,
+  type View,
+} from '../policy.js'
 import { PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 
@@ -60,6 +68,20 @@ function debtAt(state: State, policy: Policy, instant: number): number {
   return drained >= debt ? 0 : debt - drained
 }
 
+/**
+ * What is served in [s, t] was booked in [s - ttl, t], where the rate alone gives limit * ttl / window more than in
+ * [s, t]: so much of the capacity is kept back.
+ */
+export const lease: Lease = {
+  book(policy, ttlMs) {
+    const product = BigInt(policy.limit) * BigInt(ttlMs)
+    const windowMs = BigInt(policy.windowMs)
+    const keptBack = Number((product + windowMs - 1n) / windowMs)
+    return Object.freeze(Object.assign({}, policy, { capacity: policy.capacity - keptBack }))
+  },
+  end: noEnd,
+}
+
 /** A policy of the debt family, whose capacity x window must leave room for exact arithmetic. */
 export function debtPolicy(
   algorithm: Algorithm,
@@ -77,4 +99,12 @@ export function debtPolicy(
   )
 }
 
-export const algorithm: Algorithm = { name: 'gcra', ring: false, cells: () => 2, earliest, admit, view }
+export const algorithm: Algorithm = {
+  name: 'gcra',
+  ring: false,
+  cells: () => 2,
+  earliest,
+  admit,
+  view,
+  lease,
+}

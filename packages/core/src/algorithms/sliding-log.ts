@@ -1,4 +1,4 @@
-import { type Algorithm, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Lease, noEnd, Policy, type PolicyOptions, type View } from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 
@@ -66,4 +66,20 @@ function newerThan(state: State, instant: number): number {
   return least
 }
 
-export const algorithm: Algorithm = { name: 'sliding-log', ring: true, cells: () => 0, earliest, admit, view }
+/** What is served in (t - window, t] was booked in (t - window - ttl, t]. */
+const lease: Lease = {
+  book({ limit, name, windowMs }, ttlMs) {
+    return new Policy(algorithm, { limit, name, window: windowMs + ttlMs })
+  },
+  end: noEnd,
+}
+
+export const algorithm: Algorithm = {
+  name: 'sliding-log',
+  ring: true,
+  cells: () => 0,
+  earliest,
+  admit,
+  view,
+  lease,
+}

@@ -1,4 +1,12 @@
-import { type Algorithm, LARGEST_PRODUCT, Policy, type PolicyOptions, type View } from '../policy.js'
+import {
+  type Algorithm,
+  LARGEST_PRODUCT,
+  type Lease,
+  noEnd,
+  Policy,
+  type PolicyOptions,
+  type View,
+} from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 
@@ -189,7 +197,44 @@ function width(policy: Policy): number {
 
 const cells = (policy: Policy): number => COUNTS + policy.buckets + 1
 
-export const algorithm: Algorithm = { name: 'sliding-window', ring: false, cells, earliest, admit, view }
+/** whole: what is served in a span of one window was booked in a span that is longer by the ttl. */
+const lease: Lease = {
+  book: (policy, ttlMs) => longer(policy, ttlMs, 'whole', policy.limit),
+  end: noEnd,
+}
+
+/**
+ * weighted: in a span of length s was served what was booked in s + ttl, at most limit' * (1 + (s + ttl) / window') with
+ * window' = window + ttl. That is no more than limit * (1 + s / window) for limit' = limit * window' / (window' + ttl).
+ */
+const leaseFading: Lease = {
+  book(policy, ttlMs) {
+    const { windowMs } = longer(policy, ttlMs, 'weighted', 1)
+    const limit = Number((BigInt(policy.limit) * BigInt(windowMs)) / BigInt(windowMs + ttlMs))
+    if (limit < 1) return Object.freeze(Object.assign({}, policy, { capacity: 0 }))
+    return longer(policy, ttlMs, 'weighted', limit)
+  },
+  end: noEnd,
+}
+
+/** The policy with a window longer by `byMs`, rounded up until the buckets divide it. */
+function longer(policy: Policy, byMs: number, count: 'whole' | 'weighted', limit: number): Policy {
+  const { name, buckets } = policy
+  let window = policy.windowMs + byMs
+  const parts = count === 'weighted' && window > 3_600_000 ? 1 : 1000
+  while ((window * parts) % buckets !== 0) window++
+  return slidingWindow({ limit, window, name, buckets, count })
+}
+
+export const algorithm: Algorithm = {
+  name: 'sliding-window',
+  ring: false,
+  cells,
+  earliest,
+  admit,
+  view,
+  lease,
+}
 
 export const fading: Algorithm = {
   name: 'sliding-window-weighted',
@@ -198,6 +243,7 @@ export const fading: Algorithm = {
   earliest: earliestFading,
   admit: admitFading,
   view: viewFading,
+  lease: leaseFading,
 }
 
 /** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */

@@ -1,4 +1,4 @@
-import { type Algorithm, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 import * as debt from './gcra.js'
@@ -66,6 +66,12 @@ function refillBefore(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }
 
+/** Interval refill: what was booked after a refill is served before the next one, so that both count the same tokens. */
+const lease: Lease = {
+  book: (policy) => policy,
+  end: (policy, now) => refillBefore(policy, now) + policy.window,
+}
+
 export const algorithm: Algorithm = {
   name: 'token-bucket',
   ring: false,
@@ -73,6 +79,7 @@ export const algorithm: Algorithm = {
   earliest: debt.earliest,
   admit: debt.admit,
   view: debt.view,
+  lease: debt.lease,
 }
 
 export const interval: Algorithm = {
@@ -82,6 +89,7 @@ export const interval: Algorithm = {
   earliest,
   admit,
   view,
+  lease,
 }
 
 /** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */

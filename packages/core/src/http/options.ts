@@ -45,6 +45,7 @@ const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies'
   enforce: 'limiter',
   onStoreError: 'limiter',
   deadline: 'limiter',
+  leases: 'limiter',
   limit: 'policies',
   window: 'policies',
   policies: 'policies',

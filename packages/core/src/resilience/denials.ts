@@ -94,7 +94,7 @@ interface Denial {
 const MOST_PER_KEY = 4
 
 /** Whether two lists of equal shapes have equal limits. */
-function areEqual(some: readonly Policy[], others: readonly Policy[]): boolean {
+export function areEqual(some: readonly Policy[], others: readonly Policy[]): boolean {
   return (
     some === others ||
     some.every(({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity)

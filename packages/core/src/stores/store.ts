@@ -41,6 +41,8 @@ export interface DenialCacheBounds {
 
 /** Operations that a store cannot carry out reject with StoreError, whose code begins with STORE_. */
 export interface Keyspace {
+  /** Set where other numbers than the list's hold: what callers are told, in the same order. */
+  readonly policies?: readonly Policy[]
   /** Charges `cost` now under every policy, or changes nothing. A cost of 0 only reads. */
   consume(policies: readonly Policy[], key: string, cost: number, caller?: Caller): MaybePromise<Answer>
   /** What `consume` would answer; writes nothing. */

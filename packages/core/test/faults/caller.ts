@@ -1,5 +1,5 @@
 import './caller-clock.js'
-import { type Answer, createLimiter, type Limiter, type Store } from '@sluice/core'
+import { type Answer, createLimiter, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { policyOf, type PolicySpec } from './every-algorithm.js'
 import { serve } from './fleet-member.js'
@@ -17,6 +17,8 @@ export interface Job {
   readonly calls?: number
   /** No call begins later than this after the first answer, by Redis's clock. */
   readonly seconds?: number
+  /** Leases of the limiters, which then give answers of their own. */
+  readonly leases?: LeaseOptions
 }
 
 export interface Result {
@@ -28,6 +30,8 @@ export interface Result {
   readonly remaining: readonly number[]
   /** What denied calls were told to wait, in milliseconds. */
   readonly waitsMs: readonly number[]
+  /** When callers with leases were told that they may go on, in microseconds since the machine was started. */
+  readonly servedAt: readonly number[]
   /** Messages of what calls rejected with, each once. */
   readonly errors: readonly string[]
   /** This process's clock in milliseconds, when it began and when it was done. */
@@ -35,9 +39,19 @@ export interface Result {
 }
 
 serve<Job, Result>(
-  async ({ redis, key, policies, callers, connections = 1, calls = Infinity, seconds = Infinity }) => {
+  async ({
+    redis,
+    key,
+    policies,
+    callers,
+    connections = 1,
+    calls = Infinity,
+    seconds = Infinity,
+    leases,
+  }) => {
     const log = { calls: 0, admittedAt: [] as number[], deniedAt: [] as number[], remaining: [] as number[] }
     const waitsMs: number[] = []
+    const servedAt: number[] = []
     const errors = new Set<string>()
     let [first, latest] = [Infinity, -Infinity]
     const hear = ({ now, reason, remaining }: Answer) => {
@@ -52,6 +66,7 @@ serve<Job, Result>(
       try {
         const { allowed, retryAfterMs } = await limiter.consume(key)
         if (!allowed) waitsMs.push(retryAfterMs)
+        else if (leases) servedAt.push(Number(process.hrtime.bigint() / 1000n))
       } catch (error) {
         errors.add(String(error))
       }
@@ -62,7 +77,7 @@ serve<Job, Result>(
 
     const stores = Array.from({ length: connections }, () => heard(redisStore(redis), hear))
     const limiters = stores.map((store) => {
-      const options = { deadline: '30s', onStoreError: 'throw' } as const
+      const options = { deadline: '30s', onStoreError: 'throw', ...(leases && { leases }) } as const
       return createLimiter({ name: 'fleet', policies: policies.map(policyOf), store, ...options })
     })
     await Promise.all(limiters.map((limiter) => limiter.peek(key)))
@@ -70,7 +85,7 @@ serve<Job, Result>(
       const began = Date.now()
       await Promise.all(Array.from({ length: callers }, (_, i) => callAgain(limiters[i % connections]!)))
       for (const store of stores) await store.close()
-      return { ...log, waitsMs, errors: [...errors], wallMs: [began, Date.now()] }
+      return { ...log, waitsMs, servedAt, errors: [...errors], wallMs: [began, Date.now()] }
     }
   },
 )
