@@ -28,6 +28,7 @@ if exists then
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (barred >= 0 and barred <= written + FAR)
   --@each broken = broken or not ($sane)
+  --@rings broken = broken or call('STRLEN', key) ~= @{length}
   if not broken and (whole or barred > now) then
     whole = true
     epoch, held, blocked, last = unpack('<dddd', fixed)

@@ -4,11 +4,10 @@ import type { PolicySpec } from './every-algorithm.js'
 /** Puts something else in the place of a caller's state, without an expiry. */
 export type Make = (key: string) => [command: string, ...Argument[]]
 
+type Broken = readonly [what: string, make: Make, isReadLater?: boolean]
+
 /** What no call has written under a limiter of this one policy, made by hand or from a state that is sound. */
-export function brokenStates(
-  factory: PolicySpec[0],
-  state: Buffer,
-): readonly (readonly [what: string, Make])[] {
+export function brokenStates(factory: PolicySpec[0], state: Buffer): readonly Broken[] {
   return [...OTHER_TYPES, ...texts(state), ...numbers(factory, state)]
 }
 
@@ -36,7 +35,7 @@ function texts(state: Buffer): [string, Make][] {
     ['the first byte lost', state.subarray(1)],
     ['the last byte lost', state.subarray(0, -1)],
     ['the last number lost', state.subarray(0, -8)],
-    ['the header alone', state.subarray(0, 8 * HEADER.length)],
+    ['the header alone', state.subarray(0, 8 * BEFORE.length)],
     ['the first number alone', state.subarray(0, 8)],
     ['a byte more', Buffer.concat([state, Buffer.alloc(1)])],
     ['a number more', Buffer.concat([state, Buffer.alloc(8)])],
@@ -48,12 +47,13 @@ function texts(state: Buffer): [string, Make][] {
 }
 
 /** Sound states but for one number, or but for all of their slots. */
-function numbers(factory: PolicySpec[0], state: Buffer): [string, Make][] {
-  const named = [...HEADER, ...CELLS[factory]]
+function numbers(factory: PolicySpec[0], state: Buffer): Broken[] {
+  const named = [...BEFORE, ...CELLS[factory], ...BEHIND]
   const cases = named.flatMap(([name, impossible], i) =>
-    [...IMPOSSIBLE, ...impossible].map((number): [string, Make] =>
-      put(`${name} ${number}`, number, i, i + 1),
-    ),
+    [...IMPOSSIBLE, ...impossible].map((number): Broken => [
+      ...put(`${name} ${number}`, number, i, i + 1),
+      READ_LATER.has(name),
+    ]),
   )
   const slots = state.length / 8 - named.length
   const inSlots = slots > 0 ? [...IMPOSSIBLE, 0.5] : []
@@ -74,23 +74,29 @@ const IMPOSSIBLE = [NaN, Infinity, -Infinity, -1, 1e308]
 /** Microseconds: the year 2112, beyond anything that can be booked or held. */
 const FAR = 2 ** 52
 
-/** Numbers of a state as lua/README.md lists them, each with more that it cannot be. */
-const HEADER: readonly (readonly [string, readonly number[]])[] = [
-  ['written', [0.5]],
-  ['last', [0.5, FAR]],
+type Numbers = readonly (readonly [string, readonly number[]])[]
+
+/** Numbers of a state as lua/README.md lists them, each with more that it cannot be; those before and behind the cells. */
+const BEFORE: Numbers = [
+  ['epoch', []],
   ['held', [0.5, FAR]],
   ['blocked', [0.5, FAR]],
-  ['epoch', []],
-  ['version', []],
+  ['last', [0.5, FAR]],
   ['expires', []],
+  ['barred', [FAR]],
+  ['written', [0.5]],
 ]
+const BEHIND: Numbers = [['version', []]]
+
+/** What a plain consume does not read while nothing bars the key: met by the first call that does. */
+const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'version'])
 
 const DEBT = [
   ['debt', [0.5]],
   ['since', [0.5, FAR]],
 ] as const
 
-const CELLS: Readonly<Record<PolicySpec[0], typeof HEADER>> = {
+const CELLS: Readonly<Record<PolicySpec[0], Numbers>> = {
   slidingLog: [
     ['head', [0.5]],
     ['size', [0.5, 1000, FAR]],

@@ -40,6 +40,7 @@ export function composeScript(policies: readonly Policy[]): string {
     version: `${version}`,
     slots: `${version + 8}`,
     fixed: `${fixed}`,
+    length: [fixed, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
     has_rings: `${rings.length > 0}`,
     load,
     load_all: rings.length > 0 ? 'nil' : "call('MGET', (table.unpack or _G.unpack)(KEYS))",
