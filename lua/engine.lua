@@ -103,10 +103,7 @@ for call_number = 1, count do
     --@ring local kept_$i = cap_$i
     version, last, @{cells} = unpack('<dd@{cell_formats}', undo)
     --@ring cap_$i = kept_$i
-    --@slots for i = #undo - 15, 17 + @{cell_bytes}, -16 do
-    --@slots   local offset = unpack('<d', undo, i)
-    --@slots   write_bytes(offset, sub(undo, i + 8, i + 15))
-    --@slots end
+    --@slots for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
     writes = true
   end
 
@@ -171,9 +168,8 @@ if writes or exists then
   local needed = max(reset, barred)
   if op ~= CANCEL and #argument >= rest then
     local @{slowest} = unpack('<@{slowest_formats}', argument, rest)
-    local seen = max(open, last)
-    --@each local _, drained_$i = $f_view($state, $slowest, seen)
-    --@each needed = max(needed, drained_$i)
+    local _, drained
+    --@each _, drained = $f_view($state, $slowest, max(open, last)) needed = max(needed, drained)
   end
   needed = needed + (clock < 0 and 1000000 or 3600000000)
   local ttl
@@ -192,10 +188,7 @@ if writes or exists then
   else
     offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{cells}, version)
   end
-  --@buckets if writes then
-  --@buckets   local changed = changed_slots(exists or @{has_rings})
-  --@buckets   bytes = bytes .. changed
-  --@buckets end
+  --@buckets if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
   if not (exists or @{has_rings}) then
     if not call('SET', key, bytes, 'PX', ttl, 'NX') then
       call('SET', key, bytes, 'PX', ttl) -- MGET says nothing of a key of another type

@@ -15,8 +15,7 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
   if cost > limit then
     return HUGE
   end
-  local used = fixed_window_count_at(start, count, window, from)
-  if used + cost <= limit then
+  if fixed_window_count_at(start, count, window, from) + cost <= limit then
     return from
   end
   return from - from % window + window

@@ -21,8 +21,7 @@ local function gcra_earliest(debt, since, limit, capacity, window, ticks, tick, 
     return HUGE
   end
   local room = (capacity - cost) * ticks
-  local owed = gcra_debt_at(debt, since, limit, tick, from)
-  if owed <= room then
+  if gcra_debt_at(debt, since, limit, tick, from) <= room then
     return from
   end
   return since + ceil((debt - room) / limit) * tick

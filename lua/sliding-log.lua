@@ -40,16 +40,23 @@ end
 -- How many entries are later than instant. Few leave between two calls, so a few of the oldest are read together
 -- first; only when all of those have left is the border searched by halves.
 local function sliding_log_newer_than(head, size, cap, base, instant)
-  local least, most = 0, size
-  local i, few = size - 1, max(0, size - 4)
+  if size == 0 or sliding_log_at(head, size, cap, base, size - 1) > instant then
+    return size
+  end
+  local least, most = 0, size - 1
+  local few = max(0, size - 4)
+  if sliding_log_at(head, size, cap, base, few) > instant then
+    least = few + 1
+  else
+    most = few
+  end
   while least < most do
-    local entry = sliding_log_at(head, size, cap, base, i)
-    if entry > instant then
-      least = i + 1
+    local middle = floor((least + most) / 2)
+    if sliding_log_at(head, size, cap, base, middle) > instant then
+      least = middle + 1
     else
-      most = i
+      most = middle
     end
-    i = i > few and few or floor((least + most) / 2)
   end
   return least
 end
@@ -60,8 +67,7 @@ local function sliding_log_earliest(
   if cost > limit then
     return HUGE
   end
-  local entry = sliding_log_at(head, size, cap, base, limit - cost)
-  return max(from, entry + window)
+  return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
 -- Drops the newest entries at or before at; places booked beyond it stay.
@@ -72,8 +78,7 @@ local function sliding_log_give_back(head, size, cap, base, at, cost)
     return head, size, cap
   end
   for i = booked, 1, -1 do
-    local entry = read_slot(base, cap, head - i)
-    fill_slots(base, cap, head - i - dropped, 1, entry)
+    fill_slots(base, cap, head - i - dropped, 1, read_slot(base, cap, head - i))
   end
   return head - dropped, size - dropped, cap
 end
@@ -100,6 +105,5 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
   if live == 0 then
     return limit, now
   end
-  local newest = read_slot(base, cap, head - 1)
-  return max(0, limit - live), newest + window
+  return max(0, limit - live), read_slot(base, cap, head - 1) + window
 end

@@ -20,23 +20,19 @@ local function sliding_window_total_at(newest, total, base, buckets, bucket)
     return 0
   end
   for b = newest - buckets, bucket - buckets - 1 do
-    local count = read_slot(base, buckets + 1, b)
-    total = total - count
+    total = total - read_slot(base, buckets + 1, b)
   end
   return total
 end
 
 -- Instant at which the last bucket that holds anything is gone.
 local function sliding_window_empty_at(newest, base, width, buckets)
-  local empty = newest * width
   for bucket = newest, newest - buckets, -1 do
-    local count = read_slot(base, buckets + 1, bucket)
-    if count ~= 0 then
-      empty = (bucket + buckets + 1) * width
-      break
+    if read_slot(base, buckets + 1, bucket) ~= 0 then
+      return (bucket + buckets + 1) * width
     end
   end
-  return empty
+  return newest * width
 end
 
 local function sliding_window_earliest(
@@ -52,8 +48,7 @@ local function sliding_window_earliest(
     return from
   end
   while sum + cost > limit and oldest <= newest do
-    local count = sliding_window_count_of(newest, base, buckets, oldest)
-    sum = sum - count
+    sum = sum - sliding_window_count_of(newest, base, buckets, oldest)
     oldest = oldest + 1
   end
   return (oldest + buckets) * width
@@ -113,8 +108,7 @@ local function sliding_window_fading_at(newest, total, base, window, ticks, tick
   local bucket = floor(instant / width)
   local oldest = sliding_window_count_of(newest, base, buckets, bucket - buckets)
   local faded = floor(oldest * floor((instant % width) / tick) / (ticks / buckets))
-  total = sliding_window_total_at(newest, total, base, buckets, bucket)
-  return total - faded
+  return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
 end
 
 -- Makes bucket the newest and empties those that fell out on the way.
@@ -131,8 +125,7 @@ end
 -- A charge saturates where twice the limit counts; what fits never reaches that.
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
-  local count = read_slot(base, buckets + 1, bucket)
-  fill_slots(base, buckets + 1, bucket, 1, count + added)
+  fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
   return newest, total + added
 end
 
@@ -164,8 +157,7 @@ local function sliding_window_show(newest, base, limit, width, buckets, now, cou
   if counted == 0 then
     return limit, now
   end
-  local empty = sliding_window_empty_at(newest, base, width, buckets)
-  return max(0, limit - counted), empty
+  return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
 end
 
 local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)

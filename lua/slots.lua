@@ -62,8 +62,7 @@ local function read_slot(base, cap, index)
   if offset == filled then
     return filled_value
   end
-  local bytes, from = find_bytes(offset)
-  local value = unpack('<d', bytes, from)
+  local value = unpack('<d', find_bytes(offset))
   if not (value >= 0 and value <= (offset < @{fixed} and EXACT or latest) and value % 1 == 0) then
     unsound, value = true, 0
   end

@@ -19,8 +19,7 @@ local function token_bucket_interval_earliest(
   if cost > capacity then
     return HUGE
   end
-  local missed = token_bucket_interval_missing_at(missing, since, limit, window, from)
-  local short = missed + cost - capacity
+  local short = token_bucket_interval_missing_at(missing, since, limit, window, from) + cost - capacity
   if short <= 0 then
     return from
   end

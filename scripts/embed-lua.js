@@ -23,8 +23,10 @@ if (readSafely(target) !== text) writeFileSync(target, text)
 function stripped(lua) {
   return lua
     .split('\n')
-    .map((line) => line.replace(/ -- .*$/, ''))
-    .filter((line) => !/^\s*(--.*)?$/.test(line) || /^\s*--@|^-- (needs|cells|slots|holds): /.test(line))
+    .map((line) => line.trim())
+    .filter(
+      (line) => line !== '' && (!line.startsWith('--') || /^--@|^-- (needs|cells|slots|holds): /.test(line)),
+    )
     .join('\n')
 }
 

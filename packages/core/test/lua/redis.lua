@@ -28,6 +28,10 @@ function commands.MGET(...)
   return values
 end
 
+function commands.STRLEN(key)
+  return #(commands.GET(key) or '')
+end
+
 function commands.GETRANGE(key, first, last)
   return string.sub(commands.GET(key) or '', first + 1, last + 1)
 end

@@ -18,13 +18,6 @@ const withoutExpiry = (state: Buffer) => [state.subarray(0, 32), state.subarray(
 const NOW = 1_800_000_000_000_000
 const minute = { limit: 5, window: '1m' } as const
 
-const scripts = new Map<readonly Policy[], string>()
-function scriptFor(policies: readonly Policy[]): string {
-  let script = scripts.get(policies)
-  if (!script) scripts.set(policies, (script = composeScript(policies)))
-  return script
-}
-
 const LISTS: readonly (readonly [string, readonly Policy[]])[] = [
   ['gcra', [gcra(minute)]],
   ['interval refill', [tokenBucket({ ...minute, refill: 'interval' })]],
@@ -47,7 +40,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
   const pack = (policies: readonly Policy[], request: Partial<Request> = {}) =>
     packRequest({ operation: 'consume', policies, cost: 1, ...request }, -1, 1)
   const alone = (policies: readonly Policy[], key: Buffer, request?: Partial<Request>, now = NOW) =>
-    redis.run(scriptFor(policies), now, key, pack(policies, request))
+    redis.run(composeScript(policies), now, key, pack(policies, request))
   const stateOf = (key: Buffer) =>
     redis.run(`return redis.call('GET', KEYS[1]) or ''`, NOW, key, Buffer.of(0))
 

@@ -1,6 +1,5 @@
 import type { Policy } from '../../policy.js'
 import { modules } from './modules.gen.js'
-import { withInlined } from './inline.js'
 import { withOperators } from './operators.js'
 import { OPERATIONS, REASONS } from './wire.js'
 
@@ -71,11 +70,10 @@ export function composeScript(policies: readonly Policy[]): string {
     )
     .split('@{modules}') as [string, string]
   const needed = [...new Set(parts.flatMap((part) => part.modules))].map((name) => modules[name]!)
-  const filled = (text: string): string =>
-    text
-      .replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
-      .replace(/\b[A-Z]+\b/g, (word) => CONSTANTS[word] ?? word)
-  return withOperators(filled(before) + withInlined(filled(needed.join('\n')), filled(after)))
+  const script = `${before}${withoutUnused(needed, after)}`
+    .replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+    .replace(/\b[A-Z]+\b/g, (word) => CONSTANTS[word] ?? word)
+  return withOperators(script)
 }
 
 /** What the modules and the engine write in capitals. Literals cost a call nothing, locals do. */
@@ -93,6 +91,15 @@ const CONSTANTS: Readonly<Record<string, string>> = {
 
 function numbered(names: readonly (readonly [string, number])[]): Record<string, string> {
   return Object.fromEntries(names.map(([name, number]) => [name.toUpperCase(), `${number}`]))
+}
+
+/** Puts modules before what uses them. Functions that nothing calls are left out: each costs every call some time. */
+function withoutUnused(modules: readonly string[], rest: string): string {
+  const pieces = modules.flatMap((module) => `${module}\n`.split(/^(?=local function )/m))
+  return pieces.reduceRight((script, piece) => {
+    const name = /^local function (\w+)/.exec(piece)?.[1]
+    return !name || new RegExp(`\\b${name}\\b`).test(script) ? piece + script : script
+  }, rest)
 }
 
 /** One policy of the list, in the script's words. */

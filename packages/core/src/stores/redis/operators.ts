@@ -26,7 +26,7 @@ export function withOperators(script: string): string {
 }
 
 /** The arguments that begin at `start`, and where the call ends. */
-export function argumentsAt(text: string, start: number): [args: string[], end: number] {
+function argumentsAt(text: string, start: number): [args: string[], end: number] {
   const args = ['']
   for (let i = start, depth = 0; ; i++) {
     const char = text[i]!
