@@ -10,6 +10,7 @@ export async function everyOperation(
   const limiter = createLimiter({ name: 'all', policies: [policy], store, deadline, onStoreError: 'throw' })
   limiter.on('warning', () => {}) // clients with default settings replay
   for (let i = 0; i < policy.limit; i++) await limiter.consume(key)
+  await Promise.all(Array.from({ length: CROWD }, (_, i) => limiter.consume(`${key} ${i}`)))
   const leaving = new AbortController()
   await Promise.all([
     limiter.acquire(key, { signal: leaving.signal }).catch(unlessLeft),
@@ -25,6 +26,9 @@ export async function everyOperation(
   await limiter.consume(key)
   await limiter.close()
 }
+
+/** So many at once that some of them travel together. */
+const CROWD = 16
 
 const LEFT = 'does not want to wait any longer'
 
