@@ -1,7 +1,7 @@
 -- Runs one operation on one key under a list of policies. lua/README.md is the contract: argument, state, reply.
 -- Composed for each list of shapes: a line that begins with --@each is repeated for every policy, with --@ring for
--- those with a ring; with --@rings, --@buckets or --@slots it is there if any policy has them. Words in @{braces} and constants in
--- CAPITALS are filled in.
+-- those with a ring; with --@rings, --@buckets or --@slots it is there if any policy has them. Words in @{braces} and
+-- constants in CAPITALS are filled in.
 
 if not (cost >= 0 and cost <= 2147483648 and cost % 1 == 0) then
   return redis.error_reply('ERR cost must be a whole number from 0 to 2^31')

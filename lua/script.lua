@@ -1,6 +1,6 @@
 -- What Redis runs: one operation on each key with its argument. lua/README.md is the contract.
--- Keys beyond the last argument share it. A key that comes alone is decided right here, as a function would cost it more time than the decision does. Of several
--- keys, one that fails costs no other its answer.
+-- Keys beyond the last argument share it. A key that comes alone is decided right here, as a function would cost it more
+-- time than the decision does. Of several keys, one that fails costs no other its answer.
 
 local call = redis.call
 local pack, unpack = struct.pack, struct.unpack
