@@ -135,8 +135,8 @@ export const mistakes = [
     mistake: 'scripts run a command more than the documented user may',
     row: 17,
     file: 'lua/engine.lua',
-    text: "local time = call('TIME')",
-    broken: "call('DBSIZE')\n  local time = call('TIME')",
+    text: "local parts = call('TIME')",
+    broken: "call('DBSIZE')\n  local parts = call('TIME')",
   },
   {
     mechanism: 'bounded memory',
