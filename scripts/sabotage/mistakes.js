@@ -68,8 +68,8 @@ export const mistakes = [
     mistake: 'answers are waited for without end',
     row: 8,
     file: `${src}/resilience/deadline.ts`,
-    text: 'return new Promise((resolve, reject) => {',
-    broken: 'if (this.ms > 0) return answer\n    return new Promise((resolve, reject) => {',
+    text: 'if (this.#timer === undefined) this.#lookIn(this.ms)',
+    broken: 'if (this.#timer === undefined && this.ms < 0) this.#lookIn(this.ms)',
   },
   {
     mechanism: 'circuit breaker',

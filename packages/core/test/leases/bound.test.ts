@@ -90,6 +90,13 @@ const traffic = fc.record({
 })
 type Traffic = typeof traffic extends fc.Arbitrary<infer T> ? T : never
 
+/** One process, and five times the limit at an even pace: calls are served from memory, and some denied, whatever is drawn. */
+const steady: Traffic = {
+  size: 10,
+  delays: [0],
+  calls: Array.from({ length: 150 }, () => ({ gap: 500, process: 0, cost: 1, times: 1 })),
+}
+
 async function served(policies: readonly Policy[], { size, delays, calls }: Traffic) {
   const timeline = new Timeline()
   const server = memoryStore({ clock: timeline.now })
@@ -156,7 +163,7 @@ describe.each(algorithms)('%s with leases', (_, policy, bound) => {
           excess(isAligned ? told.map((call) => ({ ...call, at: call.decidedAt })) : told, bound),
         ).toBeUndefined()
       }),
-      { numRuns: RUNS, endOnFailure: true },
+      { numRuns: RUNS, endOnFailure: true, examples: [[steady]] },
     )
     expect(memory).toBeGreaterThan(0)
     expect(refusals).toBeGreaterThan(0)
