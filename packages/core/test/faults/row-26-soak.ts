@@ -1,7 +1,7 @@
 import { createLimiter, gcra, type Limiter, memoryStore, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { startRedis } from '../redis/servers/redis-server.js'
-import { bytesInUse } from './heap.js'
+import { kbPerMinute, sample, type Sample } from './heap-samples.js'
 import { pause, until } from '../redis/servers/until.js'
 import type { Outcome, Row } from './row.js'
 
@@ -78,26 +78,4 @@ function call(limiter: Limiter): void {
   const seconds = Math.floor(performance.now() / 1000)
   const decided = limiter.decide(`user:${seconds}:${Math.floor(Math.random() * 10_000)}`)
   if (decided instanceof Promise) void decided
-}
-
-interface Sample {
-  readonly atMs: number
-  readonly bytes: number
-  /** What keeps the process alive, by kind. */
-  readonly resources: string
-}
-
-function sample(): Sample {
-  const counts = new Map<string, number>()
-  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  const resources = [...counts].map(([kind, count]) => `${count} ${kind}`).sort()
-  return { atMs: performance.now(), bytes: bytesInUse(), resources: resources.join(', ') || 'none' }
-}
-
-/** The median of the slopes between any two samples: a collection that was late once does not move it. */
-function kbPerMinute(samples: readonly Sample[]): number {
-  const slopes = samples.flatMap((a, i) =>
-    samples.slice(i + 1).map((b) => (b.bytes - a.bytes) / 1000 / ((b.atMs - a.atMs) / 60_000)),
-  )
-  return slopes.sort((a, b) => a - b)[slopes.length >> 1]!
 }

@@ -1,6 +1,6 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { bytesInUse } from '../../../core/test/faults/heap.js'
+import { kbPerMinute, sample, type Sample } from '../../../core/test/faults/heap-samples.js'
 import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
 import { pause } from '../../../core/test/redis/servers/until.js'
 import { limitFetch } from '../../src/index.js'
@@ -68,26 +68,4 @@ async function traffic(
     }
   }
   await Promise.all(Array.from({ length: CALLERS }, (_, n) => call(n)))
-}
-
-interface Sample {
-  readonly atMs: number
-  readonly bytes: number
-  /** What keeps the process alive, by kind. */
-  readonly resources: string
-}
-
-function sample(): Sample {
-  const counts = new Map<string, number>()
-  for (const kind of process.getActiveResourcesInfo()) counts.set(kind, (counts.get(kind) ?? 0) + 1)
-  const resources = [...counts].map(([kind, count]) => `${count} ${kind}`).sort()
-  return { atMs: performance.now(), bytes: bytesInUse(), resources: resources.join(', ') || 'none' }
-}
-
-/** The median of the slopes between any two samples: a collection that was late once does not move it. */
-function kbPerMinute(samples: readonly Sample[]): number {
-  const slopes = samples.flatMap((a, i) =>
-    samples.slice(i + 1).map((b) => (b.bytes - a.bytes) / 1000 / ((b.atMs - a.atMs) / 60_000)),
-  )
-  return slopes.sort((a, b) => a - b)[slopes.length >> 1]!
 }
