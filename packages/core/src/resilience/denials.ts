@@ -8,8 +8,8 @@ import { Generations } from './generations.js'
  * longer than `maxAge`, as corrections may come from other processes. One cache serves all limiters of this process
  * that share the state.
  *
- * A denial stands for calls of its own cost under limits equal to its own. A heavier call would be denied as well, but
- * how long it has to wait only the store knows; it asks once, and its denial is remembered beside the other.
+ * A denial stands for calls of at least its cost, under limits equal to its own. How long a heavier call has to wait
+ * only the store knows: it is told the wait of the heaviest one that is remembered and no heavier, after which it asks.
  */
 export class Denials {
   readonly #denied: Generations<Denial>
@@ -29,13 +29,15 @@ export class Denials {
   /** The store's denial as it would read now; undefined where the store has to be asked. */
   find(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     const now = this.#now()
+    let known: Denial | undefined
     for (let denial = this.#denied.get(key); denial; denial = denial.next) {
-      if (denial.cost !== cost || now >= denial.until || !areEqual(denial.policies, policies)) continue
-      const { at, reason, binding, remaining, resetAt, parts } = denial.answer
-      const since = denial.answer.now + Math.max(0, now - denial.heard)
-      return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+      if (now < denial.until && (!known || known.cost < denial.cost) && covers(denial, policies, cost))
+        known = denial
     }
-    return undefined
+    if (!known) return undefined
+    const { at, reason, binding, remaining, resetAt, parts } = known.answer
+    const since = known.answer.now + Math.max(0, now - known.heard)
+    return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined }
   }
 
   /** Begins a call; give what this returns to `note` with the answer. */
@@ -92,6 +94,17 @@ interface Denial {
 
 /** Costs and tiers that are remembered of one key. */
 const MOST_PER_KEY = 4
+
+/** Whether what was denied says that this call is denied, and why: one that never fits has another reason. */
+function covers(denial: Denial, policies: readonly Policy[], cost: number): boolean {
+  if (cost < denial.cost || !areEqual(denial.policies, policies)) return false
+  return cost === denial.cost || denial.answer.reason === 'cost' || fits(policies, cost)
+}
+
+/** Whether the cost is within every capacity. */
+export function fits(policies: readonly Policy[], cost: number): boolean {
+  return policies.every(({ capacity }) => cost <= capacity)
+}
 
 /** Whether two lists of equal shapes have equal limits. */
 export function areEqual(some: readonly Policy[], others: readonly Policy[]): boolean {

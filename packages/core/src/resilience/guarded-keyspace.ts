@@ -1,7 +1,7 @@
 import type { Policy } from '../policy.js'
 import type { Answer, Booking, Caller, Keyspace, MaybePromise } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
-import type { Denials } from './denials.js'
+import { type Denials, fits } from './denials.js'
 import { undecided } from './failure-mode.js'
 import type { Health } from './health.js'
 import type { Line } from './line.js'
@@ -109,8 +109,7 @@ export class GuardedKeyspace implements Keyspace {
     const keyspace = local()
     const answer = ask(keyspace) as Answer // memory answers at once
     // Too much for the share of this process only: that ends with the outage.
-    if (answer.reason === 'cost' && policies.every(({ capacity }) => cost <= capacity))
-      return undecided(why, false)
+    if (answer.reason === 'cost' && fits(policies, cost)) return undecided(why, false)
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const degraded = { why, allowed: reason === undefined, by: keyspace }
     return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }

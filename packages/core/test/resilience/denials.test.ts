@@ -110,13 +110,33 @@ describe('a denied call', () => {
     expect(limiter.decide('k')).toMatchObject({ reason, retryAfterMs: 600_000 })
   })
 
-  it('that is heavier asks for its own wait once', async () => {
+  it('denies what is heavier too, which asks for its own wait at that moment', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
     await even.consume('k', { cost: 10 })
     await even.consume('k')
-    expect(await even.consume('k', { cost: 3 })).toMatchObject({ allowed: false, retryAfterMs: 300 })
     expect(await asks(() => even.consume('k', { cost: 3 }))).toBe(false)
-    expect(await asks(() => even.consume('k'))).toBe(false)
+    expect(even.decide('k', { cost: 3 })).toMatchObject({
+      allowed: false,
+      retryAfterMs: 100,
+      reason: 'limit',
+    })
+    clock.pass(100)
+    expect(await even.consume('k', { cost: 3 })).toMatchObject({ allowed: false, retryAfterMs: 200 })
+  })
+
+  it('is told the longest wait that is known of a call no heavier', async () => {
+    const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
+    await even.consume('k', { cost: 10 })
+    for (const cost of [3, 2, 1]) await even.consume('k', { cost })
+    const waits = [1, 2, 3, 4].map((cost) => (even.decide('k', { cost }) as Decision).retryAfterMs)
+    expect(waits).toEqual([100, 200, 300, 300])
+  })
+
+  it('says nothing of a call that never fits, which then speaks for all of these', async () => {
+    await exhaust()
+    expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
+    expect(limiter.decide('k', { cost: 4 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
+    expect(limiter.decide('k', { cost: 2 })).toMatchObject({ reason: 'limit', retryAfterMs: 10_000 })
   })
 
   it('that is lighter asks', async () => {
