@@ -6,14 +6,10 @@
 
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
-  if elapsed < 0 then
-    elapsed = 0
+  if debt == 0 or elapsed <= 0 then
+    return debt
   end
-  local drained = floor(elapsed / tick) * limit
-  if drained >= debt then
-    return 0
-  end
-  return debt - drained
+  return max(0, debt - floor(elapsed / tick) * limit)
 end
 
 local function gcra_earliest(debt, since, limit, capacity, window, ticks, tick, buckets, from, cost)

@@ -12,8 +12,8 @@ export const mistakes = [
     mistake: 'gcra.lua pays off a hundredth more than is due',
     row: 2,
     file: 'lua/gcra.lua',
-    text: 'local drained = floor(elapsed / tick) * limit',
-    broken: 'local drained = floor(floor(elapsed / tick) * limit * 1.01)',
+    text: 'debt - floor(elapsed / tick) * limit',
+    broken: 'debt - floor(floor(elapsed / tick) * limit * 1.01)',
   },
   {
     mechanism: 'twins',
@@ -36,8 +36,9 @@ export const mistakes = [
     mistake: 'time that pays off no whole unit is lost',
     row: 5,
     file: `${src}/algorithms/gcra.ts`,
-    text: 'const drained = elapsed * policy.limit',
-    broken: 'const drained = Math.floor((elapsed * policy.limit) / policy.windowTicks) * policy.windowTicks',
+    text: 'debt - Math.floor(elapsed / policy.tick) * policy.limit',
+    broken:
+      'debt - Math.floor((Math.floor(elapsed / policy.tick) * policy.limit) / policy.windowTicks) * policy.windowTicks',
   },
   {
     mechanism: "Redis's own clock",

@@ -24,6 +24,14 @@ export interface DecisionSource {
   adjust(key: string, difference: number, keyspace?: Keyspace): Promise<void>
 }
 
+/** The turn that an acquired place came to. */
+export interface Turn {
+  /** The instant as of which the place is described. */
+  readonly at: number
+  readonly waitMs: number
+  readonly lateMs: number
+}
+
 /** The policies that decided, in the order of `decision.policies`. For adapters. */
 export let policiesOf: (decision: Decision) => readonly Policy[]
 
@@ -62,32 +70,22 @@ export class Decision {
   readonly #cost: number
   #settled = false
 
-  /**
-   * For limiters. `key` is undefined where nothing was charged; `turn` is the instant as of which an acquired place
-   * is described.
-   */
-  constructor(
-    source: DecisionSource,
-    answer: Answer,
-    key: string | undefined,
-    cost: number,
-    waitMs = 0,
-    turn = answer.now,
-    lateMs = 0,
-  ) {
+  /** For limiters. `key` is undefined where nothing was charged, `turn` where nobody waited for it. */
+  constructor(source: DecisionSource, answer: Answer, key: string | undefined, cost: number, turn?: Turn) {
     const denied = isDenied(answer)
     const binding = source.policies[answer.binding]!
+    const now = turn ? turn.at : answer.now
     this.allowed = !denied || !source.enforce
     this.limit = binding.capacity
     this.remaining = answer.remaining
-    this.retryAfterMs = this.allowed ? 0 : wholeMs(answer.at - turn)
-    this.resetAfterMs = wholeMs(answer.resetAt - turn)
+    this.retryAfterMs = this.allowed ? 0 : wholeMs(answer.at - now)
+    this.resetAfterMs = wholeMs(answer.resetAt - now)
     this.policy = binding.name
     this.reason = answer.reason
     this.degraded = answer.degraded?.why
     this.wouldDeny = source.enforce ? undefined : denied
-    this.waitMs = waitMs
-    this.lateMs = lateMs
+    this.waitMs = turn ? turn.waitMs : 0
+    this.lateMs = turn ? turn.lateMs : 0
     this.limiter = source.limiter
     this.#source = source
     this.#answer = answer

@@ -33,6 +33,7 @@ export class Events {
   }
 
   has(name: keyof LimiterEvents): boolean {
+    if (this.#listeners.size === 0) return false
     return (this.#listeners.get(name)?.size ?? 0) > 0
   }
 

@@ -28,6 +28,16 @@ describe('the number of keys', () => {
     expect(store.size).toBe(100)
   })
 
+  it('changes nothing about the keys that are held already', async () => {
+    const policies = [slidingLog({ limit: 10, window: '1m' }), gcra({ limit: 10, window: '1d' })]
+    const limiter = createLimiter({ policies, store: memoryStore({ clock: clock.now }), name: 'test' })
+    const costs = Array.from({ length: 10_000 }, (_, i) => 1 + (i % 7))
+    costs.forEach((cost, i) => void limiter.decide(`k${i}`, { cost }))
+    const left = await Promise.all(costs.map(async (_, i) => (await limiter.peek(`k${i}`)).policies))
+    const each = left.map((policies) => policies.map(({ remaining }) => remaining))
+    expect(each).toEqual(costs.map((cost) => [10 - cost, 10 - cost]))
+  })
+
   it('does not grow for a denied cost, a peek, or a cost of 0', async () => {
     const { store, limiter } = open(100)
     void limiter.decide('a', { cost: 11 })

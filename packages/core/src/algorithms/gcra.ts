@@ -62,10 +62,10 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
 
 /** What is left of the debt at `instant`. The product may round above 2^53, where it exceeds any debt anyhow. */
 function debtAt(state: State, policy: Policy, instant: number): number {
-  const elapsed = Math.floor(Math.max(0, instant - state.get(AT)) / policy.tick)
-  const drained = elapsed * policy.limit
   const debt = state.get(DEBT)
-  return drained >= debt ? 0 : debt - drained
+  const elapsed = instant - state.get(AT)
+  if (debt === 0 || elapsed <= 0) return debt
+  return Math.max(0, debt - Math.floor(elapsed / policy.tick) * policy.limit)
 }
 
 /**

@@ -29,7 +29,7 @@ export function termsOf(policies: readonly Policy[], ttlMs: number): Terms {
     for (const policy of booked) left = Math.min(left, policy.algorithm.lease!.end(policy, now) - now)
     return left - left / CLOCKS_DIFFER_BY
   }
-  return { booked: Object.freeze(booked), told: Object.freeze(told), most, life }
+  return { booked, told, most, life }
 }
 
 /**

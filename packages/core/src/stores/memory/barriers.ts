@@ -2,6 +2,10 @@
 export class Barriers {
   readonly #bySlot = new Map<number, Barrier>()
 
+  get isEmpty(): boolean {
+    return this.#bySlot.size === 0
+  }
+
   /** Instant until which the slot is banned; 0 where it is not. */
   blockedUntil(slot: number): number {
     return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.blockedUntil ?? 0)

@@ -1,4 +1,4 @@
-import type { Policy, View } from '../../policy.js'
+import type { Policy } from '../../policy.js'
 import type { Ring } from '../../ring.js'
 import { State } from '../../state.js'
 import type { Undo } from './bookings.js'
@@ -12,11 +12,12 @@ export class Cursor {
   readonly slots: Slots
   /** Scratch: the earliest instant under each policy. */
   readonly instants: number[] = []
-  readonly #states: State[] = []
+  /** The key's, one for each policy. */
+  readonly states: State[] = []
   readonly #offsets: number[] = []
   readonly #withRing: State[] = []
   readonly #stride: number
-  #page: Page
+  #cells: Float64Array
   #base = 0
 
   constructor(policies: readonly Policy[]) {
@@ -27,60 +28,56 @@ export class Cursor {
     }
     this.#stride = stride
     this.slots = new Slots(stride, policies.filter((policy) => policy.algorithm.ring).length)
-    this.#page = this.slots.pageOf(0)
+    this.#cells = this.slots.pageOf(0).cells
     for (const { algorithm } of policies) {
-      const state = new State(this.#page.cells)
-      this.#states.push(state)
+      const state = new State(this.#cells)
+      this.states.push(state)
       if (algorithm.ring) this.#withRing.push(state)
     }
     this.moveTo(0)
   }
 
   moveTo(slot: number): void {
-    const page = (this.#page = this.slots.pageOf(slot))
-    const base = (this.#base = this.slots.baseOf(slot))
-    for (let i = 0; i < this.#states.length; i++) {
-      const state = this.#states[i]!
-      state.cells = page.cells
+    const page = this.slots.pageOf(slot)
+    const base = this.slots.baseOf(slot)
+    const { cells } = page
+    this.#cells = cells
+    this.#base = base
+    for (let i = 0; i < this.states.length; i++) {
+      const state = this.states[i]!
+      state.cells = cells
       state.base = base + this.#offsets[i]!
     }
-    const firstRing = this.slots.ringBaseOf(slot)
-    for (let i = 0; i < this.#withRing.length; i++) this.#withRing[i]!.ring = page.rings[firstRing + i]!
+    if (this.#withRing.length > 0) this.#moveRingsTo(page, this.slots.ringBaseOf(slot))
   }
 
   /** The last booked instant of the key. */
   get last(): number {
-    return this.#page.cells[this.#base]!
+    return this.#cells[this.#base]!
   }
 
   set last(instant: number) {
-    this.#page.cells[this.#base] = instant
-  }
-
-  earliest(policies: readonly Policy[], i: number, from: number, cost: number): number {
-    const policy = policies[i]!
-    return policy.algorithm.earliest(this.#states[i]!, policy, from, cost)
+    this.#cells[this.#base] = instant
   }
 
   admit(policies: readonly Policy[], at: number, cost: number): void {
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
-      policy.algorithm.admit(this.#states[i]!, policy, at, cost)
+      policy.algorithm.admit(this.states[i]!, policy, at, cost)
     }
-  }
-
-  view(policies: readonly Policy[], i: number, now: number, view: View): void {
-    const policy = policies[i]!
-    policy.algorithm.view(this.#states[i]!, policy, now, view)
   }
 
   /** The key's cells, in place. */
   cells(): Float64Array {
-    return this.#page.cells.subarray(this.#base, this.#base + this.#stride)
+    return this.#cells.subarray(this.#base, this.#base + this.#stride)
   }
 
   rings(): readonly Ring[] {
     return this.#withRing.map((state) => state.ring)
+  }
+
+  #moveRingsTo({ rings }: Page, first: number): void {
+    for (let i = 0; i < this.#withRing.length; i++) this.#withRing[i]!.ring = rings[first + i]!
   }
 
   restore(undo: Undo): void {

@@ -66,10 +66,11 @@ export class Retention {
     if (cursor.last > now || barriers.until(slot) > now) return 2
     let worst = 0
     for (let i = 0; i < slowest.length; i++) {
-      cursor.view(slowest, i, now, this.#view)
+      const policy = slowest[i]!
+      policy.algorithm.view(cursor.states[i]!, policy, now, this.#view)
       const wait = this.#view.resetAt - now
       if (wait <= 0) continue
-      const spent = 1 - this.#view.remaining / slowest[i]!.capacity
+      const spent = 1 - this.#view.remaining / policy.capacity
       worst = Math.max(worst, this.#view.remaining === 0 ? EXHAUSTED + wait / (wait + 1) : spent)
     }
     return worst

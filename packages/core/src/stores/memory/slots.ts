@@ -2,8 +2,9 @@ import { Ring } from '../../ring.js'
 import { KeyIndex } from './key-index.js'
 
 /**
- * Room for the state of many keys: a slot is `stride` cells in a Float64Array, and its rings. Slots lie in pages,
- * so that growing copies nothing. Slot 0 is never given out: it stays blank and stands for every key not held.
+ * Room for the state of many keys: a slot is `stride` cells in a Float64Array, and its rings. Slots lie in pages, so
+ * that growing copies nothing but the first of them, which begins small. Slot 0 is never given out: it stays blank and
+ * stands for every key not held.
  */
 export class Slots {
   /** Keys held. */
@@ -20,8 +21,7 @@ export class Slots {
   constructor(stride: number, ringsPerKey: number) {
     this.#stride = stride
     this.#ringsPerKey = ringsPerKey
-    this.#pages = [this.#newPage()]
-    this.#fillRings(this.#pages[0]!, 0)
+    this.#pages = [this.#firstPage()]
   }
 
   /** The slot of `key`, or the blank slot 0. */
@@ -51,9 +51,10 @@ export class Slots {
   /** A blank slot for a key that has none. */
   allocate(key: string): number {
     const slot = this.#free || ++this.top
-    if (slot >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage())
+    if (slot >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage(PAGE_SIZE))
     const page = this.pageOf(slot)
     const base = this.baseOf(slot)
+    if (base === page.cells.length) page.cells = twiceAsLong(page.cells)
     this.#free = page.cells[base]! // 0 in a slot that was never used, and then the list is empty
     page.cells[base] = 0
     page.keys[slot & PAGE_MASK] = key
@@ -69,25 +70,27 @@ export class Slots {
     this.#index.delete(page.keys[slot & PAGE_MASK]!)
     page.keys[slot & PAGE_MASK] = undefined
     page.cells.fill(0, base, base + this.#stride)
-    page.rings.fill(undefined, this.ringBaseOf(slot), this.ringBaseOf(slot) + this.#ringsPerKey)
+    for (let i = 0; i < this.#ringsPerKey; i++) page.rings[this.ringBaseOf(slot) + i] = undefined
     page.cells[base] = this.#free
     this.#free = slot
     if (--this.size === 0) this.#shrink()
   }
 
   #shrink(): void {
-    this.#pages.length = 1
-    this.#pages[0]!.cells.fill(0)
+    this.#pages = [this.#firstPage()]
     this.top = 0
     this.#free = 0
   }
 
-  #newPage(): Page {
-    return {
-      cells: new Float64Array(PAGE_SIZE * this.#stride),
-      keys: Array<undefined>(PAGE_SIZE).fill(undefined),
-      rings: Array<undefined>(PAGE_SIZE * this.#ringsPerKey).fill(undefined),
-    }
+  #firstPage(): Page {
+    const page = this.#newPage(FIRST_SLOTS)
+    page.keys.push(undefined)
+    this.#fillRings(page, 0)
+    return page
+  }
+
+  #newPage(slots: number): Page {
+    return { cells: new Float64Array(slots * this.#stride), keys: [], rings: [] }
   }
 
   #fillRings(page: Page, first: number): void {
@@ -95,12 +98,19 @@ export class Slots {
   }
 }
 
+function twiceAsLong(cells: Float64Array): Float64Array {
+  const longer = new Float64Array(2 * cells.length)
+  longer.set(cells)
+  return longer
+}
+
 export interface Page {
-  readonly cells: Float64Array
+  cells: Float64Array
   readonly keys: (string | undefined)[]
   readonly rings: (Ring | undefined)[]
 }
 
-const PAGE_BITS = 6
+const FIRST_SLOTS = 64
+const PAGE_BITS = 12
 const PAGE_SIZE = 1 << PAGE_BITS
 const PAGE_MASK = PAGE_SIZE - 1

@@ -116,17 +116,16 @@ export class Table implements Keyspace {
     const now = this.#owner.now()
     if (policies !== this.#seen) this.#learn(policies)
     const { cursor, barriers } = this
-    const slot = cursor.slots.find(key)
+    let slot = cursor.slots.find(key)
     cursor.moveTo(slot)
-    const blocked = barriers.blockedUntil(slot) > now
-    const held = barriers.heldUntil(slot) > now
-    const until = blocked || held ? barriers.until(slot) : now
+    const until = barriers.isEmpty ? now : Math.max(now, barriers.until(slot))
     const from = cost === 0 ? until : Math.max(until, cursor.last)
 
     let at = from
     let binding = 0
     for (let i = 0; i < policies.length; i++) {
-      const earliest = cost === 0 ? from : cursor.earliest(policies, i, from, cost)
+      const policy = policies[i]!
+      const earliest = cost === 0 ? from : policy.algorithm.earliest(cursor.states[i]!, policy, from, cost)
       cursor.instants[i] = earliest
       if (earliest > at) {
         at = earliest
@@ -136,36 +135,19 @@ export class Table implements Keyspace {
 
     let reason: Reason | undefined
     if (at === Infinity) reason = 'cost'
-    else if (blocked) reason = 'blocked'
-    else if (at > now + maxWait) reason = held ? 'held' : 'limit'
+    else if (until > now && barriers.blockedUntil(slot) > now) reason = 'blocked'
+    else if (at > now + maxWait) reason = barriers.heldUntil(slot) > now ? 'held' : 'limit'
 
-    let booking: Booking | undefined
+    let booking: MemoryBooking | undefined
     if (reason === undefined && cost > 0 && mode !== 'read') {
-      booking = this.#enter(policies, key, slot, now, at, cost)
+      if (slot === 0) slot = this.#slotFor(key, now)
+      if (at > now) booking = { key, at, undo: this.bookings.open(slot, cursor.cells(), cursor.rings()) }
+      else this.bookings.touch(slot)
+      cursor.admit(policies, at, cost)
+      cursor.last = at
+      if (booking) for (const ring of cursor.rings()) ring.seal()
     }
-    return this.#answer(policies, now, at, reason, binding, blocked || held ? until : now, booking)
-  }
-
-  /** Writes an allowed cost; a place ahead of now comes with what takes it back. */
-  #enter(
-    policies: readonly Policy[],
-    key: string,
-    found: number,
-    now: number,
-    at: number,
-    cost: number,
-  ): Booking | undefined {
-    const slot = found === 0 ? this.#slotFor(key, now) : found
-    if (at <= now) {
-      this.#admit(policies, slot, at, cost)
-      this.cursor.last = at
-      return undefined
-    }
-    const undo = this.bookings.open(slot, this.cursor.cells(), this.cursor.rings())
-    this.cursor.admit(policies, at, cost)
-    this.cursor.last = at
-    for (const ring of this.cursor.rings()) ring.seal()
-    return { key, at, undo } as MemoryBooking
+    return this.#answer(policies, now, at, reason, binding, until, booking)
   }
 
   #admit(policies: readonly Policy[], slot: number, at: number, cost: number): void {
@@ -191,7 +173,8 @@ export class Table implements Keyspace {
     let remaining = Infinity
     let resetAt = until
     for (let i = 0; i < policies.length; i++) {
-      cursor.view(policies, i, Math.max(now, open), view)
+      const policy = policies[i]!
+      policy.algorithm.view(cursor.states[i]!, policy, Math.max(now, open), view)
       if (open > now) view.remaining = 0
       if (view.remaining < remaining) {
         remaining = view.remaining
