@@ -62,10 +62,13 @@ export class Line {
   }
 }
 
+/** The global is a getter, and this is read for every call. */
+const monotonic = performance
+
 /** A call on its way, and the caller who waits for its answer. */
 class Sent<T> implements Caller, Waiting {
   gone = false
-  readonly since = performance.now()
+  readonly since = monotonic.now()
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
   readonly generation: Generation

@@ -123,6 +123,7 @@ export class GroupCommit {
 
 /** Calls in an order in which those that share an argument come last. Mostly all do, which saves packing and sending it. */
 function prepared(gathered: readonly Call[]): { calls: readonly Call[]; args: readonly Bytes[] } {
+  if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
   const common = gathered.find(({ alike }) => !alike)
   const own: Call[] = []
   const sharing: Call[] = []
@@ -130,9 +131,13 @@ function prepared(gathered: readonly Call[]): { calls: readonly Call[]; args: re
     const shares = call === common || (common && !call.alike && call.isLike(common))
     ;(shares ? sharing : own).push(call)
   }
-  const args = own.map((call) => call.argument(1 + (call.alike?.length ?? 0)))
+  const args = own.map(argumentOf)
   if (common) args.push(common.argument(1))
   return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
+}
+
+function argumentOf(call: Call): Bytes {
+  return call.argument(1 + (call.alike?.length ?? 0))
 }
 
 function settle(call: Call, reply: Buffer | Error): void {

@@ -3,39 +3,35 @@ import type { Answer, Caller, Report } from '../store.js'
 import type { Call } from './batch.js'
 import { hasHealed, packRequest, type Request, unpackAnswers } from './wire.js'
 
-export interface KeyspaceCallOptions<T> {
-  /** Of Redis, and as the caller of the limiter says it. */
-  readonly key: string
-  readonly callerKey: string
-  readonly units: number
-  readonly request: Request
-  /** Finds in a reply what the caller is told. */
-  readonly read: (reply: Buffer, policies: readonly Policy[], key: string) => T
-  readonly caller: Caller | undefined
+/** What the calls of a keyspace have in common. */
+export interface CallContext {
   /** Microseconds, or -1 for Redis's own clock. */
   readonly clock: () => number
   readonly report: Report
-  readonly resolve: (answer: T) => void
-  readonly reject: (error: unknown) => void
 }
+
+/** Finds in a reply what the caller is told. */
+export type Read<T> = (reply: Buffer, policies: readonly Policy[], key: string) => T
 
 /** One operation on one key, and the caller who waits for it. */
 export class KeyspaceCall<T> implements Call {
-  readonly key: string
-  readonly units: number
-  readonly caller: Caller | undefined
   alike: KeyspaceCall<T>[] | undefined = undefined
-  readonly #options: KeyspaceCallOptions<T>
 
-  constructor(options: KeyspaceCallOptions<T>) {
-    this.key = options.key
-    this.units = options.units
-    this.caller = options.caller
-    this.#options = options
-  }
+  /** `key` is that of Redis, `callerKey` as the caller of the limiter says it. */
+  constructor(
+    readonly key: string,
+    readonly callerKey: string,
+    readonly units: number,
+    readonly request: Request,
+    readonly read: Read<T>,
+    readonly caller: Caller | undefined,
+    readonly context: CallContext,
+    readonly resolve: (answer: T) => void,
+    readonly fail: (error: unknown) => void,
+  ) {}
 
   isLike(other: KeyspaceCall<T>): boolean {
-    const [a, b] = [this.#options.request, other.#options.request]
+    const [a, b] = [this.request, other.request]
     return (
       a.operation === 'consume' &&
       b.operation === 'consume' &&
@@ -46,23 +42,18 @@ export class KeyspaceCall<T> implements Call {
   }
 
   argument(times: number): Buffer {
-    const { request, clock } = this.#options
-    return packRequest(times === 1 ? request : { ...request, count: times }, clock(), nonce())
+    const request = times === 1 ? this.request : { ...this.request, count: times }
+    return packRequest(request, this.context.clock(), nonce())
   }
 
   answer(reply: Buffer): void {
-    const { request, callerKey, read, report, resolve } = this.#options
-    const { policies } = request
-    if (hasHealed(reply)) report({ event: 'healed', key: callerKey })
-    if (!this.alike) return resolve(read(reply, policies, callerKey))
-    const answers = unpackAnswers(reply, policies, callerKey, 1 + this.alike.length) as readonly (Answer &
-      T)[]
-    resolve(answers[0]!)
-    for (let i = 0; i < this.alike.length; i++) this.alike[i]!.#options.resolve(answers[i + 1]!)
-  }
-
-  fail(error: unknown): void {
-    this.#options.reject(error)
+    const { callerKey, alike } = this
+    const { policies } = this.request
+    if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
+    if (!alike) return this.resolve(this.read(reply, policies, callerKey))
+    const answers = unpackAnswers(reply, policies, callerKey, 1 + alike.length) as readonly (Answer & T)[]
+    this.resolve(answers[0]!)
+    for (let i = 0; i < alike.length; i++) alike[i]!.resolve(answers[i + 1]!)
   }
 }
 

@@ -1,8 +1,8 @@
 import { expected, InputError } from '../../errors.js'
 import type { Policy } from '../../policy.js'
-import type { Answer, Booking, Caller, Keyspace, Report } from '../store.js'
+import type { Answer, Booking, Caller, Keyspace } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
-import { KeyspaceCall, type KeyspaceCallOptions } from './keyspace-call.js'
+import { type CallContext, KeyspaceCall, type Read } from './keyspace-call.js'
 import { redisKey } from './redis-key.js'
 import type { Tiers } from './tiers.js'
 import {
@@ -16,16 +16,13 @@ import {
 /** A log takes a slot for each unit, and a script holds up everybody else while it fills them. */
 const LARGEST_LOG_COST = 1000
 
-export interface RedisKeyspaceOptions {
+export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
   /** What the keys of all callers begin with. */
   readonly keyspace: string
   /** Takes calls of the script for these shapes. */
   readonly group: GroupCommit
   readonly tiers: Tiers
-  /** Microseconds, or -1 for Redis's own clock. */
-  readonly clock: () => number
-  readonly report: Report
 }
 
 /** One limiter's state under one list of shapes in Redis. Every operation is one call of one script on one key. */
@@ -104,24 +101,14 @@ export class RedisKeyspace implements Keyspace {
     return this.#ask(request, key, unpackAnswer, caller)
   }
 
-  #ask<T>(request: Request, key: string, read: KeyspaceCallOptions<T>['read'], caller?: Caller): Promise<T> {
-    const { keyspace, group, clock, report } = this.#options
-    const slowest = request.token ? undefined : this.#slowestFor(request.policies)
+  #ask<T>(asked: Request, key: string, read: Read<T>, caller?: Caller): Promise<T> {
+    const options = this.#options
+    const slowest = asked.token ? undefined : this.#slowestFor(asked.policies)
+    const request = slowest ? { ...asked, slowest } : asked
+    const units = this.#hasLog ? (asked.cost ?? 1) : 1
+    const redis = redisKey(options.keyspace, key)
     return new Promise((resolve, reject) => {
-      group.add(
-        new KeyspaceCall({
-          key: redisKey(keyspace, key),
-          callerKey: key,
-          units: this.#hasLog ? (request.cost ?? 1) : 1,
-          request: slowest ? { ...request, slowest } : request,
-          read,
-          caller,
-          clock,
-          report,
-          resolve,
-          reject,
-        }),
-      )
+      options.group.add(new KeyspaceCall(redis, key, units, request, read, caller, options, resolve, reject))
     })
   }
 

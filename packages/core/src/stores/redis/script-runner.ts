@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
 import { SluiceError, StoreError } from '../../errors.js'
 import {
@@ -42,7 +43,8 @@ export class ScriptRunner {
    * @throws {StoreError} with the client's error as its cause.
    */
   async run(script: string, key: Key, argument: Bytes): Promise<Buffer> {
-    return asBuffer((await this.#ask(script, [key], [argument])) as Bytes)
+    const [reply] = await this.#runAll(script, [key], [argument])
+    return reply as Buffer // a key that is alone fails as a whole
   }
 
   async #runAll(
@@ -50,16 +52,6 @@ export class ScriptRunner {
     keys: readonly Key[],
     args: readonly Bytes[],
   ): Promise<readonly (Buffer | Error)[]> {
-    const reply = await this.#ask(script, keys, args)
-    if (keys.length === 1) return [asBuffer(reply as Bytes)]
-    return (reply as readonly Bytes[]).map((each) => {
-      const buffer = asBuffer(each)
-      const failure = unpackFailure(buffer)
-      return failure === undefined ? buffer : storeError(new Error(failure))
-    })
-  }
-
-  async #ask(script: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
     try {
       let reply: Reply
       try {
@@ -69,7 +61,7 @@ export class ScriptRunner {
         reply = await this.#connection.eval(script, keys, args)
       }
       this.#onReply()
-      return reply
+      return keys.length === 1 ? [asBuffer(reply as Bytes)] : (reply as readonly Bytes[]).map(answerOrError)
     } catch (error) {
       if (isCrossSlot(error)) this.#takesManyKeys = false
       throw storeError(error)
@@ -87,6 +79,12 @@ function storeError(cause: unknown): Error {
   if (cause instanceof SluiceError) return cause
   const code = CODES[storeFailure(cause)]
   return new StoreError(code, `Redis did not decide: ${(cause as Error).message}`, { cause })
+}
+
+function answerOrError(reply: Bytes): Buffer | Error {
+  const buffer = asBuffer(reply)
+  const failure = unpackFailure(buffer)
+  return failure === undefined ? buffer : storeError(new Error(failure))
 }
 
 function asBuffer(bytes: Bytes): Buffer {

@@ -1,3 +1,4 @@
+import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../policy.js'
 import type { Answer, Booking, Reason } from '../store.js'
 
@@ -84,10 +85,10 @@ export function unpackAnswers(
 
 /** The answer of a single call. */
 export function unpackAnswer(reply: Buffer, policies: readonly Policy[], key: string): Answer {
-  const token = reply.subarray(answerBytes(reply, 0, policies))
-  const booking: RedisBooking | undefined = token.length
-    ? { key, at: reply.readDoubleLE(2 * DOUBLE), policies, token }
-    : undefined
+  const size = answerBytes(reply, 0, policies)
+  if (reply.length === size) return answerAt(reply, 0, policies, undefined)
+  const token = reply.subarray(size)
+  const booking: RedisBooking = { key, at: reply.readDoubleLE(2 * DOUBLE), policies, token }
   return answerAt(reply, 0, policies, booking)
 }
 
