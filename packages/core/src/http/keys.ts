@@ -95,7 +95,7 @@ function ipKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number): stri
   if (misuse) source.warn(misuse)
   const address =
     clientAddress(source.address(req), ipv6Prefix) ?? clientAddress(source.socketAddress(req), ipv6Prefix)
-  if (address !== undefined) return joinKey('ip', address)
+  if (address !== undefined) return `ip:${escaped(address)}`
   source.warn('ADDRESS_UNKNOWN')
   return 'ip:unknown'
 }
