@@ -1,6 +1,7 @@
 // A fleet with leases under skewed traffic, in simulated time: what was served over the limit, booked and not used, and
 // how evenly processes were served. node packages/bench/simulation/leases.js [PROCESSES SECONDS]
 import { createLimiter, gcra, memoryStore, slidingLog } from '@sluice/core'
+import { randomFrom } from '../src/figures/random.js'
 import { remote, Timeline } from './network.js'
 
 /** @import { Decision, LeaseOptions, Policy } from '@sluice/core' */
@@ -14,19 +15,6 @@ const SKEW = 1.1
 const WINDOW = 1_000_000
 /** One way to the store, in microseconds: from, and up to as much more. */
 const DELAY = 150
-
-/**
- * The same numbers on every run (mulberry32).
- * @param {number} seed
- */
-function randomFrom(seed) {
-  return () => {
-    seed = (seed + 0x6d2b79f5) | 0
-    let t = Math.imul(seed ^ (seed >>> 15), 1 | seed)
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32
-  }
-}
 
 /**
  * @template T

@@ -2,9 +2,11 @@
 // and the addresses of the server, or of a Cluster's nodes.
 import { checkDecisions } from '../contender.js'
 import { answering } from '../processes/child.js'
-import { closedLoop } from './closed-loop.js'
 import { connect, connectCluster } from './connection.js'
 import { contenderNamed } from './contenders.js'
+import { closedLoop } from './loops/closed.js'
+import { openLoop } from './loops/open.js'
+import { timedLoop } from './loops/timed.js'
 
 const [name = '', limit = '', addresses = ''] = process.argv.slice(2)
 const nodes = JSON.parse(addresses)
@@ -16,4 +18,8 @@ const contender = checkDecisions(name, (tight) => open(redis, tight)).then(() =>
   open(redis, JSON.parse(limit)),
 )
 
-answering(async (load) => closedLoop(await contender, load))
+const loops = { closed: closedLoop, open: openLoop, timed: timedLoop }
+
+answering(async (/** @type {import('./clients.js').AnyLoad} */ load) =>
+  loops[load.loop ?? 'closed'](await contender, /** @type {any} */ (load)),
+)

@@ -3,11 +3,12 @@ import { startChild } from '../processes/child.js'
 /** @typedef {import('../contender.js').Limit} Limit */
 /** @typedef {import('./connection.js').Address} Address */
 
-/**
- * @typedef {object} ClientProcess
- * @property {(load: import('./closed-loop.js').Load) => Promise<import('./closed-loop.js').Seen>} ask
- * @property {() => Promise<void>} stop
- */
+/** @typedef {import('./loops/closed.js').Load} Load */
+/** @typedef {import('./loops/open.js').OpenLoad} OpenLoad */
+/** @typedef {import('./loops/timed.js').TimedLoad} TimedLoad */
+/** @typedef {Load | OpenLoad | TimedLoad} AnyLoad */
+
+/** @typedef {import('../processes/child.js').Child} ClientProcess It takes loads, and answers what it saw of them. */
 
 /**
  * A process with one contender, connected to a server or to a Cluster's nodes.

@@ -5,34 +5,40 @@ import { alone, limitOf, loads } from './loads.js'
 import { cpuOf, scriptsRun, scriptTimeOf } from './server-cpu.js'
 
 /**
- * @typedef {import('./closed-loop.js').Seen & { serverUs: number }} Turn `serverUs`: CPU of Redis, microseconds a call.
+ * @typedef {import('./loops/closed.js').Seen & { serverUs: number }} Turn `serverUs`: CPU of Redis, microseconds a call.
  * @typedef {import('./connection.js').Address} Address
  * @typedef {import('./connection.js').Client} Client
  * @typedef {object} Bench
  * @property {Address} server
  * @property {Client} control
- * @property {(name: string) => import('./clients.js').ClientProcess} client
+ * @property {(name: string, keys: number) => import('./clients.js').ClientProcess} client
  * @property {number} rounds
  * @property {(name: string) => boolean} wanted
  * @property {(line: string) => void} say
  */
 
 /** Makes code hot in every client before anything is measured. */
-const WARM_UP = { callers: 64, keys: 10_000, calls: 30_000 }
+const WARM_UP = { callers: 64, calls: 30_000 }
 
 /**
- * A client process for everyone who is wanted, for the whole run.
+ * A client process for everyone who is wanted, for the whole run, and another one for the hot key.
  * @param {Address} server
  * @param {(name: string) => boolean} wanted
  */
 export async function startClients(server, wanted) {
-  const names = new Set([...Object.values(loads), alone].flatMap((load) => load.names.filter(wanted)))
-  const clients = new Map([...names].map((name) => [name, startClient(name, limitOf(name), server)]))
-  /** @param {string} name */
-  const client = (name) => /** @type {import('./clients.js').ClientProcess} */ (clients.get(name))
-  for (const name of names) await client(name).ask(WARM_UP)
+  const clients = new Map()
+  const nameOf = (/** @type {string} */ name, /** @type {number} */ keys) =>
+    keys === 1 ? `${name}, hot` : name
+  for (const { names, keys } of [...Object.values(loads), alone]) {
+    for (const name of names.filter(wanted)) {
+      if (clients.has(nameOf(name, keys))) continue
+      const client = startClient(name, limitOf(name, keys), server)
+      clients.set(nameOf(name, keys), client)
+      await client.ask({ ...WARM_UP, keys: keys === 1 ? 1 : 10_000 })
+    }
+  }
   return {
-    client,
+    client: (/** @type {string} */ name, /** @type {number} */ keys) => clients.get(nameOf(name, keys)),
     async stop() {
       for (const one of clients.values()) await one.stop()
     },
@@ -49,7 +55,7 @@ export async function underLoad({ client, control, rounds, wanted, say }) {
   for (const [title, { names, ...load }] of Object.entries(loads)) {
     const turn = async (/** @type {string} */ name) => {
       const before = await cpuOf(control)
-      const figures = await client(name).ask(load)
+      const figures = await client(name, load.keys).ask(load)
       return { ...figures, serverUs: ((await cpuOf(control)) - before) / figures.calls }
     }
     seen.set(title, await inRounds(names.filter(wanted), { rounds, warmUp: true }, turn))
@@ -65,7 +71,7 @@ export async function underLoad({ client, control, rounds, wanted, say }) {
 export async function scriptTimes({ client, control, rounds, wanted }) {
   const { names, ...load } = alone
   return inRounds(names.filter(wanted), { rounds, warmUp: true }, (name) =>
-    scriptTimeOf(control, async () => (await client(name).ask(load)).calls),
+    scriptTimeOf(control, async () => (await client(name, load.keys).ask(load)).calls),
   )
 }
 

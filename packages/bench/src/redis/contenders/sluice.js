@@ -10,26 +10,37 @@ import { redisStore } from '@sluice/core/redis'
 /** @type {Record<string, (redis: unknown, limit: Limit) => Contender>} */
 export const sluice = {
   Sluice: (redis, limit) => deciding(redis, 'one', [gcra(optionsOf(limit))]),
+  'Sluice, one by one': (redis, limit) =>
+    deciding(redis, 'one by one', [gcra(optionsOf(limit))], { groupCommit: false }),
+  'Sluice, leases': (redis, limit) => ({
+    ...deciding(redis, 'leases', [gcra(optionsOf(limit))], { leases: LEASES }),
+    keptBack: 1,
+  }),
   'Sluice, three policies': (redis, limit) =>
     deciding(redis, 'three', [
       gcra(optionsOf(limit)),
-      gcra({ limit: 1_000_000, window: '1h' }),
-      gcra({ limit: 50_000_000, window: '1d' }),
+      gcra({ limit: 10_000, window: '1d' }),
+      gcra({ limit: 100_000, window: '30d' }),
     ]),
   'Sluice, log': (redis, limit) => deciding(redis, 'log', [slidingLog(optionsOf(limit))]),
   'Sluice, 60 sub-buckets': (redis, limit) =>
     deciding(redis, 'sub', [slidingWindow({ ...optionsOf(limit), buckets: 60 })]),
 }
 
+/** A size above what one process serves of a key in half of the ttl. @type {import('@sluice/core').LeaseOptions} */
+const LEASES = { ttl: '100ms', size: 100_000 }
+
 /**
  * @param {unknown} redis
  * @param {string} name
  * @param {readonly Policy[]} policies
+ * @param {{ groupCommit?: boolean, leases?: import('@sluice/core').LeaseOptions }} [options]
  * @returns {Contender}
  */
-function deciding(redis, name, policies) {
-  const store = redisStore(redis, { denialCache: false })
-  const limiter = createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '10s' })
+function deciding(redis, name, policies, { groupCommit = true, leases } = {}) {
+  const store = redisStore(redis, { denialCache: false, groupCommit })
+  const rest = leases ? { leases } : {}
+  const limiter = createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '10s', ...rest })
   return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
 }
 

@@ -1,7 +1,10 @@
-/** @typedef {import('../contender.js').Contender} Contender */
+import { quantiles } from './latencies.js'
+
+/** @typedef {import('../../contender.js').Contender} Contender */
 
 /**
  * @typedef {object} Load
+ * @property {'closed'} [loop]
  * @property {number} callers Each asks again when it has been answered.
  * @property {number} keys 1 is one hot key; the callers go through more of them in turn.
  * @property {number} calls How many in all.
@@ -32,10 +35,11 @@ export async function closedLoop({ call, allowed }, { callers, keys, calls, from
   let admitted = 0
   const cpu = process.cpuUsage()
   const start = performance.now()
+  const keyOf = (/** @type {number} */ call) => (keys === 1 ? 'hot' : `user:${(call * STRIDE) % keys}`)
   const caller = async () => {
     while (begun < calls) {
       const sent = performance.now()
-      if (allowed(await call(`user:${((from + begun++) * STRIDE) % keys}`))) admitted++
+      if (allowed(await call(keyOf(from + begun++)))) admitted++
       latencies.push(performance.now() - sent)
     }
   }
@@ -44,13 +48,6 @@ export async function closedLoop({ call, allowed }, { callers, keys, calls, from
   const { user, system } = process.cpuUsage(cpu)
   if (!denialsToo && admitted !== begun)
     throw new Error(`${admitted} of ${begun} calls were admitted, not all`)
-  const sorted = Float64Array.from(latencies).sort()
-  const at = (/** @type {number} */ part) => sorted[Math.floor(sorted.length * part)] ?? NaN
-  const speed = {
-    perSecond: (begun / took) * 1000,
-    p50: at(0.5),
-    p99: at(0.99),
-    cpuUs: (user + system) / begun,
-  }
-  return { calls: begun, admitted, ...speed }
+  const perSecond = (begun / took) * 1000
+  return { calls: begun, admitted, perSecond, cpuUs: (user + system) / begun, ...quantiles(latencies) }
 }
