@@ -1,18 +1,21 @@
 // What was wanted of decisions in Redis.
 import { figureGoal, ratioGoal } from '../figures/goals.js'
-import { FLEXIBLE, LOG, SUB_BUCKETS, THREE, UNION } from './loads.js'
+import { SIZES } from './leases/speed.js'
+import { FLEXIBLE, LEASES, LOG, ONE_BY_ONE, SUB_BUCKETS, THREE, UNION } from './loads.js'
 
 /**
  * @typedef {import('./measure.js').Turn} Turn
  * @typedef {import('../figures/goals.js').Bound} Bound
  * @typedef {object} Seen
  * @property {Map<string, Map<string, Turn[]>>} turns By load and contender.
+ * @property {{ turns: Map<string, { p99: number }[]> }} half
+ * @property {Map<number, Map<string, number[]>>} leases Allowed a second, by processes and contender.
  * @property {Map<string, number[]>} scripts Microseconds of scripts that ran alone.
  * @property {Map<string, { perCpuSecond: number }[]>} denied
  */
 
 /** @param {Seen} seen */
-export function goalsOf({ turns, scripts, denied }) {
+export function goalsOf({ turns, half, leases, scripts, denied }) {
   const figures = (
     /** @type {string} */ load,
     /** @type {string} */ name,
@@ -53,6 +56,12 @@ export function goalsOf({ turns, scripts, denied }) {
     const path = `Redis CPU of a call alone, ${what}`
     return ratioGoal(path, scripts.get(name) ?? [], [FLEXIBLE, flexible], { atMost, unit: 'us' })
   }
+  const unhurried = (/** @type {string} */ name) => (half.turns.get(name) ?? []).map(({ p99 }) => p99)
+  const leased = (/** @type {number} */ size) => {
+    const of = (/** @type {string} */ name) => (leases.get(size)?.get(name) ?? []).map((each) => each / 1e6)
+    const path = `Redis, one hot key, ${size} processes with leases`
+    return ratioGoal(path, of(LEASES), ['Sluice', of('Sluice')], { atLeast: 10, unit: 'M/s' })
+  }
   const denials = (denied.get('Sluice, decide') ?? []).map(({ perCpuSecond }) => perCpuSecond / 1e6)
 
   return [
@@ -63,7 +72,12 @@ export function goalsOf({ turns, scripts, denied }) {
     faster('256 callers', 'SET', 3),
     sooner('64 callers', FLEXIBLE, 'p99', 1),
     sooner('256 callers', FLEXIBLE, 'p99', 1),
+    ratioGoal('Redis, half load, p99', unhurried('Sluice'), [ONE_BY_ONE, unhurried(ONE_BY_ONE)], {
+      atMost: 1,
+      unit: 'ms',
+    }),
     faster('256 callers, one hot key', FLEXIBLE, 10),
+    ...SIZES.map(leased),
     faster('256 callers, three policies', UNION, 10, THREE),
     loaded('one policy', '256 callers', 'Sluice', 3),
     loaded('three policies', '256 callers, three policies', THREE, 4),

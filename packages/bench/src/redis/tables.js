@@ -22,6 +22,29 @@ export function loadTables(turns) {
   }))
 }
 
+/** @param {Awaited<ReturnType<typeof import('./half-load.js').atHalfLoad>>} half */
+export function halfLoadTable({ perSecond, turns }) {
+  return {
+    title: `Half load: ${short(perSecond)} calls a second, whoever was answered`,
+    columns: ['', 'p50, ms', 'p99, ms', 'spread of p99'],
+    rows: [...turns].map(([name, each]) => {
+      const p99 = each.map((turn) => turn.p99)
+      return [name, short(median(each.map((turn) => turn.p50))), short(median(p99)), percent(spread(p99))]
+    }),
+  }
+}
+
+/** @param {Awaited<ReturnType<typeof import('./leases/speed.js').hotKeySpeed>>} leases */
+export function leaseTable(leases) {
+  return {
+    title: 'One hot key of several processes, 256 callers in each',
+    columns: ['', 'processes', 'allowed/s, all together', 'spread'],
+    rows: [...leases].flatMap(([size, byName]) =>
+      [...byName].map(([name, each]) => [name, String(size), short(median(each)), percent(spread(each))]),
+    ),
+  }
+}
+
 /** @param {Map<string, number[]>} scripts */
 export function scriptTable(scripts) {
   return {
