@@ -14,6 +14,11 @@ export function goalsOf(title, peer, turnsOf) {
   const cpu = (/** @type {string} */ name) => turnsOf('allowed', name).map(({ cpuUs }) => cpuUs)
   /** Beside what the framework itself uses, in the same round. @param {string} name */
   const added = (name) => cpu(name).map((us, round) => us - (cpu(BARE)[round] ?? NaN))
+  // A difference of two figures that are nearly the same is near 0 in some round: no ratio of a single round says much.
+  const ofMedians = (/** @type {import('../figures/goals.js').Goal} */ goal) => ({
+    ...goal,
+    value: goal.sluice / goal.peer,
+  })
   const requests = (/** @type {'denied' | 'Redis'} */ mode, /** @type {string} */ name) =>
     turnsOf(mode, name).map(({ perSecond }) => perSecond / 1000)
   return [
@@ -21,10 +26,12 @@ export function goalsOf(title, peer, turnsOf) {
       atMost: 1.03,
       unit: 'us',
     }),
-    ratioGoal(`${title}, added CPU a request`, added(SLUICE), [peer, added(peer)], {
-      atMost: 0.4,
-      unit: 'us',
-    }),
+    ofMedians(
+      ratioGoal(`${title}, added CPU a request`, added(SLUICE), [peer, added(peer)], {
+        atMost: 0.4,
+        unit: 'us',
+      }),
+    ),
     ratioGoal(
       `${title}, denials`,
       requests('denied', SLUICE),

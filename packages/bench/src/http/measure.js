@@ -1,5 +1,6 @@
 import { inRounds } from '../figures/rounds.js'
 import { startChild } from '../processes/child.js'
+import { HAND_WRITTEN, SLUICE } from './modes.js'
 
 /**
  * @typedef {import('../processes/child.js').Child} Child
@@ -9,10 +10,10 @@ import { startChild } from '../processes/child.js'
  * @property {Child} load
  * @property {Address} redis
  * @property {number} rounds
+ * @property {number} amount Requests in a turn.
  */
 
-/** Requests in a turn, and those before that make the code hot. */
-const AMOUNT = 5000
+/** Requests before the first turn, which make the code hot. */
 const WARM_UP = 10_000
 
 /**
@@ -23,23 +24,30 @@ const WARM_UP = 10_000
  * @param {Bench} bench
  * @returns {Promise<Map<string, Turn[]>>}
  */
-export async function measureMode(framework, names, { limit, status, onRedis }, { load, redis, rounds }) {
+export async function measureMode(
+  framework,
+  names,
+  { limit, status, onRedis },
+  { load, redis, rounds, amount },
+) {
   const address = onRedis ? [JSON.stringify({ host: redis.host, port: redis.port })] : []
   const module = new URL('server.js', import.meta.url)
   const servers = new Map(
     names.map((name) => [name, startChild(module, [framework, name, JSON.stringify(limit), ...address])]),
   )
   try {
+    const answers = new Map()
     for (const [name, server] of servers) {
       const { port } = await server.ask({})
-      await checkResponses(`${framework}, ${name}`, port, status)
+      answers.set(name, await checkedAnswer(`${framework}, ${name}`, port, status))
       await load.ask({ port, amount: WARM_UP, status, users: onRedis })
     }
+    checkAlike(framework, answers.get(HAND_WRITTEN), answers.get(SLUICE))
     return await inRounds(names, { rounds }, async (name) => {
       const server = /** @type {Child} */ (servers.get(name))
       const { port, cpuUs } = await server.ask({})
-      const perSecond = await load.ask({ port, amount: AMOUNT, status, users: onRedis })
-      return { cpuUs: ((await server.ask({})).cpuUs - cpuUs) / AMOUNT, perSecond }
+      const perSecond = await load.ask({ port, amount, status, users: onRedis })
+      return { cpuUs: ((await server.ask({})).cpuUs - cpuUs) / amount, perSecond }
     })
   } finally {
     for (const server of servers.values()) await server.stop()
@@ -47,26 +55,36 @@ export async function measureMode(framework, names, { limit, status, onRedis }, 
 }
 
 /**
- * Whether a server answers as it should before it is measured: 200 while the limit lasts, then 429 with Retry-After;
- * and whether those that are compared set the same three headers.
+ * Whether a server answers as it should before it is measured: 200 while the limit lasts, then 429. Gives which
+ * headers the answer has and what it says, without its numbers.
  * @param {string} name
  * @param {number} port
  * @param {number} status
  */
-async function checkResponses(name, port, status) {
+async function checkedAnswer(name, port, status) {
   const get = () => fetch(`http://127.0.0.1:${port}/`, { headers: { 'x-user': 'check' } })
   const first = await get()
   const second = await get()
   if (first.status !== 200 || second.status !== status)
     throw new Error(`${name} answers ${first.status} and ${second.status}, where 200 and ${status} are right`)
-  const needed = /Sluice|hand-written/.test(name)
-    ? [
-        'X-RateLimit-Limit',
-        'X-RateLimit-Remaining',
-        'X-RateLimit-Reset',
-        ...(status === 429 ? ['Retry-After'] : []),
-      ]
-    : []
-  const missing = needed.filter((header) => !second.headers.has(header))
-  if (missing.length > 0) throw new Error(`${name} sets no ${missing.join(', ')}`)
+  const type = second.headers.get('Content-Type')?.replace(/;.*/, '')
+  const text = [...second.headers.keys(), type, await second.text()].join('\n').replace(/\d+/g, '0')
+  return { headers: second.headers, text }
+}
+
+/**
+ * Whether those whose cost is compared do the same work: the same headers, and the same text.
+ * @typedef {{ headers: Headers, text: string }} Outline
+ * @param {string} framework
+ * @param {Outline | undefined} handWritten
+ * @param {Outline | undefined} sluice
+ */
+function checkAlike(framework, handWritten, sluice) {
+  if (!handWritten || !sluice) return
+  const missing = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset'].filter(
+    (header) => !sluice.headers.has(header),
+  )
+  if (missing.length > 0) throw new Error(`${framework}: no ${missing.join(', ')}`)
+  if (handWritten.text !== sluice.text)
+    throw new Error(`${framework}: ${HAND_WRITTEN} answers\n${handWritten.text}\nand Sluice\n${sluice.text}`)
 }

@@ -8,7 +8,7 @@ import { GENEROUS } from '../contender.js'
  * @property {(peer: string) => readonly string[]} contenders
  * @property {Limit} limit
  * @property {200 | 429} status
- * @property {boolean} onRedis A thousand users in turn; else all requests come from one address.
+ * @property {boolean} onRedis A thousand users; else all requests come from one address.
  */
 
 export const BARE = 'bare'

@@ -23,17 +23,20 @@ export const http = {
     'koa',
     '@nestjs/core',
     'fastify',
+    'hono',
+    '@hono/node-server',
     'express-rate-limit',
     'rate-limit-redis',
     'koa-ratelimit',
     '@nestjs/throttler',
     '@nest-lab/throttler-storage-redis',
     '@fastify/rate-limit',
+    'hono-rate-limiter',
     'autocannon',
   ],
   notes: [
-    'Each server is a process of its own that answers "Hello"; another process makes the requests (autocannon, 64 connections). CPU is that of the server process, all of its threads. Hand-written is a GCRA in a Map, by `req.ip`, with the same three headers as Sluice, as a middleware, guard or hook of the framework; it is what one would write instead of taking a package.',
-    'With Redis the requests are those of 1,000 users in turn, and Sluice has `denialCache: false` and a deadline of 10 s: each request is a decision of Redis. Requests a second are counted by the clock, and the process that makes them shares the machine: a ratio near 1 may be its limit, so look at the CPU too.',
+    'Each server is a process of its own that answers "Hello"; another process makes the requests (autocannon, 64 connections). CPU is that of the server process, all of its threads. Hand-written is a GCRA in a Map, by `req.ip`, with the same headers and the same problem document as Sluice, as a middleware, guard or hook of the framework; it is what one would write instead of taking a package.',
+    'With Redis the requests are those of 1,024 users, 16 on each connection, and Sluice has `denialCache: false` and a deadline of 10 s: each request is a decision of Redis. Requests a second are counted by the clock, and the process that makes them shares the machine: a ratio near 1 may be its limit, so look at the CPU too. Added CPU is that of a request beside a server without a limiter in the same round, and its ratio that of the medians. No goal was set for Hono.',
   ],
   async measure({ rounds, wanted, say }) {
     const redis = await startRedis()
@@ -42,13 +45,14 @@ export const http = {
     const tables = []
     try {
       for (const framework of frameworks.filter(wanted)) {
-        const { title, peer } = await frameworkNamed(framework)
+        const { title, peer, amount, isOnlyShown } = await frameworkNamed(framework)
         /** @type {Map<string, ByContender>} */
         const seen = new Map()
         for (const [name, mode] of Object.entries(modes)) {
-          seen.set(name, await measureMode(framework, mode.contenders(peer), mode, { load, redis, rounds }))
+          const names = mode.contenders(peer)
+          seen.set(name, await measureMode(framework, names, mode, { load, redis, rounds, amount }))
         }
-        goals.push(...goalsOf(title, peer, (mode, name) => seen.get(mode)?.get(name) ?? []))
+        if (!isOnlyShown) goals.push(...goalsOf(title, peer, (mode, name) => seen.get(mode)?.get(name) ?? []))
         tables.push(tableOf(title, seen))
         say(`${title}: measured`)
       }

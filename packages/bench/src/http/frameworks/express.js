@@ -4,7 +4,7 @@ import express from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import RateLimitRedis from 'rate-limit-redis'
 import { once } from 'node:events'
-import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { BODY, handWritten, PROBLEM } from '../hand-written.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('express').RequestHandler} RequestHandler */
@@ -12,6 +12,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Express'
 export const peer = 'express-rate-limit'
+export const amount = 5000
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -19,13 +20,15 @@ export const contenders = {
   'hand-written': (limit) => {
     const decide = handWritten(limit)
     return serve((req, res, next) => {
-      const { allowed, limit, remaining, reset, retryAfter } = decide(req.ip ?? '')
+      const { limit, remaining, reset, denial } = decide(req.ip ?? '')
       res.setHeader('X-RateLimit-Limit', limit)
       res.setHeader('X-RateLimit-Remaining', remaining)
       res.setHeader('X-RateLimit-Reset', reset)
-      if (allowed) return next()
-      res.setHeader('Retry-After', retryAfter)
-      res.status(429).send(DENIAL)
+      if (!denial) return next()
+      res.setHeader('Cache-Control', 'no-store')
+      res.setHeader('Retry-After', denial.retryAfter)
+      res.setHeader('Content-Type', PROBLEM)
+      res.status(429).end(JSON.stringify(denial.problem))
     })
   },
   Sluice: ({ limit, windowMs }) => serve(rateLimit({ policies: [gcra({ limit, window: windowMs })] })),

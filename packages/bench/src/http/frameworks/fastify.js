@@ -2,7 +2,7 @@ import fastifyRateLimit from '@fastify/rate-limit'
 import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/fastify'
 import fastify from 'fastify'
-import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { BODY, handWritten, PROBLEM } from '../hand-written.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('fastify').FastifyInstance} App */
@@ -10,6 +10,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Fastify'
 export const peer = '@fastify/rate-limit'
+export const amount = 20_000
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -18,13 +19,15 @@ export const contenders = {
     const decide = handWritten(limit)
     return serve((app) =>
       app.addHook('onRequest', (request, reply, done) => {
-        const { allowed, limit, remaining, reset, retryAfter } = decide(request.ip)
+        const { limit, remaining, reset, denial } = decide(request.ip)
         reply.header('X-RateLimit-Limit', limit)
         reply.header('X-RateLimit-Remaining', remaining)
         reply.header('X-RateLimit-Reset', reset)
-        if (allowed) return done()
-        reply.header('Retry-After', retryAfter)
-        reply.code(429).send(DENIAL)
+        if (!denial) return done()
+        reply.header('Cache-Control', 'no-store')
+        reply.header('Retry-After', denial.retryAfter)
+        reply.header('Content-Type', PROBLEM)
+        reply.code(429).send(JSON.stringify(denial.problem))
       }),
     )
   },

@@ -3,7 +3,7 @@ import { rateLimit } from '@sluice/koa'
 import Koa from 'koa'
 import koaRateLimit from 'koa-ratelimit'
 import { once } from 'node:events'
-import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { BODY, handWritten, PROBLEM } from '../hand-written.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('koa').Middleware} Middleware */
@@ -11,6 +11,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Koa'
 export const peer = 'koa-ratelimit'
+export const amount = 20_000
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -18,14 +19,16 @@ export const contenders = {
   'hand-written': (limit) => {
     const decide = handWritten(limit)
     return serve((ctx, next) => {
-      const { allowed, limit, remaining, reset, retryAfter } = decide(ctx.ip)
+      const { limit, remaining, reset, denial } = decide(ctx.ip)
       ctx.set('X-RateLimit-Limit', limit)
       ctx.set('X-RateLimit-Remaining', remaining)
       ctx.set('X-RateLimit-Reset', reset)
-      if (allowed) return next()
-      ctx.set('Retry-After', retryAfter)
+      if (!denial) return next()
       ctx.status = 429
-      ctx.body = DENIAL
+      ctx.set('Cache-Control', 'no-store')
+      ctx.set('Retry-After', denial.retryAfter)
+      ctx.set('Content-Type', PROBLEM)
+      ctx.body = JSON.stringify(denial.problem)
     })
   },
   Sluice: ({ limit, windowMs }) => serve(rateLimit({ policies: [gcra({ limit, window: windowMs })] })),

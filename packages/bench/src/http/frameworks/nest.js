@@ -6,7 +6,7 @@ import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import { gcra } from '@sluice/core'
 import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
-import { BODY, DENIAL, handWritten } from '../hand-written.js'
+import { BODY, handWritten, PROBLEM } from '../hand-written.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('@nestjs/common').ExecutionContext} ExecutionContext */
@@ -16,6 +16,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Nest'
 export const peer = '@nestjs/throttler'
+export const amount = 5000
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -27,19 +28,21 @@ export const contenders = {
       [
         guardWith((context) => {
           const [req, res] = httpOf(context)
-          const { allowed, limit, remaining, reset, retryAfter } = decide(req.ip ?? '')
+          const { limit, remaining, reset, denial } = decide(req.ip ?? '')
           res.setHeader('X-RateLimit-Limit', limit)
           res.setHeader('X-RateLimit-Remaining', remaining)
           res.setHeader('X-RateLimit-Reset', reset)
-          if (allowed) return true
-          res.setHeader('Retry-After', retryAfter)
-          throw new HttpException(DENIAL, 429)
+          if (!denial) return true
+          res.setHeader('Cache-Control', 'no-store')
+          res.setHeader('Retry-After', denial.retryAfter)
+          res.setHeader('Content-Type', PROBLEM)
+          throw new HttpException(denial.problem, 429)
         }),
       ],
     )
   },
   Sluice: ({ limit, windowMs }) => {
-    const limits = [{ name: 'http', policies: [gcra({ limit, window: windowMs })] }]
+    const limits = [{ name: 'default', policies: [gcra({ limit, window: windowMs })] }]
     return serve([RateLimitModule.forRoot({ limits })], [{ provide: APP_GUARD, useExisting: RateLimitGuard }])
   },
   [peer]: ({ limit, windowMs }) => serve([ThrottlerModule.forRoot([{ limit, ttl: windowMs }])], [THROTTLER]),

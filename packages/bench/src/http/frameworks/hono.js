@@ -1,0 +1,80 @@
+// Hono on Node.
+import { serve as serveOnNode } from '@hono/node-server'
+import { getConnInfo } from '@hono/node-server/conninfo'
+import { gcra } from '@sluice/core'
+import { rateLimit } from '@sluice/hono'
+import { Hono } from 'hono'
+import { RedisStore, rateLimiter } from 'hono-rate-limiter'
+import { BODY, handWritten, PROBLEM } from '../hand-written.js'
+import { limiterOnRedis } from '../sluice-on-redis.js'
+
+/** @typedef {import('hono').Context} Context */
+/** @typedef {import('../frameworks.js').Framework} Framework */
+
+export const title = 'Hono'
+export const peer = 'hono-rate-limiter'
+export const amount = 20_000
+export const isOnlyShown = true
+
+/** @type {Framework['contenders']} */
+export const contenders = {
+  bare: () => serve(),
+  'hand-written': (limit) => {
+    const decide = handWritten(limit)
+    return serve(async (c, next) => {
+      const { limit, remaining, reset, denial } = decide(address(c))
+      c.header('X-RateLimit-Limit', limit)
+      c.header('X-RateLimit-Remaining', remaining)
+      c.header('X-RateLimit-Reset', reset)
+      if (!denial) return next()
+      c.header('Cache-Control', 'no-store')
+      c.header('Retry-After', denial.retryAfter)
+      c.header('Content-Type', PROBLEM)
+      return c.body(JSON.stringify(denial.problem), 429)
+    })
+  },
+  Sluice: ({ limit, windowMs }) =>
+    serve(rateLimit({ policies: [gcra({ limit, window: windowMs })], connInfo: getConnInfo })),
+  [peer]: ({ limit, windowMs }) => serve(rateLimiter({ limit, windowMs, keyGenerator: address })),
+  'one SET': ({ redis }) =>
+    serve(async (c, next) => {
+      await redis.set(`set:${user(c)}`, '1', 'PX', 60_000)
+      return next()
+    }),
+  'Sluice on Redis': (given) => serve(rateLimit({ limiter: limiterOnRedis(given), key: user })),
+  [`${peer} on Redis`]: ({ limit, windowMs, redis }) => {
+    const client = {
+      scriptLoad: (/** @type {string} */ script) =>
+        /** @type {Promise<string>} */ (redis.script('LOAD', script)),
+      evalsha: (/** @type {string} */ sha, /** @type {string[]} */ keys, /** @type {any[]} */ args) =>
+        /** @type {Promise<any>} */ (redis.evalsha(sha, keys.length, ...keys, ...args)),
+      decr: (/** @type {string} */ key) => redis.decr(key),
+      del: (/** @type {string} */ key) => redis.del(key),
+    }
+    const store = new RedisStore({ client })
+    return serve(rateLimiter({ limit, windowMs, keyGenerator: user, store }))
+  },
+}
+
+/** @param {Context} c */
+function address(c) {
+  return getConnInfo(c).remote.address ?? ''
+}
+
+/** @param {Context} c */
+function user(c) {
+  return String(c.req.header('x-user'))
+}
+
+/**
+ * @param {import('hono').MiddlewareHandler[]} middleware
+ * @returns {Promise<number>}
+ */
+function serve(...middleware) {
+  const app = new Hono()
+  for (const one of middleware) app.use(one)
+  app.get('/', (c) => c.text(BODY))
+  return new Promise((resolve) => {
+    serveOnNode({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }) => resolve(port))
+  })
+}
