@@ -14,7 +14,7 @@ import { scale } from './scale/part.js'
 const parts = [
   [memory, 5],
   [redis, 7],
-  [http, 7],
+  [http, 5],
   [scale, 3],
 ]
 

@@ -5,7 +5,7 @@
  * @typedef {object} Framework
  * @property {string} title
  * @property {string} peer What users of the framework usually take.
- * @property {number} amount Requests in a turn: about half a second of them.
+ * @property {number} amount Requests in a turn: about a quarter of a second of them.
  * @property {boolean} [isOnlyShown] No goal was set for it.
  * @property {Record<string, (given: Given) => Promise<number>>} contenders Each starts a server and gives its port.
  */

@@ -13,6 +13,9 @@ import { HAND_WRITTEN, SLUICE } from './modes.js'
  * @property {number} amount Requests in a turn.
  */
 
+/** Short turns, and many: what disturbs one of them does not count. */
+const TURNS = 3
+
 /** Requests before the first turn, which make the code hot. */
 const WARM_UP = 10_000
 
@@ -43,7 +46,7 @@ export async function measureMode(
       await load.ask({ port, amount: WARM_UP, status, users: onRedis })
     }
     checkAlike(framework, answers.get(HAND_WRITTEN), answers.get(SLUICE))
-    return await inRounds(names, { rounds }, async (name) => {
+    return await inRounds(names, { rounds: TURNS * rounds }, async (name) => {
       const server = /** @type {Child} */ (servers.get(name))
       const { port, cpuUs } = await server.ask({})
       const perSecond = await load.ask({ port, amount, status, users: onRedis })

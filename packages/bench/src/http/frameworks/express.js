@@ -12,7 +12,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Express'
 export const peer = 'express-rate-limit'
-export const amount = 5000
+export const amount = 2000
 
 /** @type {Framework['contenders']} */
 export const contenders = {

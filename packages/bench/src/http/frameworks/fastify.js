@@ -10,7 +10,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Fastify'
 export const peer = '@fastify/rate-limit'
-export const amount = 20_000
+export const amount = 8000
 
 /** @type {Framework['contenders']} */
 export const contenders = {

@@ -13,7 +13,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Hono'
 export const peer = 'hono-rate-limiter'
-export const amount = 20_000
+export const amount = 7000
 export const isOnlyShown = true
 
 /** @type {Framework['contenders']} */

@@ -11,7 +11,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Koa'
 export const peer = 'koa-ratelimit'
-export const amount = 20_000
+export const amount = 7000
 
 /** @type {Framework['contenders']} */
 export const contenders = {

@@ -16,7 +16,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 
 export const title = 'Nest'
 export const peer = '@nestjs/throttler'
-export const amount = 5000
+export const amount = 1500
 
 /** @type {Framework['contenders']} */
 export const contenders = {
