@@ -15,9 +15,10 @@ export function goalsOf(title, peer, turnsOf) {
   /** Beside what the framework itself uses, in the same round. @param {string} name */
   const added = (name) => cpu(name).map((us, round) => us - (cpu(BARE)[round] ?? NaN))
   // A difference of two figures that are nearly the same is near 0 in some round: no ratio of a single round says much.
+  // Where a peer seems to add nothing, nothing was measured.
   const ofMedians = (/** @type {import('../figures/goals.js').Goal} */ goal) => ({
     ...goal,
-    value: goal.sluice / goal.peer,
+    value: goal.peer > 0 ? goal.sluice / goal.peer : NaN,
   })
   const requests = (/** @type {'denied' | 'Redis'} */ mode, /** @type {string} */ name) =>
     turnsOf(mode, name).map(({ perSecond }) => perSecond / 1000)
