@@ -1,10 +1,11 @@
 import type { Answer, Keyspace, Policy, Store } from '../../src/index.js'
-import type { Report } from '../../src/stores/store.js'
+import type { DenialCacheBounds, Report } from '../../src/stores/store.js'
 
 /** What happens at which moment of a simulated time, in microseconds. */
 export class Timeline {
   #now = 1_767_225_600_000_000 // 2026-01-01, a multiple of a day
-  readonly #events: { readonly at: number; readonly act: () => void }[] = []
+  readonly #events: Event[] = []
+  readonly #awaited = new Set<Promise<void>>()
 
   readonly now = (): number => this.#now
 
@@ -12,19 +13,46 @@ export class Timeline {
     this.#events.push({ at: this.#now + us, act })
   }
 
+  /** Time stands still until this is done, however long a real server takes for it. */
+  await(work: Promise<void>): void {
+    this.#awaited.add(work)
+    void work.then(() => this.#awaited.delete(work))
+  }
+
   /** Until nothing is left to happen. What promises do because of an event is done before the next one. */
   async run(): Promise<void> {
-    while (this.#events.length > 0) {
-      let next = 0
-      for (let i = 1; i < this.#events.length; i++) {
-        if (this.#events[i]!.at < this.#events[next]!.at) next = i
-      }
-      const [{ at, act }] = this.#events.splice(next, 1) as [{ at: number; act: () => void }]
-      this.#now = Math.max(this.#now, at)
-      act()
+    for (;;) {
+      const next = this.#earliest()
+      if (this.#awaited.size > 0 && !this.#isDue(next)) await Promise.all(this.#awaited)
+      else if (this.#events.length === 0) return
+      else this.#begin(next)
       await settled()
     }
   }
+
+  #earliest(): number {
+    let earliest = 0
+    for (let i = 1; i < this.#events.length; i++) {
+      if (this.#events[i]!.at < this.#events[earliest]!.at) earliest = i
+    }
+    return earliest
+  }
+
+  #isDue(next: number): boolean {
+    const event = this.#events[next]
+    return event !== undefined && event.at <= this.#now
+  }
+
+  #begin(next: number): void {
+    const [{ at, act }] = this.#events.splice(next, 1) as [Event]
+    this.#now = Math.max(this.#now, at)
+    act()
+  }
+}
+
+interface Event {
+  readonly at: number
+  readonly act: () => void
 }
 
 /** Resolves when all that promises can do now is done. */
@@ -34,8 +62,9 @@ export const settled = (): Promise<void> => new Promise((resolve) => setImmediat
 export class SlowStore implements Store {
   /** Costs of calls that arrived, in order. */
   readonly consumed: number[] = []
-  /** What it answered to them. */
-  readonly answers = new WeakSet<Answer>()
+  /** What it answered, and to which cost. */
+  readonly answers = new WeakMap<Answer, number>()
+  readonly denialCache?: DenialCacheBounds
   readonly now: () => number
   readonly #server: Store
   readonly #timeline: Timeline
@@ -46,6 +75,7 @@ export class SlowStore implements Store {
     this.#timeline = timeline
     this.#delay = delay
     this.now = timeline.now
+    if (server.denialCache) this.denialCache = server.denialCache
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
@@ -55,11 +85,12 @@ export class SlowStore implements Store {
         if (operation === 'policies') return undefined
         const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>
-          this.#travel(() => {
-            const answer = act(...args) as Answer
-            if (operation !== 'consume') return answer
-            this.consumed.push(args[2] as number)
-            this.answers.add(answer)
+          this.#travel(async () => {
+            if (operation !== 'consume') return act(...args)
+            const cost = args[2] as number
+            this.consumed.push(cost)
+            const answer = (await act(...args)) as Answer
+            this.answers.set(answer, cost)
             return answer
           })
       },
@@ -68,16 +99,11 @@ export class SlowStore implements Store {
 
   close(): void {}
 
-  #travel(act: () => unknown): Promise<unknown> {
-    return new Promise((resolve, reject) =>
-      this.#timeline.after(this.#delay(), () => {
-        try {
-          const answer = act()
-          this.#timeline.after(this.#delay(), () => resolve(answer))
-        } catch (error) {
-          reject(error)
-        }
-      }),
-    )
+  #travel(act: () => Promise<unknown>): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const arrive = () =>
+        act().then((answer) => this.#timeline.after(this.#delay(), () => resolve(answer)), reject)
+      this.#timeline.after(this.#delay(), () => this.#timeline.await(arrive()))
+    })
   }
 }
