@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto'
 import { expectModelled } from '../conformance/comparison.js'
 import type { Outcome, Row } from './row.js'
+import { promiseKept } from './row-03-leases.js'
 import { mostCost, openGrounds, play } from './sequences.js'
 
 /** Memory, Redis and an independent model in BigInt give the same answers, to the tick. */
@@ -8,7 +9,8 @@ export const row: Row = { number: 3, fault: 'model', run: compare }
 
 async function compare(share: number): Promise<Outcome> {
   const sequences = Math.ceil(10_000 * share)
-  const { shapes, stores, end } = await openGrounds()
+  const grounds = await openGrounds()
+  const { shapes, stores, end } = grounds
   const seed = randomInt(2 ** 31)
   const figures: string[] = []
   let pass = true
@@ -21,6 +23,12 @@ async function compare(share: number): Promise<Outcome> {
       `${where} = model in ${wrong ? played - 1 : played} sequences${wrong ? `, then ${wrong}` : ''}`,
     )
   }
+  const leased = await promiseKept(grounds, { sequences: Math.ceil(400 * share), seed })
   await end()
-  return { pass, figure: `${shapes.length} algorithms, the same calls in both stores: ${figures.join('; ')}` }
+  return {
+    pass: pass && leased.pass,
+    figure:
+      `${shapes.length} algorithms, the same calls in both stores: ${figures.join('; ')}. ` +
+      `With leases: ${leased.figure}`,
+  }
 }

@@ -40,22 +40,41 @@ export function mostCost(shapes: readonly Shape[]): number {
 /** Sequences that are played at the same time, so that Redis is not waited for. */
 const LANES = 8
 
-/**
- * Plays random sequences of calls, time steps and limit changes, under one, two or three policies; the same ones for
- * the same seed. Returns how many were played, and what went wrong first.
- */
-export async function play(
-  shapes: readonly Shape[],
-  { sequences, seed }: { readonly sequences: number; readonly seed: number },
-  scene: (scene: Scene) => Promise<void>,
-): Promise<{ readonly played: number; readonly wrong: string | undefined }> {
+/** One, two or three shapes, in any order. */
+export function listsOf(shapes: readonly Shape[]): fc.Arbitrary<readonly Shape[]> {
   const any = fc.constantFrom(...shapes)
-  const lists = fc.oneof(
+  return fc.oneof(
     { weight: 5, arbitrary: fc.tuple(any) },
     { weight: 3, arbitrary: fc.tuple(any, any) },
     { weight: 2, arbitrary: fc.tuple(any, any, any) },
   )
-  const property = fc.asyncProperty(scenes(lists), scene)
+}
+
+export interface Amount {
+  readonly sequences: number
+  readonly seed: number
+}
+
+/** How many sequences were played, and what went wrong first. */
+export interface Played {
+  readonly played: number
+  readonly wrong: string | undefined
+}
+
+/** Plays random sequences of calls, time steps and limit changes, under one, two or three policies. */
+export function play(
+  shapes: readonly Shape[],
+  amount: Amount,
+  scene: (scene: Scene) => Promise<void>,
+): Promise<Played> {
+  return playAll(fc.asyncProperty(scenes(listsOf(shapes)), scene), amount)
+}
+
+/** The same sequences for the same seed. */
+export async function playAll<T>(
+  property: fc.IAsyncProperty<T>,
+  { sequences, seed }: Amount,
+): Promise<Played> {
   const lanes = Array.from({ length: LANES }, (_, lane) =>
     fc.check(property, { numRuns: Math.ceil(sequences / LANES), seed: seed + lane, endOnFailure: true }),
   )
