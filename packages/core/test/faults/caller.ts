@@ -26,6 +26,8 @@ export interface Result {
   /** When calls were decided, by Redis's clock in microseconds. */
   readonly admittedAt: readonly number[]
   readonly deniedAt: readonly number[]
+  /** Units that the store admitted: with leases more than one a call. */
+  readonly booked: number
   /** What was left after each call that was admitted. */
   readonly remaining: readonly number[]
   /** What denied calls were told to wait, in milliseconds. */
@@ -53,11 +55,14 @@ serve<Job, Result>(
     const waitsMs: number[] = []
     const servedAt: number[] = []
     const errors = new Set<string>()
-    let [first, latest] = [Infinity, -Infinity]
-    const hear = ({ now, reason, remaining }: Answer) => {
+    let [first, latest, booked] = [Infinity, -Infinity, 0]
+    const hear = ({ now, reason, remaining }: Answer, cost: number) => {
       first = Math.min(first, now)
       latest = Math.max(latest, now)
-      if (reason === undefined) log.remaining.push(remaining)
+      if (reason === undefined) {
+        log.remaining.push(remaining)
+        booked += cost
+      }
       const instants = reason === undefined ? log.admittedAt : log.deniedAt
       instants.push(now)
     }
@@ -85,20 +90,20 @@ serve<Job, Result>(
       const began = Date.now()
       await Promise.all(Array.from({ length: callers }, (_, i) => callAgain(limiters[i % connections]!)))
       for (const store of stores) await store.close()
-      return { ...log, waitsMs, servedAt, errors: [...errors], wallMs: [began, Date.now()] }
+      return { ...log, booked, waitsMs, servedAt, errors: [...errors], wallMs: [began, Date.now()] }
     }
   },
 )
 
 /** The store, which tells what it answers: decisions do not say when they were made. */
-function heard(store: Store, hear: (answer: Answer) => void): Store {
+function heard(store: Store, hear: (answer: Answer, cost: number) => void): Store {
   return {
     keyspace(...args) {
       const keyspace = store.keyspace(...args)
       const consume = keyspace.consume.bind(keyspace)
       keyspace.consume = async (...call) => {
         const answer = await consume(...call)
-        hear(answer)
+        hear(answer, call[2])
         return answer
       }
       return keyspace
