@@ -7,12 +7,16 @@ import { slotMoves } from './row-14-slot-moves.js'
 /** A slot that moves under load costs nothing, and a master that dies no more than its own slots. */
 export const row: Row = { number: 14, fault: 'Cluster', run: disturb }
 
+/** So long that no unit which was booked is lost, and so few of them that the slot's new masters are asked. */
+const LEASES = { ttl: '1h', size: 3 } as const
+
 async function disturb(share: number): Promise<Outcome> {
   const cluster = await startCluster({ masters: 3 })
   const clients = await openClients(cluster.masters)
   try {
     const moves: Outcome[] = []
-    for (const client of clients) moves.push(await slotMoves(cluster, client, 10_000 * share))
+    for (const leases of [undefined, LEASES])
+      for (const client of clients) moves.push(await slotMoves(cluster, client, 10_000 * share, leases))
     const death = await deadMaster(cluster, clients, 500 + 3000 * share)
     const list = (outcomes: readonly Outcome[]): string => outcomes.map(({ figure }) => figure).join('; ')
     return {
