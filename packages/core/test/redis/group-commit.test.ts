@@ -158,6 +158,17 @@ describe('a batch', () => {
     expect(calls().map(({ length }) => length)).toEqual([64, 64, 2])
   })
 
+  it('is a third of all calls there are, but no less than 8', () => {
+    const { add, calls, endTurn } = busyWay()
+    add(...many(56))
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([19, 19, 18])
+    add(...many(8, 'late'))
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([19, 19, 18, 8])
+    expect(new Set(calls().flat()).size).toBe(64)
+  })
+
   it('holds 1,000 units, or one call with more', () => {
     const { add, calls, endTurn } = busyWay()
     add(...[600, 300, 200, 5000, 1].map((units, i) => new Asked(`${units}-${i}`, 'consume', units)))

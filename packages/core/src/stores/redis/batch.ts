@@ -25,6 +25,11 @@ export class Batch {
   #size = 0
   #units = 0
 
+  /** Callers. */
+  get size(): number {
+    return this.#size
+  }
+
   get isFull(): boolean {
     return this.#size >= MOST_CALLS || this.#units >= MOST_UNITS
   }

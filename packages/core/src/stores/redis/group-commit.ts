@@ -77,9 +77,23 @@ export class GroupCommit {
 
   #flushAll(): void {
     this.#flushes = false
+    const most = this.#partSize()
     while (this.#waiting.length > 0 && this.#batchesInFlight < MOST_BATCHES) {
-      this.#send(this.#waiting.shift()!.calls())
+      const calls = this.#waiting.shift()!.calls()
+      const parts = Math.min(Math.ceil(calls.length / most), MOST_BATCHES - this.#batchesInFlight)
+      const size = Math.ceil(calls.length / parts)
+      for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size))
     }
+  }
+
+  /**
+   * Keys of a batch, so that all calls that there are make several: while Redis decides one, this process reads what
+   * came of another. In a single one they would take turns.
+   */
+  #partSize(): number {
+    let calls = this.#callsInFlight
+    for (const { size } of this.#waiting) calls += size
+    return Math.max(LEAST_PART, Math.ceil(calls / PARTS))
   }
 
   #send(gathered: Call[]): void {
@@ -180,6 +194,10 @@ function closed(): StoreError {
 
 /** With fewer calls than this in flight none waits for company. */
 const FEW_CALLS = 4
+
+/** Into how many batches all calls are divided, unless these would hold fewer keys than a batch is worth. */
+const PARTS = 3
+const LEAST_PART = 8
 
 /** Enough that Redis and this process always have something to do; those that come meanwhile fill a batch better. */
 const MOST_BATCHES = 16
