@@ -11,7 +11,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   setHeader: (reply, name, value) => void reply.header(name, value),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset, which application/problem+json does not have.
-  send: (_request, reply, body) => reply.serializer(String).send(body),
+  send: (_request, reply, problem) => reply.serializer(JSON.stringify).send(problem),
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   handlerFrame: /\bpreHandlerCallback/,
 }

@@ -36,7 +36,7 @@ export function platformFor(
     headersSent: (c) => c.finalized,
     setHeader,
     setStatus: (c, status) => c.status(status as StatusCode),
-    send: (_request, c, body) => c.body(body),
+    send: (_request, c, problem) => c.body(JSON.stringify(problem)),
     onFinished: (_request, c, listener) => onSent(c, listener),
     // What `compose` and `Hono` call handlers in.
     handlerFrame: /[ #]dispatch \(/,

@@ -60,7 +60,7 @@ const koa: Platform<Context, Response> = {
     headersOf(res)[name] = value
   },
   setStatus: (res, status) => void (res.status = status),
-  send: (_ctx, res, body) => (res.body = body),
+  send: (_ctx, res, problem) => (res.body = JSON.stringify(problem)),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }

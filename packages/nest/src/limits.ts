@@ -10,7 +10,7 @@ import { nest } from './platform.js'
 export const MODULE_OPTIONS = 'sluice.options'
 
 /** Two that charge one limiter are one. */
-type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
+export type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
 
 /**
  * The limits of every handler and the limiters by name. Made when the application starts, so that what cannot work
@@ -22,6 +22,8 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
   readonly #names = new Set<string>()
   readonly #limiters: Limiter[] = []
   readonly #limits = new Map<Options.RateLimitOptions, Limit>()
+  /** By handler, and by the class that it runs in or, for a field of GraphQL, itself. */
+  readonly #found = new WeakMap<object, Map<object, readonly Limit[]>>()
 
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
@@ -54,16 +56,25 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
   }
 
   /** What counts a call, outermost first, each limiter once: where two levels share one, the inner says how. */
-  of({ kind, context }: Options.Call): Iterable<Limit> {
+  of({ kind, context }: Options.Call): readonly Limit[] {
     const handler = context.getHandler()
     // A field inside an operation is not another operation: only what its own method says counts.
     const nested = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
+    const place = nested ? handler : context.getClass()
+    let byPlace = this.#found.get(handler)
+    if (!byPlace) this.#found.set(handler, (byPlace = new Map()))
+    let limits = byPlace.get(place)
+    if (!limits) byPlace.set(place, (limits = this.#on(nested ? [handler] : [this, place, handler])))
+    return limits
+  }
+
+  #on(levels: readonly object[]): readonly Limit[] {
     const limits = new Map<Limit['limiter'], Limit>()
-    for (const level of nested ? [handler] : [this, context.getClass(), handler]) {
+    for (const level of levels) {
       for (const limiter of limits.keys()) if (isSkippedOn(level, limiter.name)) limits.delete(limiter)
       for (const limit of this.#limitsOn(level)) limits.set(limit.limiter, limit)
     }
-    return limits.values()
+    return [...limits.values()]
   }
 
   #limitsOn(level: object): readonly Limit[] {

@@ -36,7 +36,7 @@ export const nest: Platform<Call, Call> = {
     else res.setHeader(name, value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
-  send: (_call, _res, body) => JSON.parse(body) as object,
+  send: (_call, _res, problem) => problem,
   onFinished({ decisions }, { req, res }, listener) {
     // What a refusal by another limit has given back cannot be given back again.
     if (res) onResponseSent(req.raw ?? req, res.raw ?? res, () => decisions.length > 0 && listener())

@@ -72,13 +72,13 @@ export function createGuard<Req, Res>(
     all: readonly Counted[],
     set: SetHeader,
   ): MaybePromise<Denied> {
-    const { status, retryAfter, body } = denialOf(decision, all)
+    const { status, retryAfter, problem } = denialOf(decision, all)
     platform.setStatus(res, status)
     set('Cache-Control', 'no-store')
     if (retryAfter !== undefined) set('Retry-After', String(retryAfter))
     if (onDenied) return after(onDenied(req, res, decision), (answer) => ({ answer }))
     set('Content-Type', PROBLEM_TYPE)
-    return { answer: platform.send(req, res, body) }
+    return { answer: platform.send(req, res, problem) }
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Decision } from '../decision.js'
+import type { Problem } from './problem.js'
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
@@ -26,8 +27,8 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   headersSent(res: Res): boolean
   setHeader(res: Res, name: string, value: string): void
   setStatus(res: Res, status: number): void
-  /** Answers with `body`; status and headers are set. What it returns is handed back to the adapter. */
-  send(req: Req, res: Res, body: string): unknown
+  /** Answers with `problem` as JSON; status and headers are set. What it returns is handed back to the adapter. */
+  send(req: Req, res: Res, problem: Problem): unknown
   /** Calls `listener` once the whole response has been sent, and never when the caller hung up before. */
   onFinished(req: Req, res: Res, listener: () => void): void
   /** Matches a stack in which the framework is calling a handler. */

@@ -3,13 +3,15 @@ import type { Counted } from './counted.js'
 import { retryAfterSeconds } from './headers.js'
 import { quotas } from './quota.js'
 
+/** Problem details (RFC 9457), of the types that draft-ietf-httpapi-ratelimit-headers-11 section 5 names. */
+export type Problem = Readonly<Record<string, unknown>>
+
 /** How a denial is answered. */
 export interface Denial {
   readonly status: 429 | 503
   /** Seconds; undefined where waiting does not help. */
   readonly retryAfter: number | undefined
-  /** Problem details (RFC 9457) as JSON, of the types that draft-ietf-httpapi-ratelimit-headers-11 section 5 names. */
-  readonly body: string
+  readonly problem: Problem
 }
 
 export const PROBLEM_TYPE = 'application/problem+json'
@@ -28,7 +30,7 @@ export function denialOf(denied: Decision, all: readonly Counted[]): Denial {
     detail: detailOf(retryAfter),
     'violated-policies': violated(denied, all),
   }
-  return { status: 429, retryAfter, body: JSON.stringify(problem) }
+  return { status: 429, retryAfter, problem }
 }
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
@@ -36,12 +38,12 @@ const TYPES = 'https://iana.org/assignments/http-problem-types'
 const REDUCED_CAPACITY: Denial = {
   status: 503,
   retryAfter: 1,
-  body: JSON.stringify({
+  problem: {
     type: `${TYPES}#temporary-reduced-capacity`,
     title: 'Temporary Reduced Capacity',
     status: 503,
     detail: 'Requests cannot be counted for now. Try again in 1 second.',
-  }),
+  },
 }
 
 function detailOf(retryAfter: number | undefined): string {
