@@ -62,13 +62,10 @@ export class Line {
   }
 }
 
-/** The global is a getter, and this is read for every call. */
-const monotonic = performance
-
 /** A call on its way, and the caller who waits for its answer. */
 class Sent<T> implements Caller, Waiting {
   gone = false
-  readonly since = monotonic.now()
+  readonly since = performance.now()
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
   readonly generation: Generation
