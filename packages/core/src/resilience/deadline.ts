@@ -9,7 +9,8 @@ export class Deadline {
   /** A list, as a Set of what comes and goes so fast costs more than the waiting. */
   #first: Waiting | undefined
   #last: Waiting | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
+  /** Left to run out while nobody waits, as making one for each call takes longer, but then it holds no process up. */
+  #timer: Timer | undefined
   #closed = false
 
   constructor(ms: number) {
@@ -45,13 +46,12 @@ export class Deadline {
     else this.#first = waiting
     this.#last = waiting
     if (this.#timer === undefined) this.#lookIn(this.ms)
+    else if (!waiting.before && !this.#closed) this.#ref()
   }
 
   end(waiting: Waiting): void {
     this.#takeOut(waiting)
-    if (this.#first) return
-    clearTimeout(this.#timer)
-    this.#timer = undefined
+    if (!this.#first) this.#unref()
   }
 
   /** From here on nobody who waits keeps the process alive. */
@@ -88,9 +88,12 @@ export class Deadline {
     this.#timer = undefined
   }
 
+  #ref(): void {
+    this.#timer?.ref?.()
+  }
+
   #unref(): void {
-    const timer = this.#timer as { unref?(): void } | undefined // a number outside of Node
-    timer?.unref?.()
+    this.#timer?.unref?.()
   }
 }
 
@@ -102,6 +105,9 @@ export interface Waiting {
   after: Waiting | undefined
   giveUp(error: Error): void
 }
+
+/** A number outside of Node. */
+type Timer = Partial<Pick<NodeJS.Timeout, 'ref' | 'unref'>>
 
 /** How late a timer comes when the process itself was busy, in milliseconds. */
 const LATE_MS = 5

@@ -44,14 +44,19 @@ describe('a deadline', () => {
     expect(codes).toEqual(['STORE_TIMEOUT', 'STORE_TIMEOUT', 'STORE_TIMEOUT'])
   })
 
-  it('needs one timer for all calls, and none when nobody waits', async () => {
+  it('needs one timer for all calls, which keeps no process alive when nobody waits', async () => {
+    const begin = jest.spyOn(globalThis, 'setTimeout')
     const deadline = new Deadline(80)
     const answers = Array.from({ length: 100 }, () => deadline.within(Promise.resolve()))
-    expect(jest.getTimerCount()).toBe(1)
+    const timer = begin.mock.results[0]!.value as NodeJS.Timeout
+    expect(timer.hasRef()).toBe(true)
     await Promise.all(answers)
-    expect(jest.getTimerCount()).toBe(0)
-    deadline.within(never).catch(() => {})
+    expect(timer.hasRef()).toBe(false)
+    const late = deadline.within(never).catch((error: unknown) => error)
+    expect(timer.hasRef()).toBe(true)
+    expect(begin).toHaveBeenCalledTimes(1)
     await jest.advanceTimersByTimeAsync(80)
+    expect(await late).toMatchObject({ code: 'STORE_TIMEOUT' })
     expect(jest.getTimerCount()).toBe(0)
   })
 })
