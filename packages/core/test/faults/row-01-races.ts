@@ -1,7 +1,7 @@
 import { startRedis } from '../redis/servers/redis-server.js'
 import { everyAlgorithm } from './every-algorithm.js'
 import { processes, startFleet } from './fleet.js'
-import { CALLERS, LIMIT, race } from './race.js'
+import { CALLERS, leasedRace, LIMIT, race } from './race.js'
 import type { Outcome, Row } from './row.js'
 
 /** A fleet that calls for one key at once is admitted exactly as often as the limit says. */
@@ -16,7 +16,7 @@ async function races(share: number): Promise<Outcome> {
   const { host, port, stop } = await startRedis()
   const fleet = await startFleet(processes(members))
   const algorithms = everyAlgorithm(LIMIT)
-  const wrong: string[] = []
+  const [wrong, wrongWithLeases]: [string[], string[]] = [[], []]
   for (const [title, spec] of algorithms) {
     for (const connections of CONNECTIONS) {
       for (let run = 0; run < runs; run++) {
@@ -25,14 +25,22 @@ async function races(share: number): Promise<Outcome> {
         if (fault) wrong.push(`${key}: ${fault}`)
       }
     }
+    for (let run = 0; run < runs; run++) {
+      const key = `${title}, leases, run ${run}`
+      const fault = await leasedRace(fleet, { redis: { host, port }, key, policies: [spec] })
+      if (fault) wrongWithLeases.push(`${key}: ${fault}`)
+    }
   }
   await fleet.end()
   await stop()
   const total = CONNECTIONS.length * algorithms.length * runs
+  const leased = algorithms.length * runs
+  const [first] = [...wrong, ...wrongWithLeases]
   return {
-    pass: wrong.length === 0,
+    pass: first === undefined,
     figure:
       `${members} processes x ${CALLERS} callers, ${algorithms.length} algorithms, ${CONNECTIONS.join(' and ')} ` +
-      `connections a process: exactly ${LIMIT} admitted in ${total - wrong.length} of ${total} runs${wrong[0] ? `; ${wrong[0]}` : ''}`,
+      `connections a process: exactly ${LIMIT} admitted in ${total - wrong.length} of ${total} runs; with leases ` +
+      `exactly what they leave in ${leased - wrongWithLeases.length} of ${leased}${first ? `; ${first}` : ''}`,
   }
 }

@@ -12,6 +12,8 @@ const BURST = 100
 const MEMBERS = 4
 const CALLERS = 64
 
+const LEASES = { ttl: '50ms', size: 50 } as const
+
 const POLICIES: readonly PolicySpec[] = [
   ['gcra', { limit: RATE, window: '1s', burst: BURST }],
   ['tokenBucket', { limit: RATE, window: '1s', capacity: BURST }],
@@ -36,9 +38,35 @@ async function saturate(share: number): Promise<Outcome> {
         `${wrong} decided otherwise than a bucket would${errors[0] ? `, ${errors[0]}` : ''}`,
     )
   }
+  for (const spec of POLICIES) {
+    const job = { redis: { host, port }, key: `${spec[0]}, leases`, policies: [spec], leases: LEASES }
+    const all = { ...job, callers: CALLERS, seconds: seconds / 2 }
+    const results = await fleet.run(Array.from({ length: MEMBERS }, () => all))
+    const errors = results.flatMap((result) => result.errors)
+    const servedAt = results.flatMap((result) => result.servedAt).sort((a, b) => a - b)
+    const tooMany = overRate(servedAt, RATE, BURST)
+    const inSeconds = (servedAt.at(-1)! - servedAt[0]!) / 1e6
+    pass &&= errors.length === 0 && tooMany === 0 && servedAt.length > (RATE * inSeconds) / 2
+    figures.push(
+      `${spec[0]} with leases ${servedAt.length} served in ${inSeconds.toFixed(3)} s, ${tooMany} of them too many` +
+        (errors[0] ? `, ${errors[0]}` : ''),
+    )
+  }
   await fleet.end()
   await stop()
   return { pass, figure: `${RATE}/s, burst ${BURST}, ${MEMBERS} x ${CALLERS} callers: ${figures.join('; ')}` }
+}
+
+/** How many of these served calls, given in order, a bucket of this burst and rate a second has no room for. */
+function overRate(servedAt: readonly number[], rate: number, burst: number): number {
+  let [level, last, over] = [burst * UNIT, servedAt[0]!, 0]
+  for (const at of servedAt) {
+    level = Math.min(burst * UNIT, level + rate * (at - last))
+    last = at
+    if (level < UNIT) over++
+    else level -= UNIT
+  }
+  return over
 }
 
 /**
