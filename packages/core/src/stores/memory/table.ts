@@ -140,7 +140,7 @@ export class Table implements Keyspace {
 
     let booking: MemoryBooking | undefined
     if (reason === undefined && cost > 0 && mode !== 'read') {
-      if (slot === 0) slot = this.#slotFor(key, now)
+      if (slot === 0) slot = this.#add(key, now)
       if (at > now) booking = { key, at, undo: this.bookings.open(slot, cursor.cells(), cursor.rings()) }
       else this.bookings.touch(slot)
       cursor.admit(policies, at, cost)
@@ -188,13 +188,17 @@ export class Table implements Keyspace {
 
   /** The slot of `key`, made if need be, with the cursor on it. */
   #slotFor(key: string, now: number): number {
-    const { slots } = this.cursor
-    let slot = slots.find(key)
-    if (slot === 0) {
-      this.retention.sweep(2, now)
-      this.#owner.adding(now)
-      slot = slots.allocate(key)
-    }
+    const slot = this.cursor.slots.find(key)
+    if (slot === 0) return this.#add(key, now)
+    this.cursor.moveTo(slot)
+    return slot
+  }
+
+  /** A slot for a key that has none, with the cursor on it. */
+  #add(key: string, now: number): number {
+    this.retention.sweep(2, now)
+    this.#owner.adding(now)
+    const slot = this.cursor.slots.allocate(key)
     this.cursor.moveTo(slot)
     return slot
   }
