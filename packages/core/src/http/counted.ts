@@ -48,6 +48,7 @@ export function tightest(all: readonly Counted[]): Decision {
 
 /** The tightest decision of each limiter, in the order in which they came to count. */
 export function tightestOfEach(all: readonly Counted[]): readonly Decision[] {
+  if (all.length === 1) return [all[0]!.decision]
   const byLimiter = new Map<Limiter, Decision>()
   for (const { limiter, decision } of all) {
     const other = byLimiter.get(limiter)
