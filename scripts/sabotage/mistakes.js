@@ -16,6 +16,14 @@ export const mistakes = [
     broken: 'debt - floor(floor(elapsed / tick) * limit * 1.01)',
   },
   {
+    mechanism: 'leases',
+    mistake: 'a slice serves one unit more than was booked for it',
+    row: 1,
+    file: `${src}/leases/slice.ts`,
+    text: 'this.#left = spare',
+    broken: 'this.#left = spare + 1',
+  },
+  {
     mechanism: 'twins',
     mistake: 'gcra.lua rounds what is left up',
     row: 3,

@@ -8,6 +8,12 @@ export async function cpuOf(redis) {
   return 1e6 * (field(cpu, 'used_cpu_user') + field(cpu, 'used_cpu_sys'))
 }
 
+/** Bytes that the server has read and written. @param {Client} redis */
+export async function bytesOf(redis) {
+  const stats = await redis.info('stats')
+  return field(stats, 'total_net_input_bytes') + field(stats, 'total_net_output_bytes')
+}
+
 /**
  * Microseconds a decision inside scripts, their commands included: what INFO commandstats says of them.
  * @param {Client} redis

@@ -4,7 +4,7 @@ import { inRounds, median } from '../figures/rounds.js'
 import { startCluster, startRedis } from '../processes/redis-servers.js'
 import { startClient } from '../redis/clients.js'
 import { connect } from '../redis/connection.js'
-import { cpuOf } from '../redis/server-cpu.js'
+import { bytesOf, cpuOf } from '../redis/server-cpu.js'
 
 /**
  * @typedef {import('../redis/connection.js').Address} Address
@@ -15,6 +15,7 @@ import { cpuOf } from '../redis/server-cpu.js'
  * @property {number} p99
  * @property {number} serverUs CPU of all masters, a decision.
  * @property {number} clientUs
+ * @property {number} wireBytes Of a decision, to the masters and back.
  */
 
 const LOAD = { callers: 64, keys: 10_000, calls: 15_000 }
@@ -56,28 +57,31 @@ export async function manyProcesses(rounds) {
 async function withServers(topology, nodes, address, rounds) {
   const controls = nodes.map(connect)
   const clients = Array.from({ length: Math.max(...CLIENTS) }, () => startClient('Sluice', GENEROUS, address))
-  const used = async () => (await Promise.all(controls.map(cpuOf))).reduce((sum, us) => sum + us, 0)
+  /** @param {(control: import('../redis/connection.js').Client) => Promise<number>} figureOf */
+  const all = async (figureOf) => (await Promise.all(controls.map(figureOf))).reduce((sum, one) => sum + one, 0)
   try {
     for (const client of clients) await client.ask(LOAD) // to warm up
     const seen = await inRounds(CLIENTS.map(String), { rounds, warmUp: true }, async (count) => {
-      const before = await used()
+      const [us, bytes] = [await all(cpuOf), await all(bytesOf)]
       const each = await Promise.all(clients.slice(0, Number(count)).map((client) => client.ask(LOAD)))
       const calls = each.reduce((sum, one) => sum + one.calls, 0)
       return {
         perSecond: each.reduce((sum, one) => sum + one.perSecond, 0),
         p99: Math.max(...each.map((one) => one.p99)),
-        serverUs: ((await used()) - before) / calls,
+        serverUs: ((await all(cpuOf)) - us) / calls,
+        wireBytes: ((await all(bytesOf)) - bytes) / calls,
         clientUs: each.reduce((sum, one) => sum + one.cpuUs * one.calls, 0) / calls,
       }
     })
     return [...seen].map(([count, turns]) => {
-      const of = (/** @type {'perSecond' | 'p99' | 'serverUs' | 'clientUs'} */ figure) =>
+      const of = (/** @type {'perSecond' | 'p99' | 'serverUs' | 'clientUs' | 'wireBytes'} */ figure) =>
         median(turns.map((turn) => turn[figure]))
       const figures = {
         perSecond: of('perSecond'),
         p99: of('p99'),
         serverUs: of('serverUs'),
         clientUs: of('clientUs'),
+        wireBytes: of('wireBytes'),
       }
       return { topology, clients: Number(count), ...figures }
     })
