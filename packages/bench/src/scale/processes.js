@@ -58,7 +58,8 @@ async function withServers(topology, nodes, address, rounds) {
   const controls = nodes.map(connect)
   const clients = Array.from({ length: Math.max(...CLIENTS) }, () => startClient('Sluice', GENEROUS, address))
   /** @param {(control: import('../redis/connection.js').Client) => Promise<number>} figureOf */
-  const all = async (figureOf) => (await Promise.all(controls.map(figureOf))).reduce((sum, one) => sum + one, 0)
+  const all = async (figureOf) =>
+    (await Promise.all(controls.map(figureOf))).reduce((sum, one) => sum + one, 0)
   try {
     for (const client of clients) await client.ask(LOAD) // to warm up
     const seen = await inRounds(CLIENTS.map(String), { rounds, warmUp: true }, async (count) => {

@@ -41,7 +41,15 @@ export function exponentTable(rows) {
 export function processTable(processes) {
   return {
     title: 'Client processes and masters',
-    columns: ['', 'clients', 'decisions/s', 'p99, ms', 'CPU of Redis, us', 'CPU of the client, us', 'bytes on the wire'],
+    columns: [
+      '',
+      'clients',
+      'decisions/s',
+      'p99, ms',
+      'CPU of Redis, us',
+      'CPU of the client, us',
+      'bytes on the wire',
+    ],
     rows: processes.map(({ topology, clients, perSecond, p99, serverUs, clientUs, wireBytes }) => [
       topology,
       String(clients),
