@@ -1,4 +1,4 @@
-import type { Call } from '../../src/stores/redis/batch.js'
+import type { Call } from '../../src/stores/redis/calls.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/stores/redis/group-commit.js'
 
 /** A call that asks something about a key, and what came of it. */

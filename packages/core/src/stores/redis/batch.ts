@@ -1,23 +1,4 @@
-import type { Caller } from '../store.js'
-import type { Bytes } from './client.js'
-
-/** What one caller asks a script about one key. */
-export interface Call {
-  readonly key: string
-  /** What it takes of Redis's time: 1, or what its cost is where each unit is written. */
-  readonly units: number
-  readonly caller: Caller | undefined
-  /** Those after it that ask the same. */
-  alike: Call[] | undefined
-  /** Whether `other` asks the same of its key: with the same argument, and if the keys are the same in one run. */
-  isLike(other: Call): boolean
-  /** The script's argument when this call is made `times` times in one run. */
-  argument(times: number): Bytes
-  /** Tells its caller, and those of the calls that are alike, what the script replied. */
-  answer(reply: Buffer): void
-  /** Tells its caller alone that nothing was decided. */
-  fail(error: unknown): void
-}
+import type { Call } from './calls.js'
 
 /** Calls that wait to be sent as one: each key once, so that calls that are not alike keep their order. */
 export class Batch {

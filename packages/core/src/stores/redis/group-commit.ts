@@ -1,5 +1,6 @@
 import { StoreError } from '../../errors.js'
-import { Batch, type Call } from './batch.js'
+import { Batch } from './batch.js'
+import { type Call, failAll, prepared, settle, stillWaitedFor } from './calls.js'
 import type { Bytes } from './client.js'
 
 /** The way to Redis of one script. */
@@ -97,7 +98,7 @@ export class GroupCommit {
   }
 
   #send(gathered: Call[]): void {
-    const calls = gathered.some(isForGone) ? withoutGone(gathered) : gathered
+    const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
     if (this.#transport.takesManyKeys()) return this.#ask(calls, true)
     // Not counted as batches: a node of a Cluster that stands still must not hold up calls to others.
@@ -133,59 +134,6 @@ export class GroupCommit {
     if (isBatch) this.#batchesInFlight--
     if (!this.#flushes) this.#flushAll()
   }
-}
-
-/** Calls in an order in which those that share an argument come last. Mostly all do, which saves packing and sending it. */
-function prepared(gathered: readonly Call[]): { calls: readonly Call[]; args: readonly Bytes[] } {
-  if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
-  const common = gathered.find(({ alike }) => !alike)
-  const own: Call[] = []
-  const sharing: Call[] = []
-  for (const call of gathered) {
-    const shares = call === common || (common && !call.alike && call.isLike(common))
-    ;(shares ? sharing : own).push(call)
-  }
-  const args = own.map(argumentOf)
-  if (common) args.push(common.argument(1))
-  return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
-}
-
-function argumentOf(call: Call): Bytes {
-  return call.argument(1 + (call.alike?.length ?? 0))
-}
-
-function settle(call: Call, reply: Buffer | Error): void {
-  if (reply instanceof Error) return failAll(call, reply)
-  try {
-    call.answer(reply)
-  } catch (error) {
-    failAll(call, error)
-  }
-}
-
-function failAll(call: Call, error: unknown): void {
-  call.fail(error)
-  if (call.alike) for (const other of call.alike) other.fail(error)
-}
-
-function isForGone({ caller, alike }: Call): boolean {
-  return caller?.gone === true || (alike !== undefined && alike.some(isForGone))
-}
-
-/** The calls of those who still wait, the first of each key with the others that are alike. */
-function withoutGone(calls: readonly Call[]): Call[] {
-  const left: Call[] = []
-  for (const call of calls) {
-    const [first, ...alike] = [call, ...(call.alike ?? [])].filter((each) => {
-      if (each.caller?.gone)
-        each.fail(new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent'))
-      return !each.caller?.gone
-    })
-    if (!first) continue
-    first.alike = alike.length > 0 ? alike : undefined
-    left.push(first)
-  }
-  return left
 }
 
 function closed(): StoreError {

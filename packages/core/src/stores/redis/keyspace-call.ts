@@ -1,6 +1,6 @@
 import type { Policy } from '../../policy.js'
 import type { Answer, Caller, Report } from '../store.js'
-import type { Call } from './batch.js'
+import type { Call } from './calls.js'
 import { hasHealed, packRequest, type Request, unpackAnswers } from './wire.js'
 
 /** What the calls of a keyspace have in common. */
