@@ -35,7 +35,7 @@ function attempt(limit: Limit, call: Call): ReturnType<Limit> {
   try {
     return limit(call, call)
   } catch (error) {
-    return Promise.reject(error as Error)
+    return Promise.reject(error)
   }
 }
 
