@@ -268,6 +268,7 @@ describe('a denied call', () => {
     ]
     await first.consume('denied')
     expect((await first.consume('denied')).allowed).toBe(false)
+    await second.consume('another')
     const calls = async () =>
       Number(/calls=(\d+)/.exec((await info(server, 'commandstats'))['cmdstat_evalsha']!)![1])
     const before = await calls()

@@ -14,13 +14,17 @@ import type { Transport } from './group-commit.js'
 import { unpackFailure } from './wire.js'
 
 /**
- * Runs scripts by their SHA-1, and sends the text only where a server does not know it: scripts vanish on restart,
- * failover and SCRIPT FLUSH, and each node of a Cluster has its own. Nothing was executed then, so nothing is repeated.
+ * Runs scripts by their SHA-1, and sends the text until a server has run it, and again where one does not know it:
+ * scripts vanish on restart, failover and SCRIPT FLUSH, and each node of a Cluster has its own. Nothing was executed then,
+ * so nothing is repeated. With the text first, calls that are on their way together keep their order: one that was sent
+ * again would come after those behind it, if somebody else had brought the script along in between.
  */
 export class ScriptRunner {
   readonly #connection: RedisConnection
   readonly #onReply: () => void
   readonly #shas = new Map<string, string>()
+  /** Texts that a server has run for this process, and not lost since. */
+  readonly #known = new Set<string>()
   #takesManyKeys: boolean
 
   /** `onReply` is called after each reply. */
@@ -53,12 +57,18 @@ export class ScriptRunner {
     args: readonly Bytes[],
   ): Promise<readonly (Buffer | Error)[]> {
     try {
-      let reply: Reply
-      try {
-        reply = await this.#connection.evalsha(this.#shaOf(script), keys, args)
-      } catch (error) {
-        if (!isNoScript(error)) throw error
+      let reply: Reply | undefined
+      if (this.#known.has(script)) {
+        try {
+          reply = await this.#connection.evalsha(this.#shaOf(script), keys, args)
+        } catch (error) {
+          if (!isNoScript(error)) throw error
+          this.#known.delete(script)
+        }
+      }
+      if (reply === undefined) {
         reply = await this.#connection.eval(script, keys, args)
+        this.#known.add(script)
       }
       this.#onReply()
       return keys.length === 1 ? [asBuffer(reply as Bytes)] : (reply as readonly Bytes[]).map(answerOrError)

@@ -1,0 +1,44 @@
+import type { Bytes, RedisConnection, Reply } from '../../src/stores/redis/client.js'
+import { ScriptRunner } from '../../src/stores/redis/script-runner.js'
+
+/** A connection that notes how it was asked, and answers when the test says so. */
+function connection() {
+  const sent: { how: 'eval' | 'evalsha'; answer(reply: Reply): void; fail(error: Error): void }[] = []
+  const ask = (how: 'eval' | 'evalsha') => () =>
+    new Promise<Reply>((answer, fail) => void sent.push({ how, answer, fail }))
+  const made = { evalsha: ask('evalsha'), eval: ask('eval'), isCluster: false, replays: false, close() {} }
+  return { sent, how: () => sent.map(({ how }) => how), connection: made as RedisConnection }
+}
+
+const answer: Bytes = Buffer.from('answer')
+const settled = () => new Promise((resolve) => setImmediate(resolve))
+
+describe('a script', () => {
+  it('is sent as a text until a server has run it, so that calls on their way keep their order', async () => {
+    const { connection: made, sent, how } = connection()
+    const runner = new ScriptRunner(made, () => {})
+    const run = () => runner.run('return 1', 'key', Buffer.of())
+    const first = [run(), run()]
+    expect(how()).toEqual(['eval', 'eval'])
+    for (const each of sent) each.answer(answer)
+    expect((await Promise.all(first)).map(String)).toEqual(['answer', 'answer'])
+    void run()
+    expect(how().at(-1)).toBe('evalsha')
+  })
+
+  it('is sent as a text again from when a server does not know it', async () => {
+    const { connection: made, sent, how } = connection()
+    const runner = new ScriptRunner(made, () => {})
+    const run = () => runner.run('return 1', 'key', Buffer.of())
+    const first = run()
+    sent[0]!.answer(answer)
+    await first
+    const lost = run()
+    sent[1]!.fail(new Error('NOSCRIPT No matching script. Please use EVAL.'))
+    await settled()
+    void run()
+    expect(how()).toEqual(['eval', 'evalsha', 'eval', 'eval'])
+    sent[2]!.answer(answer)
+    expect(String(await lost)).toBe('answer')
+  })
+})
