@@ -15,6 +15,9 @@ export const row: Row = { number: 17, fault: 'least privilege', run: restrict }
 
 const user = { username: 'sluice', password: 'secret' }
 
+/** More than half a second takes: the seconds count from the first answer, which may never come. */
+const MOST_CALLS = 50_000
+
 const FORBIDDEN = [
   ['FLUSHALL'],
   ['KEYS', '*'],
@@ -102,7 +105,8 @@ async function nodeRedisProblems(
   const redis = { host, port, ...user }
   const policies: PolicySpec[] = [['gcra', { limit: 6, window: '300ms' }]]
   try {
-    const [result] = await fleet.run([{ redis, key: 'node-redis', policies, callers: 1, seconds: 0.5 }])
+    const job = { redis, key: 'node-redis', policies, callers: 1, seconds: 0.5, calls: MOST_CALLS }
+    const [result] = await fleet.run([job])
     return result!.errors
   } catch (error) {
     return [String(error)]
