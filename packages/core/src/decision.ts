@@ -1,5 +1,5 @@
 import { checkCost } from './cost.js'
-import { SluiceError } from './errors.js'
+import { SluiceError, type StoreFailure } from './errors.js'
 import type { Policy } from './policy.js'
 import { type Answer, isDenied, type Keyspace, type Reason } from './stores/store.js'
 
@@ -51,8 +51,8 @@ export class Decision {
   readonly policy: string
   /** Why it was denied: no room now, a cost that never fits, a ban, or a pause. */
   readonly reason: Reason | undefined
-  /** Why the store did not decide, where it could not: 'timeout', 'unavailable', 'oom' and so on. */
-  readonly degraded: string | undefined
+  /** Why the store did not decide; undefined where it did. */
+  readonly degraded: StoreFailure | undefined
   /** Shadow mode only: whether it would have been denied. */
   readonly wouldDeny: boolean | undefined
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */

@@ -18,8 +18,52 @@ export class PolicyError extends SluiceError {}
 /** One call was given a key, cost or duration that cannot be used. Nothing was charged. */
 export class InputError extends SluiceError {}
 
+/**
+ * Why a store did not decide, and what follows from each reason:
+ * - `isSilence`: nothing answered, or a server that has no time for any call, so the next call would fail as well.
+ *   Failures of this kind open the circuit.
+ * - `sent`: the call may have been carried out although it failed. A server that refused a call has not carried it out.
+ */
+export const STORE_FAILURES = {
+  timeout: { code: 'STORE_TIMEOUT', isSilence: true, sent: true },
+  unavailable: { code: 'STORE_UNAVAILABLE', isSilence: true, sent: true },
+  overloaded: { code: 'STORE_OVERLOADED', isSilence: false, sent: false },
+  oom: { code: 'STORE_OOM', isSilence: false, sent: false },
+  readonly: { code: 'STORE_READONLY', isSilence: false, sent: false },
+  loading: { code: 'STORE_LOADING', isSilence: true, sent: false },
+  busy: { code: 'STORE_BUSY', isSilence: true, sent: false },
+  forbidden: { code: 'STORE_FORBIDDEN', isSilence: false, sent: false },
+  error: { code: 'STORE_ERROR', isSilence: false, sent: true },
+} as const
+
+/** A reason of `STORE_FAILURES`; also what `decision.degraded` says. */
+export type StoreFailure = keyof typeof STORE_FAILURES
+
+/** The codes of failures, and those of a set-up or an order of calls that no waiting mends. */
+export type StoreErrorCode = (typeof STORE_FAILURES)[StoreFailure]['code'] | 'CLOSED' | 'CLIENT_MISSING'
+
+export interface StoreErrorOptions extends ErrorOptions {
+  /** Whether the call may have been carried out; default as the failure says. */
+  readonly sent?: boolean
+}
+
 /** The store is closed or could not answer. `cause` holds the client's own error where there is one. */
-export class StoreError extends SluiceError {}
+export class StoreError extends SluiceError {
+  /** Why the store did not decide; undefined for CLOSED and CLIENT_MISSING. */
+  readonly failure: StoreFailure | undefined
+  /** Whether the call may have been carried out. false: it surely was not, and may be made again. */
+  readonly sent: boolean
+
+  constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
+    super(code, message, options)
+    this.failure = FAILURE_BY_CODE.get(code)
+    this.sent = sent ?? (this.failure !== undefined && STORE_FAILURES[this.failure].sent)
+  }
+}
+
+const FAILURE_BY_CODE = new Map<string, StoreFailure>(
+  Object.entries(STORE_FAILURES).map(([failure, { code }]) => [code, failure as StoreFailure]),
+)
 
 type ErrorClass = new (code: string, message: string) => SluiceError
 

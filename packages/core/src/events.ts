@@ -1,13 +1,14 @@
 import type { Decision } from './decision.js'
+import type { StoreFailure } from './errors.js'
 
 /** What a limiter tells about itself, by event name. */
 export interface LimiterEvents {
   /** Every decision of `consume`, `decide`, `peek` and `acquire`. */
   decision: { readonly key: string; readonly decision: Decision }
   /** The store does not decide; told once until it has recovered. `reason` is the first decision's `degraded`. */
-  degraded: { readonly reason: string }
+  degraded: { readonly reason: StoreFailure }
   /** The store decides again, after as many degraded decisions. */
-  recovered: { readonly reason: string; readonly decisions: number }
+  recovered: { readonly reason: StoreFailure; readonly decisions: number }
   /** Something is likely set up wrongly; told once per code. */
   warning: { readonly code: string; readonly message: string }
   /** The store was full and forgot a key whose allowance was not full. */

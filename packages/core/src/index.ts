@@ -1,7 +1,15 @@
 export * from './algorithms/index.js'
 export { Decision, type PolicyState } from './decision.js'
 export { type Duration, parseDuration } from './duration.js'
-export { InputError, PolicyError, SluiceError, StoreError } from './errors.js'
+export {
+  InputError,
+  PolicyError,
+  SluiceError,
+  StoreError,
+  type StoreErrorCode,
+  type StoreErrorOptions,
+  type StoreFailure,
+} from './errors.js'
 export type { LimiterEvents, Listener } from './events.js'
 export type { LeaseOptions } from './leases/lease-options.js'
 export {

@@ -1,4 +1,4 @@
-import { expected, PolicyError } from '../errors.js'
+import { expected, PolicyError, type StoreFailure } from '../errors.js'
 import type { Answer } from '../stores/store.js'
 
 /**
@@ -34,7 +34,7 @@ export function parseFailureMode(given: FailureMode = 'local'): ParsedFailureMod
 }
 
 /** The answer where nobody decided. A caller that is denied may try again in a second. */
-export function undecided(why: string, allowed: boolean): Answer {
+export function undecided(why: StoreFailure, allowed: boolean): Answer {
   const at = allowed ? 0 : RETRY_AFTER
   const degraded = { why, allowed, by: undefined }
   return {

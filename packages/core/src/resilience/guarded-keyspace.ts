@@ -5,7 +5,7 @@ import { type Denials, fits } from './denials.js'
 import { undecided } from './failure-mode.js'
 import type { Health } from './health.js'
 import type { Line } from './line.js'
-import { isOutage, notAsked, whyOf } from './outage.js'
+import { isOutage, notAsked, failureOf } from './outage.js'
 
 export interface GuardedKeyspaceOptions {
   /** The state in the store, and the list it was opened with. */
@@ -102,7 +102,7 @@ export class GuardedKeyspace implements Keyspace {
   #instead({ policies, cost, ask }: Call, failure: unknown, wasRefused = false): Answer {
     const { mode, local, health } = this.#options
     if (!isOutage(failure)) throw failure
-    const why = whyOf(failure)
+    const why = failureOf(failure)
     health.degraded(why)
     if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
     if (mode !== 'local') return undecided(why, mode === 'allow')

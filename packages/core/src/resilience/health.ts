@@ -1,10 +1,11 @@
+import type { StoreFailure } from '../errors.js'
 import type { Report } from '../stores/store.js'
 
 /** Tells a limiter's listeners when its store stops deciding and when it does again, once each. */
 export class Health {
   readonly #report: Report
   readonly #now: () => number
-  #reason: string | undefined
+  #reason: StoreFailure | undefined
   #decisions = 0
   #lastAt = 0
 
@@ -14,7 +15,7 @@ export class Health {
     this.#now = now
   }
 
-  degraded(reason: string): void {
+  degraded(reason: StoreFailure): void {
     this.#lastAt = this.#now()
     this.#decisions++
     if (this.#reason !== undefined) return

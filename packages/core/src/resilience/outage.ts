@@ -1,37 +1,35 @@
-import { StoreError } from '../errors.js'
+import { STORE_FAILURES, StoreError, type StoreFailure } from '../errors.js'
 
 /** A set-up or an order of calls that no waiting mends, and that nothing may stand in for. */
 const LASTING = new Set(['CLOSED', 'CLIENT_MISSING'])
 
-/** Failures in which nobody answers, or a server that has no time for anybody. */
-const SILENT = new Set(['STORE_TIMEOUT', 'STORE_UNAVAILABLE', 'STORE_LOADING', 'STORE_BUSY'])
-
 /**
- * Whether a call failed because of its store, so that something can stand in for the answer. Told by codes and names,
- * not by classes: the ESM and the CJS build of this package may meet in one process.
+ * Whether a call failed because of its store, so that something can stand in for the answer. Recognised by codes and
+ * names, not by classes: the ESM and the CJS build of this package may meet in one process.
  */
 export function isOutage(error: unknown): error is Error {
   const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
   return name !== 'InputError' && !LASTING.has(code as string)
 }
 
+/** Why the store did not decide. What another store throws without a reason counts as 'error'. */
+export function failureOf(error: unknown): StoreFailure {
+  const failure = (error as Partial<StoreError> | null | undefined)?.failure
+  return failure !== undefined && Object.hasOwn(STORE_FAILURES, failure) ? failure : 'error'
+}
+
 /** Whether asking again soon is in vain. A server that refuses one call in time may well answer the next. */
 export function isSilence(error: Error): boolean {
-  return SILENT.has((error as StoreError).code)
+  return STORE_FAILURES[failureOf(error)].isSilence
 }
 
-/** What `decision.degraded` says about a failure: 'timeout' for STORE_TIMEOUT. */
-export function whyOf(error: Error): string {
-  const { code } = error as { code?: unknown }
-  return typeof code === 'string' && code.startsWith(PREFIX)
-    ? code.slice(PREFIX.length).toLowerCase()
-    : 'error'
+/** Whether a call that failed was surely not carried out, so that it may be made again. */
+export function isUnsent(error: unknown): boolean {
+  return (error as Partial<StoreError> | null | undefined)?.sent === false
 }
 
-/** The failure for a call that was not even sent because of an earlier one. */
+/** The failure of a call that was not sent because of an earlier failure. */
 export function notAsked(because: Error): StoreError {
-  const { code = 'STORE_ERROR' } = because as { code?: string }
-  return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because })
+  const { code } = STORE_FAILURES[failureOf(because)]
+  return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
 }
-
-const PREFIX = 'STORE_'

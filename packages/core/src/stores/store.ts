@@ -1,3 +1,4 @@
+import type { StoreFailure } from '../errors.js'
 import type { Policy } from '../policy.js'
 import type { Places, PlacesOptions } from '../semaphore/places.js'
 
@@ -102,8 +103,7 @@ export interface Answer {
 }
 
 export interface Degraded {
-  /** The code of the store's error in small letters, without STORE_. */
-  readonly why: string
+  readonly why: StoreFailure
   readonly allowed: boolean
   /** What decided instead, and booked what was allowed. Undefined where nothing was charged. */
   readonly by: Keyspace | undefined
@@ -127,6 +127,6 @@ export type Report = (notice: Notice) => void
 
 export type Notice =
   | { readonly event: 'evicted' | 'healed'; readonly key: string }
-  | { readonly event: 'degraded'; readonly reason: string }
-  | { readonly event: 'recovered'; readonly reason: string; readonly decisions: number }
+  | { readonly event: 'degraded'; readonly reason: StoreFailure }
+  | { readonly event: 'recovered'; readonly reason: StoreFailure; readonly decisions: number }
   | { readonly event: 'warning'; readonly code: string; readonly message: string }

@@ -1,4 +1,11 @@
-import { type Keyspace, memoryStore, type Policy, type Store, StoreError } from '../../src/index.js'
+import {
+  type Keyspace,
+  memoryStore,
+  type Policy,
+  type Store,
+  StoreError,
+  type StoreErrorCode,
+} from '../../src/index.js'
 import type { DenialCacheBounds, Report } from '../../src/stores/store.js'
 
 type Operation = keyof Keyspace
@@ -22,7 +29,7 @@ export class RemoteStore implements Store {
   }
 
   /** Every call is answered with an error, of a code like 'STORE_OOM', until the next `recover`. */
-  fail(error: string | Error): void {
+  fail(error: StoreErrorCode | Error): void {
     this.#fault = typeof error === 'string' ? new StoreError(error, 'as the test says') : error
   }
 

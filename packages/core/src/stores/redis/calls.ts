@@ -68,7 +68,7 @@ function withoutGone(calls: readonly Call[]): Call[] {
   for (const call of calls) {
     const [first, ...alike] = [call, ...(call.alike ?? [])].filter((each) => {
       if (each.caller?.gone)
-        each.fail(new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent'))
+        each.fail(new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false }))
       return !each.caller?.gone
     })
     if (!first) continue

@@ -3,7 +3,7 @@
  */
 import type { Subscribe } from './clients/subscription.js'
 
-export { isCrossSlot, isNoScript, storeFailure } from './clients/failure.js'
+export { isCrossSlot, isNoScript, storeError } from './clients/failure.js'
 
 export interface RedisConnection {
   /** Runs a loaded script. Arguments and reply are bytes. Rejects with the server's error, NOSCRIPT among them. */

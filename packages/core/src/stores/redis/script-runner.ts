@@ -1,6 +1,5 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
-import { SluiceError, StoreError } from '../../errors.js'
 import {
   type Bytes,
   isCrossSlot,
@@ -8,7 +7,7 @@ import {
   type Key,
   type RedisConnection,
   type Reply,
-  storeFailure,
+  storeError,
 } from './client.js'
 import type { Transport } from './group-commit.js'
 import { unpackFailure } from './wire.js'
@@ -85,12 +84,6 @@ export class ScriptRunner {
   }
 }
 
-function storeError(cause: unknown): Error {
-  if (cause instanceof SluiceError) return cause
-  const code = CODES[storeFailure(cause)]
-  return new StoreError(code, `Redis did not decide: ${(cause as Error).message}`, { cause })
-}
-
 function answerOrError(reply: Bytes): Buffer | Error {
   const buffer = asBuffer(reply)
   const failure = unpackFailure(buffer)
@@ -100,13 +93,3 @@ function answerOrError(reply: Bytes): Buffer | Error {
 function asBuffer(bytes: Bytes): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
-
-const CODES = {
-  unavailable: 'STORE_UNAVAILABLE',
-  oom: 'STORE_OOM',
-  readonly: 'STORE_READONLY',
-  loading: 'STORE_LOADING',
-  busy: 'STORE_BUSY',
-  forbidden: 'STORE_FORBIDDEN',
-  error: 'STORE_ERROR',
-} as const

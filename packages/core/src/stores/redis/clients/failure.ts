@@ -1,15 +1,4 @@
-import { SluiceError } from '../../../errors.js'
-
-/**
- * Why Redis did not decide.
- * - `unavailable`: no connection, or it broke, or the Cluster does not serve this slot.
- * - `oom`: out of memory, with a policy that evicts nothing.
- * - `readonly`: a replica, or a master that refuses writes. Nothing was charged.
- * - `loading`, `busy`: Redis is reading its data, or runs somebody's long script. Nothing was charged.
- * - `forbidden`: a wrong password, or an ACL that lacks a command or the keys.
- * - `error`: anything else, a script that failed among them.
- */
-export type StoreFailure = 'unavailable' | 'oom' | 'readonly' | 'loading' | 'busy' | 'forbidden' | 'error'
+import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../../../errors.js'
 
 /** Whether the node does not know the script (yet, or since a restart, a failover, SCRIPT FLUSH): EVAL loads it. */
 export function isNoScript(error: unknown): boolean {
@@ -24,6 +13,24 @@ export function isCrossSlot(error: unknown): boolean {
 /** Whether this is a replica, or a master that became one. Nothing was carried out. */
 export function isReadOnly(error: unknown): boolean {
   return replyCode(error) === 'READONLY'
+}
+
+/**
+ * The error for what a client rejected with.
+ * - `unavailable`: no connection, or it broke, or the Cluster does not serve this slot.
+ * - `oom`: out of memory, with a policy that evicts nothing.
+ * - `readonly`: a replica, or a master that refuses writes.
+ * - `loading`, `busy`: Redis is reading its data, or runs a long script.
+ * - `forbidden`: a wrong password, or an ACL that lacks a command or the keys.
+ * - `error`: anything else, a script that failed among them.
+ */
+export function storeError(cause: unknown): Error {
+  if (cause instanceof SluiceError) return cause
+  const failure = storeFailure(cause)
+  // A server that answers with a refusal has not carried the call out; a script that failed may have written.
+  const sent = STORE_FAILURES[failure].sent && (failure === 'error' || replyCode(cause) === undefined)
+  const message = `Redis did not decide: ${(cause as Error).message}`
+  return new StoreError(STORE_FAILURES[failure].code, message, { cause, sent })
 }
 
 /** Sorts what a client rejected with. Of Redis's texts only the first word counts: the rest differs by version. */
