@@ -67,17 +67,17 @@ export function remote(server, timeline, delay, count) {
   return {
     keyspace(name, policies, report) {
       const state = server.keyspace(name, policies, report)
-      /** @type {Keyspace['consume']} */
-      const consume = (list, key, cost) =>
+      /** @type {Keyspace['decide']} */
+      const decide = (ask, key, cost, maxWait) =>
         new Promise((resolve) =>
           timeline.after(delay(), () => {
-            const answer = /** @type {Answer} */ (state.consume(list, key, cost))
+            const answer = /** @type {Answer} */ (state.decide(ask, key, cost, maxWait))
             count.calls++
             if (answer.reason === undefined) count.booked.set(key, (count.booked.get(key) ?? 0) + cost)
             timeline.after(delay(), () => resolve(answer))
           }),
         )
-      return /** @type {Keyspace} */ (/** @type {unknown} */ ({ consume }))
+      return /** @type {Keyspace} */ (/** @type {unknown} */ ({ policies, decide }))
     },
     denialCache: { maxAge: 1_000_000, maxKeys: 10_000 },
     now: () => timeline.now,

@@ -20,8 +20,8 @@ export interface DecisionSource {
   readonly policies: readonly Policy[]
   /** false in shadow mode. */
   readonly enforce: boolean
-  /** Charges `difference` more units, or gives them back where it is below 0; in `keyspace` where another decided. */
-  adjust(key: string, difference: number, keyspace?: Keyspace): Promise<void>
+  /** What decided, unless the store did not. */
+  readonly keyspace: Keyspace
 }
 
 /** The turn that an acquired place came to. */
@@ -116,7 +116,10 @@ export class Decision {
     if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#settled = true
     if (this.#key === undefined) return
-    await this.#source.adjust(this.#key, realCost - this.#cost, this.#answer.degraded?.by)
+    const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
+    const difference = realCost - this.#cost
+    const kind = difference > 0 ? 'charge' : 'refund'
+    if (difference !== 0) await keyspace.correct({ kind, key: this.#key, cost: Math.abs(difference) })
   }
 
   static {

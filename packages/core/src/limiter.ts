@@ -112,7 +112,7 @@ export class Limiter {
     const plan = this.#planOf(options)
     const cost = costOf(options)
     const stored = storedKey(key)
-    const answer = plan.keyspace.consume(plan.policies, stored, cost)
+    const answer = plan.keyspace.decide('consume', stored, cost, 0)
     if (answer instanceof Promise) {
       return answer.then((later) => this.#told(key, new Decision(plan, later, stored, cost)))
     }
@@ -123,7 +123,7 @@ export class Limiter {
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const plan = this.#planOf(options)
     const cost = costOf(options)
-    const answer = await plan.keyspace.peek(plan.policies, storedKey(key), cost)
+    const answer = await plan.keyspace.decide('peek', storedKey(key), cost, 0)
     return this.#told(key, new Decision(plan, answer, undefined, cost))
   }
 
@@ -146,26 +146,24 @@ export class Limiter {
 
   /** Gives `cost` units back (default 1) as of now, never below empty. */
   async refund(key: string, options?: CallOptions): Promise<void> {
-    const plan = this.#planOf(options)
+    const { keyspace } = this.#planOf(options)
     const cost = costOf(options)
-    if (cost > 0) await plan.keyspace.refund(plan.policies, storedKey(key), cost)
+    if (cost > 0) await keyspace.correct({ kind: 'refund', key: storedKey(key), cost })
   }
 
   /** Forgets the key: what it consumed, its block and its hold. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
-    await this.#planOf(options).keyspace.reset(storedKey(key))
+    await this.#planOf(options).keyspace.correct({ kind: 'reset', key: storedKey(key) })
   }
 
   /** A ban: denies everything for `duration`, or until reset. The latest call wins. */
   async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
-    const us = parseDuration(duration, 'duration') * 1000
-    await this.#planOf(options).keyspace.block(storedKey(key), us)
+    await this.#bar('block', key, duration, options)
   }
 
   /** A pause: for `duration` consume is denied and acquire waits. A hold never shortens one that is longer. */
   async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
-    const us = parseDuration(duration, 'duration') * 1000
-    await this.#planOf(options).keyspace.hold(storedKey(key), us)
+    await this.#bar('hold', key, duration, options)
   }
 
   /** Listens to an event; returns what ends it. */
@@ -184,6 +182,11 @@ export class Limiter {
     this.#closed = true
     await this.#queue.close(closedError())
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  async #bar(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+    const us = parseDuration(duration, 'duration') * 1000
+    await this.#planOf(options).keyspace.correct({ kind, key: storedKey(key), duration: us })
   }
 
   #planOf(options: ShapeOptions | undefined): Plan {

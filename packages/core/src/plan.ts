@@ -5,16 +5,14 @@ import type { Keyspace, Report, Store } from './stores/store.js'
 
 /** A checked list of policies, and the state that belongs to its shapes. */
 export class Plan implements DecisionSource {
+  readonly policies: readonly Policy[]
+
   constructor(
     readonly limiter: string,
     readonly enforce: boolean,
-    readonly policies: readonly Policy[],
     readonly keyspace: Keyspace,
-  ) {}
-
-  async adjust(key: string, difference: number, keyspace = this.keyspace): Promise<void> {
-    if (difference > 0) await keyspace.charge(this.policies, key, difference)
-    if (difference < 0) await keyspace.refund(this.policies, key, -difference)
+  ) {
+    this.policies = keyspace.policies
   }
 }
 
@@ -39,7 +37,7 @@ export class Plans {
     if (known) return known
     const policies = checked(list)
     const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report)
-    const plan = new Plan(this.#limiter, this.#enforce, keyspace.policies ?? policies, keyspace)
+    const plan = new Plan(this.#limiter, this.#enforce, keyspace)
     this.#byList.set(list, plan)
     return plan
   }

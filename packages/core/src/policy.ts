@@ -37,12 +37,17 @@ export interface Algorithm {
   view(state: State, policy: Policy, now: number, view: View): void
   /** How units that are booked may be served later; without it the algorithm cannot be leased. */
   readonly lease?: Lease
+  /**
+   * Throws PolicyError where the numbers of a policy cannot be computed with. `capacityName` is the option that set the
+   * capacity, for the message.
+   */
+  check?(policy: Policy, capacityName: string): void
 }
 
 /** How an algorithm keeps its promise for the moments at which units are served, some time after they were booked. */
 export interface Lease {
-  /** The policy to book by where units are served up to `ttlMs` later. A capacity below 1: there is none. */
-  book(policy: Policy, ttlMs: number): Policy
+  /** The policy to book by where units are served up to `ttlMs` later; undefined where it would leave no unit. */
+  book(policy: Policy, ttlMs: number): Policy | undefined
   /** The instant before which units booked at `now` have to be served, whatever the ttl. */
   end(policy: Policy, now: number): number
 }
@@ -69,6 +74,7 @@ export class Policy {
   readonly buckets: number
   /** What must stay the same for the state to stay valid. Limits and capacities are not part of it. */
   readonly shape: string
+  readonly #numbers: PolicyNumbers
 
   /** For factories. Everything is checked here, so that a `Policy` that exists is sound. */
   constructor(algorithm: Algorithm, options: PolicyOptions, numbers: PolicyNumbers = {}) {
@@ -84,8 +90,37 @@ export class Policy {
     const { name = `${this.limit}-per-${formatDuration(this.windowMs)}` } = options
     this.name = printableName(name, 'policy name')
     this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
+    this.#numbers = numbers
     Object.freeze(this)
+    algorithm.check?.(this, capacityName)
   }
+
+  /**
+   * The same rule with other numbers, checked as those of a new policy are. A number that is left out stays as it is; the
+   * capacity of an algorithm without such an option is its limit.
+   * @throws {PolicyError} when the numbers cannot work.
+   */
+  with({ limit = this.limit, capacity, window = this.windowMs }: OtherNumbers): Policy {
+    const { capacity: own } = this.#numbers
+    const name = own?.name ?? 'capacity'
+    const value = capacity ?? (own ? this.capacity : undefined)
+    const numbers = { ...this.#numbers, capacity: { name, value } }
+    return new Policy(this.algorithm, { limit, window, name: this.name }, numbers)
+  }
+}
+
+/** Whether two lists of equal shapes have equal limits and capacities. */
+export function haveEqualNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
+  return (
+    some === others ||
+    some.every(({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity)
+  )
+}
+
+export interface OtherNumbers {
+  readonly limit?: number
+  readonly capacity?: number
+  readonly window?: Duration
 }
 
 export interface PolicyOptions {

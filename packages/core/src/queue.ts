@@ -55,7 +55,7 @@ export class Queue {
     let patience = maxWait
     for (;;) {
       const sent = this.#store.now()
-      const booked = plan.keyspace.book(plan.policies, key, cost, patience)
+      const booked = plan.keyspace.decide('book', key, cost, patience)
       const answer = booked instanceof Promise ? await booked : booked
       const received = this.#store.now()
       const wait = answer.at - answer.now
@@ -67,13 +67,8 @@ export class Queue {
         const late = isDenied(answer) ? 0 : Math.max(0, received - comes)
         return { answer, waited: received - start, late }
       }
-      const place = {
-        plan,
-        key,
-        cost,
-        booking: answer.booking,
-        keyspace: answer.degraded?.by ?? plan.keyspace,
-      }
+      const keyspace = answer.degraded?.by ?? plan.keyspace
+      const place = { key, cost, booking: answer.booking, keyspace }
       try {
         await this.#sleep(comes, signal)
       } catch (error) {
@@ -128,7 +123,6 @@ export interface Turn {
 
 /** A place in the queue, and where it was booked. */
 interface Place {
-  readonly plan: Plan
   readonly key: string
   readonly cost: number
   readonly booking: Booking | undefined
@@ -137,11 +131,11 @@ interface Place {
 
 /** Whether a place may be used at its turn. One that is held is given back; in doubt the place is good. */
 async function stands(place: Place): Promise<boolean> {
-  const { plan, key, cost, booking, keyspace } = place
+  const { key, cost, booking, keyspace } = place
   if (!booking) return true
   const state = await attempt(() => keyspace.confirm(booking), 'stands')
   if (state === 'held' && !(await leave(place))) {
-    await attempt(() => keyspace.refund(plan.policies, key, cost), undefined)
+    await attempt(() => keyspace.correct({ kind: 'refund', key, cost }), 0)
   }
   return state === 'stands'
 }

@@ -77,21 +77,25 @@ export const lease: Lease = {
     const product = BigInt(policy.limit) * BigInt(ttlMs)
     const windowMs = BigInt(policy.windowMs)
     const keptBack = Number((product + windowMs - 1n) / windowMs)
-    return Object.freeze(Object.assign({}, policy, { capacity: policy.capacity - keptBack }))
+    return keptBack < policy.capacity ? policy.with({ capacity: policy.capacity - keptBack }) : undefined
   },
   end: noEnd,
 }
 
-/** A policy of the debt family, whose capacity x window must leave room for exact arithmetic. */
+/** A policy of the debt family. */
 export function debtPolicy(
   algorithm: Algorithm,
   options: PolicyOptions,
   name: string,
   value?: number,
 ): Policy {
-  const policy = new Policy(algorithm, options, { capacity: { name, value }, multiplied: true })
+  return new Policy(algorithm, options, { capacity: { name, value }, multiplied: true })
+}
+
+/** Capacity x window must leave room for exact arithmetic. */
+export function check(policy: Policy, name: string): void {
   const largest = Math.floor(LARGEST_PRODUCT / policy.windowTicks)
-  if (policy.capacity <= largest) return policy
+  if (policy.capacity <= largest) return
   const advice = `a smaller ${name}, a shorter window, or fixedWindow, which has no such bound`
   throw new PolicyError(
     'CAPACITY_TOO_LARGE',
@@ -107,4 +111,5 @@ export const algorithm: Algorithm = {
   admit,
   view,
   lease,
+  check,
 }

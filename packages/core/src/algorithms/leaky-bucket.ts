@@ -1,5 +1,5 @@
 import { type Algorithm, type Policy, type PolicyOptions } from '../policy.js'
-import { admit, debtPolicy, earliest, lease, view } from './gcra.js'
+import { admit, check, debtPolicy, earliest, lease, view } from './gcra.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
@@ -30,4 +30,5 @@ export const algorithm: Algorithm = {
   admit,
   view,
   lease,
+  check,
 }

@@ -16,10 +16,13 @@ const LARGEST_LIMIT = 100_000
  * @throws {PolicyError} when a number is not positive and whole, or limit is above 100,000.
  */
 export function slidingLog(options: PolicyOptions): Policy {
-  const policy = new Policy(algorithm, options)
-  if (policy.limit <= LARGEST_LIMIT) return policy
+  return new Policy(algorithm, options)
+}
+
+function check({ limit }: Policy): void {
+  if (limit <= LARGEST_LIMIT) return
   const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow beyond)`
-  throw expected(PolicyError, 'INVALID_LIMIT', bound, policy.limit)
+  throw expected(PolicyError, 'INVALID_LIMIT', bound, limit)
 }
 
 export function earliest(state: State, policy: Policy, from: number, cost: number): number {
@@ -68,9 +71,7 @@ function newerThan(state: State, instant: number): number {
 
 /** What is served in (t - window, t] was booked in (t - window - ttl, t]. */
 const lease: Lease = {
-  book({ limit, name, windowMs }, ttlMs) {
-    return new Policy(algorithm, { limit, name, window: windowMs + ttlMs })
-  },
+  book: (policy, ttlMs) => policy.with({ window: policy.windowMs + ttlMs }),
   end: noEnd,
 }
 
@@ -82,4 +83,5 @@ export const algorithm: Algorithm = {
   admit,
   view,
   lease,
+  check,
 }

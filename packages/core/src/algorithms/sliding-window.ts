@@ -44,15 +44,21 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
     throw expected(PolicyError, 'INVALID_BUCKETS', 'buckets must be a whole number from 1 to 1000', buckets)
   }
   const weighted = count === 'weighted'
-  const policy = new Policy(weighted ? fading : algorithm, options, { buckets, multiplied: weighted })
-  if (policy.windowTicks % buckets !== 0) {
-    const unit = policy.tick === 1 ? 'microseconds' : 'milliseconds'
-    const bound = `buckets must divide the window of ${policy.windowTicks} ${unit}`
-    throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
-  }
+  return new Policy(weighted ? fading : algorithm, options, { buckets, multiplied: weighted })
+}
+
+function check({ windowTicks, tick, buckets }: Policy): void {
+  if (windowTicks % buckets === 0) return
+  const unit = tick === 1 ? 'microseconds' : 'milliseconds'
+  const bound = `buckets must divide the window of ${windowTicks} ${unit}`
+  throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
+}
+
+function checkFading(policy: Policy): void {
+  check(policy)
   // The N+1 buckets together hold up to four times the limit: two that count and two that have faded.
-  const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / buckets))
-  if (!weighted || policy.limit <= largest) return policy
+  const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
+  if (policy.limit <= largest) return
   throw expected(
     PolicyError,
     'CAPACITY_TOO_LARGE',
@@ -199,7 +205,7 @@ const cells = (policy: Policy): number => COUNTS + policy.buckets + 1
 
 /** whole: what is served in a span of one window was booked in a span that is longer by the ttl. */
 const lease: Lease = {
-  book: (policy, ttlMs) => longer(policy, ttlMs, 'whole', policy.limit),
+  book: (policy, ttlMs) => policy.with({ window: longer(policy, ttlMs, 1000) }),
   end: noEnd,
 }
 
@@ -209,21 +215,19 @@ const lease: Lease = {
  */
 const leaseFading: Lease = {
   book(policy, ttlMs) {
-    const { windowMs } = longer(policy, ttlMs, 'weighted', 1)
-    const limit = Number((BigInt(policy.limit) * BigInt(windowMs)) / BigInt(windowMs + ttlMs))
-    if (limit < 1) return Object.freeze(Object.assign({}, policy, { capacity: 0 }))
-    return longer(policy, ttlMs, 'weighted', limit)
+    const parts = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
+    const window = longer(policy, ttlMs, parts)
+    const limit = Number((BigInt(policy.limit) * BigInt(window)) / BigInt(window + ttlMs))
+    return limit < 1 ? undefined : policy.with({ limit, window })
   },
   end: noEnd,
 }
 
-/** The policy with a window longer by `byMs`, rounded up until the buckets divide it. */
-function longer(policy: Policy, byMs: number, count: 'whole' | 'weighted', limit: number): Policy {
-  const { name, buckets } = policy
-  let window = policy.windowMs + byMs
-  const parts = count === 'weighted' && window > 3_600_000 ? 1 : 1000
-  while ((window * parts) % buckets !== 0) window++
-  return slidingWindow({ limit, window, name, buckets, count })
+/** The window, in milliseconds of `ticks` each, longer by `byMs` and rounded up until the buckets divide it. */
+function longer({ windowMs, buckets }: Policy, byMs: number, ticks: number): number {
+  let window = windowMs + byMs
+  while ((window * ticks) % buckets !== 0) window++
+  return window
 }
 
 export const algorithm: Algorithm = {
@@ -234,6 +238,7 @@ export const algorithm: Algorithm = {
   admit,
   view,
   lease,
+  check,
 }
 
 export const fading: Algorithm = {
@@ -244,6 +249,7 @@ export const fading: Algorithm = {
   admit: admitFading,
   view: viewFading,
   lease: leaseFading,
+  check: checkFading,
 }
 
 /** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */

@@ -80,6 +80,7 @@ export const algorithm: Algorithm = {
   admit: debt.admit,
   view: debt.view,
   lease: debt.lease,
+  check: debt.check,
 }
 
 export const interval: Algorithm = {

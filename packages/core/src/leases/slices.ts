@@ -1,5 +1,4 @@
-import type { Policy } from '../policy.js'
-import { areEqual } from '../resilience/denials.js'
+import { haveEqualNumbers, type Policy } from '../policy.js'
 import { Generations } from '../resilience/generations.js'
 import { type Seen, Slice } from './slice.js'
 
@@ -30,7 +29,7 @@ export class Slices {
       slice = undefined
     }
     if (slice) {
-      if (slice.policies !== policies && !areEqual(slice.policies, policies)) return undefined
+      if (slice.policies !== policies && !haveEqualNumbers(slice.policies, policies)) return undefined
       slice.note(now)
       return slice
     }

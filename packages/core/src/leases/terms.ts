@@ -21,7 +21,7 @@ export function termsOf(policies: readonly Policy[], ttlMs: number): Terms {
   const booked = policies.map((policy) => leased(policy, ttlMs))
   const told = policies.map((policy, i) => {
     const { capacity } = booked[i]!
-    return capacity === policy.capacity ? policy : Object.freeze(Object.assign({}, policy, { capacity }))
+    return capacity === policy.capacity ? policy : policy.with({ capacity })
   })
   const most = policies.some(({ algorithm }) => algorithm.ring) ? LARGEST_LOG_COST : Infinity
   const life = (now: number): number => {
@@ -39,10 +39,11 @@ export function termsOf(policies: readonly Policy[], ttlMs: number): Terms {
 const CLOCKS_DIFFER_BY = 1000
 
 function leased(policy: Policy, ttlMs: number): Policy {
-  const booked = policy.algorithm.lease?.book(policy, ttlMs)
-  if (booked && booked.capacity >= 1) return booked
-  const why = booked
-    ? `keeps ${policy.capacity - booked.capacity} of its ${policy.capacity} units back: a shorter ttl or a larger capacity leaves some`
+  const { lease } = policy.algorithm
+  const booked = lease?.book(policy, ttlMs)
+  if (booked) return booked
+  const why = lease
+    ? `would keep all of its ${policy.capacity} units back: a shorter ttl or a larger capacity leaves some`
     : 'cannot be leased'
   throw new PolicyError('INVALID_OPTION', `leases with a ttl of ${ttlMs} ms: policy '${policy.name}' ${why}`)
 }

@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.js'
+import { haveEqualNumbers, type Policy } from '../policy.js'
 import type { Answer, DenialCacheBounds } from '../stores/store.js'
 import { Generations } from './generations.js'
 
@@ -68,7 +68,8 @@ export class Denials {
     let list: Denial | undefined
     let length = 1
     for (let denial = this.#denied.get(key); denial && length < MOST_PER_KEY; denial = denial.next) {
-      if (now >= denial.until || (denial.cost === cost && areEqual(denial.policies, policies))) continue
+      if (now >= denial.until || (denial.cost === cost && haveEqualNumbers(denial.policies, policies)))
+        continue
       list = { ...denial, next: list }
       length++
     }
@@ -97,19 +98,11 @@ const MOST_PER_KEY = 4
 
 /** Whether what was denied says that this call is denied, and why: one that never fits has another reason. */
 function covers(denial: Denial, policies: readonly Policy[], cost: number): boolean {
-  if (cost < denial.cost || !areEqual(denial.policies, policies)) return false
+  if (cost < denial.cost || !haveEqualNumbers(denial.policies, policies)) return false
   return cost === denial.cost || denial.answer.reason === 'cost' || fits(policies, cost)
 }
 
 /** Whether the cost is within every capacity. */
 export function fits(policies: readonly Policy[], cost: number): boolean {
   return policies.every(({ capacity }) => cost <= capacity)
-}
-
-/** Whether two lists of equal shapes have equal limits. */
-export function areEqual(some: readonly Policy[], others: readonly Policy[]): boolean {
-  return (
-    some === others ||
-    some.every(({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity)
-  )
 }

@@ -1,5 +1,13 @@
 import type { Policy } from '../policy.js'
-import type { Answer, Booking, Caller, Keyspace, MaybePromise } from '../stores/store.js'
+import {
+  type Answer,
+  type Ask,
+  type Booking,
+  type Correction,
+  isAboutKey,
+  type Keyspace,
+  type MaybePromise,
+} from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import { type Denials, fits } from './denials.js'
 import { undecided } from './failure-mode.js'
@@ -8,15 +16,14 @@ import type { Line } from './line.js'
 import { isOutage, notAsked, failureOf } from './outage.js'
 
 export interface GuardedKeyspaceOptions {
-  /** The state in the store, and the list it was opened with. */
+  /** The state in the store. */
   readonly remote: Keyspace
-  readonly policies: readonly Policy[]
   readonly line: Line
   readonly deadline: Deadline
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
   readonly denials: Denials | undefined
-  /** The same state as far as this process knows it. */
+  /** The same state as far as this process knows it, under the part of the limits that is its share. */
   readonly local: () => Keyspace
 }
 
@@ -25,33 +32,23 @@ export interface GuardedKeyspaceOptions {
  * failure mode says. What the store has just denied is not asked again. Answers at once where it need not ask.
  */
 export class GuardedKeyspace implements Keyspace {
+  readonly policies: readonly Policy[]
   readonly #options: GuardedKeyspaceOptions
 
   constructor(options: GuardedKeyspaceOptions) {
+    this.policies = options.remote.policies
     this.#options = options
   }
 
-  consume(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer> {
+  decide(ask: Ask, key: string, cost: number, maxWait: number): MaybePromise<Answer> {
     const { denials } = this.#options
-    const known = denials?.find(policies, key, cost)
+    const call = { ask, key, cost, maxWait }
+    if (ask === 'peek') return this.#ask(call)
+    if (ask === 'book') return this.#ask(call, (answer) => answer.booking && denials?.forget(key))
+    const known = denials?.find(this.policies, key, cost)
     if (known) return known
     const asked = denials?.ask()
-    return this.#decide(
-      { policies, key, cost, ask: (keyspace, caller) => keyspace.consume(policies, key, cost, caller) },
-      asked && ((answer) => denials!.note(policies, key, cost, asked, answer)),
-    )
-  }
-
-  peek(policies: readonly Policy[], key: string, cost: number): MaybePromise<Answer> {
-    const ask = (keyspace: Keyspace, caller?: Caller) => keyspace.peek(policies, key, cost, caller)
-    return this.#decide({ policies, key, cost, ask })
-  }
-
-  book(policies: readonly Policy[], key: string, cost: number, maxWait: number): MaybePromise<Answer> {
-    const ask = (keyspace: Keyspace, caller?: Caller) => keyspace.book(policies, key, cost, maxWait, caller)
-    return this.#decide({ policies, key, cost, ask }, (answer) => {
-      if (answer.booking) this.#options.denials?.forget(key)
-    })
+    return this.#ask(call, asked && ((answer) => denials!.note(this.policies, key, cost, asked, answer)))
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
@@ -62,33 +59,19 @@ export class GuardedKeyspace implements Keyspace {
     return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking))
   }
 
-  refund(policies: readonly Policy[], key: string, cost: number): Promise<void> {
-    return this.#correct(key, (keyspace) => keyspace.refund(policies, key, cost))
+  /** A block, a hold and a reset say something about the key as such, which holds in this process through an outage. */
+  async correct(change: Correction): Promise<number> {
+    if (isAboutKey(change) && this.#options.mode === 'local') await this.#options.local().correct(change)
+    return this.#correct(change.key, (keyspace) => keyspace.correct(change))
   }
 
-  charge(policies: readonly Policy[], key: string, cost: number): Promise<void> {
-    return this.#correct(key, (keyspace) => keyspace.charge(policies, key, cost))
-  }
-
-  block(key: string, duration: number): Promise<void> {
-    return this.#bar(key, (keyspace) => keyspace.block(key, duration))
-  }
-
-  hold(key: string, duration: number): Promise<void> {
-    return this.#bar(key, (keyspace) => keyspace.hold(key, duration))
-  }
-
-  reset(key: string): Promise<void> {
-    return this.#bar(key, (keyspace) => keyspace.reset(key))
-  }
-
-  /** Asks the store, or what stands in for it. `heard` is told what the store itself answers. */
-  #decide(call: Call, heard?: (answer: Answer) => void): MaybePromise<Answer> {
+  /** Asks the store, or what stands in for it. `heard` gets what the store itself answers. */
+  #ask(call: Call, heard?: (answer: Answer) => unknown): MaybePromise<Answer> {
     const refusal = this.#refusal(call.key)
     if (refusal) return this.#instead(call, refusal, true)
     const { line, remote, deadline, health } = this.#options
     return line.send(
-      (caller) => call.ask(remote, caller),
+      (caller) => remote.decide(call.ask, call.key, call.cost, call.maxWait, caller),
       deadline,
       (answer) => {
         heard?.(answer)
@@ -99,7 +82,7 @@ export class GuardedKeyspace implements Keyspace {
     )
   }
 
-  #instead({ policies, cost, ask }: Call, failure: unknown, wasRefused = false): Answer {
+  #instead({ ask, key, cost, maxWait }: Call, failure: unknown, wasRefused = false): Answer {
     const { mode, local, health } = this.#options
     if (!isOutage(failure)) throw failure
     const why = failureOf(failure)
@@ -107,9 +90,9 @@ export class GuardedKeyspace implements Keyspace {
     if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
     if (mode !== 'local') return undecided(why, mode === 'allow')
     const keyspace = local()
-    const answer = ask(keyspace) as Answer // memory answers at once
+    const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
     // Too much for the share of this process only: that ends with the outage.
-    if (answer.reason === 'cost' && fits(policies, cost)) return undecided(why, false)
+    if (answer.reason === 'cost' && fits(this.policies, cost)) return undecided(why, false)
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const degraded = { why, allowed: reason === undefined, by: keyspace }
     return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
@@ -117,9 +100,9 @@ export class GuardedKeyspace implements Keyspace {
 
   /** Why the store is not asked; now and then it is, to see whether it is back. */
   #refusal(key: string): Error | undefined {
-    const { line, remote, policies, deadline } = this.#options
+    const { line, remote, deadline } = this.#options
     const refusal = line.refusal()
-    if (refusal) line.probe(() => remote.peek(policies, key, 0), deadline)
+    if (refusal) line.probe(() => remote.decide('peek', key, 0, 0), deadline)
     return refusal
   }
 
@@ -138,18 +121,12 @@ export class GuardedKeyspace implements Keyspace {
       this.#options.denials?.forget(key)
     }
   }
-
-  /** Says something about the key as such, which holds in this process through an outage too. */
-  async #bar(key: string, act: (keyspace: Keyspace) => MaybePromise<void>): Promise<void> {
-    if (this.#options.mode === 'local') await act(this.#options.local())
-    return this.#correct(key, act)
-  }
 }
 
 /** A call that somebody has to decide. */
 interface Call {
-  readonly policies: readonly Policy[]
+  readonly ask: Ask
   readonly key: string
   readonly cost: number
-  readonly ask: (keyspace: Keyspace, caller?: Caller) => MaybePromise<Answer>
+  readonly maxWait: number
 }

@@ -7,7 +7,6 @@ import { Deadline } from './deadline.js'
 import { type FailureMode, type ParsedFailureMode, parseFailureMode } from './failure-mode.js'
 import { GuardedKeyspace } from './guarded-keyspace.js'
 import { Health } from './health.js'
-import { Share } from './share.js'
 
 export interface GuardOptions {
   /** What a call gets when the store cannot decide; default 'local'. A memory store always decides. */
@@ -45,12 +44,11 @@ class GuardedStore implements Store {
     const { mode, share } = this.#failureMode
     let local: Keyspace | undefined
     const openLocal = (): Keyspace => {
-      const whole = this.#backing.local.keyspace(name, policies, report)
-      return share === 1 ? whole : new Share(whole, share)
+      const own = policies.map((policy) => sharedBy(share, policy))
+      return this.#backing.local.keyspace(name, own, report)
     }
     return new GuardedKeyspace({
       remote: this.#store.keyspace(name, policies, report),
-      policies,
       line: this.#backing.line,
       deadline: this.#deadline,
       mode,
@@ -68,4 +66,12 @@ class GuardedStore implements Store {
   close(): void {
     this.#deadline.close()
   }
+}
+
+/** The policy under the part of its limit that one of `processes` processes may use: rounded down, at least 1. */
+function sharedBy(processes: number, policy: Policy): Policy {
+  const part = (units: number): number => Math.max(1, Math.floor(units / processes))
+  return processes === 1
+    ? policy
+    : policy.with({ limit: part(policy.limit), capacity: part(policy.capacity) })
 }

@@ -3,6 +3,7 @@ import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
 import { MemoryPlaces } from '../semaphore/memory-places.js'
 import type { Places, PlacesOptions } from '../semaphore/places.js'
+import { MemoryKeyspace } from './memory/memory-keyspace.js'
 import { sweepInBackground } from './memory/sweeper.js'
 import { Table, type TableOwner } from './memory/table.js'
 import type { Keyspace, Report, Store } from './store.js'
@@ -78,7 +79,7 @@ class Memory implements MemoryStore, TableOwner {
       this.#shelves.set(id, (shelf = { table, reports: new Set(), warned: false }))
     }
     shelf.reports.add(report)
-    return shelf.table
+    return new MemoryKeyspace(shelf.table, policies)
   }
 
   now(): number {

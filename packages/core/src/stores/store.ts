@@ -6,9 +6,10 @@ import type { Places, PlacesOptions } from '../semaphore/places.js'
  * The store contract.
  *
  * A store keeps the state of every key and applies any list of policies to it atomically: all of them are charged,
- * or none. It owns the clock; instants are whole microseconds on it. It knows no algorithm by name, only the three
- * functions of `Algorithm`. A key that it does not hold has consumed nothing. State belongs to a keyspace (limiter
- * name and list of shapes) and a key; limits and capacities come with each call and may differ from call to call.
+ * or none. It owns the clock; instants are whole microseconds on it. It knows no algorithm by name, only the
+ * functions of `Algorithm`. A key that it does not hold has consumed nothing. State belongs to a limiter's name, a
+ * list of shapes and a key. A keyspace is opened for a list of policies, and all of its calls are decided by that list;
+ * keyspaces of one name and of equal shapes share their state, so that other limits act on what was already consumed.
  *
  * Operations answer at once where the state is in this process, and with a promise elsewhere.
  */
@@ -20,7 +21,7 @@ export interface Store {
   readonly local?: boolean
   /** Where it is set, limiters remember what this store denied and deny it again without asking. Default: they do not. */
   readonly denialCache?: DenialCacheBounds
-  /** The state of one limiter under one list of shapes. The same name and shapes give the same state. */
+  /** Opens the state of one limiter under a list of policies. The same name and shapes give the same state. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
   /**
    * Microseconds on a clock of this process that never runs back. Only differences of it mean anything outside
@@ -42,34 +43,44 @@ export interface DenialCacheBounds {
 
 /** Operations that a store cannot carry out reject with StoreError, whose code begins with STORE_. */
 export interface Keyspace {
-  /** Set where other numbers than the list's hold: what callers are told, in the same order. */
-  readonly policies?: readonly Policy[]
-  /** Charges `cost` now under every policy, or changes nothing. A cost of 0 only reads. */
-  consume(policies: readonly Policy[], key: string, cost: number, caller?: Caller): MaybePromise<Answer>
-  /** What `consume` would answer; writes nothing. */
-  peek(policies: readonly Policy[], key: string, cost: number, caller?: Caller): MaybePromise<Answer>
-  /** Books `cost` at its earliest instant if that is at most `maxWait` microseconds away. */
-  book(
-    policies: readonly Policy[],
-    key: string,
-    cost: number,
-    maxWait: number,
-    caller?: Caller,
-  ): MaybePromise<Answer>
+  /**
+   * What callers are told: the list that it was opened with, in the same order. Only capacities may be smaller, where
+   * part of them is kept back.
+   */
+  readonly policies: readonly Policy[]
+  /**
+   * Asks for `cost` units under every policy. All are charged, or none.
+   * - `consume` charges now; a cost of 0 only reads.
+   * - `peek` answers what `consume` would and writes nothing.
+   * - `book` charges at the earliest instant at which the cost passes, if that is at most `maxWait` microseconds away.
+   */
+  decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
   /** Whether a booked place still stands at its turn: its state may be lost, or the key held or blocked by now. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
-  /** Gives a booked place back if nothing was written since; tells whether it did. */
+  /** Gives a booked place back if nothing was written since. Resolves to whether it did. */
   cancel(booking: Booking): MaybePromise<boolean>
-  /** Gives `cost` units back as of now, never below empty. */
-  refund(policies: readonly Policy[], key: string, cost: number): MaybePromise<void>
-  /** Charges `cost` more units as of now, whether they fit or not. */
-  charge(policies: readonly Policy[], key: string, cost: number): MaybePromise<void>
-  /** Denies everything for `duration` microseconds from now. The latest call wins. */
-  block(key: string, duration: number): MaybePromise<void>
-  /** Denies `consume` and delays `book` for `duration` microseconds from now. Never shortens a hold. */
-  hold(key: string, duration: number): MaybePromise<void>
+  /** Changes what is known of a key. Resolves to the units that took effect; to 0 where the change has none. */
+  correct(change: Correction): MaybePromise<number>
+}
+
+/** What a keyspace is asked to decide. */
+export type Ask = 'consume' | 'peek' | 'book'
+
+/** Units as of now, or something about the key as such. Durations are microseconds from now. */
+export type Correction =
+  /** Gives units back, never below empty; or charges units, whether they fit or not. */
+  | { readonly kind: 'refund' | 'charge'; readonly key: string; readonly cost: number }
+  /**
+   * `block` denies everything; the latest call wins. `hold` denies `consume` and delays `book`, and never shortens a
+   * hold.
+   */
+  | { readonly kind: 'block' | 'hold'; readonly key: string; readonly duration: number }
   /** Forgets the key: its state, its block, its hold. */
-  reset(key: string): MaybePromise<void>
+  | { readonly kind: 'reset'; readonly key: string }
+
+/** Whether a change says something about the key as such, and not about units. */
+export function isAboutKey({ kind }: Correction): boolean {
+  return kind === 'block' || kind === 'hold' || kind === 'reset'
 }
 
 /** Who waits for an answer. A store need not carry out what nobody waits for any more. */

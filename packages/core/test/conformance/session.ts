@@ -1,5 +1,5 @@
 import type { Policy } from '../../src/policy.js'
-import type { Answer, Booking, Keyspace, Store } from '../../src/stores/store.js'
+import type { Answer, Ask, Booking, Keyspace, Store } from '../../src/stores/store.js'
 import type { Deed, Told } from './deed.js'
 
 /** Opens a store whose only notion of time is `clock`, in microseconds. */
@@ -31,12 +31,8 @@ export class Session {
 
   /** A new key. `tiers` are lists of policies of the same shapes; calls name the one that comes with them. */
   caller(...tiers: readonly (readonly Policy[])[]): Caller {
-    return new Caller(
-      this,
-      this.#store.keyspace('conformance', tiers[0]!, () => {}),
-      tiers,
-      freshKey(),
-    )
+    const keyspaces = tiers.map((policies) => this.#store.keyspace('conformance', policies, () => {}))
+    return new Caller(this, keyspaces, freshKey())
   }
 
   async close(): Promise<void> {
@@ -51,53 +47,82 @@ function freshKey(): string {
   return `${run}-${++keys}`
 }
 
+/** What a store returns: an answer, whether a place was given back, or the units of a correction. */
+export type Returned = Answer | boolean | number | void
+
 /** One key and what has been said about it. */
 export class Caller {
+  readonly tiers: readonly (readonly Policy[])[]
   readonly bookings: Booking[] = []
   told: Told
+  readonly #bookedIn = new Map<Booking, Keyspace>()
 
   constructor(
     readonly session: Session,
-    readonly keyspace: Keyspace,
-    readonly tiers: readonly (readonly Policy[])[],
+    readonly keyspaces: readonly Keyspace[],
     readonly key: string,
   ) {
+    this.tiers = keyspaces.map(({ policies }) => policies)
     this.told = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0 }
   }
 
   async consume(cost: number, tier = 0): Promise<Answer> {
-    return this.#heard(await this.keyspace.consume(this.tiers[tier]!, this.key, cost))
+    return this.#ask('consume', cost, 0, tier)
   }
 
   async peek(cost: number, tier = 0): Promise<Answer> {
-    return this.#heard(await this.keyspace.peek(this.tiers[tier]!, this.key, cost))
+    return this.#ask('peek', cost, 0, tier)
   }
 
   async book(cost: number, maxWait: number, tier = 0): Promise<Answer> {
-    return this.#heard(await this.keyspace.book(this.tiers[tier]!, this.key, cost, maxWait))
+    return this.#ask('book', cost, maxWait, tier)
   }
 
-  async refund(cost: number, tier = 0): Promise<void> {
-    await this.keyspace.refund(this.tiers[tier]!, this.key, cost)
+  async confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
+    return this.#bookedIn.get(booking)!.confirm(booking)
   }
 
-  async charge(cost: number, tier = 0): Promise<void> {
-    await this.keyspace.charge(this.tiers[tier]!, this.key, cost)
+  async cancel(booking: Booking): Promise<boolean> {
+    return this.#bookedIn.get(booking)!.cancel(booking)
+  }
+
+  async refund(cost: number, tier = 0): Promise<number> {
+    return this.keyspaces[tier]!.correct({ kind: 'refund', key: this.key, cost })
+  }
+
+  async charge(cost: number, tier = 0): Promise<number> {
+    return this.keyspaces[tier]!.correct({ kind: 'charge', key: this.key, cost })
+  }
+
+  async block(duration: number): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration })
+  }
+
+  async hold(duration: number): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'hold', key: this.key, duration })
+  }
+
+  async reset(): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'reset', key: this.key })
   }
 
   /** Moves time to the deed's instant and does it. Answers are told, other deeds return what the store returns. */
-  async perform({ kind, now, tier, cost, maxWait, booking }: Deed): Promise<Answer | boolean | void> {
+  async perform({ kind, now, tier, cost, maxWait, booking }: Deed): Promise<Returned> {
     this.session.now = now
     const place = this.bookings[booking]
     if (kind === 'book') return this.book(cost, maxWait, tier)
-    if (kind === 'cancel') return place ? this.keyspace.cancel(place) : undefined
-    if (kind === 'block' || kind === 'hold') return this.keyspace[kind](this.key, maxWait)
-    if (kind === 'reset') return this.keyspace.reset(this.key)
-    return this[kind](cost, tier)
+    if (kind === 'cancel') return place ? this.cancel(place) : undefined
+    if (kind === 'block' || kind === 'hold') return this[kind](maxWait)
+    return kind === 'reset' ? this.reset() : this[kind](cost, tier)
   }
 
-  #heard(answer: Answer): Answer {
-    if (answer.booking) this.bookings.push(answer.booking)
+  async #ask(ask: Ask, cost: number, maxWait: number, tier: number): Promise<Answer> {
+    const keyspace = this.keyspaces[tier]!
+    const answer = await keyspace.decide(ask, this.key, cost, maxWait)
+    if (answer.booking) {
+      this.bookings.push(answer.booking)
+      this.#bookedIn.set(answer.booking, keyspace)
+    }
     this.told = { ...answer, bookings: this.bookings.length }
     return answer
   }

@@ -100,10 +100,10 @@ function heard(store: Store, hear: (answer: Answer, cost: number) => void): Stor
   return {
     keyspace(...args) {
       const keyspace = store.keyspace(...args)
-      const consume = keyspace.consume.bind(keyspace)
-      keyspace.consume = async (...call) => {
-        const answer = await consume(...call)
-        hear(answer, call[2])
+      const decide = keyspace.decide.bind(keyspace)
+      keyspace.decide = async (...call) => {
+        const answer = await decide(...call)
+        if (call[0] === 'consume') hear(answer, call[2])
         return answer
       }
       return keyspace

@@ -1,4 +1,4 @@
-import type { Answer, Keyspace, Policy, Store } from '@sluice/core'
+import type { Answer, Keyspace, Store } from '@sluice/core'
 import type { Rule, Write } from '../conformance/rule.js'
 
 /** Told of each call to which a store admitted units. */
@@ -33,18 +33,15 @@ export class JudgedStore {
       keyspace: (name, policies, report) => {
         const state = this.#server.keyspace(name, policies, report)
         const rules = this.#tiers[opened++]!
-        const consume = async (list: readonly Policy[], key: string, cost: number) => {
+        const decide: Keyspace['decide'] = async (ask, key, cost) => {
           const room = this.#room(rules)
-          if (room >= cost) this.#admit(rules, cost)
-          const answer = await state.consume(list, key, cost)
-          if (answer.reason === undefined) admitted(answer, cost)
-          return this.#compare(answer, cost, room, room >= cost ? room - cost : room)
+          const isCharged = ask === 'consume' && room >= cost
+          if (isCharged) this.#admit(rules, cost)
+          const answer = await state.decide(ask, key, cost, 0)
+          if (ask === 'consume' && answer.reason === undefined) admitted(answer, cost)
+          return this.#compare(answer, cost, room, isCharged ? room - cost : room)
         }
-        const peek = async (list: readonly Policy[], key: string, cost: number) => {
-          const room = this.#room(rules)
-          return this.#compare(await state.peek(list, key, cost), cost, room, room)
-        }
-        return { consume, peek } as unknown as Keyspace // nothing else is called
+        return { policies, decide } as unknown as Keyspace // nothing else is called
       },
       now: () => this.#server.now(),
       close: () => {},

@@ -1,4 +1,4 @@
-import type { Keyspace, Policy, Store } from '@sluice/core'
+import type { Keyspace, Store } from '@sluice/core'
 import { leased } from '../../src/leases/leased-store.js'
 import { guarded } from '../../src/resilience/guarded-store.js'
 import type { OpenStore } from '../conformance/session.js'
@@ -29,7 +29,7 @@ interface Process {
   readonly way: SlowStore
   /** The store as its limiter uses it, and what that opened for each set of numbers. */
   readonly store: Store
-  readonly keyspaces: readonly { readonly policies: readonly Policy[]; readonly keyspace: Keyspace }[]
+  readonly keyspaces: readonly Keyspace[]
 }
 
 /** Processes with leases that share a store, in a simulated time. */
@@ -63,8 +63,7 @@ export class LeasedFleet {
   /** Calls as one process of the fleet; whether it was let through. */
   async consume(process: number, tier: number, cost: number): Promise<boolean> {
     const { way, keyspaces } = this.#processes[process]!
-    const { keyspace, policies } = keyspaces[tier]!
-    const asked = keyspace.consume(policies, 'k', cost)
+    const asked = keyspaces[tier]!.decide('consume', 'k', cost, 0)
     const answer = await asked
     const at = this.timeline.now()
     const decided = way.answers.get(answer)
@@ -80,8 +79,7 @@ export class LeasedFleet {
   }
 
   async peek(process: number, tier: number): Promise<void> {
-    const { keyspace, policies } = this.#processes[process]!.keyspaces[tier]!
-    await keyspace.peek(policies, 'k', 1)
+    await this.#processes[process]!.keyspaces[tier]!.decide('peek', 'k', 1, 0)
   }
 
   /** Until nothing is left to happen. */
@@ -99,7 +97,7 @@ export class LeasedFleet {
     const store = leased(guarded(way, { deadline: '1m', onStoreError: 'throw' }), leases)
     const keyspaces = tiers.map((tier) => {
       const policies = shapes.map(({ factory }, i) => factory(tier[i]!))
-      return { policies, keyspace: store.keyspace(name, policies, () => {}) }
+      return store.keyspace(name, policies, () => {})
     })
     return { way, store, keyspaces }
   }

@@ -3,7 +3,7 @@ import { randomInt } from 'node:crypto'
 import type { Answer } from '../../src/stores/store.js'
 import type { Scene } from '../conformance/comparison.js'
 import { type Deed, deedOf } from '../conformance/deed.js'
-import { type OpenStore, Session } from '../conformance/session.js'
+import { type OpenStore, type Returned, Session } from '../conformance/session.js'
 import type { Outcome, Row } from './row.js'
 import { mostCost, openGrounds, play } from './sequences.js'
 
@@ -59,7 +59,7 @@ async function denialsIn(openStore: OpenStore, scene: Scene): Promise<Denial[]> 
 }
 
 /** Denied for a time. What costs more than ever fits is never to come again. */
-function isDenial(answer: Answer | boolean | void): answer is Answer {
+function isDenial(answer: Returned): answer is Answer {
   return typeof answer === 'object' && answer.reason !== undefined && answer.at !== Infinity
 }
 

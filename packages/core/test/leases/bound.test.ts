@@ -113,7 +113,7 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
   let [denied, fromMemory] = [0, 0]
   const call = async (process: number, cost: number): Promise<void> => {
     const { keyspace, store } = keyspaces[process]!
-    const asked = keyspace.consume(policies, 'k', cost)
+    const asked = keyspace.decide('consume', 'k', cost, 0)
     if (!(asked instanceof Promise)) fromMemory++
     const answer = await asked
     const at = timeline.now()

@@ -328,7 +328,7 @@ describe('leases that cannot work', () => {
 
   it('are told with how much is kept back', () => {
     expect(() => open({ policies: [gcra({ limit: 10, window: '1s' })], leases: { ttl: '1s' } })).toThrow(
-      "policy '10-per-1s' keeps 10 of its 10 units back",
+      "policy '10-per-1s' would keep all of its 10 units back",
     )
   })
 })

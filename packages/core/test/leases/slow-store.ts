@@ -82,11 +82,11 @@ export class SlowStore implements Store {
     const state = this.#server.keyspace(name, policies, report)
     return new Proxy(state, {
       get: (_, operation: keyof Keyspace) => {
-        if (operation === 'policies') return undefined
+        if (operation === 'policies') return state.policies
         const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>
           this.#travel(async () => {
-            if (operation !== 'consume') return act(...args)
+            if (operation !== 'decide' || args[0] !== 'consume') return act(...args)
             const cost = args[2] as number
             this.consumed.push(cost)
             const answer = (await act(...args)) as Answer

@@ -14,7 +14,7 @@ describeWithLua(missing ?? 'a booked place that was given back', () => {
   it('is not given back once more when the next caller has taken it', async () => {
     const policies = [fixedWindow({ limit: 1, window: '1m' })]
     const keyspace = luaStore(redis, { clock: () => 0 }).keyspace('cancelling', policies, () => {})
-    const book = async (): Promise<Answer> => keyspace.book(policies, 'k', 1, 60_000_000)
+    const book = async (): Promise<Answer> => keyspace.decide('book', 'k', 1, 60_000_000)
     await book()
     const first = await book()
     expect(await keyspace.cancel(first.booking!)).toBe(true)

@@ -38,13 +38,13 @@ let stores = 0
 /** A store that answers `consume` at once and knows nothing else: what the tables of the algorithms need. */
 export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }): Store {
   const key = Buffer.from(`table ${++stores}`)
-  const keyspace: Store['keyspace'] = (_, known) => {
-    const script = composeScript(known)
-    const consume: Keyspace['consume'] = (policies, caller, cost) => {
-      const argument = packRequest({ operation: 'consume', policies, cost }, readsTime(), 1)
+  const keyspace: Store['keyspace'] = (_, policies) => {
+    const script = composeScript(policies)
+    const decide: Keyspace['decide'] = (operation, caller, cost) => {
+      const argument = packRequest({ operation, policies, cost }, readsTime(), 1)
       return unpackAnswer(redis.run(script, clock(), key, argument), policies, caller)
     }
-    return { consume } as Keyspace
+    return { policies, decide } as Keyspace
   }
   return { local: true, keyspace, now: clock, close() {} }
 }

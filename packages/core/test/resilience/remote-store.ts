@@ -6,9 +6,10 @@ import {
   StoreError,
   type StoreErrorCode,
 } from '../../src/index.js'
-import type { DenialCacheBounds, Report } from '../../src/stores/store.js'
+import type { Ask, Correction, DenialCacheBounds, Report } from '../../src/stores/store.js'
 
-type Operation = keyof Keyspace
+/** What a keyspace is asked to decide, how it is corrected, or one of its other operations. */
+type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
 
 /**
  * A store elsewhere, to which things happen: it keeps state in memory and answers later, fails with a code, or stands
@@ -65,9 +66,10 @@ export class RemoteStore implements Store {
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const state = this.#memory.keyspace(name, policies, report)
     return new Proxy(state, {
-      get: (_, operation: Operation) => {
-        const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
-        return (...args: unknown[]) => this.#arrive(operation, () => act(...args))
+      get: (_, name: keyof Keyspace) => {
+        if (name === 'policies') return state.policies
+        const act = (state[name] as (...args: unknown[]) => unknown).bind(state)
+        return (...args: unknown[]) => this.#arrive(operationOf(name, args[0]), () => act(...args))
       },
     })
   }
@@ -97,4 +99,9 @@ export class RemoteStore implements Store {
     const reply = act()
     return new Promise((resolve) => this.#replies!.push(() => resolve(reply)))
   }
+}
+
+function operationOf(name: Exclude<keyof Keyspace, 'policies'>, first: unknown): Operation {
+  if (name === 'decide') return first as Ask
+  return name === 'correct' ? (first as Correction).kind : name
 }

@@ -121,10 +121,12 @@ function recording(inner: Store): Store {
   const notes = (keyspace: Keyspace): Keyspace =>
     new Proxy(keyspace, {
       get(target, name: keyof Keyspace) {
-        if (name !== 'book') return (target[name] as (...args: unknown[]) => unknown).bind(target)
-        return (...args: Parameters<Keyspace['book']>) => {
+        if (name === 'policies') return target.policies
+        if (name !== 'decide') return (target[name] as (...args: unknown[]) => unknown).bind(target)
+        return (...args: Parameters<Keyspace['decide']>) => {
+          if (args[0] !== 'book') return target.decide(...args)
           const place = report.booked.push([NaN, NaN]) - 1
-          return Promise.resolve(target.book(...args)).then((answer) => {
+          return Promise.resolve(target.decide(...args)).then((answer) => {
             if (!answer.reason) report.booked[place] = [answer.now, answer.at]
             return answer
           })

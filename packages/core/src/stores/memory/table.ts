@@ -1,5 +1,5 @@
 import type { Policy, View } from '../../policy.js'
-import type { Answer, Booking, Keyspace, Reason } from '../store.js'
+import type { Answer, Ask, Booking, Correction, Reason } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { Cursor } from './cursor.js'
@@ -14,8 +14,8 @@ export interface TableOwner {
   removed(): void
 }
 
-/** One keyspace in memory: the state of every key of a limiter under one list of shapes. */
-export class Table implements Keyspace {
+/** The state of every key of one limiter under lists of one shape. Calls bring the list of their keyspace along. */
+export class Table {
   readonly cursor: Cursor
   readonly barriers = new Barriers()
   readonly bookings = new Bookings()
@@ -24,97 +24,21 @@ export class Table implements Keyspace {
   slowest: readonly Policy[]
   readonly #owner: TableOwner
   readonly #view: View = { remaining: 0, resetAt: 0 }
-  #seen: readonly Policy[]
 
   constructor(policies: readonly Policy[], owner: TableOwner) {
     this.cursor = new Cursor(policies)
     this.slowest = policies
-    this.#seen = policies
     this.#owner = owner
   }
 
-  consume(policies: readonly Policy[], key: string, cost: number): Answer {
-    return this.#ask(policies, key, cost, 0, 'charge')
+  /** Calls will come under these policies. */
+  observe(policies: readonly Policy[]): void {
+    if (this.slowest.every((known, i) => known.limit <= policies[i]!.limit)) return
+    this.slowest = this.slowest.map((known, i) => (known.limit <= policies[i]!.limit ? known : policies[i]!))
   }
 
-  peek(policies: readonly Policy[], key: string, cost: number): Answer {
-    return this.#ask(policies, key, cost, 0, 'read')
-  }
-
-  book(policies: readonly Policy[], key: string, cost: number, maxWait: number): Answer {
-    return this.#ask(policies, key, cost, maxWait, 'book')
-  }
-
-  confirm(booking: Booking): 'stands' | 'lost' | 'held' {
+  decide(policies: readonly Policy[], ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.#owner.now()
-    if ((booking as MemoryBooking).undo.life.lost) return 'lost'
-    return this.barriers.until(this.cursor.slots.find(booking.key)) > now ? 'held' : 'stands'
-  }
-
-  cancel(booking: Booking): boolean {
-    this.#owner.now()
-    const { undo } = booking as MemoryBooking
-    const slot = this.cursor.slots.find(booking.key)
-    if (!this.bookings.undo(slot, undo)) return false
-    this.cursor.moveTo(slot)
-    this.cursor.restore(undo)
-    return true
-  }
-
-  refund(policies: readonly Policy[], key: string, cost: number): void {
-    const now = this.#owner.now()
-    const slot = this.cursor.slots.find(key)
-    if (slot !== 0) this.#admit(policies, slot, now, -cost)
-  }
-
-  charge(policies: readonly Policy[], key: string, cost: number): void {
-    const now = this.#owner.now()
-    const slot = this.#slotFor(key, now)
-    const at = Math.max(now, this.cursor.last)
-    this.#admit(policies, slot, at, cost)
-    this.cursor.last = at
-  }
-
-  block(key: string, duration: number): void {
-    const now = this.#owner.now()
-    this.barriers.block(this.#slotFor(key, now), now + duration)
-  }
-
-  hold(key: string, duration: number): void {
-    const now = this.#owner.now()
-    this.barriers.hold(this.#slotFor(key, now), now + duration)
-  }
-
-  reset(key: string): void {
-    this.#owner.now()
-    const slot = this.cursor.slots.find(key)
-    if (slot !== 0) this.lose(slot)
-  }
-
-  forgetOldBookings(now: number): void {
-    this.bookings.purge((slot) => {
-      this.cursor.moveTo(slot)
-      return this.cursor.last <= now
-    })
-  }
-
-  /** Forgets what a slot holds before its time: those who wait for a booked place learn that it is gone. */
-  lose(slot: number): void {
-    this.bookings.lose(slot)
-    this.release(slot)
-  }
-
-  /** Frees a slot that holds nothing any more. */
-  release(slot: number): void {
-    this.bookings.forget(slot)
-    this.barriers.clear(slot)
-    this.cursor.slots.release(slot)
-    this.#owner.removed()
-  }
-
-  #ask(policies: readonly Policy[], key: string, cost: number, maxWait: number, mode: Mode): Answer {
-    const now = this.#owner.now()
-    if (policies !== this.#seen) this.#learn(policies)
     const { cursor, barriers } = this
     let slot = cursor.slots.find(key)
     cursor.moveTo(slot)
@@ -139,7 +63,7 @@ export class Table implements Keyspace {
     else if (at > now + maxWait) reason = barriers.heldUntil(slot) > now ? 'held' : 'limit'
 
     let booking: MemoryBooking | undefined
-    if (reason === undefined && cost > 0 && mode !== 'read') {
+    if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
       if (at > now) booking = { key, at, undo: this.bookings.open(slot, cursor.cells(), cursor.rings()) }
       else this.bookings.touch(slot)
@@ -150,10 +74,79 @@ export class Table implements Keyspace {
     return this.#answer(policies, now, at, reason, binding, until, booking)
   }
 
-  #admit(policies: readonly Policy[], slot: number, at: number, cost: number): void {
+  confirm(booking: Booking): 'stands' | 'lost' | 'held' {
+    const now = this.#owner.now()
+    if ((booking as MemoryBooking).undo.life.lost) return 'lost'
+    return this.barriers.until(this.cursor.slots.find(booking.key)) > now ? 'held' : 'stands'
+  }
+
+  cancel(booking: Booking): boolean {
+    this.#owner.now()
+    const { undo } = booking as MemoryBooking
+    const slot = this.cursor.slots.find(booking.key)
+    if (!this.bookings.undo(slot, undo)) return false
+    this.cursor.moveTo(slot)
+    this.cursor.restore(undo)
+    return true
+  }
+
+  correct(policies: readonly Policy[], change: Correction): number {
+    const now = this.#owner.now()
+    const { key } = change
+    switch (change.kind) {
+      case 'refund':
+        return this.#refund(policies, this.cursor.slots.find(key), now, change.cost)
+      case 'charge':
+        return this.#charge(policies, this.#slotFor(key, now), now, change.cost)
+      case 'block':
+        this.barriers.block(this.#slotFor(key, now), now + change.duration)
+        return 0
+      case 'hold':
+        this.barriers.hold(this.#slotFor(key, now), now + change.duration)
+        return 0
+      case 'reset': {
+        const slot = this.cursor.slots.find(key)
+        if (slot !== 0) this.lose(slot)
+        return 0
+      }
+    }
+  }
+
+  forgetOldBookings(now: number): void {
+    this.bookings.purge((slot) => {
+      this.cursor.moveTo(slot)
+      return this.cursor.last <= now
+    })
+  }
+
+  /** Forgets what a slot holds before its time: those who wait for a booked place learn that it is gone. */
+  lose(slot: number): void {
+    this.bookings.lose(slot)
+    this.release(slot)
+  }
+
+  /** Frees a slot that holds nothing any more. */
+  release(slot: number): void {
+    this.bookings.forget(slot)
+    this.barriers.clear(slot)
+    this.cursor.slots.release(slot)
+    this.#owner.removed()
+  }
+
+  #refund(policies: readonly Policy[], slot: number, now: number, cost: number): number {
+    if (slot === 0) return 0
     this.cursor.moveTo(slot)
     this.bookings.touch(slot)
+    this.cursor.admit(policies, now, -cost)
+    return cost
+  }
+
+  #charge(policies: readonly Policy[], slot: number, now: number, cost: number): number {
+    this.bookings.touch(slot)
+    const at = Math.max(now, this.cursor.last)
     this.cursor.admit(policies, at, cost)
+    this.cursor.last = at
+    return cost
   }
 
   #answer(
@@ -202,12 +195,4 @@ export class Table implements Keyspace {
     this.cursor.moveTo(slot)
     return slot
   }
-
-  #learn(policies: readonly Policy[]): void {
-    this.#seen = policies
-    if (this.slowest.every((known, i) => known.limit <= policies[i]!.limit)) return
-    this.slowest = this.slowest.map((known, i) => (known.limit <= policies[i]!.limit ? known : policies[i]!))
-  }
 }
-
-type Mode = 'charge' | 'read' | 'book'

@@ -1,4 +1,4 @@
-import type { Policy } from '../../policy.js'
+import { haveEqualNumbers, type Policy } from '../../policy.js'
 import type { Answer, Caller, Report } from '../store.js'
 import type { Call } from './calls.js'
 import { hasHealed, packRequest, type Request, unpackAnswers } from './wire.js'
@@ -37,7 +37,7 @@ export class KeyspaceCall<T> implements Call {
       b.operation === 'consume' &&
       a.cost === b.cost &&
       a.slowest === b.slowest &&
-      (a.policies === b.policies || haveSameNumbers(a.policies, b.policies))
+      haveEqualNumbers(a.policies, b.policies)
     )
   }
 
@@ -55,13 +55,6 @@ export class KeyspaceCall<T> implements Call {
     this.resolve(answers[0]!)
     for (let i = 0; i < alike.length; i++) alike[i]!.resolve(answers[i + 1]!)
   }
-}
-
-/** Of lists with the same shapes. */
-function haveSameNumbers(some: readonly Policy[], others: readonly Policy[]): boolean {
-  return some.every(
-    ({ limit, capacity }, i) => limit === others[i]!.limit && capacity === others[i]!.capacity,
-  )
 }
 
 const NONCES = 2 ** 48

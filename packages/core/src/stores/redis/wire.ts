@@ -61,7 +61,6 @@ export function packRequest(request: Request, clock: number, nonce: number): Buf
 
 /** A place booked in Redis: what the script wants to see again. */
 export interface RedisBooking extends Booking {
-  readonly policies: readonly Policy[]
   /** Epoch, version, and what the booking replaced. */
   readonly token: Buffer
 }
@@ -88,7 +87,7 @@ export function unpackAnswer(reply: Buffer, policies: readonly Policy[], key: st
   const size = answerBytes(reply, 0, policies)
   if (reply.length === size) return answerAt(reply, 0, policies, undefined)
   const token = reply.subarray(size)
-  const booking: RedisBooking = { key, at: reply.readDoubleLE(2 * DOUBLE), policies, token }
+  const booking: RedisBooking = { key, at: reply.readDoubleLE(2 * DOUBLE), token }
   return answerAt(reply, 0, policies, booking)
 }
 

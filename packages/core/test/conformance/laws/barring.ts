@@ -17,7 +17,7 @@ export function barring(subject: Subject): void {
       const caller = session.caller([factory(options)])
       await relive(subject, steps, caller)
       const { at } = await caller.peek(1)
-      await caller.keyspace.block(caller.key, duration)
+      await caller.block(duration)
       const until = session.now + duration
       for (const instant of [session.now, until - 1]) {
         session.now = instant
@@ -40,7 +40,7 @@ export function barring(subject: Subject): void {
     const caller = session.caller([factory(options)])
     await relive(subject, steps, caller)
     for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
-      await caller.keyspace.block(caller.key, lasts)
+      await caller.block(lasts)
       assert.equal((await caller.peek(0)).at, session.now + lasts)
     }
   })
@@ -53,7 +53,7 @@ export function barring(subject: Subject): void {
       const caller = session.caller([factory(options)])
       await relive(subject, steps, caller)
       const { at } = await caller.peek(1)
-      await caller.keyspace.hold(caller.key, duration)
+      await caller.hold(duration)
       const until = session.now + duration
       for (const denied of [
         await caller.consume(1),
@@ -75,14 +75,14 @@ export function barring(subject: Subject): void {
   law(subject, 'never shortens a hold', barred, async (session, { options, steps, duration }) => {
     const caller = session.caller([factory(options)])
     await relive(subject, steps, caller)
-    await caller.keyspace.hold(caller.key, duration)
+    await caller.hold(duration)
     const until = session.now + duration
     for (const lasts of [1, duration - 1, duration]) {
-      await caller.keyspace.hold(caller.key, lasts)
+      await caller.hold(lasts)
       assert.equal((await caller.peek(0)).at, until)
     }
     session.now += 1
-    await caller.keyspace.hold(caller.key, duration)
+    await caller.hold(duration)
     assert.equal((await caller.peek(0)).at, until + 1)
   })
 }

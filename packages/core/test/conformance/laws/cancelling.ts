@@ -19,10 +19,10 @@ export function cancelling(subject: Subject): void {
       const first = await place(cancelled, subject.mostCost)
       const second = await place(cancelled, subject.mostCost)
       session.now = Math.floor((session.now + first.at) / 2)
-      assert.equal(await cancelled.keyspace.cancel(second), true)
-      assert.equal(await cancelled.keyspace.cancel(second), false)
-      assert.equal(await cancelled.keyspace.cancel(first), true)
-      assert.equal(await cancelled.keyspace.cancel(first), false)
+      assert.equal(await cancelled.cancel(second), true)
+      assert.equal(await cancelled.cancel(second), false)
+      assert.equal(await cancelled.cancel(first), true)
+      assert.equal(await cancelled.cancel(first), false)
       await expectAlike(cancelled, twin)
     },
   )
@@ -39,9 +39,9 @@ export function cancelling(subject: Subject): void {
         for (const caller of [tried, twin]) {
           const booked = await place(caller, subject.mostCost)
           if (write === 'book') await place(caller, subject.mostCost)
-          else if (write === 'reset') await caller.keyspace.reset(caller.key)
+          else if (write === 'reset') await caller.reset()
           else await caller[write](1)
-          if (caller === tried) assert.equal(await caller.keyspace.cancel(booked), false)
+          if (caller === tried) assert.equal(await caller.cancel(booked), false)
         }
         await expectAlike(tried, twin)
       }
@@ -61,7 +61,7 @@ export function cancelling(subject: Subject): void {
       await caller.consume(0)
       await caller.consume(1)
       await caller.book(1, 0)
-      assert.equal(await caller.keyspace.cancel(booked), true)
+      assert.equal(await caller.cancel(booked), true)
     },
   )
 
@@ -75,11 +75,11 @@ export function cancelling(subject: Subject): void {
         const caller = session.caller(policies)
         await relive(subject, steps, caller)
         const booked = await place(caller, subject.mostCost)
-        assert.equal(await caller.keyspace.confirm(booked), 'stands')
+        assert.equal(await caller.confirm(booked), 'stands')
         session.now = booked.at
-        if (trouble === 'reset') await caller.keyspace.reset(caller.key)
-        else if (trouble) await caller.keyspace[trouble](caller.key, 1000)
-        assert.equal(await caller.keyspace.confirm(booked), found)
+        if (trouble === 'reset') await caller.reset()
+        else if (trouble) await caller[trouble](1000)
+        assert.equal(await caller.confirm(booked), found)
       }
     },
   )

@@ -82,9 +82,9 @@ export function limits(subject: Subject): void {
     const [caller, fresh] = [session.caller(policies), session.caller(policies)]
     await relive(subject, steps, caller)
     await caller.charge(1)
-    await caller.keyspace.block(caller.key, 1e6)
-    await caller.keyspace.hold(caller.key, 1e6)
-    await caller.keyspace.reset(caller.key)
+    await caller.block(1e6)
+    await caller.hold(1e6)
+    await caller.reset()
     await expectAlike(caller, fresh)
   })
 }
