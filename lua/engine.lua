@@ -20,7 +20,7 @@ end
 local exists = #fixed == @{fixed}
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
 local whole = op ~= CONSUME and op ~= PEEK
-local epoch, held, blocked, last, version = 0, 0, 0, 0, 0
+local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
 local expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
 if exists then
   expires, barred, written, @{cells} = unpack('<ddd@{cell_formats}', fixed, @{hot} + 1)
@@ -31,10 +31,11 @@ if exists then
   --@rings broken = broken or call('STRLEN', key) ~= @{length}
   if not broken and (whole or barred > now) then
     whole = true
-    epoch, held, blocked, last = unpack('<dddd', fixed)
+    epoch, held, blocked, last, born = unpack('<ddddd', fixed)
     version = unpack('<d', fixed, @{version} + 1)
     broken = not (held >= 0 and held % 1 == 0 and blocked >= 0 and blocked % 1 == 0 and last >= 0 and last % 1 == 0)
       or not (epoch >= 0 and epoch <= EXACT and version >= 0 and version <= EXACT)
+      or not (born >= 0 and born <= written and born % 1 == 0)
       or barred ~= max(max(held, blocked), last)
     latest = max(written, last)
   end
@@ -46,7 +47,7 @@ end
 if broken or written > now then
   call('DEL', key)
   exists = false
-  epoch, held, blocked, last, version = 0, 0, 0, 0, 0
+  epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
   expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
 end
 if not exists then
@@ -57,6 +58,8 @@ end
 local open = max(max(now, held), blocked)
 local writes, begun, reset = false, exists, nil
 local reply, booking = '', ''
+-- Units of a correction that took effect under every policy, and under one of them.
+local effect, units = 0, 0
 -- Equal calls are made one after the other. A denial changes nothing, so that those after it are the same.
 local answers = count > 1 and {}
 for call_number = 1, count do
@@ -82,6 +85,13 @@ for call_number = 1, count do
     writes, at, amount = exists, now, -cost
   elseif op == CHARGE then
     writes, at, amount = true, max(now, last), cost
+  elseif op == RELEASE then
+    local charged_at, charged, decided_at = unpack('<ddd', argument, rest)
+    -- What lies in a state that began after the charge was decided is others'.
+    if exists and decided_at >= born and decided_at <= written then
+      writes, version, effect = true, nonce, cost
+      --@each $cells, units = $f_release($state, $numbers, now, charged_at, charged, cost) effect = min(effect, units)
+    end
   elseif op == BLOCK then
     writes, blocked = true, now + span
   elseif op == HOLD then
@@ -95,21 +105,24 @@ for call_number = 1, count do
     if op == CONFIRM then
       return pack('<d', stands and (open > now and HELD or 0) or LIMIT)
     end
-    if not stands or version ~= booked_version then
-      return pack('<d', 0)
+    if stands and version ~= booked_version then
+      -- Cancel, where something was written since: the units of the place, which was booked for the instant span.
+      writes, version = true, nonce
+      --@each $cells = $f_release($state, $numbers, now, span, cost, cost)
+    elseif stands then
+      -- Cancel: put back what the booking replaced, the oldest of a slot last. A ring that grew in it keeps its cap.
+      local undo = string.sub(argument, rest + 16)
+      --@ring local kept_$i = cap_$i
+      version, last, @{cells} = unpack('<dd@{cell_formats}', undo)
+      --@ring cap_$i = kept_$i
+      --@slots for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
+      writes, effect = true, 1
     end
-    -- Cancel: put back what the booking replaced, the oldest of a slot last. A ring that grew in it keeps its cap.
-    local undo = string.sub(argument, rest + 16)
-    --@ring local kept_$i = cap_$i
-    version, last, @{cells} = unpack('<dd@{cell_formats}', undo)
-    --@ring cap_$i = kept_$i
-    --@slots for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
-    writes = true
   end
 
   if writes then
     if not begun then
-      begun, epoch = true, nonce
+      begun, epoch, born = true, nonce, now
       --@rings call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
@@ -118,7 +131,12 @@ for call_number = 1, count do
         replaced = {}
       end
       version = nonce
-      --@each $cells = $f_admit($state, $numbers, at, amount)
+      if op == CHARGE or op == REFUND then
+        effect = cost
+        --@each $cells, units = $f_admit($state, $numbers, at, amount) effect = min(effect, units)
+      else
+        --@each $cells = $f_admit($state, $numbers, at, amount)
+      end
       if amount > 0 then
         latest = max(latest, at)
         if whole then
@@ -134,13 +152,15 @@ for call_number = 1, count do
   -- How the key stands. While it is barred or places ahead are booked nothing is left, and the first moment to tell of
   -- is their end.
   reset = open
-  if op ~= CANCEL then
+  if op < CANCEL then
     local seen = max(open, last)
     --@each remaining_$i, reset_$i = $f_view($state, $numbers, seen)
     --@each if seen > now then remaining_$i = 0 end
     --@each reset = max(reset, reset_$i)
   end
-  if reason == 0 and at <= now then
+  if op > BOOK then
+    reply = pack('<ddd', broken and 1 or 0, now, effect)
+  elseif reason == 0 and at <= now then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
     local remaining = HUGE
@@ -166,7 +186,7 @@ if writes or exists then
     barred = max(max(held, blocked), last)
   end
   local needed = max(reset, barred)
-  if op ~= CANCEL and #argument >= rest then
+  if op < CONFIRM and #argument >= rest then
     local @{slowest} = unpack('<@{slowest_formats}', argument, rest)
     local _, drained
     --@each _, drained = $f_view($state, $slowest, max(open, last)) needed = max(needed, drained)
@@ -182,7 +202,7 @@ if writes or exists then
     offset, bytes = '@{hot}', ttl and pack('<d', expires)
   elseif whole then
     offset = '0'
-    bytes = pack('<ddddddd@{cell_formats}d', epoch, held, blocked, last, expires, barred, now, @{cells}, version)
+    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{cells}, version)
   elseif ttl then
     offset, bytes = '@{hot}', pack('<ddd@{cell_formats}d', expires, barred, now, @{cells}, version)
   else

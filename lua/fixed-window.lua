@@ -24,10 +24,11 @@ end
 local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then
-    return start, count -- a refund behind a booked place: its window is not kept any more
+    return start, count, 0 -- a refund behind a booked place: its window is not kept any more
   end
-  local used = fixed_window_count_at(start, count, window, at)
-  return begins, max(0, min(max(used, 2 * limit), used + cost))
+  local before = fixed_window_count_at(start, count, window, at)
+  count = max(0, min(max(before, 2 * limit), before + cost))
+  return begins, count, cost < 0 and before - count or count - before
 end
 
 local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
@@ -36,4 +37,15 @@ local function fixed_window_view(start, count, limit, capacity, window, ticks, t
     return limit, now
   end
   return max(0, limit - used), start + window
+end
+
+-- Its own window's units, while that window is the newest one and is not over.
+local function fixed_window_release(
+  start, count, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+)
+  if charged_at - charged_at % window ~= start or now - now % window > start then
+    return start, count, 0
+  end
+  local given = min(units, count)
+  return start, count - given, given
 end

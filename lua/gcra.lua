@@ -1,8 +1,9 @@
 -- GCRA as a debt that drains; twin of algorithms/gcra.ts. The leaky bucket and the token bucket share it.
--- cells: debt, since
+-- cells: debt, since, fastest
 -- holds: since <= latest
 --   debt   units x ticks owed, as it stood at the instant since
 --   since  microseconds
+--   fastest  units per window, the largest limit that has drained the debt
 
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
@@ -12,7 +13,7 @@ local function gcra_debt_at(debt, since, limit, tick, instant)
   return max(0, debt - floor(elapsed / tick) * limit)
 end
 
-local function gcra_earliest(debt, since, limit, capacity, window, ticks, tick, buckets, from, cost)
+local function gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > capacity then
     return HUGE
   end
@@ -23,7 +24,8 @@ local function gcra_earliest(debt, since, limit, capacity, window, ticks, tick, 
   return since + ceil((debt - room) / limit) * tick
 end
 
-local function gcra_admit(debt, since, limit, capacity, window, ticks, tick, buckets, at, cost)
+-- Lets the debt drain until the instant at, under this limit.
+local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
   -- What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
   if owed == 0 or at > since and owed <= limit then
@@ -31,14 +33,33 @@ local function gcra_admit(debt, since, limit, capacity, window, ticks, tick, buc
   elseif at > since then
     since = at - (at - since) % tick
   end
-  return max(0, min(max(owed, 2 * capacity * ticks), owed + cost * ticks)), since
+  return owed, since, max(fastest, limit)
 end
 
-local function gcra_view(debt, since, limit, capacity, window, ticks, tick, buckets, now)
+local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
+  debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
+  local owed = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
+  return owed, since, fastest, (cost < 0 and debt - owed or owed - debt) / ticks
+end
+
+local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
   local remaining = max(0, capacity - ceil(owed / ticks))
   if owed == 0 then
     return remaining, now
   end
   return remaining, since + ceil(debt / limit) * tick
+end
+
+-- A debt is a workload, and what has drained since the charge was given back by time already. With the charge and without
+-- it the debts differ by its cost at first; the difference shrinks only while the smaller debt is empty, by no more than
+-- the fastest limit drains. As much as surely is left of it is given back.
+local function gcra_release(
+  debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+)
+  local instant = max(now, since) -- with places booked ahead, the debt stands as it will then
+  debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, instant)
+  local left = charged * ticks - ceil((instant - charged_at) / tick) * fastest
+  local given = max(0, min(min(units * ticks, left), debt))
+  return debt - given, since, fastest, given / ticks
 end

@@ -70,24 +70,26 @@ local function sliding_log_earliest(
   return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
--- Drops the newest entries at or before at; places booked beyond it stay.
-local function sliding_log_give_back(head, size, cap, base, at, cost)
+-- Takes n entries away, from the i-th newest one on to older ones. Those that are newer close the gap.
+local function sliding_log_remove(head, size, cap, base, i, n)
+  if n > 0 and i > 0 then
+    move_slots(base, cap, head - i, i, head - i - n)
+  end
+  return head - n, size - n, cap, n
+end
+
+-- Takes the newest entries at or before at away that still count; places booked beyond it stay.
+local function sliding_log_give_back(head, size, cap, base, window, at, cost)
   local booked = sliding_log_newer_than(head, size, cap, base, at)
-  local dropped = min(cost, size - booked)
-  if dropped == 0 then
-    return head, size, cap
-  end
-  for i = booked, 1, -1 do
-    fill_slots(base, cap, head - i - dropped, 1, read_slot(base, cap, head - i))
-  end
-  return head - dropped, size - dropped, cap
+  local live = sliding_log_newer_than(head, size, cap, base, at - window)
+  return sliding_log_remove(head, size, cap, base, booked, min(cost, live - booked))
 end
 
 local function sliding_log_admit(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
   if cost < 0 then
-    return sliding_log_give_back(head, size, cap, base, at, -cost)
+    return sliding_log_give_back(head, size, cap, base, window, at, -cost)
   end
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   local pushed = min(cost, max(0, 2 * limit - live))
@@ -97,7 +99,7 @@ local function sliding_log_admit(
     cap = wanted
   end
   fill_slots(base, cap, head, pushed, at)
-  return head + pushed, live + pushed, cap
+  return head + pushed, live + pushed, cap, pushed
 end
 
 local function sliding_log_view(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now)
@@ -106,4 +108,16 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
     return limit, now
   end
   return max(0, limit - live), read_slot(base, cap, head - 1) + window
+end
+
+-- Entries made at exactly the instant of the charge, within the newest 1,000: others may have to move.
+local function sliding_log_release(
+  head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+)
+  if charged_at <= now - window then
+    return head, size, cap, 0
+  end
+  local newer = sliding_log_newer_than(head, size, cap, base, charged_at)
+  local last = min(sliding_log_newer_than(head, size, cap, base, charged_at - 1), 1000)
+  return sliding_log_remove(head, size, cap, base, newer, max(0, min(units, last - newer)))
 end

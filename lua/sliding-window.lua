@@ -80,21 +80,27 @@ local function sliding_window_weighted_earliest(
   end
 end
 
+-- Takes up to units out of a bucket.
+local function sliding_window_take(newest, total, base, buckets, bucket, units)
+  local count = sliding_window_count_of(newest, base, buckets, bucket)
+  local taken = min(units, count)
+  if taken > 0 then
+    fill_slots(base, buckets + 1, bucket, 1, count - taken)
+  end
+  return newest, total - taken, taken
+end
+
 -- Takes units out of the newest buckets at or before bucket.
 local function sliding_window_give_back(newest, total, base, buckets, bucket, cost)
-  for b = min(bucket, newest), newest - buckets, -1 do
-    local count = read_slot(base, buckets + 1, b)
-    local taken = min(cost, count)
-    if taken > 0 then
-      fill_slots(base, buckets + 1, b, 1, count - taken)
-      total = total - taken
-      cost = cost - taken
-    end
-    if cost == 0 then
+  local given, taken = 0, 0
+  for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
+    newest, total, taken = sliding_window_take(newest, total, base, buckets, b, cost - given)
+    given = given + taken
+    if given == cost then
       break
     end
   end
-  return newest, total
+  return newest, total, given
 end
 
 -- Units that count at instant.
@@ -126,7 +132,7 @@ end
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
   fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
-  return newest, total + added
+  return newest, total + added, added
 end
 
 local function sliding_window_admit(
@@ -170,4 +176,24 @@ local function sliding_window_weighted_view(
 )
   local counted = sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
+end
+
+-- The units of its own bucket, while that counts.
+local function sliding_window_release(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+)
+  local width = window / buckets
+  local bucket = floor(charged_at / width)
+  if bucket < floor(now / width) - buckets then
+    return newest, total, 0
+  end
+  return sliding_window_take(newest, total, base, buckets, bucket, units)
+end
+
+local function sliding_window_weighted_release(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+)
+  return sliding_window_release(
+    newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  )
 end

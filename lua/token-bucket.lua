@@ -1,12 +1,14 @@
 -- Token bucket; twin of algorithms/token-bucket.ts. Greedy refill is the debt of gcra.lua, interval refill counts the
 -- tokens that are missing.
 -- needs: gcra
--- cells: missing, since
+-- cells: missing, since, fastest
 -- holds: since <= latest
 --   missing  interval refill: tokens missing after the refill at or before the instant since; greedy: see gcra.lua
 --   since    microseconds
+--   fastest  units per window, the largest limit that has refilled the bucket
 
-local token_bucket_earliest, token_bucket_admit, token_bucket_view = gcra_earliest, gcra_admit, gcra_view
+local token_bucket_earliest, token_bucket_admit = gcra_earliest, gcra_admit
+local token_bucket_view, token_bucket_release = gcra_view, gcra_release
 
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)
@@ -14,7 +16,7 @@ local function token_bucket_interval_missing_at(missing, since, limit, window, i
 end
 
 local function token_bucket_interval_earliest(
-  missing, since, limit, capacity, window, ticks, tick, buckets, from, cost
+  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost
 )
   if cost > capacity then
     return HUGE
@@ -27,13 +29,16 @@ local function token_bucket_interval_earliest(
 end
 
 local function token_bucket_interval_admit(
-  missing, since, limit, capacity, window, ticks, tick, buckets, at, cost
+  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
 )
-  local short = token_bucket_interval_missing_at(missing, since, limit, window, at)
-  return max(0, min(max(short, 2 * capacity), short + cost)), max(at, since)
+  local before = token_bucket_interval_missing_at(missing, since, limit, window, at)
+  missing = max(0, min(max(before, 2 * capacity), before + cost))
+  return missing, max(at, since), max(fastest, limit), cost < 0 and before - missing or missing - before
 end
 
-local function token_bucket_interval_view(missing, since, limit, capacity, window, ticks, tick, buckets, now)
+local function token_bucket_interval_view(
+  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
+)
   local short = token_bucket_interval_missing_at(missing, since, limit, window, now)
   local remaining = max(0, capacity - short)
   if short == 0 then
@@ -41,4 +46,16 @@ local function token_bucket_interval_view(missing, since, limit, capacity, windo
   end
   local from = max(now, since)
   return remaining, from - from % window + ceil(short / limit) * window
+end
+
+-- As in gcra.lua: what the refills since the charge may have given back already is not given back again.
+local function token_bucket_interval_release(
+  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+)
+  local instant = max(now, since)
+  missing = token_bucket_interval_missing_at(missing, since, limit, window, instant)
+  fastest = max(fastest, limit)
+  local refills = ((instant - instant % window) - (charged_at - charged_at % window)) / window
+  local given = max(0, min(min(units, charged - refills * fastest), missing))
+  return missing - given, max(instant, since), fastest, given
 end

@@ -1,7 +1,7 @@
 import { checkCost } from './cost.js'
-import { SluiceError, type StoreFailure } from './errors.js'
+import { SluiceError, type StoreError, type StoreFailure } from './errors.js'
 import type { Policy } from './policy.js'
-import { type Answer, isDenied, type Keyspace, type Reason } from './stores/store.js'
+import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from './stores/store.js'
 
 /** How one policy of the list stands. Times are whole milliseconds, rounded up. */
 export interface PolicyState {
@@ -107,19 +107,38 @@ export class Decision {
   }
 
   /**
-   * Corrects the cost to what it turned out to be: more is charged now and never refused, less is given back. Does
-   * nothing on a decision that charged nothing.
-   * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST.
+   * Corrects the cost to what it turned out to be. More is charged now and never refused. Less gives back the units of
+   * this decision's own charge, as far as they still count: what has left the window, or drained, is not given back again.
+   * Resolves to the difference that took effect, in units, below 0 where units were given back; it may be a fraction, and
+   * of several policies it is the least. Does nothing on a decision that charged nothing.
+   *
+   * A decision can be settled once. Only after a failure whose `sent` is false, so that it was surely not carried out, may
+   * `settle` be called again.
+   * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when the store fails.
    */
-  async settle(realCost: number): Promise<void> {
+  async settle(realCost: number): Promise<number> {
     checkCost(realCost, 'real cost')
     if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#settled = true
-    if (this.#key === undefined) return
-    const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
+    const key = this.#key
     const difference = realCost - this.#cost
-    const kind = difference > 0 ? 'charge' : 'refund'
-    if (difference !== 0) await keyspace.correct({ kind, key: this.#key, cost: Math.abs(difference) })
+    if (key === undefined || difference === 0) return 0
+    const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
+    try {
+      if (difference > 0) return await keyspace.correct({ kind: 'charge', key, cost: difference })
+      const given = await keyspace.correct({ kind: 'release', key, charge: this.#charge, units: -difference })
+      return given === 0 ? 0 : -given
+    } catch (error) {
+      this.#settled = (error as Partial<StoreError>).sent !== false
+      throw error
+    }
+  }
+
+  get #charge(): DatedCharge {
+    const { now, at, chargedAt } = this.#answer
+    return chargedAt === undefined
+      ? { at, cost: this.#cost, decidedAt: now }
+      : { at: chargedAt, cost: this.#cost, decidedAt: chargedAt }
   }
 
   static {

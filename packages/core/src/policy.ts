@@ -12,8 +12,15 @@ export interface View {
   resetAt: number
 }
 
+/** Units that were charged together. */
+export interface Charge {
+  /** The instant at which they count, in microseconds. */
+  readonly at: number
+  readonly cost: number
+}
+
 /**
- * One algorithm: three pure functions over one key's state. They read no clock, do no I/O and keep nothing.
+ * One algorithm: four pure functions over one key's state. They read no clock, do no I/O and keep nothing.
  * Instants are whole microseconds. A new state is all zeros with an empty ring and means "nothing consumed".
  */
 export interface Algorithm {
@@ -29,12 +36,19 @@ export interface Algorithm {
    */
   earliest(state: State, policy: Policy, from: number, cost: number): number
   /**
-   * Books `cost` at the instant `at`. A negative cost gives units back, never below empty. A cost that was not
-   * asked for first (a settled difference) saturates at twice the limit.
+   * Books `cost` at the instant `at`. A negative cost gives the newest units back, never below empty. A cost that was not
+   * asked for first (a settled difference) saturates at twice the limit. Returns the units that took effect, which may be
+   * a fraction.
    */
-  admit(state: State, policy: Policy, at: number, cost: number): void
+  admit(state: State, policy: Policy, at: number, cost: number): number
   /** Fills `view` with how the key stands at `now`. Writes nothing else. */
   view(state: State, policy: Policy, now: number, view: View): void
+  /**
+   * Gives `units` of one charge back, as far as they still count at `now`: afterwards the units that were kept, counted
+   * at the instants at which they were charged, obey the algorithm's promise. Booked places stay where they are. Returns
+   * the units that took effect, which may be a fraction.
+   */
+  release(state: State, policy: Policy, now: number, charge: Charge, units: number): number
   /** How units that are booked may be served later; without it the algorithm cannot be leased. */
   readonly lease?: Lease
   /**

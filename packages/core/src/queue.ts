@@ -68,7 +68,7 @@ export class Queue {
         return { answer, waited: received - start, late }
       }
       const keyspace = answer.degraded?.by ?? plan.keyspace
-      const place = { key, cost, booking: answer.booking, keyspace }
+      const place = { booking: answer.booking, keyspace }
       try {
         await this.#sleep(comes, signal)
       } catch (error) {
@@ -123,26 +123,22 @@ export interface Turn {
 
 /** A place in the queue, and where it was booked. */
 interface Place {
-  readonly key: string
-  readonly cost: number
   readonly booking: Booking | undefined
   readonly keyspace: Keyspace
 }
 
 /** Whether a place may be used at its turn. One that is held is given back; in doubt the place is good. */
 async function stands(place: Place): Promise<boolean> {
-  const { key, cost, booking, keyspace } = place
+  const { booking, keyspace } = place
   if (!booking) return true
   const state = await attempt(() => keyspace.confirm(booking), 'stands')
-  if (state === 'held' && !(await leave(place))) {
-    await attempt(() => keyspace.correct({ kind: 'refund', key, cost }), 0)
-  }
+  if (state === 'held') await leave(place)
   return state === 'stands'
 }
 
 /** Gives a place back; where the store does not take it, it stays used. */
-async function leave({ booking, keyspace }: Place): Promise<boolean> {
-  return booking !== undefined && attempt(() => keyspace.cancel(booking), false)
+async function leave({ booking, keyspace }: Place): Promise<void> {
+  if (booking) await attempt(() => keyspace.cancel(booking), false)
 }
 
 /** What `act` gives, or `otherwise` where the store cannot do it. */

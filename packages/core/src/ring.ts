@@ -26,8 +26,12 @@ export class Ring {
     this.size += n
   }
 
-  /** Takes the `n` newest entries away. */
-  drop(n: number): void {
+  /** Takes `n` entries away, from the i-th newest one on to older ones. Those that are newer close the gap. */
+  remove(i: number, n: number): void {
+    const mask = this.#slots.length - 1
+    for (let k = i; k > 0; k--) {
+      this.#slots[(this.#head - k - n) & mask] = this.#slots[(this.#head - k) & mask]!
+    }
     this.#head -= n
     this.size -= n
   }

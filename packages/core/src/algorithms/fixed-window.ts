@@ -1,4 +1,4 @@
-import { type Algorithm, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Charge, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
 import type { State } from '../state.js'
 
 /*
@@ -25,19 +25,30 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   return windowStart(policy, from) + policy.window
 }
 
-export function admit(state: State, policy: Policy, at: number, cost: number): void {
+export function admit(state: State, policy: Policy, at: number, cost: number): number {
   const start = windowStart(policy, at)
-  if (start < state.get(START)) return // a refund behind a booked place: its window is not kept any more
-  const count = countAt(state, policy, at)
-  const most = Math.max(count, 2 * policy.limit)
+  if (start < state.get(START)) return 0 // a refund behind a booked place: its window is not kept any more
+  const before = countAt(state, policy, at)
+  const most = Math.max(before, 2 * policy.limit)
+  const count = Math.max(0, Math.min(most, before + cost))
   state.set(START, start)
-  state.set(COUNT, Math.max(0, Math.min(most, count + cost)))
+  state.set(COUNT, count)
+  return Math.abs(count - before)
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
   const count = countAt(state, policy, now)
   view.remaining = Math.max(0, policy.limit - count)
   view.resetAt = count === 0 ? now : state.get(START) + policy.window
+}
+
+/** Its own window's units, while that window is the newest one and is not over. */
+export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
+  const start = state.get(START)
+  if (windowStart(policy, charge.at) !== start || windowStart(policy, now) > start) return 0
+  const given = Math.min(units, state.get(COUNT))
+  state.set(COUNT, state.get(COUNT) - given)
+  return given
 }
 
 function countAt(state: State, policy: Policy, instant: number): number {
@@ -61,5 +72,6 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  release,
   lease,
 }

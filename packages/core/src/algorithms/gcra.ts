@@ -1,5 +1,6 @@
 import {
   type Algorithm,
+  type Charge,
   LARGEST_PRODUCT,
   type Lease,
   noEnd,
@@ -19,9 +20,10 @@ import type { State } from '../state.js'
  * Token bucket and leaky bucket are this debt seen from two other sides.
  */
 
-/** debt in units x ticks, as it stood at the instant `at`. */
+/** debt in units x ticks, as it stood at the instant `at`, and the largest limit that has drained it. */
 const DEBT = 0
 const AT = 1
+const FASTEST = 2
 
 export interface GcraOptions extends PolicyOptions {
   /** Most units at once, counting the first; default `limit`. 1 spreads calls evenly. */
@@ -44,20 +46,44 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   return state.get(AT) + Math.ceil((state.get(DEBT) - room) / policy.limit) * policy.tick
 }
 
-export function admit(state: State, policy: Policy, at: number, cost: number): void {
-  const debt = debtAt(state, policy, at)
-  const since = state.get(AT)
-  // What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
-  if (debt === 0) state.set(AT, at)
-  else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
+export function admit(state: State, policy: Policy, at: number, cost: number): number {
+  const debt = drain(state, policy, at)
   const most = Math.max(debt, 2 * policy.capacity * policy.windowTicks)
-  state.set(DEBT, Math.max(0, Math.min(most, debt + cost * policy.windowTicks)))
+  const owed = Math.max(0, Math.min(most, debt + cost * policy.windowTicks))
+  state.set(DEBT, owed)
+  return Math.abs(owed - debt) / policy.windowTicks
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
   const debt = debtAt(state, policy, now)
   view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
   view.resetAt = debt === 0 ? now : state.get(AT) + Math.ceil(state.get(DEBT) / policy.limit) * policy.tick
+}
+
+/**
+ * A debt is a workload, and what has drained since the charge was given back by time already. With the charge and without
+ * it the debts differ by its cost at first; the difference shrinks only while the smaller debt is empty, by no more than
+ * the fastest limit drains. As much as surely is left of it is given back.
+ */
+export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
+  const instant = Math.max(now, state.get(AT)) // with places booked ahead, the debt stands as it will then
+  const debt = drain(state, policy, instant)
+  const drained = Math.ceil((instant - charge.at) / policy.tick) * state.get(FASTEST)
+  const left = charge.cost * policy.windowTicks - drained
+  const given = Math.max(0, Math.min(units * policy.windowTicks, left, debt))
+  state.set(DEBT, debt - given)
+  return given / policy.windowTicks
+}
+
+/** Lets the debt drain until the instant `at`, under this policy's limit; returns what is left. */
+function drain(state: State, policy: Policy, at: number): number {
+  const debt = debtAt(state, policy, at)
+  const since = state.get(AT)
+  // What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
+  if (debt === 0) state.set(AT, at)
+  else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
+  if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
+  return debt
 }
 
 /** What is left of the debt at `instant`. The product may round above 2^53, where it exceeds any debt anyhow. */
@@ -106,10 +132,11 @@ export function check(policy: Policy, name: string): void {
 export const algorithm: Algorithm = {
   name: 'gcra',
   ring: false,
-  cells: () => 2,
+  cells: () => 3,
   earliest,
   admit,
   view,
+  release,
   lease,
   check,
 }

@@ -1,5 +1,5 @@
 import { type Algorithm, type Policy, type PolicyOptions } from '../policy.js'
-import { admit, check, debtPolicy, earliest, lease, view } from './gcra.js'
+import { admit, check, debtPolicy, earliest, lease, release, view } from './gcra.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
@@ -25,10 +25,11 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
 export const algorithm: Algorithm = {
   name: 'leaky-bucket',
   ring: false,
-  cells: () => 2,
+  cells: () => 3,
   earliest,
   admit,
   view,
+  release,
   lease,
   check,
 }

@@ -1,4 +1,4 @@
-import { type Algorithm, type Lease, noEnd, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Charge, type Lease, noEnd, Policy, type PolicyOptions, type View } from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 
@@ -10,6 +10,9 @@ import type { State } from '../state.js'
 
 /** Largest limit of a log: beyond it another algorithm serves better than 800 kB a key. */
 const LARGEST_LIMIT = 100_000
+
+/** Entries that are looked at for a give-back, from the newest on: a script in Redis must not take long. */
+const MOST_MOVED = 1000
 
 /**
  * At most `limit` in every span (t - window, t], exactly. An entry made at s is gone at exactly s + window.
@@ -30,11 +33,13 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   return Math.max(from, state.ring.at(policy.limit - cost) + policy.window)
 }
 
-export function admit(state: State, policy: Policy, at: number, cost: number): void {
-  if (cost < 0) return giveBack(state, at, -cost)
+export function admit(state: State, policy: Policy, at: number, cost: number): number {
+  if (cost < 0) return giveBack(state, policy, at, -cost)
   const live = liveAt(state, policy, at)
+  const pushed = Math.min(cost, Math.max(0, 2 * policy.limit - live))
   state.ring.keep(live)
-  state.ring.push(at, Math.min(cost, Math.max(0, 2 * policy.limit - live)))
+  state.ring.push(at, pushed)
+  return pushed
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
@@ -43,17 +48,27 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
   view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
 }
 
+/** Entries made at exactly the instant of the charge, within the newest 1,000: others may have to move. */
+export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
+  if (charge.at <= now - policy.window) return 0
+  const newer = newerThan(state, charge.at)
+  const last = Math.min(newerThan(state, charge.at - 1), MOST_MOVED)
+  const given = Math.max(0, Math.min(units, last - newer))
+  state.ring.remove(newer, given)
+  return given
+}
+
 /** Entries still inside the window that ends at `instant`. */
 function liveAt(state: State, policy: Policy, instant: number): number {
   return newerThan(state, instant - policy.window)
 }
 
-/** Drops the newest entries at or before `at`; places booked beyond it stay. */
-function giveBack(state: State, at: number, cost: number): void {
+/** Takes the newest entries at or before `at` away that still count; places booked beyond it stay. */
+function giveBack(state: State, policy: Policy, at: number, cost: number): number {
   const booked = newerThan(state, at)
-  const ahead = Array.from({ length: booked }, (_, i) => state.ring.at(booked - 1 - i))
-  state.ring.drop(Math.min(booked + cost, state.ring.size))
-  for (const instant of ahead) state.ring.push(instant, 1)
+  const given = Math.min(cost, liveAt(state, policy, at) - booked)
+  state.ring.remove(booked, given)
+  return given
 }
 
 /** How many entries are later than `instant`. Entries are sorted: halve until the border is found. */
@@ -82,6 +97,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  release,
   lease,
   check,
 }

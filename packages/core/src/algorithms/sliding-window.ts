@@ -1,5 +1,6 @@
 import {
   type Algorithm,
+  type Charge,
   LARGEST_PRODUCT,
   type Lease,
   noEnd,
@@ -96,12 +97,12 @@ export function earliestFading(state: State, policy: Policy, from: number, cost:
   }
 }
 
-export function admit(state: State, policy: Policy, at: number, cost: number): void {
-  add(state, policy, at, cost, wholeAt(state, policy, at))
+export function admit(state: State, policy: Policy, at: number, cost: number): number {
+  return add(state, policy, at, cost, wholeAt(state, policy, at))
 }
 
-export function admitFading(state: State, policy: Policy, at: number, cost: number): void {
-  add(state, policy, at, cost, fadingAt(state, policy, at))
+export function admitFading(state: State, policy: Policy, at: number, cost: number): number {
+  return add(state, policy, at, cost, fadingAt(state, policy, at))
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
@@ -110,6 +111,13 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
 
 export function viewFading(state: State, policy: Policy, now: number, view: View): void {
   show(state, policy, now, fadingAt(state, policy, now), view)
+}
+
+/** The units of its own bucket, while that counts. */
+export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
+  const bucket = bucketOf(policy, charge.at)
+  if (bucket < bucketOf(policy, now) - policy.buckets) return 0
+  return take(state, policy, bucket, units)
 }
 
 /** Units that count at `instant`. */
@@ -125,7 +133,7 @@ function fadingAt(state: State, policy: Policy, instant: number): number {
 }
 
 /** A charge saturates where twice the limit counts; what fits never reaches that. */
-function add(state: State, policy: Policy, at: number, cost: number, counted: number): void {
+function add(state: State, policy: Policy, at: number, cost: number, counted: number): number {
   const bucket = bucketOf(policy, at)
   if (cost < 0) return giveBack(state, policy, bucket, -cost)
   slideTo(state, policy, bucket)
@@ -133,6 +141,7 @@ function add(state: State, policy: Policy, at: number, cost: number, counted: nu
   const cell = cellOf(policy, bucket)
   state.set(cell, state.get(cell) + added)
   state.set(TOTAL, state.get(TOTAL) + added)
+  return added
 }
 
 function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
@@ -141,14 +150,24 @@ function show(state: State, policy: Policy, now: number, counted: number, view: 
 }
 
 /** Takes units out of the newest buckets at or before `bucket`. */
-function giveBack(state: State, policy: Policy, bucket: number, cost: number): void {
+function giveBack(state: State, policy: Policy, bucket: number, cost: number): number {
   const newest = state.get(NEWEST)
-  for (let b = Math.min(bucket, newest); cost > 0 && b >= newest - policy.buckets; b--) {
-    const taken = Math.min(cost, countOf(state, policy, b))
-    state.set(cellOf(policy, b), countOf(state, policy, b) - taken)
-    state.set(TOTAL, state.get(TOTAL) - taken)
-    cost -= taken
+  const oldest = Math.max(newest, bucket) - policy.buckets
+  let given = 0
+  for (let b = Math.min(bucket, newest); given < cost && b >= oldest; b--) {
+    given += take(state, policy, b, cost - given)
   }
+  return given
+}
+
+/** Takes up to `units` out of a bucket; returns how many were there. */
+function take(state: State, policy: Policy, bucket: number, units: number): number {
+  const count = countOf(state, policy, bucket)
+  const taken = Math.min(units, count)
+  if (taken === 0) return 0
+  state.set(cellOf(policy, bucket), count - taken)
+  state.set(TOTAL, state.get(TOTAL) - taken)
+  return taken
 }
 
 /** Makes `bucket` the newest and empties those that fell out on the way. */
@@ -237,6 +256,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  release,
   lease,
   check,
 }
@@ -248,6 +268,7 @@ export const fading: Algorithm = {
   earliest: earliestFading,
   admit: admitFading,
   view: viewFading,
+  release,
   lease: leaseFading,
   check: checkFading,
 }

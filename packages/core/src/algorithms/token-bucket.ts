@@ -1,4 +1,4 @@
-import { type Algorithm, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Charge, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 import * as debt from './gcra.js'
@@ -9,9 +9,13 @@ import * as debt from './gcra.js'
  * refill adds `limit` tokens together at every epoch multiple of the window, and counts the missing ones in units.
  */
 
-/** Interval refill: tokens missing after the refill at or before the instant `at`. */
+/**
+ * Interval refill: tokens missing after the refill at or before the instant `at`, and the largest limit that has
+ * refilled them.
+ */
 const MISSING = 0
 const AT = 1
+const FASTEST = 2
 
 export interface TokenBucketOptions extends PolicyOptions {
   /** Tokens that the bucket holds; default `limit`. */
@@ -41,11 +45,12 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   return refillBefore(policy, from) + Math.ceil(short / policy.limit) * policy.window
 }
 
-export function admit(state: State, policy: Policy, at: number, cost: number): void {
-  const missing = missingAt(state, policy, at)
-  const most = Math.max(missing, 2 * policy.capacity)
-  state.set(AT, Math.max(at, state.get(AT)))
-  state.set(MISSING, Math.max(0, Math.min(most, missing + cost)))
+export function admit(state: State, policy: Policy, at: number, cost: number): number {
+  const before = refill(state, policy, at)
+  const most = Math.max(before, 2 * policy.capacity)
+  const missing = Math.max(0, Math.min(most, before + cost))
+  state.set(MISSING, missing)
+  return Math.abs(missing - before)
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
@@ -54,6 +59,25 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
   const from = Math.max(now, state.get(AT))
   view.resetAt =
     missing === 0 ? now : refillBefore(policy, from) + Math.ceil(missing / policy.limit) * policy.window
+}
+
+/** As in gcra.ts: what the refills since the charge may have given back already is not given back again. */
+export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
+  const instant = Math.max(now, state.get(AT))
+  const missing = refill(state, policy, instant)
+  const refills = (refillBefore(policy, instant) - refillBefore(policy, charge.at)) / policy.window
+  const left = charge.cost - refills * state.get(FASTEST)
+  const given = Math.max(0, Math.min(units, left, missing))
+  state.set(MISSING, missing - given)
+  return given
+}
+
+/** Adds the tokens of all refills until the instant `at`; returns what is missing then. */
+function refill(state: State, policy: Policy, at: number): number {
+  const missing = missingAt(state, policy, at)
+  state.set(AT, Math.max(at, state.get(AT)))
+  if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
+  return missing
 }
 
 function missingAt(state: State, policy: Policy, instant: number): number {
@@ -75,10 +99,11 @@ const lease: Lease = {
 export const algorithm: Algorithm = {
   name: 'token-bucket',
   ring: false,
-  cells: () => 2,
+  cells: () => 3,
   earliest: debt.earliest,
   admit: debt.admit,
   view: debt.view,
+  release: debt.release,
   lease: debt.lease,
   check: debt.check,
 }
@@ -86,10 +111,11 @@ export const algorithm: Algorithm = {
 export const interval: Algorithm = {
   name: 'token-bucket-interval',
   ring: false,
-  cells: () => 2,
+  cells: () => 3,
   earliest,
   admit,
   view,
+  release,
   lease,
 }
 

@@ -116,7 +116,10 @@ export class LeasedKeyspace implements Keyspace {
   #standIn(answer: Answer, key: string, booked: number, callers: readonly Waiting[]): void {
     const { by, why } = answer.degraded!
     if (!by) return callers.forEach(({ resolve }) => resolve(answer))
-    if (!isDenied(answer)) void by.correct({ kind: 'refund', key, cost: booked })
+    if (!isDenied(answer)) {
+      const charge = { at: answer.at, cost: booked, decidedAt: answer.now }
+      void by.correct({ kind: 'release', key, charge, units: booked })
+    }
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
       const allowed = own.reason === undefined

@@ -127,7 +127,7 @@ export class Slice {
    * other processes took since is not known. The time until it is full again counts from when the answer was heard.
    */
   #answer(heard: number): Answer {
-    const { now: told, binding, remaining, resetAt, parts } = this.#told!
+    const { now: told, at: chargedAt, binding, remaining, resetAt, parts } = this.#told!
     const now = told + Math.max(0, heard - this.#heard)
     const left = this.#left
     return {
@@ -139,6 +139,7 @@ export class Slice {
       resetAt,
       parts: parts?.map((part, i) => (i % 3 === 1 ? Math.max(part, left) : part)),
       booking: undefined,
+      chargedAt,
     }
   }
 }

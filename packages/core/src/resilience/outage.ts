@@ -23,11 +23,6 @@ export function isSilence(error: Error): boolean {
   return STORE_FAILURES[failureOf(error)].isSilence
 }
 
-/** Whether a call that failed was surely not carried out, so that it may be made again. */
-export function isUnsent(error: unknown): boolean {
-  return (error as Partial<StoreError> | null | undefined)?.sent === false
-}
-
 /** The failure of a call that was not sent because of an earlier failure. */
 export function notAsked(because: Error): StoreError {
   const { code } = STORE_FAILURES[failureOf(because)]

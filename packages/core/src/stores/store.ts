@@ -1,5 +1,5 @@
 import type { StoreFailure } from '../errors.js'
-import type { Policy } from '../policy.js'
+import type { Charge, Policy } from '../policy.js'
 import type { Places, PlacesOptions } from '../semaphore/places.js'
 
 /*
@@ -57,7 +57,11 @@ export interface Keyspace {
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
   /** Whether a booked place still stands at its turn: its state may be lost, or the key held or blocked by now. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
-  /** Gives a booked place back if nothing was written since. Resolves to whether it did. */
+  /**
+   * Gives a booked place back, once. Where nothing was written since, the key is as if the place had never been booked,
+   * and this resolves to true. Otherwise the place's units are released, later places stay where they are, and this
+   * resolves to false.
+   */
   cancel(booking: Booking): MaybePromise<boolean>
   /** Changes what is known of a key. Resolves to the units that took effect; to 0 where the change has none. */
   correct(change: Correction): MaybePromise<number>
@@ -70,6 +74,8 @@ export type Ask = 'consume' | 'peek' | 'book'
 export type Correction =
   /** Gives units back, never below empty; or charges units, whether they fit or not. */
   | { readonly kind: 'refund' | 'charge'; readonly key: string; readonly cost: number }
+  /** Gives units of one charge back, as far as they still count. */
+  | { readonly kind: 'release'; readonly key: string; readonly charge: DatedCharge; readonly units: number }
   /**
    * `block` denies everything; the latest call wins. `hold` denies `consume` and delays `book`, and never shortens a
    * hold.
@@ -109,6 +115,8 @@ export interface Answer {
   readonly parts: readonly number[] | undefined
   /** The place that `book` took ahead of now. */
   readonly booking: Booking | undefined
+  /** Set where the units were charged at another instant than `at`: those of a lease, when it was booked. */
+  readonly chargedAt?: number
   /** Set where the store did not decide. */
   readonly degraded?: Degraded
 }
@@ -124,10 +132,14 @@ export function isDenied(answer: Answer): boolean {
   return answer.degraded ? !answer.degraded.allowed : answer.reason !== undefined
 }
 
+/** A charge, and the instant at which it was decided: state that began later knows nothing of it. */
+export interface DatedCharge extends Charge {
+  readonly decidedAt: number
+}
+
 /** A booked place, to confirm or to cancel. What else it holds is the store's own. */
-export interface Booking {
+export interface Booking extends DatedCharge {
   readonly key: string
-  readonly at: number
 }
 
 /**

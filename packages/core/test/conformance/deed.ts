@@ -10,14 +10,18 @@ export interface Deed {
   readonly maxWait: number
   /** Which booking of those made so far; -1 when there is none. */
   readonly booking: number
+  /** Which of the charges that gave nothing back yet; -1 when there is none. */
+  readonly charge: number
 }
 
-/** What the last answer told, and how many places were booked since the start. */
+/** What the last answer told, how many places were booked since the start, and what was charged. */
 export interface Told {
   readonly at: number
   readonly remaining: number
   readonly resetAt: number
   readonly bookings: number
+  /** Costs of the calls that passed and gave nothing back yet. */
+  readonly charges: readonly number[]
 }
 
 const MOST_COST = 2 ** 31
@@ -32,13 +36,17 @@ export function deedOf(
 ): Deed {
   const policy = policies[step.pick % policies.length]!
   const moved = Math.max(now, moveTo(step, now, policy, told))
+  const { length } = told.charges
+  const charge = length === 0 ? -1 : Math.max(0, length - 1 - step.pick * Math.max(1, step.parts >> 1))
+  const most = step.kind === 'release' ? (told.charges[charge] ?? 1) : mostCost
   return {
     kind: step.kind,
     now: moved,
     tier: step.tier,
-    cost: Math.min(Math.max(costOf(step, policies, told), lowestCost(step.kind)), mostCost),
+    cost: Math.min(Math.max(costOf(step, policies, told), lowestCost(step.kind)), most),
     maxWait: Math.max(lowestWait(step.kind), waitOf(step, moved, policy, told)),
     booking: told.bookings === 0 ? -1 : Math.max(0, told.bookings - 1 - step.pick),
+    charge,
   }
 }
 

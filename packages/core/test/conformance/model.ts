@@ -27,10 +27,22 @@ export interface Expected {
 
 interface Entry extends Omit<Write, 'rule'> {
   readonly rules: readonly Rule[]
+  /** When it was written; a place is booked before its instant. */
+  readonly decidedAt: bigint
+}
+
+/** Units that were charged, at which instant, and when that was decided. */
+export interface Charged {
+  readonly at: bigint
+  readonly cost: bigint
+  readonly decidedAt: bigint
 }
 
 export class KeyModel {
   #writes: Entry[] = []
+  /** When the first call after the state was lost wrote something. */
+  #born: bigint | undefined
+  readonly #cancelled = new Set<Entry>()
   #blockedUntil = 0n
   #heldUntil = 0n
 
@@ -46,32 +58,69 @@ export class KeyModel {
     return this.#ask(rules, now, cost, maxWait, true)
   }
 
-  /** Only the newest write can be taken back, so a cancelled booking uncovers the one before it. */
-  cancel(booking: Entry): boolean {
-    if (this.#writes.at(-1) !== booking) return false
+  /**
+   * Only the newest write can be taken back, so a cancelled booking uncovers the one before it. The units of any other
+   * place that was not lost are released.
+   */
+  cancel(now: bigint, booking: Entry): boolean {
+    if (this.#cancelled.has(booking)) return false
+    this.#cancelled.add(booking)
+    if (this.#writes.at(-1) !== booking) {
+      if (this.#writes.includes(booking)) this.release(booking.rules, now, booking, booking.cost)
+      return false
+    }
     this.#writes.pop()
     return true
   }
 
-  refund(rules: readonly Rule[], now: bigint, cost: bigint): void {
-    this.#writes.push({ kind: 'refund', at: now, cost, rules })
+  refund(rules: readonly Rule[], now: bigint, cost: bigint): number {
+    return this.#born === undefined ? 0 : this.#write({ kind: 'refund', at: now, cost, rules, decidedAt: now })
   }
 
-  charge(rules: readonly Rule[], now: bigint, cost: bigint): void {
-    this.#writes.push({ kind: 'charge', at: latest(now, this.#last()), cost, rules })
+  charge(rules: readonly Rule[], now: bigint, cost: bigint): number {
+    const at = latest(now, this.#last())
+    return this.#write({ kind: 'charge', at, cost, rules, decidedAt: now })
   }
 
-  block(now: bigint, duration: bigint): void {
+  /** What was lost since it was charged gives nothing back. */
+  release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
+    if (this.#born === undefined || charge.decidedAt < this.#born) return 0
+    return this.#write({ kind: 'release', at: now, cost, charge, rules, decidedAt: now })
+  }
+
+  block(now: bigint, duration: bigint): number {
+    this.#born ??= now
     this.#blockedUntil = now + duration
+    return 0
   }
 
-  hold(now: bigint, duration: bigint): void {
+  hold(now: bigint, duration: bigint): number {
+    this.#born ??= now
     this.#heldUntil = latest(this.#heldUntil, now + duration)
+    return 0
   }
 
-  reset(): void {
+  reset(): number {
     this.#writes = []
+    this.#born = undefined
     this.#blockedUntil = this.#heldUntil = 0n
+    return 0
+  }
+
+  /** The units that take effect: the least over the policies. */
+  #write(entry: Entry): number {
+    const { rules } = entry
+    const instant = latest(entry.at, this.#last())
+    const kept = () => rules.map((rule, i) => rule.model.kept(this.#standing(rule, i), rule, instant))
+    const before = kept()
+    this.#born ??= entry.decidedAt
+    this.#writes.push(entry)
+    const after = kept()
+    const effects = rules.map((rule, i) => {
+      const change = Number(after[i]! - before[i]!)
+      return Math.abs(change) / Number(rule.model.parts?.(rule) ?? 1n)
+    })
+    return Math.min(...effects)
   }
 
   #ask(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, write: boolean): Expected {
@@ -82,9 +131,9 @@ export class KeyModel {
     )
     const at = latest(...earliest)
     const reason = this.#reason(now, at, maxWait)
-    const booking: Entry = { kind: 'admit', at, cost, rules }
+    const booking: Entry = { kind: 'admit', at, cost, rules, decidedAt: now }
     const written = write && reason === undefined && cost > 0n
-    if (written) this.#writes.push(booking)
+    if (written) this.#write(booking)
 
     const seen = latest(open, this.#last())
     const views = rules.map((rule, i) => {
@@ -116,7 +165,7 @@ export class KeyModel {
   }
 
   #last(): bigint {
-    return latest(0n, ...this.#writes.filter(({ kind }) => kind !== 'refund').map(({ at }) => at))
+    return latest(0n, ...this.#writes.filter(({ kind }) => kind === 'admit' || kind === 'charge').map(({ at }) => at))
   }
 
   #standing(rule: Rule, index: number): unknown {

@@ -22,11 +22,13 @@ export interface Rule {
   readonly windowTicks: bigint
 }
 
-/** One write to a key, as one policy of the list sees it: a refund at the instant it came, the rest as booked. */
+/** One write to a key, as one policy of the list sees it: give-backs at the instant they came, the rest as booked. */
 export interface Write {
-  readonly kind: 'admit' | 'charge' | 'refund'
+  readonly kind: 'admit' | 'charge' | 'refund' | 'release'
   readonly at: bigint
   readonly cost: bigint
+  /** Of a release: the charge of which `cost` units are given back. */
+  readonly charge?: { readonly at: bigint; readonly cost: bigint }
   /** The numbers that came with this call. */
   readonly rule: Rule
 }
@@ -53,6 +55,12 @@ export interface Model<Standing = unknown> {
    * Without further writes it never falls as the instant grows.
    */
   room(standing: Standing, rule: Rule, instant: bigint): bigint
+  /**
+   * Everything that is kept of charges at an instant, in parts of a unit: what a write took or gave is the difference.
+   */
+  kept(standing: Standing, rule: Rule, instant: bigint): bigint
+  /** How many of these parts are a unit; default 1. */
+  parts?(rule: Rule): bigint
   /** The promise: the most net cost that may be admitted at instants within the closed span. */
   bound(rule: Rule, from: bigint, to: bigint): bigint
   /** Which units a refund takes out of the trace: the newest of all, or the newest at or before its instant. */

@@ -1,5 +1,5 @@
 import type { Policy } from '../../src/policy.js'
-import type { Answer, Ask, Booking, Keyspace, Store } from '../../src/stores/store.js'
+import type { Answer, Ask, Booking, DatedCharge, Keyspace, Store } from '../../src/stores/store.js'
 import type { Deed, Told } from './deed.js'
 
 /** Opens a store whose only notion of time is `clock`, in microseconds. */
@@ -54,6 +54,8 @@ export type Returned = Answer | boolean | number | void
 export class Caller {
   readonly tiers: readonly (readonly Policy[])[]
   readonly bookings: Booking[] = []
+  /** What passed and gave nothing back yet, oldest first. */
+  readonly charges: DatedCharge[] = []
   told: Told
   readonly #bookedIn = new Map<Booking, Keyspace>()
 
@@ -63,7 +65,7 @@ export class Caller {
     readonly key: string,
   ) {
     this.tiers = keyspaces.map(({ policies }) => policies)
-    this.told = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0 }
+    this.told = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0, charges: [] }
   }
 
   async consume(cost: number, tier = 0): Promise<Answer> {
@@ -83,11 +85,18 @@ export class Caller {
   }
 
   async cancel(booking: Booking): Promise<boolean> {
+    this.#isGivenBack(booking)
     return this.#bookedIn.get(booking)!.cancel(booking)
   }
 
   async refund(cost: number, tier = 0): Promise<number> {
     return this.keyspaces[tier]!.correct({ kind: 'refund', key: this.key, cost })
+  }
+
+  /** Gives units of a charge back, for the first and only time. */
+  async release(charge: DatedCharge, units: number, tier = 0): Promise<number> {
+    this.#isGivenBack(charge)
+    return this.keyspaces[tier]!.correct({ kind: 'release', key: this.key, charge, units })
   }
 
   async charge(cost: number, tier = 0): Promise<number> {
@@ -107,11 +116,13 @@ export class Caller {
   }
 
   /** Moves time to the deed's instant and does it. Answers are told, other deeds return what the store returns. */
-  async perform({ kind, now, tier, cost, maxWait, booking }: Deed): Promise<Returned> {
+  async perform({ kind, now, tier, cost, maxWait, booking, charge }: Deed): Promise<Returned> {
     this.session.now = now
     const place = this.bookings[booking]
     if (kind === 'book') return this.book(cost, maxWait, tier)
-    if (kind === 'cancel') return place ? this.cancel(place) : undefined
+    // A place whose units were released is not given back once more.
+    if (kind === 'cancel') return place && this.charges.includes(place) ? this.cancel(place) : undefined
+    if (kind === 'release') return charge < 0 ? 0 : this.release(this.charges[charge]!, cost, tier)
     if (kind === 'block' || kind === 'hold') return this[kind](maxWait)
     return kind === 'reset' ? this.reset() : this[kind](cost, tier)
   }
@@ -123,7 +134,20 @@ export class Caller {
       this.bookings.push(answer.booking)
       this.#bookedIn.set(answer.booking, keyspace)
     }
-    this.told = { ...answer, bookings: this.bookings.length }
+    if (ask !== 'peek' && answer.reason === undefined && cost > 0) {
+      this.charges.push(answer.booking ?? { at: answer.at, cost, decidedAt: answer.now })
+    }
+    this.told = { ...answer, bookings: this.bookings.length, charges: this.#costs() }
     return answer
+  }
+
+  #isGivenBack(charge: DatedCharge): void {
+    const i = this.charges.indexOf(charge)
+    if (i >= 0) this.charges.splice(i, 1)
+    this.told = { ...this.told, charges: this.#costs() }
+  }
+
+  #costs(): readonly number[] {
+    return this.charges.map(({ cost }) => cost)
   }
 }

@@ -1,13 +1,14 @@
 import * as fc from 'fast-check'
 
-export type Kind = 'consume' | 'peek' | 'book' | 'cancel' | 'refund' | 'charge' | 'block' | 'hold' | 'reset'
+export type Kind =
+  'consume' | 'peek' | 'book' | 'cancel' | 'refund' | 'release' | 'charge' | 'block' | 'hold' | 'reset'
 
 /** One call that is yet to be given its numbers: they depend on the answers that came before (see deed.ts). */
 export interface Step {
   readonly kind: Kind
   /** Which of the sets of numbers comes with the call. */
   readonly tier: number
-  /** Which policy of the list, and which earlier booking, the step refers to. */
+  /** Which policy of the list, and which earlier booking or charge, the step refers to. */
   readonly pick: number
   /** Where time moves to before the call, and by how many microseconds beside that. */
   readonly to: 'stay' | 'part' | 'bucket' | 'window' | 'at' | 'reset' | 'idle'
@@ -28,7 +29,14 @@ export interface TrafficOptions {
 }
 
 /** What may come before a law is tried: everything but bans, pauses and resets. */
-export const HISTORY: TrafficOptions['kinds'] = { consume: 8, book: 3, refund: 2, charge: 1, cancel: 1 }
+export const HISTORY: TrafficOptions['kinds'] = {
+  consume: 8,
+  book: 3,
+  refund: 2,
+  release: 2,
+  charge: 1,
+  cancel: 1,
+}
 
 /** Traffic that seeks the edges: boundaries of windows and buckets, announced instants, what is just left. */
 export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arbitrary<readonly Step[]> {

@@ -82,6 +82,7 @@ const BEFORE: Numbers = [
   ['held', [0.5, FAR]],
   ['blocked', [0.5, FAR]],
   ['last', [0.5, FAR]],
+  ['born', [0.5, FAR]],
   ['expires', []],
   ['barred', [FAR]],
   ['written', [0.5]],
@@ -89,11 +90,12 @@ const BEFORE: Numbers = [
 const BEHIND: Numbers = [['version', []]]
 
 /** What a plain consume does not read while nothing bars the key: met by the first call that does. */
-const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'version'])
+const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'born', 'version'])
 
 const DEBT = [
   ['debt', [0.5]],
   ['since', [0.5, FAR]],
+  ['fastest', [0.5]],
 ] as const
 
 const CELLS: Readonly<Record<PolicySpec[0], Numbers>> = {

@@ -42,7 +42,8 @@ export function tableStore(redis: LuaRedis, { clock }: { readonly clock: Clock }
     const script = composeScript(policies)
     const decide: Keyspace['decide'] = (operation, caller, cost) => {
       const argument = packRequest({ operation, policies, cost }, readsTime(), 1)
-      return unpackAnswer(redis.run(script, clock(), key, argument), policies, caller)
+      const request = { operation, policies, cost }
+      return unpackAnswer(redis.run(script, clock(), key, argument), request, caller)
     }
     return { policies, decide } as Keyspace
   }

@@ -14,7 +14,7 @@ import { type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
 const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
 /** Calls that are made together set the time to live once, by the last of them. */
-const withoutExpiry = (state: Buffer) => [state.subarray(0, 32), state.subarray(40)]
+const withoutExpiry = (state: Buffer) => [state.subarray(0, 40), state.subarray(48)]
 const NOW = 1_800_000_000_000_000
 const minute = { limit: 5, window: '1m' } as const
 
@@ -71,9 +71,9 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
         const reply = alone(policies, together, { cost, count: 7 })
         const answers: Answer[] = []
         for (let i = 0; i < 7; i++) {
-          answers.push(unpackAnswer(alone(policies, apart, { cost }), policies, 'k'))
+          answers.push(unpackAnswer(alone(policies, apart, { cost }), { operation: 'consume', policies, cost }, 'k'))
         }
-        expect(unpackAnswers(reply, policies, 'k', 7)).toEqual(answers)
+        expect(unpackAnswers(reply, policies, 7)).toEqual(answers)
         expect(withoutExpiry(stateOf(together))).toEqual(withoutExpiry(stateOf(apart)))
       }
     })
@@ -88,7 +88,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
         batch.map((key) => [key, pack(policies, { count: 2 })]),
       )
       expect(replies.map(hasHealed)).toEqual([false, true, false])
-      const left = replies.map((reply) => unpackAnswers(reply, policies, 'k', 2)[1]!.remaining)
+      const left = replies.map((reply) => unpackAnswers(reply, policies, 2)[1]!.remaining)
       expect(left).toEqual([2, 3, 2])
     })
   })
@@ -97,7 +97,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     const policies = [slidingLog(minute)]
     const batch = someKeys(3)
     for (const key of batch) alone(policies, key)
-    const breaks = `redis.call('SETRANGE', KEYS[1], 88, string.rep('x', 8)) return ''`
+    const breaks = `redis.call('SETRANGE', KEYS[1], 96, string.rep('x', 8)) return ''`
     redis.run(breaks, NOW, batch[0]!, Buffer.of(0))
     const calls = batch.map((key) => [key, pack(policies)] as const)
     expect(redis.runAll(composeScript(policies), NOW, calls).map(hasHealed)).toEqual([true, false, false])
@@ -114,7 +114,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     redis.refuse('SET')
     const message = 'OOM command not allowed'
     expect(replies.map(unpackFailure)).toEqual([message, undefined, message])
-    expect(unpackAnswer(replies[1]!, policies, 'k').remaining).toBe(3)
+    expect(unpackAnswer(replies[1]!, { operation: 'consume', policies }, 'k').remaining).toBe(3)
   })
 
   it('tells what is wrong with an argument to its key alone', () => {

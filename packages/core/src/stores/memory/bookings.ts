@@ -57,6 +57,7 @@ export class Bookings {
 
 export interface MemoryBooking extends Booking {
   readonly undo: Undo
+  isCancelled: boolean
 }
 
 export interface Undo {

@@ -1,11 +1,13 @@
-import type { Policy } from '../../policy.js'
+import type { Charge, Policy } from '../../policy.js'
 import type { Ring } from '../../ring.js'
 import { State } from '../../state.js'
 import type { Undo } from './bookings.js'
 import { type Page, Slots } from './slots.js'
 
-/** Cell 0 of every slot is the last booked instant; the policies' cells follow in declared order. */
-const HEADER_CELLS = 1
+/** The first cells of every slot; the policies' cells follow in declared order. */
+const LAST = 0
+const BORN = 1
+const HEADER_CELLS = 2
 
 /** A table's slots, and the one that is being read: one State per policy, all pointing into it. */
 export class Cursor {
@@ -53,18 +55,40 @@ export class Cursor {
 
   /** The last booked instant of the key. */
   get last(): number {
-    return this.#cells[this.#base]!
+    return this.#cells[this.#base + LAST]!
   }
 
   set last(instant: number) {
-    this.#cells[this.#base] = instant
+    this.#cells[this.#base + LAST] = instant
   }
 
-  admit(policies: readonly Policy[], at: number, cost: number): void {
+  /** The instant at which the key's state began. */
+  get born(): number {
+    return this.#cells[this.#base + BORN]!
+  }
+
+  set born(instant: number) {
+    this.#cells[this.#base + BORN] = instant
+  }
+
+  /** Returns the units that took effect under every policy. */
+  admit(policies: readonly Policy[], at: number, cost: number): number {
+    let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
-      policy.algorithm.admit(this.states[i]!, policy, at, cost)
+      effect = Math.min(effect, policy.algorithm.admit(this.states[i]!, policy, at, cost))
     }
+    return effect
+  }
+
+  /** Returns the units that took effect under every policy. */
+  release(policies: readonly Policy[], now: number, charge: Charge, units: number): number {
+    let effect = Infinity
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      effect = Math.min(effect, policy.algorithm.release(this.states[i]!, policy, now, charge, units))
+    }
+    return effect
   }
 
   /** The key's cells, in place. */

@@ -22,7 +22,7 @@ export class MemoryKeyspace implements Keyspace {
   }
 
   cancel(booking: Booking): boolean {
-    return this.#table.cancel(booking)
+    return this.#table.cancel(this.policies, booking)
   }
 
   correct(change: Correction): number {

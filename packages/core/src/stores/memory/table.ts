@@ -1,5 +1,5 @@
 import type { Policy, View } from '../../policy.js'
-import type { Answer, Ask, Booking, Correction, Reason } from '../store.js'
+import type { Answer, Ask, Booking, Correction, DatedCharge, Reason } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { Cursor } from './cursor.js'
@@ -65,7 +65,7 @@ export class Table {
     let booking: MemoryBooking | undefined
     if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
-      if (at > now) booking = { key, at, undo: this.bookings.open(slot, cursor.cells(), cursor.rings()) }
+      if (at > now) booking = this.#booking(slot, key, at, cost, now)
       else this.bookings.touch(slot)
       cursor.admit(policies, at, cost)
       cursor.last = at
@@ -80,14 +80,19 @@ export class Table {
     return this.barriers.until(this.cursor.slots.find(booking.key)) > now ? 'held' : 'stands'
   }
 
-  cancel(booking: Booking): boolean {
-    this.#owner.now()
-    const { undo } = booking as MemoryBooking
-    const slot = this.cursor.slots.find(booking.key)
-    if (!this.bookings.undo(slot, undo)) return false
-    this.cursor.moveTo(slot)
-    this.cursor.restore(undo)
-    return true
+  cancel(policies: readonly Policy[], booking: Booking): boolean {
+    const now = this.#owner.now()
+    const place = booking as MemoryBooking
+    if (place.isCancelled) return false
+    place.isCancelled = true
+    const slot = this.cursor.slots.find(place.key)
+    if (this.bookings.undo(slot, place.undo)) {
+      this.cursor.moveTo(slot)
+      this.cursor.restore(place.undo)
+      return true
+    }
+    if (!place.undo.life.lost) this.#release(policies, slot, now, place, place.cost)
+    return false
   }
 
   correct(policies: readonly Policy[], change: Correction): number {
@@ -98,6 +103,8 @@ export class Table {
         return this.#refund(policies, this.cursor.slots.find(key), now, change.cost)
       case 'charge':
         return this.#charge(policies, this.#slotFor(key, now), now, change.cost)
+      case 'release':
+        return this.#release(policies, this.cursor.slots.find(key), now, change.charge, change.units)
       case 'block':
         this.barriers.block(this.#slotFor(key, now), now + change.duration)
         return 0
@@ -137,16 +144,35 @@ export class Table {
     if (slot === 0) return 0
     this.cursor.moveTo(slot)
     this.bookings.touch(slot)
-    this.cursor.admit(policies, now, -cost)
-    return cost
+    return this.cursor.admit(policies, now, -cost)
+  }
+
+  /** What lies in a state that began after the charge was decided is others'. */
+  #release(
+    policies: readonly Policy[],
+    slot: number,
+    now: number,
+    charge: DatedCharge,
+    units: number,
+  ): number {
+    if (slot === 0) return 0
+    this.cursor.moveTo(slot)
+    if (charge.decidedAt < this.cursor.born) return 0
+    this.bookings.touch(slot)
+    return this.cursor.release(policies, now, charge, units)
   }
 
   #charge(policies: readonly Policy[], slot: number, now: number, cost: number): number {
     this.bookings.touch(slot)
     const at = Math.max(now, this.cursor.last)
-    this.cursor.admit(policies, at, cost)
+    const effect = this.cursor.admit(policies, at, cost)
     this.cursor.last = at
-    return cost
+    return effect
+  }
+
+  #booking(slot: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
+    const undo = this.bookings.open(slot, this.cursor.cells(), this.cursor.rings())
+    return { key, at, cost, decidedAt, undo, isCancelled: false }
   }
 
   #answer(
@@ -193,6 +219,7 @@ export class Table {
     this.#owner.adding(now)
     const slot = this.cursor.slots.allocate(key)
     this.cursor.moveTo(slot)
+    this.cursor.born = now
     return slot
   }
 }

@@ -9,10 +9,13 @@ import { OPERATIONS, REASONS } from './wire.js'
  * are arguments; everything else about a shape is a literal.
  */
 
-/** Bytes of the state before the cells: epoch, held, blocked, last; from HOT on expires, barred; from HOTTEST on written. */
-const HEADER_BYTES = 56
-const HOT = 32
-const HOTTEST = 48
+/**
+ * Bytes of the state before the cells: epoch, held, blocked, last, born; from HOT on expires, barred; from HOTTEST on
+ * written.
+ */
+const HEADER_BYTES = 64
+const HOT = 40
+const HOTTEST = 56
 
 /** The script for lists of these shapes. Lists that differ in limits and capacities alone have the same one. */
 export function composeScript(policies: readonly Policy[]): string {

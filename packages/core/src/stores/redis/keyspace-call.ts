@@ -1,4 +1,4 @@
-import { haveEqualNumbers, type Policy } from '../../policy.js'
+import { haveEqualNumbers } from '../../policy.js'
 import type { Answer, Caller, Report } from '../store.js'
 import type { Call } from './calls.js'
 import { hasHealed, packRequest, type Request, unpackAnswers } from './wire.js'
@@ -11,7 +11,7 @@ export interface CallContext {
 }
 
 /** Finds in a reply what the caller is told. */
-export type Read<T> = (reply: Buffer, policies: readonly Policy[], key: string) => T
+export type Read<T> = (reply: Buffer, request: Request, key: string) => T
 
 /** One operation on one key, and the caller who waits for it. */
 export class KeyspaceCall<T> implements Call {
@@ -47,11 +47,10 @@ export class KeyspaceCall<T> implements Call {
   }
 
   answer(reply: Buffer): void {
-    const { callerKey, alike } = this
-    const { policies } = this.request
+    const { callerKey, alike, request } = this
     if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
-    if (!alike) return this.resolve(this.read(reply, policies, callerKey))
-    const answers = unpackAnswers(reply, policies, callerKey, 1 + alike.length) as readonly (Answer & T)[]
+    if (!alike) return this.resolve(this.read(reply, request, callerKey))
+    const answers = unpackAnswers(reply, request.policies, 1 + alike.length) as readonly (Answer & T)[]
     this.resolve(answers[0]!)
     for (let i = 0; i < alike.length; i++) alike[i]!.resolve(answers[i + 1]!)
   }

@@ -1,4 +1,4 @@
-import { expected, InputError } from '../../errors.js'
+import { expected, InputError, StoreError, type StoreErrorCode } from '../../errors.js'
 import type { Policy } from '../../policy.js'
 import type { Answer, Ask, Caller, Correction, Keyspace } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
@@ -6,11 +6,13 @@ import { type CallContext, KeyspaceCall, type Read } from './keyspace-call.js'
 import { redisKey } from './redis-key.js'
 import type { Tiers } from './tiers.js'
 import {
+  packCharge,
   type RedisBooking,
   type Request,
   unpackAnswer,
   unpackCancellation,
   unpackConfirmation,
+  unpackEffect,
 } from './wire.js'
 
 /** A log takes a slot for each unit, and a script holds up everybody else while it fills them. */
@@ -54,7 +56,7 @@ export class RedisKeyspace implements Keyspace {
   }
 
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
-    const policies = this.policies
+    const { policies } = this
     return this.#ask(
       { operation: 'confirm', policies, token: token.subarray(0, 16) },
       key,
@@ -62,19 +64,49 @@ export class RedisKeyspace implements Keyspace {
     )
   }
 
-  cancel({ key, token }: RedisBooking): Promise<boolean> {
-    return this.#ask({ operation: 'cancel', policies: this.policies, token }, key, unpackCancellation)
+  async cancel(booking: RedisBooking): Promise<boolean> {
+    if (booking.isCancelled) return false
+    booking.isCancelled = true
+    const { key, at, cost, token } = booking
+    const request = { operation: 'cancel', policies: this.policies, cost, span: at, token } as const
+    return this.#ask(request, key, unpackCancellation)
   }
 
   async correct(change: Correction): Promise<number> {
     const { policies } = this
     const { kind: operation, key } = change
-    if ('duration' in change) {
-      return this.#ask({ operation, policies, span: change.duration }, key, nothing)
+    switch (change.kind) {
+      case 'charge':
+        return this.#charge(key, change.cost)
+      case 'refund':
+        return this.#ask({ operation, policies, cost: change.cost }, key, unpackEffect)
+      case 'release': {
+        const token = packCharge(change.charge)
+        return this.#ask({ operation, policies, cost: change.units, token }, key, unpackEffect)
+      }
+      case 'block':
+      case 'hold':
+        return this.#ask({ operation, policies, span: change.duration }, key, unpackEffect)
+      case 'reset':
+        return this.#ask({ operation, policies }, key, unpackEffect)
     }
-    const cost = 'cost' in change ? change.cost : 0
-    await this.#ask({ operation, policies, cost }, key, nothing)
-    return cost
+  }
+
+  /** On a log in several calls, each of them as short as that of a decision. */
+  async #charge(key: string, cost: number): Promise<number> {
+    const { policies } = this
+    const most = this.#hasLog ? LARGEST_LOG_COST : cost
+    let effect = 0
+    for (let left = cost; left > 0; left -= most) {
+      const request = { operation: 'charge', policies, cost: Math.min(left, most) } as const
+      try {
+        effect += await this.#ask(request, key, unpackEffect)
+      } catch (error) {
+        if (left < cost && error instanceof StoreError) throw partly(error)
+        throw error
+      }
+    }
+    return effect
   }
 
   #ask<T>(asked: Request, key: string, read: Read<T>, caller?: Caller): Promise<T> {
@@ -98,6 +130,7 @@ export class RedisKeyspace implements Keyspace {
   }
 }
 
-function nothing(): number {
-  return 0
+/** The failure of a charge of which a part was carried out before. */
+function partly(cause: StoreError): StoreError {
+  return new StoreError(cause.code as StoreErrorCode, cause.message, { cause, sent: true })
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../policy.js'
-import type { Answer, Booking, Reason } from '../store.js'
+import type { Answer, Booking, DatedCharge, Reason } from '../store.js'
 
 /*
  * What travels between store and script: one packed argument and one packed reply, numbers as little-endian doubles.
@@ -19,6 +19,7 @@ export const OPERATIONS = {
   reset: 8,
   confirm: 9,
   cancel: 10,
+  release: 11,
 } as const
 
 export interface Request {
@@ -27,9 +28,9 @@ export interface Request {
   readonly cost?: number
   /** Equal calls that are made one after the other, of `consume` alone. Default 1. */
   readonly count?: number
-  /** Longest wait of a booking, or length of a block or hold, in microseconds. */
+  /** Longest wait of a booking, length of a block or hold, in microseconds; or the instant of a booking to cancel. */
   readonly span?: number
-  /** What a booking's confirmation or cancellation brings along. */
+  /** What a booking's confirmation or cancellation brings along; or the charge of which units are released. */
   readonly token?: Buffer
   /** Smallest limits known for each policy, where one is below the limit of this call. */
   readonly slowest?: readonly number[] | undefined
@@ -61,6 +62,7 @@ export function packRequest(request: Request, clock: number, nonce: number): Buf
 
 /** A place booked in Redis: what the script wants to see again. */
 export interface RedisBooking extends Booking {
+  isCancelled: boolean
   /** Epoch, version, and what the booking replaced. */
   readonly token: Buffer
 }
@@ -69,7 +71,6 @@ export interface RedisBooking extends Booking {
 export function unpackAnswers(
   reply: Buffer,
   policies: readonly Policy[],
-  key: string,
   count: number,
 ): readonly Answer[] {
   const answers: Answer[] = []
@@ -83,11 +84,12 @@ export function unpackAnswers(
 }
 
 /** The answer of a single call. */
-export function unpackAnswer(reply: Buffer, policies: readonly Policy[], key: string): Answer {
+export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: Request, key: string): Answer {
   const size = answerBytes(reply, 0, policies)
   if (reply.length === size) return answerAt(reply, 0, policies, undefined)
   const token = reply.subarray(size)
-  const booking: RedisBooking = { key, at: reply.readDoubleLE(2 * DOUBLE), token }
+  const [decidedAt, at] = [reply.readDoubleLE(DOUBLE), reply.readDoubleLE(2 * DOUBLE)]
+  const booking: RedisBooking = { key, at, cost, decidedAt, token, isCancelled: false }
   return answerAt(reply, 0, policies, booking)
 }
 
@@ -155,9 +157,23 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/** A cancellation that came too late is answered with a single number. */
+/** Whether the place was undone: 1 in the place of the units that took effect. */
 export function unpackCancellation(reply: Buffer): boolean {
-  return reply.length > DOUBLE
+  return unpackEffect(reply) === 1
+}
+
+/** The units of a correction that took effect; 0 for those without a reply. */
+export function unpackEffect(reply: Buffer): number {
+  return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
+}
+
+/** What the release of units says of their charge. */
+export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
+  const packed = Buffer.allocUnsafe(3 * DOUBLE)
+  packed.writeDoubleLE(at, 0)
+  packed.writeDoubleLE(cost, DOUBLE)
+  packed.writeDoubleLE(decidedAt, 2 * DOUBLE)
+  return packed
 }
 
 function isLongAt(reply: Buffer, start: number): boolean {

@@ -29,7 +29,7 @@ export function cancelling(subject: Subject): void {
 
   law(
     subject,
-    'keeps a place that something was written behind',
+    'releases the units of a place that something was written behind',
     past(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
@@ -41,7 +41,8 @@ export function cancelling(subject: Subject): void {
           if (write === 'book') await place(caller, subject.mostCost)
           else if (write === 'reset') await caller.reset()
           else await caller[write](1)
-          if (caller === tried) assert.equal(await caller.cancel(booked), false)
+          if (caller === twin) await caller.release(booked, booked.cost)
+          else assert.equal(await caller.cancel(booked), false)
         }
         await expectAlike(tried, twin)
       }

@@ -3,7 +3,7 @@ import type { Model } from '../rule.js'
 /**
  * Fixed window: at most `limit` units in each window [kW, (k+1)W), k counted from the epoch. Only the newest booked
  * window is remembered: a refund that arrives in an earlier one has no effect, one in a later one finds nothing
- * left. A charge saturates at 2 x limit in its window and never lowers what is there.
+ * left. A release takes units out of its own window while that is the newest and not over. A charge saturates at 2 x limit in its window and never lowers what is there.
  */
 export const model: Model<Count> = {
   refunds: 'newest until now',
@@ -11,8 +11,13 @@ export const model: Model<Count> = {
 
   recount(writes) {
     let newest: Count = { window: -1n, units: 0n }
-    for (const { kind, at, cost, rule } of writes) {
+    for (const { kind, at, cost, charge, rule } of writes) {
       const window = at / rule.window
+      if (kind === 'release') {
+        const isOwn = charge!.at / rule.window === newest.window && window <= newest.window
+        if (isOwn) newest = { ...newest, units: newest.units > cost ? newest.units - cost : 0n }
+        continue
+      }
       if (kind === 'refund') {
         if (window === newest.window)
           newest = { window, units: newest.units > cost ? newest.units - cost : 0n }
@@ -25,6 +30,8 @@ export const model: Model<Count> = {
   },
 
   room: (newest, rule, instant) => rule.limit - (instant / rule.window === newest.window ? newest.units : 0n),
+
+  kept: (newest, rule, instant) => (instant / rule.window > newest.window ? 0n : newest.units),
 
   bound: (rule, from, to) => rule.limit * (to / rule.window - from / rule.window + 1n),
 }

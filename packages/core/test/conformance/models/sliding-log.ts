@@ -2,7 +2,8 @@ import type { Model } from '../rule.js'
 
 /**
  * Sliding log: at most `limit` units in every span (t-W, t]; an entry made at s is gone at exactly s+W. A refund
- * drops the newest entries at or before its instant. A charge saturates at 2 x limit live entries and never lowers
+ * drops the newest entries at or before its instant, a release the entries of its charge's instant as long as that is
+ * inside the window, and only those among the newest 1,000. A charge saturates at 2 x limit live entries and never lowers
  * what is there. Old entries need not be forgotten here: no question is asked before the last booked instant.
  */
 export const model: Model<readonly Entry[]> = {
@@ -12,8 +13,11 @@ export const model: Model<readonly Entry[]> = {
 
   recount(writes) {
     const entries: Entry[] = []
-    for (const { kind, at, cost, rule } of writes) {
+    for (const { kind, at, cost, charge, rule } of writes) {
       if (kind === 'refund') drop(entries, at, cost)
+      else if (kind === 'release') {
+        if (charge!.at > at - rule.window) dropOf(entries, charge!.at, cost)
+      }
       else if (kind === 'admit') entries.push({ at, units: cost })
       else {
         const free = 2n * rule.limit - live(entries, rule.window, at)
@@ -24,6 +28,8 @@ export const model: Model<readonly Entry[]> = {
   },
 
   room: (entries, rule, instant) => rule.limit - live(entries, rule.window, instant),
+
+  kept: (entries, rule, instant) => live(entries, rule.window, instant),
 
   // A closed span of n microseconds holds n + 1 instants; (t-W, t] holds W of them.
   bound: (rule, from, to) => rule.limit * ((to - from) / rule.window + 1n),
@@ -38,6 +44,21 @@ function live(entries: readonly Entry[], window: bigint, instant: bigint): bigin
   let units = 0n
   for (const entry of entries) if (entry.at > instant - window) units += entry.units
   return units
+}
+
+const NEWEST = 1000n
+
+function dropOf(entries: Entry[], instant: bigint, cost: bigint): void {
+  let newer = 0n
+  for (let i = entries.length - 1; i >= 0; i--) {
+    const { at, units } = entries[i]!
+    const seen = units < NEWEST - newer ? units : NEWEST - newer
+    newer += units
+    if (at !== instant || seen <= 0n) continue
+    const dropped = seen < cost ? seen : cost
+    entries[i] = { at, units: units - dropped }
+    cost -= dropped
+  }
 }
 
 function drop(entries: Entry[], now: bigint, cost: bigint): void {

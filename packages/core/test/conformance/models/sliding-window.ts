@@ -1,10 +1,11 @@
+import { latest } from '../instant.js'
 import type { Model, Options, Rule } from '../rule.js'
 
 /**
  * Sliding window of N buckets aligned to the epoch, each W/N wide. At an instant in bucket k the buckets k-N..k
  * count. 'whole': all of them fully. 'weighted': bucket k-N by the part of it that the window still covers,
  * (w-e)/w, where w is a bucket's width and e the time since bucket k began, both in ticks, e rounded down. A refund
- * empties the newest buckets at or before its instant first. A charge saturates when what counts at its instant
+ * empties the newest buckets at or before its instant first, a release its charge's bucket while that counts. A charge saturates when what counts at its instant
  * reaches 2 x limit, so that it is never lost while anything remains; it never lowers what is there.
  */
 export const model: Model<Buckets> = {
@@ -15,9 +16,16 @@ export const model: Model<Buckets> = {
 
   recount(writes) {
     const buckets: Buckets = new Map()
-    for (const { kind, at, cost, rule } of writes) {
+    for (const { kind, at, cost, charge, rule } of writes) {
       const bucket = at / width(rule)
       if (kind === 'refund') giveBack(buckets, bucket, cost)
+      else if (kind === 'release') {
+        const own = charge!.at / width(rule)
+        const held = buckets.get(own) ?? 0n
+        if (own >= latest(bucket, newest(buckets)) - count(rule)) {
+          buckets.set(own, held > cost ? held - cost : 0n)
+        }
+      }
       else {
         const free = 2n * rule.limit - counted(buckets, rule, at)
         const added = kind === 'admit' || cost < free ? cost : free
@@ -28,6 +36,11 @@ export const model: Model<Buckets> = {
   },
 
   room: (buckets, rule, instant) => rule.limit - counted(buckets, rule, instant),
+
+  kept(buckets, rule, instant) {
+    const last = latest(newest(buckets), instant / width(rule))
+    return sum(buckets, last - count(rule), last)
+  },
 
   bound(rule, from, to) {
     if (rule.options.count !== 'weighted') {
@@ -62,6 +75,10 @@ function counted(buckets: Buckets, rule: Rule, instant: bigint): bigint {
   const wide = width(rule) / rule.tick
   const fading = (buckets.get(oldest) ?? 0n) * (wide - elapsed)
   return sum(buckets, oldest + 1n, newest) + (fading + wide - 1n) / wide
+}
+
+function newest(buckets: Buckets): bigint {
+  return latest(0n, ...buckets.keys())
 }
 
 function sum(buckets: Buckets, from: bigint, to: bigint): bigint {

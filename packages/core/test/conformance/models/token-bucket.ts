@@ -1,10 +1,12 @@
+import { latest } from '../instant.js'
 import type { Model, Rule, Write } from '../rule.js'
-import { debt, type Debt } from './debt.js'
+import { debt, type Debt, least } from './debt.js'
 
 /**
  * Token bucket. 'greedy': missing tokens are a debt (see debt.ts). 'interval': `limit` tokens come back together at
  * every epoch multiple of W, never above full; missing tokens are counted in units. A refund puts tokens back as of
- * its instant; a charge saturates at 2 x capacity missing and never lowers what is missing.
+ * its instant; a charge saturates at 2 x capacity missing and never lowers what is missing. A release puts back what the
+ * refills since its charge cannot have put back: the cost less the fastest limit so far for each of them.
  */
 export const model: Model<Debt> = {
   ...debt,
@@ -14,7 +16,7 @@ export const model: Model<Debt> = {
 
   recount(writes) {
     if (writes[0]?.rule.options.refill !== 'interval') return debt.recount(writes)
-    let missing: Debt = { units: 0n, since: 0n }
+    let missing: Debt = { units: 0n, since: 0n, fastest: 0n }
     for (const write of writes) missing = written(missing, write)
     return missing
   },
@@ -24,21 +26,33 @@ export const model: Model<Debt> = {
     return rule.capacity - refilled(missing, rule, instant).units
   },
 
+  kept(missing, rule, instant) {
+    if (rule.options.refill !== 'interval') return debt.kept(missing, rule, instant)
+    return refilled(missing, rule, latest(instant, missing.since)).units
+  },
+
+  parts: (rule) => (rule.options.refill === 'interval' ? 1n : rule.windowTicks),
+
   bound(rule, from, to) {
     if (rule.options.refill !== 'interval') return debt.bound(rule, from, to)
     return rule.capacity + rule.limit * (to / rule.window - from / rule.window)
   },
 }
 
-function written(missing: Debt, { kind, at, cost, rule }: Write): Debt {
+function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   const { units, since } = refilled(missing, rule, at)
-  if (kind === 'admit') return { units: units + cost, since }
-  if (kind === 'refund') return { units: units > cost ? units - cost : 0n, since }
+  const fastest = latest(missing.fastest, rule.limit)
+  if (kind === 'admit') return { units: units + cost, since, fastest }
+  if (kind === 'refund') return { units: units > cost ? units - cost : 0n, since, fastest }
+  if (kind === 'release') {
+    const refills = since / rule.window - charge!.at / rule.window
+    return { units: units - least(cost, charge!.cost - refills * fastest, units), since, fastest }
+  }
   const charged = units + cost < 2n * rule.capacity ? units + cost : 2n * rule.capacity
-  return { units: charged > units ? charged : units, since }
+  return { units: charged > units ? charged : units, since, fastest }
 }
 
-function refilled({ units, since }: Debt, { limit, window }: Rule, instant: bigint): Debt {
+function refilled({ units, since }: Debt, { limit, window }: Rule, instant: bigint): Omit<Debt, 'fastest'> {
   if (instant < since) return { units, since }
   const back = limit * (instant / window - since / window)
   return { units: back < units ? units - back : 0n, since: instant }
