@@ -1,4 +1,12 @@
-import { type Algorithm, type Charge, type Lease, noEnd, Policy, type PolicyOptions, type View } from '../policy.js'
+import {
+  type Algorithm,
+  type Charge,
+  type Lease,
+  noEnd,
+  Policy,
+  type PolicyOptions,
+  type View,
+} from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 

@@ -10,6 +10,7 @@ import { combining } from './laws/combining.js'
 import { correcting } from './laws/correcting.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
+import { releasing } from './laws/releasing.js'
 import { waiting } from './laws/waiting.js'
 import type { OpenStore } from './session.js'
 import { findShapes, type Shape } from './shapes.js'
@@ -28,6 +29,7 @@ const LAWS = [
   waiting,
   bounding,
   correcting,
+  releasing,
   limits,
   booking,
   cancelling,

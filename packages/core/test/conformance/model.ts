@@ -74,7 +74,9 @@ export class KeyModel {
   }
 
   refund(rules: readonly Rule[], now: bigint, cost: bigint): number {
-    return this.#born === undefined ? 0 : this.#write({ kind: 'refund', at: now, cost, rules, decidedAt: now })
+    return this.#born === undefined
+      ? 0
+      : this.#write({ kind: 'refund', at: now, cost, rules, decidedAt: now })
   }
 
   charge(rules: readonly Rule[], now: bigint, cost: bigint): number {
@@ -165,7 +167,10 @@ export class KeyModel {
   }
 
   #last(): bigint {
-    return latest(0n, ...this.#writes.filter(({ kind }) => kind === 'admit' || kind === 'charge').map(({ at }) => at))
+    return latest(
+      0n,
+      ...this.#writes.filter(({ kind }) => kind === 'admit' || kind === 'charge').map(({ at }) => at),
+    )
   }
 
   #standing(rule: Rule, index: number): unknown {

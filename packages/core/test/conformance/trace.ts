@@ -1,36 +1,60 @@
 import { strict as assert } from 'node:assert'
 import type { Rule } from './rule.js'
 
-/** Everything let through, oldest first, less what was given back. */
+/** Everything let through, oldest first, less what was given back. Kept in the parts of a unit that the model counts. */
 export class Trace {
   readonly #rule: Rule
-  readonly #calls: { readonly at: bigint; cost: bigint }[] = []
+  readonly #parts: bigint
+  readonly #calls: Call[] = []
+  readonly #byCharge = new Map<object, Call>()
 
   constructor(rule: Rule) {
     this.#rule = rule
+    this.#parts = rule.model.parts?.(rule) ?? 1n
   }
 
-  admitted(at: bigint, cost: bigint): void {
-    if (cost > 0n) this.#calls.push({ at, cost })
+  /** `charge` is what `released` will name it by. */
+  admitted(at: bigint, cost: bigint, charge?: object): void {
+    if (cost === 0n) return
+    const call = { at, kept: cost * this.#parts }
+    this.#calls.push(call)
+    if (charge) this.#byCharge.set(charge, call)
   }
 
   refunded(now: bigint, cost: bigint): void {
+    let left = cost * this.#parts
     for (const call of this.#calls.toReversed()) {
       if (this.#rule.model.refunds === 'newest until now' && call.at > now) continue
-      const given = call.cost < cost ? call.cost : cost
-      call.cost -= given
-      cost -= given
+      const given = call.kept < left ? call.kept : left
+      call.kept -= given
+      left -= given
     }
+  }
+
+  /** Units of one charge were given back; a fraction of one is a whole number of parts. */
+  released(charge: object, units: number): void {
+    this.#byCharge.get(charge)!.kept -= BigInt(Math.round(units * Number(this.#parts)))
+  }
+
+  /** A booked place was left, whatever that freed. */
+  left(charge: object): void {
+    this.#byCharge.get(charge)!.kept = 0n
   }
 
   check(): void {
     this.#calls.forEach(({ at: from }, first) => {
-      let net = 0n
-      for (const { at: to, cost } of this.#calls.slice(first)) {
-        net += cost
+      let kept = 0n
+      for (const { at: to, kept: more } of this.#calls.slice(first)) {
+        kept += more
+        const net = kept / this.#parts
         const bound = this.#rule.model.bound(this.#rule, from, to)
         assert(net <= bound, `${net} units in [${from}, ${to}], where ${bound} are the most`)
       }
     })
   }
+}
+
+interface Call {
+  readonly at: bigint
+  kept: bigint
 }

@@ -71,7 +71,9 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
         const reply = alone(policies, together, { cost, count: 7 })
         const answers: Answer[] = []
         for (let i = 0; i < 7; i++) {
-          answers.push(unpackAnswer(alone(policies, apart, { cost }), { operation: 'consume', policies, cost }, 'k'))
+          answers.push(
+            unpackAnswer(alone(policies, apart, { cost }), { operation: 'consume', policies, cost }, 'k'),
+          )
         }
         expect(unpackAnswers(reply, policies, 7)).toEqual(answers)
         expect(withoutExpiry(stateOf(together))).toEqual(withoutExpiry(stateOf(apart)))

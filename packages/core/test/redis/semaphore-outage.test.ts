@@ -148,5 +148,5 @@ it('knows from the limiters of its store that Redis does not answer, and they kn
   await asked
 })
 
-const KEY = 'sluice:jobs:semaphore:'
+const KEY = 'sluice:1:jobs:semaphore:'
 const PLACES = 1_099_511_627_776

@@ -326,7 +326,7 @@ it('works with a connection of its own', async () => {
 })
 
 /** How many are in line, and how many have a place, under the key ''. */
-const key = () => `sluice:${name}:semaphore:`
+const key = () => `sluice:1:${name}:semaphore:`
 const inLine = () => command<number>(server, 'ZCOUNT', key(), '1', '(1099511627776')
 const places = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
 const channels = () => command<string[]>(server, 'PUBSUB', 'CHANNELS', `${key()}to:*`)

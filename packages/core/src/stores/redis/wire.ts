@@ -68,11 +68,7 @@ export interface RedisBooking extends Booking {
 }
 
 /** The answers of `count` equal calls, in order. */
-export function unpackAnswers(
-  reply: Buffer,
-  policies: readonly Policy[],
-  count: number,
-): readonly Answer[] {
+export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count: number): readonly Answer[] {
   const answers: Answer[] = []
   let start = 0
   for (; start < reply.length; start += answerBytes(reply, start, policies)) {

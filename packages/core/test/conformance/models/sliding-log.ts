@@ -17,8 +17,7 @@ export const model: Model<readonly Entry[]> = {
       if (kind === 'refund') drop(entries, at, cost)
       else if (kind === 'release') {
         if (charge!.at > at - rule.window) dropOf(entries, charge!.at, cost)
-      }
-      else if (kind === 'admit') entries.push({ at, units: cost })
+      } else if (kind === 'admit') entries.push({ at, units: cost })
       else {
         const free = 2n * rule.limit - live(entries, rule.window, at)
         if (free > 0n) entries.push({ at, units: cost < free ? cost : free })

@@ -25,8 +25,7 @@ export const model: Model<Buckets> = {
         if (own >= latest(bucket, newest(buckets)) - count(rule)) {
           buckets.set(own, held > cost ? held - cost : 0n)
         }
-      }
-      else {
+      } else {
         const free = 2n * rule.limit - counted(buckets, rule, at)
         const added = kind === 'admit' || cost < free ? cost : free
         if (added > 0n) buckets.set(bucket, (buckets.get(bucket) ?? 0n) + added)
