@@ -8,8 +8,9 @@ import {
   type PolicyOptions,
   type View,
 } from '../policy.js'
-import { PolicyError } from '../errors.js'
+import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
+import * as slots from './debt/slots.js'
 
 /*
  * The generic cell rate algorithm, as a debt that drains. ITU-T I.371 keeps TAT, the theoretical arrival time, and
@@ -25,7 +26,15 @@ const DEBT = 0
 const AT = 1
 const FASTEST = 2
 
-export interface GcraOptions extends PolicyOptions {
+export interface DebtOptions extends PolicyOptions {
+  /**
+   * Keeps the charges of the last two windows apart in so many slots, 4 to 64, so that units can be given back long after
+   * they were charged. It costs 8 bytes a slot and key. Default: none; what has drained meanwhile is not given back.
+   */
+  readonly slots?: number
+}
+
+export interface GcraOptions extends DebtOptions {
   /** Most units at once, counting the first; default `limit`. 1 spreads calls evenly. */
   readonly burst?: number
 }
@@ -75,6 +84,44 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given / policy.windowTicks
 }
 
+/** As `admit`, with the units counted in their slot as well. */
+export function admitInSlot(state: State, policy: Policy, at: number, cost: number): number {
+  forgetOtherPace(state, policy)
+  const isFirst = debtAt(state, policy, at) === 0
+  const isSteady = state.get(FASTEST) <= policy.limit
+  const units = admit(state, policy, at, cost)
+  if (cost < 0) return units
+  if (isFirst && isSteady) slots.begin(state, policy, at)
+  slots.record(state, policy, at, units)
+  return units
+}
+
+/** As `release`, but where the charge is kept apart the debt is computed anew without it. */
+export function releaseFromSlot(
+  state: State,
+  policy: Policy,
+  now: number,
+  charge: Charge,
+  units: number,
+): number {
+  forgetOtherPace(state, policy)
+  const instant = Math.max(now, state.get(AT))
+  const debt = debtAt(state, policy, instant)
+  const given = release(state, policy, now, charge, units)
+  if (!slots.take(state, policy, charge, units)) return given
+  const owed = slots.recount(state, policy, instant)
+  if (owed >= state.get(DEBT)) return given
+  state.set(DEBT, owed)
+  state.set(AT, instant)
+  return Math.min(units, (debt - owed) / policy.windowTicks)
+}
+
+/** The slots hold one limit's debt alone. */
+function forgetOtherPace(state: State, policy: Policy): void {
+  const fastest = state.get(FASTEST)
+  if (fastest !== 0 && fastest !== policy.limit) slots.forget(state)
+}
+
 /** Lets the debt drain until the instant `at`, under this policy's limit; returns what is left. */
 function drain(state: State, policy: Policy, at: number): number {
   const debt = debtAt(state, policy, at)
@@ -108,14 +155,19 @@ export const lease: Lease = {
   end: noEnd,
 }
 
-/** A policy of the debt family. */
-export function debtPolicy(
-  algorithm: Algorithm,
-  options: PolicyOptions,
-  name: string,
-  value?: number,
-): Policy {
-  return new Policy(algorithm, options, { capacity: { name, value }, multiplied: true })
+/** A policy of the debt family: `plain`, or with slots that which all of the family have in common. */
+export function debtPolicy(plain: Algorithm, options: DebtOptions, name: string, value?: number): Policy {
+  const numbers = { capacity: { name, value }, multiplied: true }
+  if (options.slots === undefined) return new Policy(plain, options, numbers)
+  if (!(Number.isInteger(options.slots) && options.slots >= 4 && options.slots <= 64)) {
+    throw expected(
+      PolicyError,
+      'INVALID_OPTION',
+      'slots must be a whole number from 4 to 64',
+      options.slots,
+    )
+  }
+  return new Policy(slotted, options, { ...numbers, buckets: options.slots })
 }
 
 /** Capacity x window must leave room for exact arithmetic. */
@@ -140,3 +192,22 @@ export const algorithm: Algorithm = {
   lease,
   check,
 }
+
+/** gcra, token bucket and leaky bucket with slots. */
+const slotted: Algorithm = {
+  name: 'debt-slots',
+  ring: false,
+  cells: slots.cells,
+  earliest,
+  admit: admitInSlot,
+  view,
+  release: releaseFromSlot,
+  lease,
+  check(policy, name) {
+    check(policy, name)
+    slots.checkSlots(policy, name)
+  },
+}
+
+/** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
+export const variants: readonly Partial<GcraOptions>[] = [{}, { slots: 16 }, { slots: 4 }]

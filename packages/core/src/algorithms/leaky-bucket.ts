@@ -1,5 +1,5 @@
-import { type Algorithm, type Policy, type PolicyOptions } from '../policy.js'
-import { admit, check, debtPolicy, earliest, lease, release, view } from './gcra.js'
+import type { Algorithm, Policy } from '../policy.js'
+import { admit, check, type DebtOptions, debtPolicy, earliest, lease, release, view } from './gcra.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
@@ -8,7 +8,7 @@ import { admit, check, debtPolicy, earliest, lease, release, view } from './gcra
  * one each window/limit.
  */
 
-export interface LeakyBucketOptions extends PolicyOptions {
+export interface LeakyBucketOptions extends DebtOptions {
   /** Units that the bucket holds; default `limit`. */
   readonly capacity?: number
 }

@@ -1,4 +1,4 @@
-import { type Algorithm, type Charge, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
+import { type Algorithm, type Charge, type Lease, Policy, type View } from '../policy.js'
 import { expected, PolicyError } from '../errors.js'
 import type { State } from '../state.js'
 import * as debt from './gcra.js'
@@ -17,7 +17,7 @@ const MISSING = 0
 const AT = 1
 const FASTEST = 2
 
-export interface TokenBucketOptions extends PolicyOptions {
+export interface TokenBucketOptions extends debt.DebtOptions {
   /** Tokens that the bucket holds; default `limit`. */
   readonly capacity?: number
   /** `'greedy'` (default) refills continuously, `'interval'` adds `limit` tokens once a window. */
@@ -30,9 +30,12 @@ export interface TokenBucketOptions extends PolicyOptions {
  * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window passes 2^52.
  */
 export function tokenBucket(options: TokenBucketOptions): Policy {
-  const { capacity, refill = 'greedy' } = options
+  const { capacity, refill = 'greedy', slots } = options
   if (refill === 'greedy') return debt.debtPolicy(algorithm, options, 'capacity', capacity)
   if (refill === 'interval') {
+    if (slots !== undefined) {
+      throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
+    }
     return new Policy(interval, options, { capacity: { name: 'capacity', value: capacity } })
   }
   throw expected(PolicyError, 'INVALID_OPTION', `refill must be 'greedy' or 'interval'`, refill)

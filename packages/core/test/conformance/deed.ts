@@ -51,7 +51,7 @@ export function deedOf(
 }
 
 function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, told: Told): number {
-  const bucket = window / buckets
+  const bucket = Math.ceil(window / buckets)
   switch (to) {
     case 'stay':
       return now + (parts > 10 ? 1 : 0)

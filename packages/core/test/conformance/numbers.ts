@@ -47,10 +47,11 @@ function numbers(shape: Shape, fixed: Fixed): fc.Arbitrary<Tier> {
   }))
 }
 
-/** Products of units and ticks are taken up to 2^52, of windows that fade up to 2^51; a cost may be at most 2^31. */
+/** Products of units and ticks are taken up to 2^52, of windows that fade up to 2^51, with slots 2^50; a cost may be at most 2^31. */
 function largest({ model }: Shape, fixed: Fixed): number {
   const ticks = (fixed.window * 1000) / Number(ticksOf(model, fixed))
-  const product = model.multiplied(fixed) ? Math.floor(2 ** (model.capacity ? 52 : 51) / ticks) : Infinity
+  const most = fixed.slots ? 50 : model.capacity ? 52 : 51
+  const product = model.multiplied(fixed) ? Math.floor(2 ** most / ticks) : Infinity
   return Math.min(model.largestLimit ?? Infinity, product, 2 ** 31)
 }
 

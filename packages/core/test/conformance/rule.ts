@@ -7,6 +7,7 @@ export interface Options {
   readonly buckets?: number
   readonly count?: 'whole' | 'weighted'
   readonly refill?: 'greedy' | 'interval'
+  readonly slots?: number
 }
 
 /** One policy in exact numbers, read from its options and never from the product. Times in microseconds. */
@@ -59,6 +60,11 @@ export interface Model<Standing = unknown> {
    * Everything that is kept of charges at an instant, in parts of a unit: what a write took or gave is the difference.
    */
   kept(standing: Standing, rule: Rule, instant: bigint): bigint
+  /**
+   * Whether what a release frees may show with a later one, so that the promise holds for what was asked to be given back
+   * and not for what was reported.
+   */
+  releasesLater?(options: Partial<Options>): boolean
   /** How many of these parts are a unit; default 1. */
   parts?(rule: Rule): bigint
   /** The promise: the most net cost that may be admitted at instants within the closed span. */

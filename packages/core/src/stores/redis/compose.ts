@@ -112,7 +112,7 @@ interface Part {
   readonly prefix: string
   readonly modules: readonly string[]
   readonly cells: readonly string[]
-  /** Slots in the words of the module: `cap` for a ring that grows, `buckets + 1`, or none. */
+  /** Slots in the words of the module: `cap` for a ring that grows, `buckets`, `buckets + 1`, or none. */
   readonly slots: string | undefined
   /** What is true of the cells of every state that a call has written. */
   readonly holds: readonly string[]
@@ -156,7 +156,7 @@ function place(parts: readonly Part[], start: number): number {
   for (const part of parts) {
     if (part.slots === undefined || part.slots === 'cap') continue
     part.base = `${end}`
-    end += 8 * (part.policy.buckets + 1)
+    end += 8 * (part.slots === 'buckets' ? part.policy.buckets : part.policy.buckets + 1)
   }
   const before: string[] = []
   for (const part of parts) {

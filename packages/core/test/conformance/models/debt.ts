@@ -1,5 +1,5 @@
 import { latest } from '../instant.js'
-import type { Model, Rule, Write } from '../rule.js'
+import type { Model, Options, Rule, Write } from '../rule.js'
 
 /**
  * What token bucket, leaky bucket and GCRA have in common: every unit is a debt of one window, counted in units x
@@ -11,32 +11,22 @@ import type { Model, Rule, Write } from '../rule.js'
  *
  * A release gives back what is surely still owed of its charge: the cost less what the fastest limit so far can have paid
  * off since, each tick that was begun counted whole. With a place booked ahead that is counted until its instant.
+ *
+ * With slots a release takes the smaller of that and of the debt that all charges since nothing was owed leave, each of
+ * them as if it had come at the end of its slot of 1/n of two windows, and the released units as if never charged. Only
+ * charges in the newest n slots are taken out, and only where a single limit has paid off all of them.
  */
 export const debt = {
   refunds: 'newest',
   multiplied: () => true,
 
   recount(writes: readonly Write[]): Debt {
-    let owed: Debt = { units: 0n, since: 0n, fastest: 0n }
-    for (const { kind, at, cost, charge, rule } of writes) {
-      const instant = kind === 'release' ? latest(at, owed.since) : at
-      const { units, since } = paid(owed, rule, instant)
-      const fastest = latest(owed.fastest, rule.limit)
-      const change = cost * rule.windowTicks
-      if (kind === 'admit') owed = { units: units + change, since, fastest }
-      else if (kind === 'refund') owed = { units: units > change ? units - change : 0n, since, fastest }
-      else if (kind === 'release') {
-        const ticks = (instant - charge!.at + rule.tick - 1n) / rule.tick
-        const left = charge!.cost * rule.windowTicks - ticks * fastest
-        owed = { units: units - least(change, left, units), since, fastest }
-      } else {
-        const most = 2n * rule.capacity * rule.windowTicks
-        const charged = units + change < most ? units + change : most
-        owed = { units: charged > units ? charged : units, since, fastest }
-      }
-    }
+    let owed: Debt = { units: 0n, since: 0n, fastest: 0n, apart: undefined }
+    for (const write of writes) owed = written(owed, write)
     return owed
   },
+
+  releasesLater: ({ slots }: Partial<Options>) => slots !== undefined,
 
   kept: (owed: Debt, rule: Rule, instant: bigint) => paid(owed, rule, latest(instant, owed.since)).units,
 
@@ -55,15 +45,104 @@ export interface Debt {
   readonly since: bigint
   /** The largest limit that has paid any of it off. */
   readonly fastest: bigint
+  /** With slots: what was charged since nothing was owed, as long as no other limit has paid any of it off. */
+  readonly apart?: Apart | undefined
+}
+
+interface Apart {
+  readonly begun: bigint
+  readonly newest: bigint
+  /** Units by the number of their slot, all of them. */
+  readonly units: ReadonlyMap<bigint, bigint>
+}
+
+function written(owed: Debt, write: Write): Debt {
+  const { kind, at, cost, rule } = write
+  const instant = kind === 'release' ? latest(at, owed.since) : at
+  const { units, since } = paid(owed, rule, instant)
+  const fastest = latest(owed.fastest, rule.limit)
+  const isAnotherPace = owed.fastest !== 0n && owed.fastest !== rule.limit
+  const before = { units, since, fastest, apart: isAnotherPace ? undefined : owed.apart }
+  const change = cost * rule.windowTicks
+  if (kind === 'refund') return { ...before, units: units > change ? units - change : 0n }
+  if (kind === 'release') return released(before, write, instant)
+  const most = kind === 'admit' ? units + change : latest(units, 2n * rule.capacity * rule.windowTicks)
+  const charged = units + change < most ? units + change : most
+  if (rule.options.slots === undefined) return { ...before, units: charged }
+  const slot = at / slotWidth(rule)
+  const isBegun = units === 0n && owed.fastest <= rule.limit
+  const apart = isBegun ? { begun: at, newest: slot, units: new Map() } : before.apart
+  return { ...before, units: charged, apart: apart && counted(apart, slot, charged - units, rule) }
+}
+
+/** What was charged counts in whole units, as far as calls can charge them within a slot at all. */
+function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
+  const held = apart.units.get(slot) ?? 0n
+  const most = 2n * rule.capacity + ceil(rule.limit * slotTicks(rule), rule.windowTicks)
+  const more = least(ceil(charged, rule.windowTicks), most - held)
+  return { ...apart, newest: latest(apart.newest, slot), units: new Map(apart.units).set(slot, held + more) }
+}
+
+function released(owed: Debt, { cost, charge, rule }: Write, instant: bigint): Debt {
+  const ticks = ceil(instant - charge!.at, rule.tick)
+  const left = charge!.cost * rule.windowTicks - ticks * owed.fastest
+  const units = owed.units - least(cost * rule.windowTicks, left, owed.units)
+  if (!owed.apart) return { ...owed, units }
+  const slot = charge!.at / slotWidth(rule)
+  const isKept = charge!.at >= owed.apart.begun && slot > owed.apart.newest - slotsOf(rule)
+  if (!isKept) return { ...owed, units }
+  const held = owed.apart.units.get(slot)!
+  const apart = { ...owed.apart, units: new Map(owed.apart.units).set(slot, held > cost ? held - cost : 0n) }
+  const anew = recounted(apart, rule, instant)
+  return anew < units ? { ...owed, units: anew, since: instant, apart } : { ...owed, units, apart }
+}
+
+/** The debt that these charges leave, each of them as if it had come at the end of its slot. */
+function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigint {
+  let owed = 0n
+  let end = 0n
+  for (const slot of [...units.keys()].sort((a, b) => (a < b ? -1 : 1))) {
+    const next = slot === newest ? leastOf((slot + 1n) * slotWidth(rule), instant) : (slot + 1n) * slotWidth(rule)
+    owed = drained(owed, (next - end) / rule.tick, rule) + units.get(slot)! * rule.windowTicks
+    if (owed > MOST_DEBT) owed = MOST_DEBT
+    end = next
+  }
+  return drained(owed, (instant - end) / rule.tick, rule)
+}
+
+const MOST_DEBT = 2n ** 52n
+
+function drained(owed: bigint, ticks: bigint, rule: Rule): bigint {
+  return least(owed - ticks * rule.limit, owed)
+}
+
+function slotsOf({ options }: Rule): bigint {
+  return BigInt(options.slots!)
+}
+
+/** Slots span two windows, or a little more. */
+function slotTicks(rule: Rule): bigint {
+  return ceil(2n * rule.windowTicks, slotsOf(rule))
+}
+
+function slotWidth(rule: Rule): bigint {
+  return slotTicks(rule) * rule.tick
+}
+
+function ceil(number: bigint, by: bigint): bigint {
+  return (number + by - 1n) / by
+}
+
+function leastOf(a: bigint, b: bigint): bigint {
+  return a < b ? a : b
 }
 
 /** The smallest of these, and at least 0. */
 export function least(...numbers: readonly bigint[]): bigint {
-  const smallest = numbers.reduce((a, b) => (b < a ? b : a))
-  return smallest > 0n ? smallest : 0n
+  return latest(0n, numbers.reduce(leastOf))
 }
 
-function paid(owed: Debt, { limit, tick }: Rule, instant: bigint): Omit<Debt, 'fastest'> {
+function paid(owed: Debt, { limit, tick }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
   const { units, since } = owed
   if (instant < since) return { units, since }
   const ticks = (instant - since) / tick
