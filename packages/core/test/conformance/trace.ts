@@ -42,9 +42,11 @@ export class Trace {
   }
 
   check(): void {
-    this.#calls.forEach(({ at: from }, first) => {
+    // A place that was left may lie behind later calls.
+    const calls = this.#calls.toSorted((a, b) => Number(a.at - b.at))
+    calls.forEach(({ at: from }, first) => {
       let kept = 0n
-      for (const { at: to, kept: more } of this.#calls.slice(first)) {
+      for (const { at: to, kept: more } of calls.slice(first)) {
         kept += more
         const net = kept / this.#parts
         const bound = this.#rule.model.bound(this.#rule, from, to)

@@ -36,6 +36,11 @@ export function releasing(subject: Subject): void {
         const lists = numbers.slice(0, used)
         const caller = session.caller(...lists.map((options) => [factory(options)]))
         const trace = new Trace(widest(subject, lists))
+        const takeAll = async (): Promise<void> => {
+          const cost = Math.min((await caller.peek(1)).remaining, subject.mostCost)
+          if (cost > 0)
+            trace.admitted(BigInt((await caller.consume(cost)).at), BigInt(cost), caller.charges.at(-1))
+        }
         for (const step of steps) {
           const tier = step.tier % used
           await caller.peek(1, tier)
@@ -44,12 +49,17 @@ export function releasing(subject: Subject): void {
           const charge = caller.charges[deed.charge]
           const place = caller.bookings[deed.booking]
           const returned = await caller.perform(deed)
-          if (deed.kind === 'release' && charge) trace.released(charge, isLate ? deed.cost : (returned as number))
+          if (deed.kind === 'release' && charge)
+            trace.released(charge, isLate ? deed.cost : (returned as number))
           else if (deed.kind === 'cancel' && returned !== undefined) trace.left(place!)
           else if (typeof returned === 'object' && !returned.reason) {
             trace.admitted(BigInt(returned.at), BigInt(deed.cost), caller.charges.at(-1))
           }
+          // What was freed too much shows only where it is taken.
+          if (deed.kind === 'release' || deed.kind === 'cancel') await takeAll()
         }
+        session.now = Math.max(session.now, ...caller.charges.map(({ at }) => at))
+        await takeAll()
         trace.check()
       },
     )
@@ -71,7 +81,8 @@ export function releasing(subject: Subject): void {
     const [released, twin] = [session.caller(policies), session.caller(policies)]
     await relive(subject, scene.steps, released, twin)
     session.now = (await released.peek(1)).resetAt
-    for (const charge of released.charges.slice()) assert.equal(await released.release(charge, charge.cost), 0)
+    for (const charge of released.charges.slice())
+      assert.equal(await released.release(charge, charge.cost), 0)
     await expectAlike(released, twin)
   })
 
@@ -102,7 +113,7 @@ export function releasing(subject: Subject): void {
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
       await relive(subject, steps, caller)
-      await takeAll(caller, subject.mostCost)
+      await exhaust(caller, subject.mostCost)
       const places = [await caller.book(1, 2 ** 50), await caller.book(1, 2 ** 50)]
       const end = places.at(-1)!.at
       const [first, last] = places.map(({ booking }) => booking)
@@ -124,7 +135,7 @@ function widest({ shape: { model } }: Subject, lists: readonly Options[]): Rule 
   return { ...rules[0]!, limit: most(({ limit }) => limit), capacity: most(({ capacity }) => capacity) }
 }
 
-async function takeAll(caller: Caller, mostCost: number): Promise<void> {
+async function exhaust(caller: Caller, mostCost: number): Promise<void> {
   for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
     await caller.consume(Math.min(left, mostCost))
   }

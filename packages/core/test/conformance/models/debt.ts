@@ -102,7 +102,8 @@ function recounted({ newest, units }: Apart, rule: Rule, instant: bigint): bigin
   let owed = 0n
   let end = 0n
   for (const slot of [...units.keys()].sort((a, b) => (a < b ? -1 : 1))) {
-    const next = slot === newest ? leastOf((slot + 1n) * slotWidth(rule), instant) : (slot + 1n) * slotWidth(rule)
+    const next =
+      slot === newest ? leastOf((slot + 1n) * slotWidth(rule), instant) : (slot + 1n) * slotWidth(rule)
     owed = drained(owed, (next - end) / rule.tick, rule) + units.get(slot)! * rule.windowTicks
     if (owed > MOST_DEBT) owed = MOST_DEBT
     end = next

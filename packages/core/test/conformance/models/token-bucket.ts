@@ -52,7 +52,11 @@ function written(missing: Debt, { kind, at, cost, charge, rule }: Write): Debt {
   return { units: charged > units ? charged : units, since, fastest }
 }
 
-function refilled({ units, since }: Debt, { limit, window }: Rule, instant: bigint): Pick<Debt, 'units' | 'since'> {
+function refilled(
+  { units, since }: Debt,
+  { limit, window }: Rule,
+  instant: bigint,
+): Pick<Debt, 'units' | 'since'> {
   if (instant < since) return { units, since }
   const back = limit * (instant / window - since / window)
   return { units: back < units ? units - back : 0n, since: instant }
