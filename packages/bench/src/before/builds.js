@@ -1,0 +1,63 @@
+// The build of another commit: a worktree in a temporary folder that is removed when this process ends, however it ends.
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** This checkout. */
+export const root = fileURLToPath(new URL('../../../..', import.meta.url))
+
+/** Where the packages of a checkout are installed: some of core's lie beside it. */
+const INSTALLED = ['node_modules', 'packages/core/node_modules']
+const LOCK = 'package-lock.json'
+/** As shells say it; 1 says that a path missed the bar. */
+const INTERRUPTED = 130
+
+/**
+ * Builds packages/core of a commit, as modules: nothing else is measured.
+ * @param {string} commit
+ * @returns {string} the folder of its checkout
+ */
+export function buildOf(commit) {
+  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'sluice-before-')))
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true })) // links, not what they lead to
+  for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP']))
+    process.once(signal, () => process.exit(INTERRUPTED))
+  run(root, 'git', ['worktree', 'add', '--quiet', '--detach', folder, commit])
+  process.once('exit', () => run(root, 'git', ['worktree', 'remove', '--force', folder]))
+  if (readFileSync(join(folder, LOCK), 'utf8') === readFileSync(join(root, LOCK), 'utf8'))
+    linkInstalled(folder)
+  else run(folder, 'npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
+  run(folder, process.execPath, ['scripts/embed-lua.js'])
+  run(folder, process.execPath, [join(folder, 'node_modules/typescript/bin/tsc'), '-b', 'packages/core'])
+  return folder
+}
+
+/** The short name of a commit. @param {string} ref @param {string} [folder] */
+export function commitOf(ref, folder = root) {
+  return run(folder, 'git', ['rev-parse', '--short', '--verify', `${ref}^{commit}`]).trim()
+}
+
+/** Whether files of this checkout differ from its commit. */
+export function isChanged() {
+  return run(root, 'git', ['status', '--porcelain']) !== ''
+}
+
+/** @param {string} folder */
+function linkInstalled(folder) {
+  for (const place of INSTALLED) {
+    const installed = join(root, place)
+    if (existsSync(installed)) symlinkSync(realpathSync(installed), join(folder, place), 'dir')
+  }
+}
+
+/**
+ * @param {string} cwd
+ * @param {string} program
+ * @param {readonly string[]} args
+ * @returns {string} what it printed
+ */
+function run(cwd, program, args) {
+  return execFileSync(program, args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] })
+}

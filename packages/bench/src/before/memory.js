@@ -1,0 +1,30 @@
+// Both builds on every path in memory: nanoseconds of CPU a call.
+import { startChild } from '../processes/child.js'
+import { memoryPaths } from './memory-paths.js'
+import { inPairs } from './pairs.js'
+import { rowOf } from './rows.js'
+
+/** @typedef {import('./rows.js').Run} Run */
+
+const module = new URL('memory-side.js', import.meta.url)
+const ROUND_MS = 50
+/** Many, since processes differ by more than rounds do. */
+const PAIRS = 8
+
+/** @param {Run} run */
+export async function inMemory({ roots, rounds, wanted, say }) {
+  const rows = []
+  for (const path of Object.keys(memoryPaths).filter(wanted)) {
+    const pairs = await inPairs({
+      start: (side) => startChild(module, [roots[side], path]),
+      warmUp: (child) => child.ask({}),
+      turn: (child, calls) => child.ask({ calls }),
+      roundMs: ROUND_MS,
+      pairs: PAIRS,
+      rounds,
+    })
+    rows.push(rowOf(path, 'ns', pairs, (nanoseconds) => nanoseconds))
+    say(`${path}: measured`)
+  }
+  return rows
+}

@@ -1,0 +1,28 @@
+// One build on one path over Redis, in a process of its own with one ioredis connection. Arguments: the checkout, the
+// path, the prefix of its keys, and the address of the server. It takes loads.
+import { answering } from '../processes/child.js'
+import { connect } from '../redis/connection.js'
+import { closedLoop } from '../redis/loops/closed.js'
+import { libraryOf } from './library.js'
+import { redisPaths } from './redis-paths.js'
+
+const [root = '', name = '', prefix = '', address = ''] = process.argv.slice(2)
+const path = redisPaths[name]
+if (!path) throw new Error(`no path is called ${name}`)
+const { policies, callers, keys } = path
+const redis = connect(JSON.parse(address))
+
+/** Nothing is answered but by Redis, and no deadline cuts a slow answer off. @type {Promise<import('../contender.js').Contender>} */
+const contender = libraryOf(root).then((library) => {
+  const store = library.redisStore(redis, { prefix, denialCache: false })
+  const rest = /** @type {const} */ ({ onStoreError: 'throw', deadline: '10s' })
+  const limiter = library.createLimiter({ name: 'bench', policies: policies(library), store, ...rest })
+  return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
+})
+let from = 0
+
+answering(async (/** @type {{ calls: number, callers?: number }} */ load) => {
+  const seen = await closedLoop(await contender, { callers, keys, from, ...load })
+  from += seen.calls
+  return seen
+})
