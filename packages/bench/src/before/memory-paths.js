@@ -45,7 +45,7 @@ export const memoryPaths = {
   'decide, three policies': {
     policies: ({ gcra }) => [
       gcra(GENEROUS),
-      gcra({ limit: 1_000_000, window: '1h' }),
+      gcra({ limit: 100_000_000, window: '2h' }),
       gcra({ limit: 50_000_000, window: '1d' }),
     ],
     operation: 'decide',

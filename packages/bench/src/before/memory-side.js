@@ -28,7 +28,7 @@ const ready = libraryOf(root).then(async (library) => {
       await call(library.createLimiter({ policies: [policy(library)] }), MIXED_CALLS)
   }
   const limiter = library.createLimiter({ policies: policies(library) })
-  if (denied) for (const key of keys) limiter.decide(key) // takes what there is
+  if (denied) for (const key of keys) await limiter.decide(key) // takes what there is
   return limiter
 })
 
