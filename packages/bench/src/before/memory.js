@@ -8,8 +8,8 @@ import { rowOf } from './rows.js'
 
 const module = new URL('memory-side.js', import.meta.url)
 const ROUND_MS = 50
-/** Many, since processes differ by more than rounds do. */
-const PAIRS = 8
+/** Few, since processes differ by more than rounds do. */
+const ROUNDS_OF_PAIR = 3
 
 /** @param {Run} run */
 export async function inMemory({ roots, rounds, wanted, say }) {
@@ -20,7 +20,7 @@ export async function inMemory({ roots, rounds, wanted, say }) {
       warmUp: (child) => child.ask({}),
       turn: (child, calls) => child.ask({ calls }),
       roundMs: ROUND_MS,
-      pairs: PAIRS,
+      roundsOfPair: ROUNDS_OF_PAIR,
       rounds,
     })
     rows.push(rowOf(path, 'ns', pairs, (nanoseconds) => nanoseconds))

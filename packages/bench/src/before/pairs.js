@@ -16,8 +16,8 @@ const SIDES = ['this', 'before']
  * @property {(child: Child) => Promise<number>} warmUp Gives nanoseconds a call.
  * @property {(child: Child, calls: number) => Promise<T>} turn
  * @property {number} roundMs What a turn of the faster side takes, about.
- * @property {number} pairs
- * @property {number} rounds In all.
+ * @property {number} rounds At least, in all.
+ * @property {number} roundsOfPair After which both builds get new processes.
  */
 
 /**
@@ -26,9 +26,9 @@ const SIDES = ['this', 'before']
  * @param {Comparison<T>} comparison
  * @returns {Promise<Map<string, T[]>[]>} for each pair what each side gave, one value a round
  */
-export async function inPairs({ start, warmUp, turn, roundMs, pairs, rounds }) {
+export async function inPairs({ start, warmUp, turn, roundMs, rounds, roundsOfPair }) {
   const given = []
-  for (let pair = 0; pair < pairs; pair++) {
+  for (let pair = 0; pair * roundsOfPair < rounds; pair++) {
     const children = new Map((pair % 2 ? SIDES.toReversed() : SIDES).map((side) => [side, start(side)]))
     try {
       let fastest = Infinity
@@ -36,7 +36,7 @@ export async function inPairs({ start, warmUp, turn, roundMs, pairs, rounds }) {
       const calls = Math.ceil((roundMs * 1e6) / fastest)
       const take = (/** @type {string} */ side) =>
         turn(/** @type {Child} */ (children.get(/** @type {Side} */ (side))), calls)
-      given.push(await inRounds([...children.keys()], { rounds: Math.ceil(rounds / pairs) }, take))
+      given.push(await inRounds([...children.keys()], { rounds: roundsOfPair }, take))
     } finally {
       for (const child of children.values()) await child.stop()
     }

@@ -12,15 +12,15 @@ import { rowOf } from './rows.js'
 
 const module = new URL('redis-side.js', import.meta.url)
 const ROUND_MS = 200
-const PAIRS = 4
+const ROUNDS_OF_PAIR = 6
 /** Every key is met, and the code of both sides is hot. */
 const WARM_UP = { callers: 64, calls: 20_000 }
 
 /** @param {import('./rows.js').Run} run */
 export async function overRedis({ roots, rounds, wanted, say }) {
-  const { host, port, stop } = await startRedis()
-  const address = JSON.stringify({ host, port })
-  const control = connect({ host, port })
+  const server = await startRedis()
+  const address = JSON.stringify({ host: server.host, port: server.port })
+  const control = connect(server)
   const rows = []
   try {
     for (const [path, { callers }] of Object.entries(redisPaths)) {
@@ -39,7 +39,7 @@ export async function overRedis({ roots, rounds, wanted, say }) {
           return { ...seen, serverUs: ((await cpuOf(control)) - before) / calls }
         },
         roundMs: ROUND_MS,
-        pairs: PAIRS,
+        roundsOfPair: ROUNDS_OF_PAIR,
         rounds,
       })
       if (callers === 1) rows.push(rowOf(`${path}: p50`, 'us', pairs, ({ p50 }) => p50 * 1000))
@@ -51,7 +51,7 @@ export async function overRedis({ roots, rounds, wanted, say }) {
     return rows
   } finally {
     control.disconnect()
-    await stop()
+    await server.stop()
   }
 }
 
