@@ -1,0 +1,151 @@
+import { gcra, leakyBucket, memoryStore, type Policy, tokenBucket } from '../../src/index.js'
+import type { DatedCharge, Keyspace } from '../../src/stores/store.js'
+
+/*
+ * A debt with four slots of 5 s, as two windows of 10 s last. Of 100 units one drains in a second. Every row is a call on
+ * the same key: when it comes, what it does, and the units that are owed afterwards.
+ */
+
+const second = 1_000_000
+
+class Key {
+  now = 0
+  readonly #keyspaces: readonly Keyspace[]
+  readonly #charges: DatedCharge[] = []
+  readonly #capacity: number
+
+  constructor(...policies: readonly Policy[]) {
+    const store = memoryStore({ clock: () => this.now })
+    this.#capacity = policies[0]!.capacity
+    this.#keyspaces = policies.map((policy) => store.keyspace('slots', [policy], () => {}))
+  }
+
+  /** Units owed after a charge, in whole units, rounded up. */
+  charge(seconds: number, cost: number, tier = 0): number {
+    this.now = seconds * second
+    const { at, now, reason } = this.#keyspaces[tier]!.decide('consume', 'k', cost, 0) as never
+    expect(reason).toBeUndefined()
+    this.#charges.push({ at, cost, decidedAt: now })
+    return this.owed(tier)
+  }
+
+  /** The units that took effect when units of the n-th charge were given back. */
+  release(seconds: number, n: number, units: number, tier = 0): number {
+    this.now = seconds * second
+    const charge = this.#charges[n]!
+    return this.#keyspaces[tier]!.correct({ kind: 'release', key: 'k', charge, units }) as number
+  }
+
+  owed(tier = 0): number {
+    const { remaining } = this.#keyspaces[tier]!.decide('peek', 'k', 0, 0) as { remaining: number }
+    return this.#capacity - remaining
+  }
+}
+
+const open = (slots?: number) =>
+  new Key(gcra({ limit: 10, window: '10s', burst: 100, ...(slots && { slots }) }))
+
+it('gives back what has drained meanwhile, as far as later charges would not have been paid off by then', () => {
+  const [plain, slotted] = [open(), open(4)]
+  for (const key of [plain, slotted]) {
+    expect(key.charge(1, 40)).toBe(40)
+    expect(key.charge(9, 20)).toBe(52)
+  }
+  // Of the first charge 11 of 40 may have drained since. The other 20, as if charged at 10 s, have left 18 at 12 s.
+  expect(plain.release(12, 0, 40)).toBe(29)
+  expect(slotted.release(12, 0, 40)).toBe(31)
+  expect([plain.owed(), slotted.owed()]).toEqual([20, 18])
+})
+
+it('gives nothing back of a charge that is paid off in any case, where the plain rule gives nothing either', () => {
+  const key = open(4)
+  key.charge(0, 5)
+  key.charge(6, 3)
+  expect(key.release(8, 0, 5)).toBe(0)
+  expect(key.owed()).toBe(1)
+})
+
+it('begins anew once nothing is owed, so that an older charge is not sought in the slots of later ones', () => {
+  const key = open(4)
+  key.charge(0, 2)
+  key.charge(3, 4)
+  expect(key.release(4, 0, 2)).toBe(0)
+  expect(key.owed()).toBe(3)
+})
+
+it('keeps the debt before the oldest slot, and charges that fell out of the slots', () => {
+  const key = open(4)
+  expect(key.charge(0, 100)).toBe(100)
+  expect(key.charge(12, 10)).toBe(98)
+  expect(key.charge(26, 10)).toBe(94)
+  // Slots 2 to 5 are kept. The first charge counts from 5 s on, so 95 are owed at 10 s; 90 and the second charge at 15 s.
+  expect(key.release(40, 2, 10)).toBe(5)
+  expect(key.owed()).toBe(75)
+})
+
+it('gives back by the plain rule what is no longer kept apart', () => {
+  const key = open(4)
+  key.charge(0, 100)
+  key.charge(21, 10)
+  expect(key.release(22, 0, 100)).toBe(78)
+  expect(key.owed()).toBe(10)
+})
+
+it('empties the slots between two charges that lie far apart', () => {
+  const key = open(4)
+  key.charge(0, 100)
+  key.charge(2, 2)
+  key.charge(60, 10)
+  key.charge(61, 10)
+  expect(key.owed()).toBe(61)
+  // Before the oldest slot, at 45 s: 102 as if charged at 5 s, less 40. The 10 that are left as if charged at 63 s.
+  expect(key.release(63, 2, 10)).toBe(7)
+  expect(key.owed()).toBe(52)
+})
+
+it('follows the plain rule where another limit has drained the debt, until nothing is owed', () => {
+  const [slow, fast] = [10, 20].map((limit) => gcra({ limit, window: '10s', burst: 100, slots: 4 }))
+  const key = new Key(slow!, fast!)
+  key.charge(1, 40)
+  key.charge(9, 20, 1)
+  expect(key.release(12, 0, 40)).toBe(18)
+  expect(key.release(100, 1, 20)).toBe(0)
+  key.charge(101, 40, 1)
+  key.charge(109, 20, 1)
+  expect(key.release(112, 2, 40, 1)).toBe(22)
+})
+
+it('has a place that is left pay for itself alone', () => {
+  const key = open(4)
+  key.charge(0, 100)
+  key.charge(10, 10)
+  expect(key.release(10, 1, 10)).toBe(10)
+  expect(key.owed()).toBe(90)
+})
+
+describe('slots', () => {
+  const numbers = { limit: 10, window: '1m' } as const
+
+  it('are an option of the debt family, which has the same state then', () => {
+    const shapes = [gcra, leakyBucket, tokenBucket].map((factory) => factory({ ...numbers, slots: 16 }).shape)
+    expect(new Set(shapes)).toEqual(new Set(['debt-slots/60000/16']))
+  })
+
+  it.each([3, 65, 4.5, NaN, '8'])('may not be %p', (slots) => {
+    expect(() => gcra({ ...numbers, slots: slots as number })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining('from 4 to 64') }),
+    )
+  })
+
+  it('are not for interval refill, which counts whole tokens', () => {
+    expect(() => tokenBucket({ ...numbers, refill: 'interval', slots: 4 })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION' }),
+    )
+  })
+
+  it('bound capacity and limit so that their sums stay exact', () => {
+    const largest = (limit: number) => () => gcra({ limit, window: '1h', slots: 16 })
+    expect(largest(500_000)).not.toThrow()
+    expect(largest(600_000)).toThrow(expect.objectContaining({ code: 'CAPACITY_TOO_LARGE' }))
+  })
+})
