@@ -144,11 +144,21 @@ export class Limiter {
     return this.#told(key, new Decision(plan, answer, stored, cost, turn))
   }
 
-  /** Gives `cost` units back (default 1) as of now, never below empty. */
-  async refund(key: string, options?: CallOptions): Promise<void> {
-    const { keyspace } = this.#planOf(options)
-    const cost = costOf(options)
-    if (cost > 0) await keyspace.correct({ kind: 'refund', key: storedKey(key), cost })
+  /**
+   * Gives `cost` units back (default 1) as of now, never below empty: the newest units of the key, whichever call charged
+   * them. So it can free units that others charged; `decision.settle` gives back a decision's own.
+   * @throws {InputError} INVALID_KEY, INVALID_COST.
+   */
+  refund(key: string, options?: CallOptions): Promise<void> {
+    return this.#correctBy('refund', key, options)
+  }
+
+  /**
+   * Charges `cost` units (default 1) now, whether they fit or not; at most twice the capacity is remembered.
+   * @throws {InputError} INVALID_KEY, INVALID_COST.
+   */
+  charge(key: string, options?: CallOptions): Promise<void> {
+    return this.#correctBy('charge', key, options)
   }
 
   /** Forgets the key: what it consumed, its block and its hold. */
@@ -182,6 +192,13 @@ export class Limiter {
     this.#closed = true
     await this.#queue.close(closedError())
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  async #correctBy(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
+    const { keyspace } = this.#planOf(options)
+    const cost = costOf(options)
+    const stored = storedKey(key)
+    if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
   async #bar(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {

@@ -30,6 +30,20 @@ describe('refund', () => {
   })
 })
 
+describe('charge', () => {
+  it('takes units whether they fit or not', async () => {
+    await limiter.charge('k', { cost: 4 })
+    expect(await remaining()).toBe(6)
+    await limiter.charge('k', { cost: 8 })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: false, retryAfterMs: 1000 })
+  })
+
+  it('takes nothing at a cost of 0', async () => {
+    await limiter.charge('k', { cost: 0 })
+    expect(await remaining()).toBe(10)
+  })
+})
+
 describe('settle', () => {
   it('charges the difference when the call cost more', async () => {
     await (await limiter.consume('k', { cost: 2 })).settle(7)

@@ -146,7 +146,7 @@ describe('a call', () => {
 
   it.each(NOT_WHOLE)('throws for a cost of %p and charges nothing', async (cost) => {
     const options = { cost: cost as number }
-    for (const call of ['consume', 'peek', 'acquire', 'refund'] as const) {
+    for (const call of ['consume', 'peek', 'acquire', 'refund', 'charge'] as const) {
       await expect(limiter[call]('k', options)).rejects.toMatchObject({
         name: 'InputError',
         code: 'INVALID_COST',
@@ -156,7 +156,7 @@ describe('a call', () => {
   })
 
   it.each([undefined, null, 1, {}, Symbol('k')])('throws for the key %p', async (key) => {
-    for (const call of ['consume', 'peek', 'acquire', 'refund', 'reset'] as const) {
+    for (const call of ['consume', 'peek', 'acquire', 'refund', 'charge', 'reset'] as const) {
       await expect(limiter[call](key as string)).rejects.toMatchObject({ code: 'INVALID_KEY' })
     }
   })
