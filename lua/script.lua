@@ -1,6 +1,6 @@
 -- What Redis runs: one operation on each key with its argument. lua/README.md is the contract.
--- Keys beyond the last argument share it. A key that comes alone is decided right here, as a function would cost it more
--- time than the decision does. Of several keys, one that fails costs no other its answer.
+-- Keys beyond the last argument share it. A key that comes alone is decided right here under few policies, as a function
+-- would cost it more time than the decision does; under many, Lua has not room enough for their variables here. Of several keys, one that fails costs no other its answer.
 
 local call = redis.call
 local pack, unpack = struct.pack, struct.unpack
@@ -18,17 +18,13 @@ local time
 
 @{modules}
 
-if #KEYS == 1 then
-  key, argument = KEYS[1], ARGV[1]
-  fixed = @{load}
-  local @{call}
-  @{argument}
-  @{engine}
-end
+@{alone_first}
 
 local function decide(@{call})
   @{engine}
 end
+
+@{alone_last}
 
 local states = @{load_all}
 local @{call}

@@ -1,14 +1,12 @@
 -- Token bucket; twin of algorithms/token-bucket.ts. Greedy refill is the debt of gcra.lua, interval refill counts the
 -- tokens that are missing.
 -- needs: gcra
+-- functions: gcra
 -- cells: missing, since, fastest
 -- holds: since <= latest
 --   missing  interval refill: tokens missing after the refill at or before the instant since; greedy: see gcra.lua
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket
-
-local token_bucket_earliest, token_bucket_admit = gcra_earliest, gcra_admit
-local token_bucket_view, token_bucket_release = gcra_view, gcra_release
 
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)

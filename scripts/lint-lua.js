@@ -18,6 +18,7 @@ const alone = {
   'token-bucket-interval': tokenBucket({ ...minute, refill: 'interval' }),
   'leaky-bucket': leakyBucket(minute),
   gcra: gcra(minute),
+  'gcra-slots': gcra({ ...minute, slots: 16 }),
 }
 const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
 try {

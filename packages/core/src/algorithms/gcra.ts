@@ -160,12 +160,7 @@ export function debtPolicy(plain: Algorithm, options: DebtOptions, name: string,
   const numbers = { capacity: { name, value }, multiplied: true }
   if (options.slots === undefined) return new Policy(plain, options, numbers)
   if (!(Number.isInteger(options.slots) && options.slots >= 4 && options.slots <= 64)) {
-    throw expected(
-      PolicyError,
-      'INVALID_OPTION',
-      'slots must be a whole number from 4 to 64',
-      options.slots,
-    )
+    throw expected(PolicyError, 'INVALID_OPTION', 'slots must be a whole number from 4 to 64', options.slots)
   }
   return new Policy(slotted, options, { ...numbers, buckets: options.slots })
 }
@@ -195,7 +190,7 @@ export const algorithm: Algorithm = {
 
 /** gcra, token bucket and leaky bucket with slots. */
 const slotted: Algorithm = {
-  name: 'debt-slots',
+  name: 'gcra-slots',
   ring: false,
   cells: slots.cells,
   earliest,

@@ -31,6 +31,10 @@ const hour = { limit: 100, window: '1h' } as const
 const open = (policies: readonly Policy[], options = {}) =>
   createLimiter({ name: 'orders', policies, store: redisStore(client), deadline: '10s', ...options })
 
+/** The same policies under names of their own. */
+const named = (policies: readonly Policy[]): Policy[] =>
+  policies.map((policy, i) => Object.create(policy, { name: { value: `p${i}` } }))
+
 const ALGORITHMS: readonly (readonly [string, Policy])[] = [
   ['sliding log', slidingLog({ limit: 100, window: '1d' })],
   ['fixed window', fixedWindow({ limit: 100, window: '365d' })],
@@ -92,9 +96,7 @@ describe('one decision', () => {
   })
 
   it.each(ALGORITHMS)('takes as many policies as a list may have: %s', async (_, policy) => {
-    const same: Policy[] = Array.from({ length: 10 }, (_, i) =>
-      Object.create(policy, { name: { value: `p${i}` } }),
-    )
+    const same = named(Array.from({ length: 10 }, () => policy))
     expect((await open(same).consume('many')).allowed).toBe(true)
   })
 
@@ -112,6 +114,24 @@ describe.each(ALGORITHMS)('%s', (name, policy) => {
     const calls = Array.from({ length: 2000 }, (_, i) => limiters[i % 2]!.consume(`race ${name}`))
     const decisions = await Promise.all(calls)
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
+  })
+})
+
+describe('the longest list of policies', () => {
+  const slots = (window: number) => gcra({ limit: 100, window, slots: 16 })
+  const windows = Array.from({ length: 10 }, (_, i) => (i + 1) * 60_000)
+
+  it.each<readonly [string, readonly Policy[]]>([
+    ['of every shape', [...ALGORITHMS.map(([, policy]) => policy), slots(60_000)].slice(0, 10)],
+    ['of debts with slots', windows.map(slots)],
+    ['of logs', windows.map((window) => slidingLog({ limit: 100, window }))],
+    ['of sliding windows', windows.map((window) => slidingWindow({ limit: 100, window }))],
+  ])('fits into a script, %s', async (_, policies) => {
+    const limiter = open(named(policies))
+    const decision = await limiter.consume('k', { cost: 3 })
+    expect(decision).toMatchObject({ allowed: true, remaining: 97 })
+    expect(await decision.settle(1)).toBe(-2)
+    expect(await limiter.peek('k')).toMatchObject({ remaining: 99 })
   })
 })
 

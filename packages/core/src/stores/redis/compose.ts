@@ -17,6 +17,12 @@ const HEADER_BYTES = 64
 const HOT = 40
 const HOTTEST = 56
 
+/**
+ * Under more policies than this a key that comes alone is decided in a function as well: the variables of the engine and
+ * the functions of the modules would be more than the 200 that Lua allows in one place.
+ */
+const FEW_POLICIES = 5
+
 /** The script for lists of these shapes. Lists that differ in limits and capacities alone have the same one. */
 export function composeScript(policies: readonly Policy[]): string {
   const parts = policies.map(describe)
@@ -62,10 +68,11 @@ export function composeScript(policies: readonly Policy[]): string {
     buckets: parts.filter((part) => part.slots && part.slots !== 'cap').slice(0, 1),
     slots: parts.filter((part) => part.slots).slice(0, 1),
   }
-  const [before, after] = modules['script']!.replace(
-    /@\{(engine|argument)\}/g,
-    (_, part: string) => modules[part]!,
-  )
+  const isFew = parts.length <= FEW_POLICIES
+  const alone = modules['alone']!.replace('@{decision}', isFew ? '@{engine}' : 'return decide(@{call})')
+  const [before, after] = modules['script']!.replace('@{alone_first}', isFew ? alone : '')
+    .replace('@{alone_last}', isFew ? '' : alone)
+    .replace(/@\{(engine|argument)\}/g, (_, part: string) => modules[part]!)
     .replace(
       /^( *)--@(each|ring|rings|buckets|slots) (.*)$/gm,
       (_, indent: string, which: string, line: string) =>
@@ -108,11 +115,11 @@ function withoutUnused(modules: readonly string[], rest: string): string {
 /** One policy of the list, in the script's words. */
 interface Part {
   readonly i: number
-  /** What the algorithm's functions begin with. */
+  /** What the algorithm's functions begin with: its name, or that of the algorithm whose functions it uses. */
   readonly prefix: string
   readonly modules: readonly string[]
   readonly cells: readonly string[]
-  /** Slots in the words of the module: `cap` for a ring that grows, `buckets`, `buckets + 1`, or none. */
+  /** Slots in the words of the module: `cap` for a ring that grows, `buckets + n`, or none. */
   readonly slots: string | undefined
   /** What is true of the cells of every state that a call has written. */
   readonly holds: readonly string[]
@@ -126,13 +133,14 @@ function describe(policy: Policy, index: number): Part {
   const { name } = policy.algorithm
   const module = Object.keys(modules)
     .filter((file) => name === file || name.startsWith(`${file}-`))
+    .toSorted((a, b) => a.length - b.length)
     .at(-1)
   if (!module) throw new Error(`algorithm '${name}' has no module in lua/`)
   const told = (what: string): string[] =>
     new RegExp(`^-- ${what}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ') ?? []
   return {
     i,
-    prefix: name.replaceAll('-', '_'),
+    prefix: ((name === module && told('functions')[0]) || name).replaceAll('-', '_'),
     modules: [...told('needs'), module],
     cells: told('cells').map((cell) => `${cell}_${i}`),
     holds: told('holds').map((condition) => inScript(condition, told('cells'), policy, i)),
@@ -156,7 +164,7 @@ function place(parts: readonly Part[], start: number): number {
   for (const part of parts) {
     if (part.slots === undefined || part.slots === 'cap') continue
     part.base = `${end}`
-    end += 8 * (part.slots === 'buckets' ? part.policy.buckets : part.policy.buckets + 1)
+    end += 8 * (part.policy.buckets + Number(/^buckets \+ (\d+)$/.exec(part.slots)![1]))
   }
   const before: string[] = []
   for (const part of parts) {

@@ -20,7 +20,8 @@ export function warningsOf(limiter: Limiter): readonly string[] {
 /** A limiter whose store answers nothing but that it has no room left. */
 export function undecided(options: Partial<LimiterOptions>): Limiter {
   const fail = () => Promise.reject(new StoreError('STORE_OOM', 'no room'))
-  const keyspace = new Proxy({} as Keyspace, { get: () => fail })
-  const store: Store = { keyspace: () => keyspace, now: () => performance.now() * 1000, close: () => {} }
+  const keyspace: Store['keyspace'] = (_, policies) =>
+    new Proxy({} as Keyspace, { get: (_, name) => (name === 'policies' ? policies : fail) })
+  const store: Store = { keyspace, now: () => performance.now() * 1000, close: () => {} }
   return stopped(1, { store, ...options })
 }

@@ -128,7 +128,7 @@ describe('slots', () => {
 
   it('are an option of the debt family, which has the same state then', () => {
     const shapes = [gcra, leakyBucket, tokenBucket].map((factory) => factory({ ...numbers, slots: 16 }).shape)
-    expect(new Set(shapes)).toEqual(new Set(['debt-slots/60000/16']))
+    expect(new Set(shapes)).toEqual(new Set(['gcra-slots/60000/16']))
   })
 
   it.each([3, 65, 4.5, NaN, '8'])('may not be %p', (slots) => {

@@ -1,0 +1,129 @@
+-- The debt of gcra.lua with slots; twin of algorithms/debt/slots.ts and of what gcra.ts does with it. The charges of the
+-- last two windows are counted apart in slots of equal width, as if each slot's had come at its end.
+-- needs: slots, gcra
+-- cells: debt, since, fastest
+-- slots: buckets + 3
+-- holds: since <= latest
+--   debt, since, fastest  see gcra.lua
+-- In the slots lie begun, before, newest, then the units charged in slot number s in the (s mod buckets)-th one.
+--   begun   microseconds, from when on charges are kept apart; EXACT: they are not
+--   before  units x ticks owed when the oldest slot began
+--   newest  number of the newest slot
+
+local function gcra_slots_earliest(
+  debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, from, cost
+)
+  return gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
+end
+
+local function gcra_slots_view(
+  debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, now
+)
+  return gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
+end
+
+-- Ticks in a slot: together they span two windows, or a little more.
+local function gcra_slots_width(ticks, buckets)
+  return ceil(2 * ticks / buckets)
+end
+
+local function gcra_slots_units(base, buckets, slot)
+  return read_slot(base, buckets + 3, 3 + slot % buckets)
+end
+
+-- A debt after it has drained for so many ticks and so many units were charged.
+local function gcra_slots_behind(debt, passed, units, limit, ticks)
+  return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
+end
+
+-- Makes slot the newest. Slots that fall out are added to the debt before the others.
+local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
+  local before, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
+  if slot <= newest then
+    return
+  end
+  local width = gcra_slots_width(ticks, buckets)
+  for b = newest - buckets + 1, min(newest, slot - buckets) do
+    before = gcra_slots_behind(before, width, gcra_slots_units(base, buckets, b), limit, ticks)
+  end
+  before = max(0, before - max(0, slot - buckets - newest) * width * limit)
+  for b = max(newest + 1, slot - buckets + 1), slot do
+    fill_slots(base, buckets + 3, 3 + b % buckets, 1, 0)
+  end
+  fill_slots(base, buckets + 3, 1, 1, before)
+  fill_slots(base, buckets + 3, 2, 1, slot)
+end
+
+-- Counts units that were charged at the instant at.
+local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at, units)
+  local width = gcra_slots_width(ticks, buckets)
+  local slot = floor(at / (width * tick))
+  gcra_slots_slide_to(base, limit, ticks, buckets, slot)
+  local count = gcra_slots_units(base, buckets, slot)
+  local most = 2 * capacity + ceil(limit * width / ticks)
+  local added = min(ceil(units), max(0, most - count))
+  fill_slots(base, buckets + 3, 3 + slot % buckets, 1, count + added)
+end
+
+-- The debt at instant, no earlier than the newest charge, computed from the slots.
+local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
+  local debt, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
+  local width = gcra_slots_width(ticks, buckets)
+  for slot = newest - buckets + 1, newest - 1 do
+    debt = gcra_slots_behind(debt, width, gcra_slots_units(base, buckets, slot), limit, ticks)
+  end
+  local passed = floor((instant - newest * width * tick) / tick)
+  local in_newest = min(passed, width)
+  debt = gcra_slots_behind(debt, in_newest, gcra_slots_units(base, buckets, newest), limit, ticks)
+  return max(0, debt - (passed - in_newest) * limit)
+end
+
+local function gcra_slots_admit(
+  debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, at, cost
+)
+  if fastest ~= 0 and fastest ~= limit then
+    fill_slots(base, buckets + 3, 0, 1, EXACT) -- the slots hold one limit's debt alone
+  end
+  local is_first = gcra_debt_at(debt, since, limit, tick, at) == 0
+  local is_steady = fastest <= limit
+  local units
+  debt, since, fastest, units =
+    gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
+  if cost > 0 then
+    if is_first and is_steady then
+      fill_slots(base, buckets + 3, 0, buckets + 3, 0)
+      fill_slots(base, buckets + 3, 0, 1, at)
+      fill_slots(base, buckets + 3, 2, 1, floor(at / (gcra_slots_width(ticks, buckets) * tick)))
+    end
+    if read_slot(base, buckets + 3, 0) ~= EXACT then
+      gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at, units)
+    end
+  end
+  return debt, since, fastest, units
+end
+
+local function gcra_slots_release(
+  debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets,
+  now, charged_at, charged, units
+)
+  if fastest ~= 0 and fastest ~= limit then
+    fill_slots(base, buckets + 3, 0, 1, EXACT)
+  end
+  local instant = max(now, since)
+  local owed = gcra_debt_at(debt, since, limit, tick, instant)
+  local given
+  debt, since, fastest, given = gcra_release(
+    debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
+  )
+  local begun, newest = read_slot(base, buckets + 3, 0), read_slot(base, buckets + 3, 2)
+  local slot = floor(charged_at / (gcra_slots_width(ticks, buckets) * tick))
+  if charged_at >= begun and slot <= newest and slot > newest - buckets then
+    local left = max(0, gcra_slots_units(base, buckets, slot) - units)
+    fill_slots(base, buckets + 3, 3 + slot % buckets, 1, left)
+    left = gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
+    if left < debt then
+      debt, since, given = left, instant, min(units, (owed - left) / ticks)
+    end
+  end
+  return debt, since, fastest, given
+end
