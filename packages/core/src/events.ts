@@ -21,10 +21,15 @@ export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) 
 
 /**
  * Listeners by event name. Not an EventEmitter of Node, so that limiters also run where there is none. A listener
- * that throws does not change what the limiter does: the error is thrown again on its own, outside the call.
+ * that throws does not change what the limiter does: the error goes to `failed`.
  */
 export class Events {
   readonly #listeners = new Map<keyof LimiterEvents, Set<Listener<never>>>()
+  readonly #failed: (event: keyof LimiterEvents, error: unknown) => void
+
+  constructor(failed: (event: keyof LimiterEvents, error: unknown) => void) {
+    this.#failed = failed
+  }
 
   /** Returns what takes the listener away again. */
   on<E extends keyof LimiterEvents>(name: E, listener: Listener<E>): () => void {
@@ -43,9 +48,7 @@ export class Events {
       try {
         ;(listener as Listener<E>)(event)
       } catch (error) {
-        queueMicrotask(() => {
-          throw error
-        })
+        this.#failed(name, error)
       }
     }
   }

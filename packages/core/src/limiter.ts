@@ -6,6 +6,7 @@ import { Events, type LimiterEvents, type Listener } from './events.js'
 import { storedKey } from './key.js'
 import { type Plan, Plans } from './plan.js'
 import type { LeaseOptions } from './leases/lease-options.js'
+import { checkLimiterOptions } from './limiter-options.js'
 import { leased } from './leases/leased-store.js'
 import { type Policy, printableName } from './policy.js'
 import { memoryStore } from './stores/memory.js'
@@ -66,7 +67,7 @@ export class Limiter {
   readonly name: string
   readonly #store: Store
   readonly #ownsStore: boolean
-  readonly #events = new Events()
+  readonly #events = new Events((event, error) => this.#listenerFailed(event, error))
   readonly #warnings: Warnings
   readonly #plans: Plans
   readonly #plan: Plan
@@ -74,6 +75,7 @@ export class Limiter {
   #closed = false
 
   constructor(options: LimiterOptions) {
+    checkLimiterOptions(options)
     const { name, policies, store, leases, enforce = true } = options
     if (store !== undefined && name === undefined) {
       throw new PolicyError(
@@ -214,6 +216,10 @@ export class Limiter {
   #told(key: string, decision: Decision): Decision {
     if (this.#events.has('decision')) this.#events.emit('decision', { key, decision })
     return decision
+  }
+
+  #listenerFailed(event: keyof LimiterEvents, error: unknown): void {
+    this.warn('LISTENER_FAILED', `a listener of '${event}' threw: ${String(error)}`)
   }
 
   /** Stores tell in the middle of an operation, so listeners hear of it later. */

@@ -51,7 +51,6 @@ function checked(list: readonly Policy[]): readonly Policy[] {
     const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies`
     throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
   }
-  const names = new Set<string>()
   for (const policy of list) {
     // Not instanceof: the ESM and the CJS build of this package may meet in one process.
     if (typeof policy?.algorithm?.earliest !== 'function') {
@@ -62,13 +61,26 @@ function checked(list: readonly Policy[]): readonly Policy[] {
         policy,
       )
     }
-    if (names.has(policy.name)) {
-      throw new PolicyError(
-        'DUPLICATE_NAME',
-        `two policies are named '${policy.name}': give one a name of its own`,
-      )
-    }
-    names.add(policy.name)
   }
-  return [...list] // not frozen: V8 makes a call of each look into a frozen list
+  return withOwnNames(list) // not frozen: V8 makes a call of each look into a frozen list
+}
+
+/** Default names that are equal are told apart by the algorithm, and by a number where that is equal too. */
+function withOwnNames(list: readonly Policy[]): readonly Policy[] {
+  const names = new Set<string>()
+  for (const { name, isNamed } of list) {
+    if (isNamed && names.has(name)) {
+      throw new PolicyError('DUPLICATE_NAME', `two policies are named '${name}': give one a name of its own`)
+    }
+    if (isNamed) names.add(name)
+  }
+  const isShared = ({ name }: Policy): boolean => list.filter((other) => other.name === name).length > 1
+  return list.map((policy) => {
+    if (policy.isNamed) return policy
+    const name = isShared(policy) ? `${policy.name}-${policy.algorithm.name}` : policy.name
+    let own = name
+    for (let i = 2; names.has(own); i++) own = `${name}-${i}`
+    names.add(own)
+    return own === policy.name ? policy : policy.with({ name: own })
+  })
 }

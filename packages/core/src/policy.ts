@@ -73,6 +73,8 @@ export const noEnd = (): number => Infinity
 export class Policy {
   readonly algorithm: Algorithm
   readonly name: string
+  /** Whether the name was given. A default name may be told apart from an equal one by the algorithm in it. */
+  readonly isNamed: boolean
   /** Units per window: the sustained rate. */
   readonly limit: number
   /** Most units at once. */
@@ -103,6 +105,7 @@ export class Policy {
     this.buckets = numbers.buckets ?? 1
     const { name = `${this.limit}-per-${formatDuration(this.windowMs)}` } = options
     this.name = printableName(name, 'policy name')
+    this.isNamed = options.name !== undefined
     this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
     this.#numbers = numbers
     Object.freeze(this)
@@ -110,16 +113,16 @@ export class Policy {
   }
 
   /**
-   * The same rule with other numbers, checked as those of a new policy are. A number that is left out stays as it is; the
-   * capacity of an algorithm without such an option is its limit.
+   * The same rule with other numbers or another name, checked as those of a new policy are. What is left out stays as it
+   * is; the capacity of an algorithm without such an option is its limit.
    * @throws {PolicyError} when the numbers cannot work.
    */
-  with({ limit = this.limit, capacity, window = this.windowMs }: OtherNumbers): Policy {
+  with({ limit = this.limit, capacity, window = this.windowMs, name: named = this.name }: Changes): Policy {
     const { capacity: own } = this.#numbers
     const name = own?.name ?? 'capacity'
     const value = capacity ?? (own ? this.capacity : undefined)
     const numbers = { ...this.#numbers, capacity: { name, value } }
-    return new Policy(this.algorithm, { limit, window, name: this.name }, numbers)
+    return new Policy(this.algorithm, { limit, window, name: named }, numbers)
   }
 }
 
@@ -131,7 +134,8 @@ export function haveEqualNumbers(some: readonly Policy[], others: readonly Polic
   )
 }
 
-export interface OtherNumbers {
+export interface Changes {
+  readonly name?: string
   readonly limit?: number
   readonly capacity?: number
   readonly window?: Duration

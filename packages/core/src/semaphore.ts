@@ -1,6 +1,7 @@
 import { type Duration, parseDuration } from './duration.js'
 import { expected, InputError, PolicyError, StoreError } from './errors.js'
 import { storedKey } from './key.js'
+import { checkStore } from './limiter-options.js'
 import { printableName } from './policy.js'
 import { backingOf } from './resilience/backing.js'
 import { Permit } from './semaphore/permit.js'
@@ -86,6 +87,7 @@ export class Semaphore {
     this.#onLost = onLost
     const leaseMs = parseDuration(lease, 'lease', { least: 1000, most: 3_600_000, error: PolicyError })
     const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
+    if (store !== undefined) checkStore(store)
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
     if (typeof this.#store.places !== 'function') {

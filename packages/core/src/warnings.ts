@@ -8,6 +8,7 @@ export class Warnings {
   readonly #events: Events
   readonly #limiter: string
   readonly #told = new Set<string>()
+  #isEmitting = false
 
   constructor(events: Events, limiter: string) {
     this.#events = events
@@ -17,12 +18,23 @@ export class Warnings {
   warn(code: string, message: string): void {
     if (this.#told.has(code)) return
     this.#told.add(code)
-    if (this.#events.has('warning')) return this.#events.emit('warning', { code, message })
+    // A listener of warnings that throws is reported to the process.
+    const isHeard = this.#events.has('warning') && !this.#isEmitting
+    if (isHeard) return this.#emit(code, message)
     const text = `limiter '${this.#limiter}': ${message}`
     if (typeof process === 'object' && typeof process.emitWarning === 'function') {
       process.emitWarning(text, { type: 'SluiceWarning', code })
     } else {
       console.warn(`SluiceWarning [${code}] ${text}`)
+    }
+  }
+
+  #emit(code: string, message: string): void {
+    this.#isEmitting = true
+    try {
+      this.#events.emit('warning', { code, message })
+    } finally {
+      this.#isEmitting = false
     }
   }
 }

@@ -1,5 +1,6 @@
 import {
   createLimiter,
+  createSemaphore,
   fixedWindow,
   gcra,
   InputError,
@@ -124,10 +125,39 @@ describe('createLimiter', () => {
     ['INVALID_POLICIES', { policies: gcra(minute) }],
     ['INVALID_POLICIES', { policies: [{ limit: 1, window: '1s' }] }],
     ['INVALID_POLICIES', {}],
-    ['DUPLICATE_NAME', { policies: [gcra(minute), fixedWindow(minute)] }],
+    ['DUPLICATE_NAME', { policies: [gcra({ ...minute, name: 'a' }), fixedWindow({ ...minute, name: 'a' })] }],
     ['INVALID_OPTION', { policies: [gcra(minute)], enforce: 'no' }],
+    ['INVALID_OPTION', undefined],
   ])('throws %s', (code, options) => {
     expect(codeOf(() => createLimiter(options as never))).toBe(code)
+  })
+})
+
+describe('an option of createLimiter', () => {
+  const create = (options: object) => () => createLimiter({ policies: [gcra(minute)], name: 'a', ...options })
+
+  it('that is not known is an error, unless it is undefined', () => {
+    expect(create({ polices: [] })).toThrow("there is no option 'polices'")
+    expect(create({ polices: undefined })).not.toThrow()
+  })
+
+  it.each([
+    [null, 'got null, leave it out'],
+    ['redis://user:secret@host:6379', 'write redisStore("redis://…@host:6379")'],
+    [memoryStore, 'got a function, call it'],
+    [{ sendCommand() {}, on() {} }, 'write redisStore(client)'],
+    [{ increment() {}, decrement() {} }, "another library's store"],
+    [{ consume() {} }, "another library's store or limiter"],
+    [Promise.resolve(memoryStore()), 'await it'],
+    [{}, 'an object without keyspace(), now() and close()'],
+    [6379, 'got number'],
+  ])('store: %p is refused with what to write', (store, advice) => {
+    const error = expect.objectContaining({
+      code: 'INVALID_OPTION',
+      message: expect.stringContaining(advice),
+    })
+    expect(create({ store })).toThrow(error)
+    expect(() => createSemaphore({ name: 'a', limit: 1, store: store as never })).toThrow(error)
   })
 })
 

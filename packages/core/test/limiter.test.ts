@@ -16,6 +16,32 @@ beforeEach(() => {
   clock = new FakeClock()
 })
 
+describe('a listener that throws', () => {
+  it('changes no decision and is warned about once', async () => {
+    const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
+    const messages: string[] = []
+    limiter.on('warning', ({ code, message }) => messages.push(`${code}: ${message}`))
+    limiter.on('decision', () => {
+      throw new Error('oops')
+    })
+    for (let i = 0; i < 3; i++) expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+    expect(messages).toEqual(["LISTENER_FAILED: a listener of 'decision' threw: Error: oops"])
+  })
+
+  it('is reported to the process where it listens to warnings', async () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
+    limiter.on('warning', () => {
+      throw new Error('oops')
+    })
+    limiter.warn('ANY', 'thing')
+    expect(warned.mock.calls.map(([, options]) => options)).toEqual([
+      { type: 'SluiceWarning', code: 'LISTENER_FAILED' },
+    ])
+    warned.mockRestore()
+  })
+})
+
 describe('a decision', () => {
   it('tells what is left, when it is full again, and which policy binds', async () => {
     const limiter = limiterOf({ policies: [slidingLog({ limit: 3, window: '1s' })] })
@@ -52,6 +78,21 @@ describe('a decision', () => {
     await limiter.consume('k')
     const decision = await limiter.consume('k')
     expect([decision.policy, decision.reason, decision.retryAfterMs]).toEqual(['1-per-1m', 'limit', 60_000])
+  })
+
+  it('tells policies of equal default names apart by their algorithm, and by a number', async () => {
+    const numbers = { limit: 9, window: '1s' } as const
+    const burst = (units: number) => gcra({ ...numbers, burst: units })
+    const given = slidingLog({ ...numbers, name: '9-per-1s-gcra' })
+    const policies = [burst(3), fixedWindow(numbers), burst(9), given, slidingLog({ limit: 9, window: '2s' })]
+    const decision = await limiterOf({ policies }).consume('k')
+    expect(decision.policies.map(({ name }) => name)).toEqual([
+      '9-per-1s-gcra-2',
+      '9-per-1s-fixed-window',
+      '9-per-1s-gcra-3',
+      '9-per-1s-gcra',
+      '9-per-2s',
+    ])
   })
 
   it('lists every policy in declared order', async () => {

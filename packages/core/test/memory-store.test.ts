@@ -105,6 +105,16 @@ describe('a full store', () => {
 })
 
 describe('sweeping', () => {
+  it('needs no timer before the first key, as some platforms refuse one while modules are loaded', () => {
+    jest.useFakeTimers()
+    const { limiter } = open(10)
+    void limiter.decide('k', { cost: 0 })
+    expect(jest.getTimerCount()).toBe(0)
+    void limiter.decide('k')
+    expect(jest.getTimerCount()).toBe(1)
+    jest.useRealTimers()
+  })
+
   it('frees keys as new ones come, so that memory follows the live keys', () => {
     const { store, limiter } = open(1_000_000)
     for (let i = 0; i < 1000; i++) void limiter.decide(`old${i}`)

@@ -50,7 +50,8 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
 
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
-    const limiter = createLimiter({ ...this.options, store: this.#store, ...options })
+    const { limits: _l, key: _k, skip: _s, headers: _h, reset: _r, onDenied: _o, ...defaults } = this.options
+    const limiter = createLimiter({ ...defaults, store: this.#store, ...options })
     this.#limiters.push(limiter)
     return limiter
   }

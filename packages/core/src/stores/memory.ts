@@ -44,7 +44,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #clock: Clock
   readonly #shelves = new Map<string, Shelf>()
   readonly #places = new MemoryPlaces()
-  readonly #stopSweeping: () => void
+  #stopSweeping: (() => void) | undefined
   #size = 0
   #latest = 0
   #closed = false
@@ -64,7 +64,6 @@ class Memory implements MemoryStore, TableOwner {
     }
     this.#maxKeys = maxKeys
     this.#clock = clock
-    this.#stopSweeping = sweepInBackground(this)
   }
 
   get size(): number {
@@ -93,7 +92,9 @@ class Memory implements MemoryStore, TableOwner {
     return this.#places.of(options)
   }
 
+  /** The timer begins with the first key: some platforms refuse one while modules are loaded. */
   adding(now: number): void {
+    this.#stopSweeping ??= sweepInBackground(this)
     if (this.#size >= this.#maxKeys) this.#evict(now)
     this.#size++
   }
@@ -121,7 +122,7 @@ class Memory implements MemoryStore, TableOwner {
 
   close(): void {
     this.#closed = true
-    this.#stopSweeping()
+    this.#stopSweeping?.()
     this.#shelves.clear()
   }
 

@@ -52,6 +52,7 @@ export function redisStore(client: unknown, options: RedisStoreOptions = {}): St
 
 class RedisStore implements Store {
   readonly denialCache?: DenialCacheBounds
+  readonly #client: object
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tiers = new Tiers()
@@ -86,13 +87,14 @@ class RedisStore implements Store {
     this.#clock = clock
     this.#now = clock ?? systemClock()
     if (denialCache !== false) this.denialCache = boundsOf(denialCache)
+    this.#client = client as object
     this.#connection = isRedisClient(client) ? connectionOf(client) : ownConnection(client as string | object)
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
-    if (this.#connection.replays) report({ event: 'warning', ...REPLAYS })
+    this.#warnOfReplays(report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
     return new RedisKeyspace({
@@ -103,6 +105,13 @@ class RedisStore implements Store {
       clock: this.#clock ?? REDIS_CLOCK,
       report,
     })
+  }
+
+  /** Once for each client, whatever the number of its stores and limiters. */
+  #warnOfReplays(report: Report): void {
+    if (!this.#connection.replays || reportedClients.has(this.#client)) return
+    reportedClients.add(this.#client)
+    report({ event: 'warning', ...REPLAYS })
   }
 
   #groupOf(shapes: string, policies: readonly Policy[]): GroupCommit {
@@ -154,6 +163,9 @@ function boundsOf(options: DenialCacheOptions): DenialCacheBounds {
 }
 
 const MOST_DENIED_KEYS = 8_388_608
+
+/** Clients that were reported to replay calls. */
+const reportedClients = new WeakSet<object>()
 
 /** Tells the script to read Redis's TIME. */
 const REDIS_CLOCK: Clock = () => -1

@@ -238,14 +238,18 @@ describe('a store that cannot decide', () => {
 })
 
 describe('a client that replays', () => {
-  it('is warned about once', async () => {
-    const careless = new Redis({ host: server.host, port: server.port })
-    const limiter = createLimiter({ name: 'orders', policies: [gcra(hour)], store: redisStore(careless) })
+  it('is warned about once, whatever the number of its limiters and stores', async () => {
     const codes: string[] = []
-    limiter.on('warning', ({ code }) => codes.push(code))
-    await limiter.consume('k')
-    careless.disconnect()
-    expect(codes).toEqual(['CLIENT_REPLAYS'])
+    for (const careless of [1, 2].map(() => new Redis({ host: server.host, port: server.port }))) {
+      const stores = [redisStore(careless), redisStore(careless)]
+      for (const [i, store] of [...stores, ...stores].entries()) {
+        const limiter = createLimiter({ name: `orders ${i}`, policies: [gcra(hour)], store })
+        limiter.on('warning', ({ code }) => codes.push(code))
+        await limiter.consume('k')
+      }
+      careless.disconnect()
+    }
+    expect(codes).toEqual(['CLIENT_REPLAYS', 'CLIENT_REPLAYS'])
   })
 })
 
