@@ -103,7 +103,7 @@ export interface Waiting {
   /** Its neighbours, kept by the deadline. */
   before: Waiting | undefined
   after: Waiting | undefined
-  giveUp(error: Error): void
+  giveUp(error: StoreError): void
 }
 
 /** A number outside of Node. */

@@ -3,19 +3,26 @@ import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, Waiting } from './deadline.js'
 import { isOutage, isSilence } from './outage.js'
-import { type Generation, MOST_UNDER_WAY, UnderWay } from './under-way.js'
+import { type Generation, UnderWay } from './under-way.js'
 
 /**
- * The way to one store, for all limiters of this process that use it: a bounded number of calls is under way, and none
- * is sent while the circuit is open.
+ * The way to one store, for all limiters of this process that use it. A bounded number of calls is under way; the others
+ * wait here, in their order, and are dropped unsent when their deadline passes. None is sent while the circuit is open.
  */
 export class Line {
   readonly #store: Store
   readonly #circuit = new Circuit<Error>()
   readonly #underWay = new UnderWay()
+  readonly #mostPending: number
+  /** Calls that wait for room, the oldest first. Those that were dropped stay until the others are fewer than they. */
+  #queue: Sent<unknown>[] = []
+  #dropped = 0
+  /** Whether the latest sign of a call that was sent is that its deadline passed. */
+  #isSilent = false
 
   constructor(store: Store) {
     this.#store = store
+    this.#mostPending = store.maxPending ?? MOST_PENDING
   }
 
   /**
@@ -23,14 +30,14 @@ export class Line {
    * @throws {StoreError} CLOSED when the store is closed.
    */
   refusal(): Error | undefined {
-    const refusal = this.#circuit.open ?? (this.#underWay.isFull ? overloaded() : undefined)
+    const refusal = this.#circuit.open ?? (this.#isFull ? this.#overloaded() : undefined)
     if (refusal) this.#store.now()
     return refusal
   }
 
   /**
-   * Sends a call and waits for its answer until the deadline; from then on its caller is gone. Gives what `answered` and
-   * `failed` make of what came; without them that itself.
+   * Sends a call as soon as there is room and waits for its answer until the deadline; from then on its caller is gone.
+   * Resolves to what `answered` and `failed` make of what came; without them to that itself.
    */
   send<T>(
     call: (caller: Caller) => MaybePromise<T>,
@@ -40,54 +47,115 @@ export class Line {
   ): Promise<T> {
     // One promise and no async function: they would take more time than everything else that is done here.
     return new Promise((resolve, reject) => {
-      const sent = new Sent(this.#circuit, this.#underWay, deadline, resolve, reject, answered, failed)
-      try {
-        const answer = call(sent)
-        if (answer instanceof Promise) {
-          answer.then(
-            (value) => sent.answer(value),
-            (error: unknown) => sent.fail(error),
-          )
-        } else sent.answer(answer)
-      } catch (error) {
-        sent.fail(error)
-      }
+      const sent = new Sent(this, call, deadline, resolve, reject, answered, failed)
+      if (this.#queue.length > 0 || this.#underWay.isFull) this.#queue.push(sent as Sent<unknown>)
+      else sent.start(this.#underWay)
     })
   }
 
-  /** Sends `read` if it is time to see whether the store is back. Nobody waits for it. */
+  /** Sends `read` if it is time to see whether the store is back. No caller waits for its answer. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
     if (!this.#circuit.open || !this.#circuit.isProbeDue() || this.#underWay.isFull) return
     this.send(read, deadline).catch(() => {})
   }
+
+  /** A call that was sent is answered or has failed, perhaps too late for its caller. */
+  ended(generation: Generation): void {
+    this.#underWay.end(generation)
+    this.#isSilent = false
+    while (this.#queue.length > 0 && !this.#underWay.isFull) {
+      const next = this.#queue.shift()!
+      if (next.gone) this.#dropped--
+      else next.start(this.#underWay)
+    }
+  }
+
+  answeredInTime(): void {
+    this.#circuit.succeeded()
+  }
+
+  /** A call failed in time, or its deadline passed. */
+  failed(error: unknown, { deadline, gone, unsent }: Tried): void {
+    if (!isOutage(error)) return
+    if (gone && !unsent) this.#isSilent = true
+    // A call that was never sent says nothing about a store that answers others.
+    if (unsent && !this.#isSilent) return
+    if (isSilence(error)) this.#circuit.failed(error, deadline.ms)
+    else this.#circuit.succeeded()
+  }
+
+  /** A call that waits for room is dropped. */
+  dropped(): void {
+    this.#dropped++
+    if (2 * this.#dropped <= this.#queue.length) return
+    this.#queue = this.#queue.filter(({ gone }) => !gone)
+    this.#dropped = 0
+  }
+
+  get #isFull(): boolean {
+    return (
+      this.#underWay.count + this.#queue.length - this.#dropped >= this.#mostPending && this.#underWay.isFull
+    )
+  }
+
+  #overloaded(): StoreError {
+    return new StoreError('STORE_OVERLOADED', `${this.#mostPending} calls wait for its answer`)
+  }
 }
 
-/** A call on its way, and the caller who waits for its answer. */
+interface Tried extends Caller {
+  readonly deadline: Deadline
+}
+
+/** A call, and the caller who waits for its answer. */
 class Sent<T> implements Caller, Waiting {
   gone = false
+  unsent = true
   readonly since = performance.now()
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
-  readonly generation: Generation
+  #isQueued = true
 
   constructor(
-    readonly circuit: Circuit<Error>,
-    readonly underWay: UnderWay,
+    readonly line: Line,
+    readonly call: (caller: Caller) => MaybePromise<T>,
     readonly deadline: Deadline,
     readonly resolve: (answer: T) => void,
     readonly reject: (error: unknown) => void,
     readonly answered: ((answer: T) => T) | undefined,
     readonly failed: ((error: unknown) => T) | undefined,
   ) {
-    this.generation = underWay.begin(this.since)
     deadline.begin(this)
   }
 
-  answer(answer: T): void {
-    this.underWay.end(this.generation)
+  start(underWay: UnderWay): void {
+    this.#isQueued = false
+    this.unsent = false
+    const generation = underWay.begin(performance.now())
+    try {
+      const answer = this.call(this)
+      if (answer instanceof Promise) {
+        answer.then(
+          (value) => this.#answer(generation, value),
+          (error: unknown) => this.#fail(generation, error),
+        )
+      } else this.#answer(generation, answer)
+    } catch (error) {
+      this.#fail(generation, error)
+    }
+  }
+
+  giveUp(error: StoreError): void {
+    this.gone = true
+    if (this.#isQueued) this.line.dropped()
+    this.#tell(this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error)
+  }
+
+  #answer(generation: Generation, answer: T): void {
+    this.line.ended(generation)
     if (this.gone) return
     this.deadline.end(this)
-    this.circuit.succeeded()
+    this.line.answeredInTime()
     try {
       this.resolve(this.answered ? this.answered(answer) : answer)
     } catch (error) {
@@ -95,21 +163,16 @@ class Sent<T> implements Caller, Waiting {
     }
   }
 
-  fail(error: unknown): void {
-    this.underWay.end(this.generation)
+  #fail(generation: Generation, error: unknown): void {
+    this.line.ended(generation)
     if (this.gone) return
     this.deadline.end(this)
-    this.#tell(error)
-  }
-
-  giveUp(error: Error): void {
-    this.gone = true
+    this.unsent = false
     this.#tell(error)
   }
 
   #tell(error: unknown): void {
-    if (isOutage(error) && isSilence(error)) this.circuit.failed(error, this.deadline.ms)
-    else if (isOutage(error)) this.circuit.succeeded()
+    this.line.failed(error, this)
     try {
       if (this.failed) this.resolve(this.failed(error))
       else this.reject(error)
@@ -119,6 +182,5 @@ class Sent<T> implements Caller, Waiting {
   }
 }
 
-function overloaded(): StoreError {
-  return new StoreError('STORE_OVERLOADED', `${MOST_UNDER_WAY} calls are under way to it`)
-}
+/** Calls that wait for a store's answer in a process, sent or not, unless the store says otherwise. */
+const MOST_PENDING = 10_000

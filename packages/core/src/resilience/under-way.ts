@@ -14,6 +14,10 @@ export class UnderWay {
     this.#now = now
   }
 
+  get count(): number {
+    return this.#count
+  }
+
   get isFull(): boolean {
     if (this.#count < MOST_UNDER_WAY) return false
     const lost = this.#now() - LOST_MS - GENERATION_MS
@@ -50,6 +54,6 @@ export interface Generation {
   isLost: boolean
 }
 
-export const MOST_UNDER_WAY = 1000
+const MOST_UNDER_WAY = 1000
 const LOST_MS = 60_000
 const GENERATION_MS = 1000

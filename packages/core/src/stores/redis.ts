@@ -33,6 +33,12 @@ export interface RedisStoreOptions {
    * of one key do. Default true; false: each call is sent by itself, at once.
    */
   readonly groupCommit?: boolean
+  /**
+   * Most calls that wait for Redis's answer in this process, each until its deadline: 1,000 to 1,000,000, default 10,000. At
+   * most 1,000 of them are on the wire; the others are dropped unsent where their deadline passes before. Further calls
+   * are decided as 'onStoreError' says, at once.
+   */
+  readonly maxPending?: number
 }
 
 export interface DenialCacheOptions {
@@ -52,6 +58,7 @@ export function redisStore(client: unknown, options: RedisStoreOptions = {}): St
 
 class RedisStore implements Store {
   readonly denialCache?: DenialCacheBounds
+  readonly maxPending: number
   readonly #client: object
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
@@ -66,7 +73,7 @@ class RedisStore implements Store {
   #closed = false
 
   constructor(client: unknown, options: RedisStoreOptions) {
-    const { prefix = 'sluice', clock, denialCache = {}, groupCommit = true } = options
+    const { prefix = 'sluice', clock, denialCache = {}, groupCommit = true, maxPending = 10_000 } = options
     if (typeof prefix !== 'string' || !/^[\x21-\x7a|~]{1,64}$/.test(prefix)) {
       const bound = 'prefix must be 1 to 64 characters of printable ASCII without spaces and braces'
       throw expected(PolicyError, 'INVALID_OPTION', bound, prefix)
@@ -82,6 +89,11 @@ class RedisStore implements Store {
     if (typeof groupCommit !== 'boolean') {
       throw expected(PolicyError, 'INVALID_OPTION', 'groupCommit must be true or false', groupCommit)
     }
+    if (!(Number.isInteger(maxPending) && maxPending >= 1000 && maxPending <= 1_000_000)) {
+      const bound = 'maxPending must be a whole number from 1000 to 1000000'
+      throw expected(PolicyError, 'INVALID_OPTION', bound, maxPending)
+    }
+    this.maxPending = maxPending
     this.#prefix = prefix
     this.#groupCommit = groupCommit
     this.#clock = clock

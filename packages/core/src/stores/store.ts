@@ -21,6 +21,8 @@ export interface Store {
   readonly local?: boolean
   /** Where it is set, limiters remember what this store denied and deny it again without asking. Default: they do not. */
   readonly denialCache?: DenialCacheBounds
+  /** Most calls that wait for this store's answer in a process, sent or not; default 10,000. At most 1,000 are sent. */
+  readonly maxPending?: number
   /** Opens the state of one limiter under a list of policies. The same name and shapes give the same state. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
   /**
@@ -89,9 +91,14 @@ export function isAboutKey({ kind }: Correction): boolean {
   return kind === 'block' || kind === 'hold' || kind === 'reset'
 }
 
-/** Who waits for an answer. A store need not carry out what nobody waits for any more. */
+/** The call of one caller, as a store sees it. A store need not carry out a call whose caller is gone. */
 export interface Caller {
   readonly gone: boolean
+  /**
+   * A store that gathers calls sets this while it has not written the call. One whose deadline passes meanwhile was
+   * surely not carried out, and says nothing about the store.
+   */
+  unsent: boolean
 }
 
 export type MaybePromise<T> = T | Promise<T>

@@ -4,7 +4,7 @@ import { GroupCommit, type GroupCommitOptions } from '../../src/stores/redis/gro
 /** A call that asks something about a key, and what came of it. */
 class Asked implements Call {
   alike: Call[] | undefined
-  readonly caller = { gone: false }
+  readonly caller = { gone: false, unsent: false }
   outcome: unknown
 
   constructor(
@@ -242,6 +242,14 @@ describe('calls of one key', () => {
 })
 
 describe('a caller who has given up', () => {
+  it('is unsent until it is written', () => {
+    const { add, endTurn } = busyWay()
+    const [e, f] = add(...ask('e', 'f'))
+    expect([e!.caller.unsent, f!.caller.unsent]).toEqual([true, true])
+    endTurn()
+    expect([e!.caller.unsent, f!.caller.unsent]).toEqual([false, false])
+  })
+
   it('is taken out unsent', () => {
     const { add, calls, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))

@@ -138,12 +138,9 @@ describe('the longest list of policies', () => {
 describe('a log', () => {
   it('admits exactly its limit of 2,000 calls in one tick, where a sorted set of instants would admit all', async () => {
     const policies = [slidingLog({ limit: 100, window: '1m' })]
-    // Each store has at most 1,000 calls under way.
-    const limiters = [1, 2].map(() => {
-      const store = redisStore(client, { clock: () => 1_800_000_000_000_000 })
-      return createLimiter({ name: 'tick', policies, store, deadline: '30s', onStoreError: 'throw' })
-    })
-    const calls = Array.from({ length: 2000 }, (_, i) => limiters[i % 2]!.consume('k'))
+    const store = redisStore(client, { clock: () => 1_800_000_000_000_000 })
+    const limiter = createLimiter({ name: 'tick', policies, store, deadline: '30s', onStoreError: 'throw' })
+    const calls = Array.from({ length: 2000 }, () => limiter.consume('k'))
     const decisions = await Promise.all(calls)
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
   })

@@ -86,17 +86,40 @@ describe('a store that stands still', () => {
     await expect(strict.consume('k')).rejects.toMatchObject({ code: 'STORE_TIMEOUT', cause })
   })
 
-  it('gets at most 1,000 calls, and the others are decided at once', async () => {
-    const decisions = Array.from({ length: 1500 }, (_, i) => limiter.decide(`k${i}`))
+  it('gets at most 1,000 calls: 9,000 wait until their deadline, and others are decided at once', async () => {
+    const decisions = Array.from({ length: 10_500 }, (_, i) => limiter.decide(`k${i}`))
     const atOnce = decisions.filter((decision) => !(decision instanceof Promise))
     expect(atOnce).toHaveLength(500)
     expect(atOnce[0]).toMatchObject({ allowed: true, degraded: 'overloaded' })
     expect(store.arrived).toHaveLength(1000)
     await jest.advanceTimersByTimeAsync(50)
-    expect(limiter.decide('k')).toMatchObject({ degraded: 'overloaded' })
+    expect(new Set((await Promise.all(decisions)).map(({ degraded }) => degraded))).toEqual(
+      new Set(['timeout', 'overloaded']),
+    )
     store.recover()
     await jest.advanceTimersByTimeAsync(0)
+    expect(store.arrived).toHaveLength(1000)
     expect(limiter.decide('k')).toBeInstanceOf(Promise)
+  })
+
+  it('is not taken for silent by calls that were dropped before they were sent', async () => {
+    const patient = open({ name: 'patient', deadline: '10s' })
+    for (let i = 0; i < 1000; i++) void patient.consume(`k${i}`)
+    const refused = limiter.refund('k').catch((error: unknown) => error)
+    expect(new Set(await traffic(500))).toEqual(new Set(['timeout']))
+    expect(await refused).toMatchObject({ code: 'STORE_TIMEOUT', sent: false })
+    expect(limiter.decide('k')).toBeInstanceOf(Promise)
+    expect(store.arrived).toHaveLength(1000)
+    store.recover()
+    await jest.advanceTimersByTimeAsync(0)
+    expect(store.count('refund')).toBe(0)
+    expect(await limiter.consume('k')).toMatchObject({ degraded: undefined })
+  })
+
+  it('is known to be silent while more calls wait than may be sent', async () => {
+    for (let i = 0; i < 2000; i++) void limiter.consume(`k${i}`)
+    await traffic(200)
+    expect(limiter.decide('k')).toMatchObject({ degraded: 'timeout' })
   })
 
   it('leaves no timer behind but the sweeper of the keys that were counted here', async () => {
@@ -111,6 +134,15 @@ describe('a store that stands still', () => {
     store.close()
     expect(() => limiter.decide('k')).toThrow(expect.objectContaining({ code: 'CLOSED' }))
     await jest.advanceTimersByTimeAsync(60_000)
+  })
+})
+
+describe('a store that answers', () => {
+  it('decides a burst of more calls than may be sent at once', async () => {
+    const limited = open({ name: 'burst', policies: [gcra({ limit: 100, window: '1h' })] })
+    const decisions = await Promise.all(Array.from({ length: 9000 }, () => limited.consume('k')))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
+    expect(decisions.filter(({ degraded }) => degraded)).toEqual([])
   })
 })
 

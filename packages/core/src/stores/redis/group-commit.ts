@@ -49,6 +49,7 @@ export class GroupCommit {
     if (this.#closed) return call.fail(closed())
     const isAlone = this.#waiting.length === 0 && this.#callsInFlight < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
+    if (call.caller) call.caller.unsent = true
     this.#gather(call)
     const isBusy = this.#batchesInFlight >= MOST_BATCHES
     if (!isBusy && this.#waiting[0]!.isFull) this.#send(this.#waiting.shift()!.calls())
@@ -111,6 +112,7 @@ export class GroupCommit {
     let callers = 0
     for (const call of calls) {
       keys.push(call.key)
+      isSent(call)
       callers += call.alike ? 1 + call.alike.length : 1
     }
     this.#callsInFlight += callers
@@ -134,6 +136,11 @@ export class GroupCommit {
     if (isBatch) this.#batchesInFlight--
     if (!this.#flushes) this.#flushAll()
   }
+}
+
+function isSent({ caller, alike }: Call): void {
+  if (caller) caller.unsent = false
+  if (alike) for (const other of alike) isSent(other)
 }
 
 function closed(): StoreError {
