@@ -27,6 +27,7 @@ import { row as realClients } from './row-25-real-clients.js'
 import { row as soak } from './row-26-soak.js'
 import { row as shutdown } from './row-27-shutdown.js'
 import { row as contextRetention } from './row-28-context-retention.js'
+import { row as givingBack } from './row-29-giving-back.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -57,4 +58,5 @@ export const rows: readonly Row[] = [
   soak,
   shutdown,
   contextRetention,
+  givingBack,
 ]

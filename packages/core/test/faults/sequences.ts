@@ -5,12 +5,15 @@ import { Redis } from 'ioredis'
 import { type Scene, scenes } from '../conformance/comparison.js'
 import type { OpenStore } from '../conformance/session.js'
 import { findShapes, type Shape } from '../conformance/shapes.js'
+import type { Address } from '../redis/servers/command.js'
 import { startRedis } from '../redis/servers/redis-server.js'
 
 /** What the conformance kit runs on: every shape there is, and each store on a clock that a sequence sets. */
 export interface Grounds {
   readonly shapes: readonly Shape[]
   readonly stores: Readonly<Record<'memory' | 'Redis', OpenStore>>
+  /** The server behind the one of them. */
+  readonly server: Address
   end(): Promise<void>
 }
 
@@ -25,6 +28,7 @@ export async function openGrounds(): Promise<Grounds> {
       memory: (clock) => memoryStore({ clock }),
       Redis: (clock) => redisStore(client, { clock }),
     },
+    server,
     async end() {
       client.disconnect()
       await server.stop()

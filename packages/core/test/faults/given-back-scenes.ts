@@ -1,0 +1,70 @@
+import * as fc from 'fast-check'
+import type { Options } from '../conformance/rule.js'
+import type { Shape } from '../conformance/shapes.js'
+import { starts, type Step, traffic } from '../conformance/traffic.js'
+import { bookedBy } from './booked-by.js'
+import { listsOf } from './sequences.js'
+
+/** Calls of one key, most of which are slow and give back what they did not need. */
+export interface GivenBackScene {
+  readonly shapes: readonly Shape[]
+  readonly numbers: readonly Options[]
+  readonly start: number
+  readonly steps: readonly Step[]
+  /** In milliseconds; none: every call asks the store. */
+  readonly leaseTtl: number | undefined
+  /** The steps during which the store cannot be reached; none: it always can. */
+  readonly outage: { readonly from: number; readonly steps: number } | undefined
+}
+
+const KINDS = { consume: 8, book: 6, release: 6, cancel: 3 }
+/** In milliseconds; of the last one a tick is 1 ms. */
+const WINDOWS = [10, 1000, 60_000, 7_200_000]
+/** Leases last a part of the window. */
+const PARTS_OF_WINDOW = [2, 5, 10]
+
+export function givenBackScenes(all: readonly Shape[]): fc.Arbitrary<GivenBackScene> {
+  const drawn = fc.tuple(listsOf(all), fc.constantFrom(...WINDOWS))
+  return drawn.chain(([shapes, window]) =>
+    fc
+      .record({
+        shapes: fc.constant(shapes),
+        numbers: fc.tuple(...shapes.map((shape) => numbersOf(shape, window))),
+        start: starts,
+        steps: fc
+          .array(traffic({ kinds: KINDS }), { minLength: 3, maxLength: 3 })
+          .map((parts) => parts.flat()),
+        leaseTtl: fc.option(
+          fc.constantFrom(...PARTS_OF_WINDOW).map((part) => window / part),
+          { nil: undefined, freq: 2 },
+        ),
+        outage: fc.option(fc.record({ from: fc.nat(15), steps: fc.nat(30) }), { nil: undefined, freq: 2 }),
+      })
+      .filter(isLeasable),
+  )
+}
+
+function numbersOf(shape: Shape, window: number): fc.Arbitrary<Options> {
+  const { capacity, draws = [] } = shape.model
+  const units = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 20, max: 200 }))
+  return fc
+    .tuple(units, fc.option(units), fc.constantFrom({}, ...draws))
+    .map(([limit, most, extra]): Options => {
+      const own = capacity && most !== null ? { [capacity]: most } : {}
+      return { ...extra, ...shape.variant, window, limit, ...own }
+    })
+    .filter((options) => isValid(shape, options))
+}
+
+function isValid({ factory }: Shape, options: Options): boolean {
+  try {
+    factory(options)
+    return true
+  } catch {
+    return false // buckets that do not divide the window
+  }
+}
+
+function isLeasable({ shapes, numbers, leaseTtl }: GivenBackScene): boolean {
+  return leaseTtl === undefined || shapes.every((shape, i) => bookedBy(shape, numbers[i]!, leaseTtl))
+}
