@@ -30,7 +30,7 @@ export function processes(count: number): FleetOptions {
 export async function startFleet({ missing = [], environments }: FleetOptions): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
   const program = join(folder, 'caller.cjs')
-  await bundle(program, missing)
+  await bundle('packages/core/test/faults/caller.ts', program, missing)
   const members = environments.map((env) =>
     fork(program, { env: { ...process.env, ...env }, serialization: 'advanced' }),
   )
@@ -49,10 +49,42 @@ export async function startFleet({ missing = [], environments }: FleetOptions): 
   }
 }
 
+/** A process by itself, which may be made of other sources than these. */
+export interface Member {
+  prepare(job: object): Promise<void>
+  go(): Promise<unknown>
+  end(): Promise<void>
+}
+
+/** `sources` is the folder that holds `packages/core/src`. */
+export async function startMember(entry: string, sources: string): Promise<Member> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-member-'))
+  const program = join(folder, 'member.cjs')
+  await bundle(entry, program, [], sources)
+  const member = fork(program, { serialization: 'advanced' })
+  return {
+    async prepare(job) {
+      await ask(member, { job })
+    },
+    async go() {
+      return (await ask(member, 'go')).result
+    },
+    async end() {
+      await exit(member)
+      rmSync(folder, { recursive: true })
+    },
+  }
+}
+
 /** The sources in one file, whether Jest runs this or a bundle does. Both are started in the root of the repository. */
-async function bundle(outfile: string, missing: readonly string[]): Promise<void> {
+async function bundle(
+  entry: string,
+  outfile: string,
+  missing: readonly string[],
+  sources = resolve('.'),
+): Promise<void> {
   await build({
-    entryPoints: ['packages/core/test/faults/caller.ts'],
+    entryPoints: [entry],
     outfile,
     bundle: true,
     platform: 'node',
@@ -60,14 +92,14 @@ async function bundle(outfile: string, missing: readonly string[]): Promise<void
     ignoreAnnotations: true, // package.json says that nothing has side effects; caller-clock.ts is one
     external: [...missing],
     alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
-      '@sluice/core': resolve('packages/core/src/index.ts'),
+      '@sluice/core/redis': join(sources, 'packages/core/src/stores/redis.ts'),
+      '@sluice/core': join(sources, 'packages/core/src/index.ts'),
     },
   })
 }
 
 /** Rejects with what went wrong there, and when the process ends instead of answering. */
-async function ask(member: ChildProcess, message: 'go' | { readonly job: Job }): Promise<Told> {
+async function ask(member: ChildProcess, message: 'go' | { readonly job: object }): Promise<Told> {
   const ended = new AbortController()
   const exited = once(member, 'exit', { signal: ended.signal }).then(([code]) => {
     throw new Error(`a process of the fleet ended with ${String(code)}`)

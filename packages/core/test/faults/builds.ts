@@ -1,0 +1,102 @@
+import { execFileSync } from 'node:child_process'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+/*
+ * The sources of core as they are, as they were in another commit, and as they may become: for processes of two versions
+ * at a time. Copies lie below node_modules, where packages are found.
+ */
+
+/** Where sources lie: what holds `packages/core/src`. */
+export interface Sources {
+  readonly what: string
+  readonly folder: string
+}
+
+const FORMAT = 'packages/core/src/stores/redis/redis-key.ts'
+const FORMAT_LINE = /export const STATE_FORMAT = (\d+)/
+/** So many commits are looked through. */
+const FAR_BACK = 100
+
+export class Builds {
+  readonly present: Sources = { what: 'this build', folder: resolve('.') }
+  readonly #folder: string
+
+  constructor() {
+    mkdirSync('node_modules/.cache', { recursive: true })
+    this.#folder = mkdtempSync(resolve('node_modules/.cache/builds-'))
+  }
+
+  /** The newest commit before this one with the format of this one; undefined where there is no history. */
+  lastOfThisFormat(): Sources | undefined {
+    const format = formatIn(readFileSync(FORMAT, 'utf8'))
+    const commits = git('rev-list', `--max-count=${FAR_BACK}`, 'HEAD~1')?.toString().trim().split('\n') ?? []
+    const commit = commits.find(
+      (each) => formatIn(git('show', `${each}:${FORMAT}`)?.toString() ?? '') === format,
+    )
+    return commit === undefined ? undefined : this.at(commit)
+  }
+
+  /** Undefined where there is no such commit. */
+  at(commit: string): Sources | undefined {
+    const archive = git('archive', commit, 'packages/core/src')
+    if (!archive) return undefined
+    const folder = join(this.#folder, commit)
+    mkdirSync(folder)
+    execFileSync('tar', ['-x', '-C', folder], { input: archive })
+    return { what: `the build of ${commit.slice(0, 7)}`, folder }
+  }
+
+  /** These sources, with two fields of the header in each other's place and therefore another format. */
+  ofAnotherFormat(): Sources {
+    const folder = join(this.#folder, 'another-format')
+    for (const path of ['package.json', 'scripts/embed-lua.js', 'lua', 'packages/core/src']) {
+      cpSync(path, join(folder, path), { recursive: true })
+    }
+    edit(join(folder, 'lua/engine.lua'), SWAPPED)
+    const format = formatIn(readFileSync(FORMAT, 'utf8'))!
+    edit(join(folder, FORMAT), [[`STATE_FORMAT = ${format}`, `STATE_FORMAT = ${format + 1}`]])
+    execFileSync(process.execPath, ['scripts/embed-lua.js'], { cwd: folder })
+    return { what: 'a build of another format', folder }
+  }
+
+  remove(): void {
+    rmSync(this.#folder, { recursive: true })
+  }
+}
+
+/** `expires` and `barred`. */
+const SWAPPED: readonly (readonly [string, string])[] = [
+  ["expires, barred, written, @{cells} = unpack('<ddd", "barred, expires, written, @{cells} = unpack('<ddd"],
+  ["ttl and pack('<d', expires)", "ttl and pack('<dd', barred, expires)"],
+  ['last, born, expires, barred, now, @{cells}', 'last, born, barred, expires, now, @{cells}'],
+  ["pack('<ddd@{cell_formats}d', expires, barred,", "pack('<ddd@{cell_formats}d', barred, expires,"],
+]
+
+function edit(file: string, edits: readonly (readonly [text: string, other: string])[]): void {
+  let source = readFileSync(file, 'utf8')
+  for (const [text, other] of edits) {
+    if (source.split(text).length !== 2) throw new Error(`${file} must hold ${JSON.stringify(text)} once`)
+    source = source.replace(text, () => other)
+  }
+  writeFileSync(file, source)
+}
+
+function formatIn(source: string): number | undefined {
+  const [, format] = FORMAT_LINE.exec(source) ?? []
+  return format === undefined ? undefined : Number(format)
+}
+
+/** What git prints; undefined where it does not know what it is asked for. */
+function git(...args: readonly string[]): Buffer | undefined {
+  try {
+    const ask = (folder: string, ...rest: readonly string[]) =>
+      execFileSync('git', ['-C', folder, ...rest], {
+        stdio: ['ignore', 'pipe', 'ignore'],
+        maxBuffer: 2 ** 28,
+      })
+    return ask(ask('.', 'rev-parse', '--show-toplevel').toString().trim(), ...args)
+  } catch {
+    return undefined
+  }
+}
