@@ -37,9 +37,17 @@ export async function keepPromise(openStore: OpenStore, scene: GivenBackScene, s
     const times = scene.leaseTtl === undefined || !OFTEN.has(deed.kind) ? 1 : step.parts
     for (let call = 0; call < times; call++) await player.perform(deed)
   }
+  for (let i = 0; i < GREEDY; i++) {
+    const { at } = await player.look()
+    now = Math.max(now, at)
+    await player.takeAll(now)
+  }
   await player.end()
   await store.close()
 }
+
+/** So often all that is left is taken in the end, as soon as anything is: what was given back too much shows then. */
+const GREEDY = 6
 
 const MOST_COST = 1000
 const OFTEN: ReadonlySet<Deed['kind']> = new Set(['consume', 'release'])
@@ -104,11 +112,22 @@ class Player {
     return { ...answer, bookings: this.#places.length, charges: this.#charges.map(({ cost }) => cost) }
   }
 
+  async takeAll(now: number): Promise<void> {
+    const { remaining } = await this.look()
+    const cost = Math.min(remaining, MOST_COST)
+    await this.#call('consume', now, cost, 0)
+  }
+
   async perform({ kind, now, cost, maxWait, booking, charge }: Deed): Promise<void> {
     if (kind === 'release') return this.#settle(this.#charges[charge], cost)
     if (kind === 'cancel') return this.#cancel(booking)
-    if ((kind !== 'consume' && kind !== 'book') || cost === 0) return
-    const answer = await this.#keyspace.decide(kind, this.#key, cost, kind === 'book' ? maxWait : 0)
+    if (kind === 'consume') return this.#call(kind, now, cost, 0)
+    if (kind === 'book') return this.#call(kind, now, cost, maxWait)
+  }
+
+  async #call(ask: 'consume' | 'book', now: number, cost: number, maxWait: number): Promise<void> {
+    if (cost === 0) return
+    const answer = await this.#keyspace.decide(ask, this.#key, cost, maxWait)
     if (answer.reason !== undefined || answer.degraded?.allowed === false) return
     const source = { limiter: 'row', policies: this.policies, enforce: true, keyspace: this.#keyspace }
     const decision = new Decision(source, answer, this.#key, cost)
