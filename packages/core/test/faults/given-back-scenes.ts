@@ -23,6 +23,45 @@ const WINDOWS = [10, 1000, 60_000, 7_200_000]
 /** Leases last a part of the window. */
 const PARTS_OF_WINDOW = [2, 5, 10]
 
+/**
+ * Most steps take a small part of a window, so that what is given back still counts. Every fourth call takes all that is
+ * left, and every second one that gives back was for nothing. Some sequences end by giving back, some with a queue behind
+ * calls that were for nothing.
+ */
+const steps = fc
+  .tuple(
+    fc.constantFrom('as drawn', 'given back', 'queue'),
+    traffic({ kinds: KINDS }),
+    traffic({ kinds: KINDS }),
+    traffic({ kinds: KINDS }),
+  )
+  .map(([ending, ...parts]) => {
+    const drawn = parts.flat().map((step): Step => ({ ...step, ...amountOf(step), ...moveOf(step) }))
+    const kinds = drawn.map(({ kind }) => kind)
+    if (ending === 'given back') return drawn.slice(0, kinds.lastIndexOf('release') + 1)
+    return ending === 'queue' ? [...drawn, ...drawn.slice(0, QUEUE.length).map(queued)] : drawn
+  })
+
+const QUEUE: readonly Partial<Step>[] = [
+  { kind: 'consume', to: 'part', of: 'remaining', units: 3 },
+  { kind: 'book', wait: 'windows', parts: 12 },
+  { kind: 'release', of: 'capacity', units: 3, pick: 1, parts: 1 },
+  { kind: 'release', of: 'capacity', units: 3, pick: 1, parts: 1 },
+]
+
+function queued(step: Step, i: number): Step {
+  return { ...step, to: 'stay', parts: 1, ...QUEUE[i] }
+}
+
+function amountOf({ kind, pick }: Step): Partial<Step> {
+  if (kind === 'consume' && pick === 0) return { of: 'remaining', units: 3 }
+  return kind === 'release' && pick < 2 ? { of: 'capacity', units: 3 } : {}
+}
+
+function moveOf({ parts, pick }: Step): Partial<Step> {
+  return parts % 3 === 0 ? {} : { to: pick < 2 ? 'part' : 'stay', parts: 1 + (parts % 6) }
+}
+
 export function givenBackScenes(all: readonly Shape[]): fc.Arbitrary<GivenBackScene> {
   const drawn = fc.tuple(listsOf(all), fc.constantFrom(...WINDOWS))
   return drawn.chain(([shapes, window]) =>
@@ -31,9 +70,7 @@ export function givenBackScenes(all: readonly Shape[]): fc.Arbitrary<GivenBackSc
         shapes: fc.constant(shapes),
         numbers: fc.tuple(...shapes.map((shape) => numbersOf(shape, window))),
         start: starts,
-        steps: fc
-          .array(traffic({ kinds: KINDS }), { minLength: 3, maxLength: 3 })
-          .map((parts) => parts.flat()),
+        steps,
         leaseTtl: fc.option(
           fc.constantFrom(...PARTS_OF_WINDOW).map((part) => window / part),
           { nil: undefined, freq: 2 },
