@@ -23,35 +23,55 @@ const WINDOWS = [10, 1000, 60_000, 7_200_000]
 /** Leases last a part of the window. */
 const PARTS_OF_WINDOW = [2, 5, 10]
 
+const ALL = { of: 'remaining', units: 3 } as const
+const FOR_NOTHING = { kind: 'release', of: 'capacity', units: 3 } as const
+/** The charge before the newest one. */
+const BEFORE = { pick: 1, parts: 1 } as const
+
+/** How sequences end where a mistake would show: calls that were for nothing give back what they charged. */
+const ENDINGS: Readonly<Record<string, readonly Partial<Step>[]>> = {
+  'as drawn': [],
+  'a queue behind slow calls': [
+    { kind: 'consume', to: 'part', ...ALL },
+    { kind: 'book', wait: 'windows', parts: 12 },
+    { ...FOR_NOTHING, ...BEFORE },
+    { ...FOR_NOTHING, ...BEFORE },
+  ],
+  'a call as slow as two windows': [
+    { kind: 'consume', to: 'part', ...ALL },
+    { kind: 'consume', to: 'idle', parts: 8, off: 0, ...ALL },
+    { ...FOR_NOTHING, ...BEFORE },
+  ],
+}
+
+const ANY: Step = {
+  kind: 'consume',
+  tier: 0,
+  pick: 0,
+  to: 'stay',
+  parts: 1,
+  off: 0,
+  of: 'nothing',
+  units: 1,
+  wait: 'windows',
+  waitOff: 0,
+}
+
 /**
  * Most steps take a small part of a window, so that what is given back still counts. Every fourth call takes all that is
- * left, and every second one that gives back was for nothing. Some sequences end by giving back, some with a queue behind
- * calls that were for nothing.
+ * left, and every second one that gives back was for nothing.
  */
 const steps = fc
   .tuple(
-    fc.constantFrom('as drawn', 'given back', 'queue'),
+    fc.constantFrom(...Object.values(ENDINGS)),
     traffic({ kinds: KINDS }),
     traffic({ kinds: KINDS }),
     traffic({ kinds: KINDS }),
   )
-  .map(([ending, ...parts]) => {
-    const drawn = parts.flat().map((step): Step => ({ ...step, ...amountOf(step), ...moveOf(step) }))
-    const kinds = drawn.map(({ kind }) => kind)
-    if (ending === 'given back') return drawn.slice(0, kinds.lastIndexOf('release') + 1)
-    return ending === 'queue' ? [...drawn, ...drawn.slice(0, QUEUE.length).map(queued)] : drawn
-  })
-
-const QUEUE: readonly Partial<Step>[] = [
-  { kind: 'consume', to: 'part', of: 'remaining', units: 3 },
-  { kind: 'book', wait: 'windows', parts: 12 },
-  { kind: 'release', of: 'capacity', units: 3, pick: 1, parts: 1 },
-  { kind: 'release', of: 'capacity', units: 3, pick: 1, parts: 1 },
-]
-
-function queued(step: Step, i: number): Step {
-  return { ...step, to: 'stay', parts: 1, ...QUEUE[i] }
-}
+  .map(([ending, ...parts]) => [
+    ...parts.flat().map((step): Step => ({ ...step, ...amountOf(step), ...moveOf(step) })),
+    ...ending.map((step): Step => ({ ...ANY, ...step })),
+  ])
 
 function amountOf({ kind, pick }: Step): Partial<Step> {
   if (kind === 'consume' && pick === 0) return { of: 'remaining', units: 3 }
@@ -85,9 +105,9 @@ function numbersOf(shape: Shape, window: number): fc.Arbitrary<Options> {
   const { capacity, draws = [] } = shape.model
   const units = fc.oneof(fc.integer({ min: 1, max: 12 }), fc.integer({ min: 20, max: 200 }))
   return fc
-    .tuple(units, fc.option(units), fc.constantFrom({}, ...draws))
-    .map(([limit, most, extra]): Options => {
-      const own = capacity && most !== null ? { [capacity]: most } : {}
+    .tuple(units, fc.constantFrom(1, 3, undefined), units, fc.constantFrom({}, ...draws))
+    .map(([limit, factor, most, extra]): Options => {
+      const own = capacity ? { [capacity]: factor ? factor * limit : most } : {}
       return { ...extra, ...shape.variant, window, limit, ...own }
     })
     .filter((options) => isValid(shape, options))
