@@ -90,7 +90,7 @@ for call_number = 1, count do
     -- What lies in a state that began after the charge was decided is others'.
     if exists and decided_at >= born and decided_at <= written then
       writes, version, effect = true, nonce, cost
-      --@each $cells, units = $f_release($state, $numbers, now, charged_at, charged, cost) effect = min(effect, units)
+      --@each $cells, units = $f_release($state, $numbers, max(now, last), charged_at, charged, cost) effect = min(effect, units)
     end
   elseif op == BLOCK then
     writes, blocked = true, now + span
@@ -108,7 +108,7 @@ for call_number = 1, count do
     if stands and version ~= booked_version then
       -- Cancel, where something was written since: the units of the place, which was booked for the instant span.
       writes, version = true, nonce
-      --@each $cells = $f_release($state, $numbers, now, span, cost, cost)
+      --@each $cells = $f_release($state, $numbers, max(now, last), span, cost, cost)
     elseif stands then
       -- Cancel: put back what the booking replaced, the oldest of a slot last. A ring that grew in it keeps its cap.
       local undo = string.sub(argument, rest + 16)

@@ -1,6 +1,8 @@
 import {
+  type Answer,
   createLimiter,
   type Decision,
+  gcra,
   type Limiter,
   type LimiterOptions,
   memoryStore,
@@ -101,6 +103,23 @@ it('gives back units that a lease served as of when their slice was booked', asy
   expect(others.filter(({ allowed }) => allowed)).toHaveLength(100)
   for (const decision of [...booked, ...served]) await expect(decision.settle(0)).resolves.toBe(0)
   expect(await limiter.consume('k')).toMatchObject({ allowed: false })
+})
+
+it('leaves no part of a tick behind that only drained while a charge was there', () => {
+  const store = memoryStore({ clock: clock.now })
+  const policies = [gcra({ limit: 2, window: '2h', burst: 2 })] // a tick is 1 ms
+  const keyspace = store.keyspace('api', policies, () => {})
+  const ask = (kind: 'consume' | 'book', cost: number, maxWait = 0) =>
+    keyspace.decide(kind, 'k', cost, maxWait) as Answer
+  clock.pass(0.001)
+  const { at, now: decidedAt } = ask('consume', 2)
+  clock.pass(0.999)
+  void keyspace.correct({ kind: 'hold', key: 'k', duration: 5_400_000_000 })
+  const place = ask('book', 1, 6_000_000_000) // 999 us into a tick of the debt
+  void keyspace.correct({ kind: 'release', key: 'k', charge: { at, cost: 2, decidedAt }, units: 2 })
+  clock.pass(5_400_001) // a tick after the turn of the place
+  expect(ask('consume', 1)).toMatchObject({ reason: undefined })
+  expect(ask('consume', 1).at - place.at).toBeGreaterThanOrEqual(3_600_000_000)
 })
 
 describe('settle', () => {

@@ -87,7 +87,8 @@ export class KeyModel {
   /** What was lost since it was charged gives nothing back. */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
-    return this.#write({ kind: 'release', at: now, cost, charge, rules, decidedAt: now })
+    const at = latest(now, this.#last())
+    return this.#write({ kind: 'release', at, cost, charge, rules, decidedAt: now })
   }
 
   block(now: bigint, duration: bigint): number {

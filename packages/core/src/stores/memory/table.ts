@@ -159,7 +159,7 @@ export class Table {
     this.cursor.moveTo(slot)
     if (charge.decidedAt < this.cursor.born) return 0
     this.bookings.touch(slot)
-    return this.cursor.release(policies, now, charge, units)
+    return this.cursor.release(policies, Math.max(now, this.cursor.last), charge, units)
   }
 
   #charge(policies: readonly Policy[], slot: number, now: number, cost: number): number {
