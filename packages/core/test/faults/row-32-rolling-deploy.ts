@@ -52,7 +52,8 @@ async function roll(share: number): Promise<Outcome> {
     const admitted: number[] = []
     let healed = 0
     let wrong: string | undefined
-    for (const [title, policy] of everyAlgorithm(most)) {
+    const slots = ['gcra', { limit: most, window: '1d', slots: 16 }] as const
+    for (const [title, policy] of [...everyAlgorithm(most), ['gcra with slots', slots] as const]) {
       const key = `${title} ${++keys}`
       const job: RollingJob = { redis: { host: redis.host, port: redis.port }, policy, key }
       for (const each of members) await each.prepare(job)
