@@ -231,11 +231,11 @@ export const mistakes = [
   },
   {
     mechanism: 'release',
-    mistake: 'a debt with places booked ahead is counted as of now',
+    mistake: 'a debt is counted as of its last write',
     row: 29,
     file: `${src}/algorithms/gcra.ts`,
     text: 'const instant = Math.max(now, state.get(AT)) //',
-    broken: 'const instant = now //',
+    broken: 'const instant = state.get(AT) //',
   },
   {
     mechanism: 'release',
@@ -247,9 +247,9 @@ export const mistakes = [
   },
   {
     mechanism: 'release',
-    mistake: 'the same in debt-slots.lua',
+    mistake: 'the same in gcra-slots.lua',
     row: 29,
-    file: 'lua/debt-slots.lua',
+    file: 'lua/gcra-slots.lua',
     text: 'max(0, debt - passed * limit) + units * ticks',
     broken: 'max(0, debt - passed * limit + units * ticks)',
   },
