@@ -109,8 +109,7 @@ local function gcra_slots_release(
   if fastest ~= 0 and fastest ~= limit then
     fill_slots(base, buckets + 3, 0, 1, EXACT)
   end
-  local instant = max(now, since)
-  local owed = gcra_debt_at(debt, since, limit, tick, instant)
+  local owed = gcra_debt_at(debt, since, limit, tick, now)
   local given
   debt, since, fastest, given = gcra_release(
     debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
@@ -120,9 +119,9 @@ local function gcra_slots_release(
   if charged_at >= begun and slot <= newest and slot > newest - buckets then
     local left = max(0, gcra_slots_units(base, buckets, slot) - units)
     fill_slots(base, buckets + 3, 3 + slot % buckets, 1, left)
-    left = gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
+    left = gcra_slots_recount(base, limit, ticks, tick, buckets, now)
     if left < debt then
-      debt, since, given = left, instant, min(units, (owed - left) / ticks)
+      debt, since, given = left, now, min(units, (owed - left) / ticks)
     end
   end
   return debt, since, fastest, given

@@ -57,9 +57,8 @@ end
 local function gcra_release(
   debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
-  local instant = max(now, since) -- with places booked ahead, the debt stands as it will then
-  debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, instant)
-  local left = charged * ticks - ceil((instant - charged_at) / tick) * fastest
+  debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, now)
+  local left = charged * ticks - ceil((now - charged_at) / tick) * fastest
   local given = max(0, min(min(units * ticks, left), debt))
   return debt - given, since, fastest, given / ticks
 end

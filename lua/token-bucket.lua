@@ -50,10 +50,9 @@ end
 local function token_bucket_interval_release(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
-  local instant = max(now, since)
-  missing = token_bucket_interval_missing_at(missing, since, limit, window, instant)
+  missing = token_bucket_interval_missing_at(missing, since, limit, window, now)
   fastest = max(fastest, limit)
-  local refills = ((instant - instant % window) - (charged_at - charged_at % window)) / window
+  local refills = ((now - now % window) - (charged_at - charged_at % window)) / window
   local given = max(0, min(min(units, charged - refills * fastest), missing))
-  return missing - given, max(instant, since), fastest, given
+  return missing - given, max(now, since), fastest, given
 end

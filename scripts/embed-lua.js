@@ -25,7 +25,9 @@ function stripped(lua) {
     .split('\n')
     .map((line) => line.trim())
     .filter(
-      (line) => line !== '' && (!line.startsWith('--') || /^--@|^-- (needs|functions|cells|slots|holds): /.test(line)),
+      (line) =>
+        line !== '' &&
+        (!line.startsWith('--') || /^--@|^-- (needs|functions|cells|slots|holds): /.test(line)),
     )
     .join('\n')
 }

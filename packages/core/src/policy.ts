@@ -44,7 +44,8 @@ export interface Algorithm {
   /** Fills `view` with how the key stands at `now`. Writes nothing else. */
   view(state: State, policy: Policy, now: number, view: View): void
   /**
-   * Gives `units` of one charge back, as far as they still count at `now`: afterwards the units that were kept, counted
+   * Gives `units` of one charge back, as far as they still count at `now`, which is never before the last booked instant:
+   * what counts is what the next call will meet. Afterwards the units that were kept, counted
    * at the instants at which they were charged, obey the algorithm's promise. Booked places stay where they are. Returns
    * the units that took effect, which may be a fraction.
    */

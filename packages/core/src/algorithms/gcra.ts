@@ -75,9 +75,8 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
  * the fastest limit drains. As much as surely is left of it is given back.
  */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  const instant = Math.max(now, state.get(AT)) // with places booked ahead, the debt stands as it will then
-  const debt = drain(state, policy, instant)
-  const drained = Math.ceil((instant - charge.at) / policy.tick) * state.get(FASTEST)
+  const debt = drain(state, policy, now)
+  const drained = Math.ceil((now - charge.at) / policy.tick) * state.get(FASTEST)
   const left = charge.cost * policy.windowTicks - drained
   const given = Math.max(0, Math.min(units * policy.windowTicks, left, debt))
   state.set(DEBT, debt - given)
@@ -105,14 +104,13 @@ export function releaseFromSlot(
   units: number,
 ): number {
   forgetOtherPace(state, policy)
-  const instant = Math.max(now, state.get(AT))
-  const debt = debtAt(state, policy, instant)
+  const debt = debtAt(state, policy, now)
   const given = release(state, policy, now, charge, units)
   if (!slots.take(state, policy, charge, units)) return given
-  const owed = slots.recount(state, policy, instant)
+  const owed = slots.recount(state, policy, now)
   if (owed >= state.get(DEBT)) return given
   state.set(DEBT, owed)
-  state.set(AT, instant)
+  state.set(AT, now)
   return Math.min(units, (debt - owed) / policy.windowTicks)
 }
 

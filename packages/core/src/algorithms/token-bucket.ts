@@ -66,9 +66,8 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
 
 /** As in gcra.ts: what the refills since the charge may have given back already is not given back again. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  const instant = Math.max(now, state.get(AT))
-  const missing = refill(state, policy, instant)
-  const refills = (refillBefore(policy, instant) - refillBefore(policy, charge.at)) / policy.window
+  const missing = refill(state, policy, now)
+  const refills = (refillBefore(policy, now) - refillBefore(policy, charge.at)) / policy.window
   const left = charge.cost - refills * state.get(FASTEST)
   const given = Math.max(0, Math.min(units, left, missing))
   state.set(MISSING, missing - given)

@@ -8,8 +8,8 @@ import { Generations } from './generations.js'
  * longer than `maxAge`, as corrections may come from other processes. One cache serves all limiters of this process
  * that share the state.
  *
- * A denial stands for calls of at least its cost, under limits equal to its own. How long a heavier call has to wait
- * only the store knows: it is told the wait of the heaviest one that is remembered and no heavier, after which it asks.
+ * A denial stands for calls of its own cost, under limits equal to its own: how long a heavier call has to wait only the
+ * store knows. Up to four costs and tiers are remembered of a key.
  */
 export class Denials {
   readonly #denied: Generations<Denial>
@@ -29,11 +29,8 @@ export class Denials {
   /** The store's denial as it would read now; undefined where the store has to be asked. */
   find(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     const now = this.#now()
-    let known: Denial | undefined
-    for (let denial = this.#denied.get(key); denial; denial = denial.next) {
-      if (now < denial.until && (!known || known.cost < denial.cost) && covers(denial, policies, cost))
-        known = denial
-    }
+    let known = this.#denied.get(key)
+    while (known && !(now < known.until && isFor(known, policies, cost))) known = known.next
     if (!known) return undefined
     const { at, reason, binding, remaining, resetAt, parts } = known.answer
     const since = known.answer.now + Math.max(0, now - known.heard)
@@ -53,8 +50,9 @@ export class Denials {
     const until = asked.sent + Math.min(answer.at - answer.now, this.#maxAge)
     // A correction that came in between has or has not been seen: nobody knows.
     if (heard >= until || asked.number <= (this.#corrected.get(key) ?? 0)) return
-    const others = this.#others(policies, key, cost, heard)
-    this.#denied.set(key, { policies, cost, until, heard, answer, next: others }, heard)
+    const isOver = (denial: Denial): boolean => heard >= denial.until || isFor(denial, policies, cost)
+    const next = firstOf(this.#denied.get(key), MOST_PER_KEY - 1, isOver)
+    this.#denied.set(key, { policies, cost, until, heard, answer, next }, heard)
   }
 
   /** Forgets a key whose state was corrected, and what is said about it by calls that are under way. */
@@ -62,19 +60,18 @@ export class Denials {
     this.#denied.delete(key)
     this.#corrected.set(key, this.#asked, this.#now())
   }
+}
 
-  /** What else is known of the key, as far as it is good still and short. */
-  #others(policies: readonly Policy[], key: string, cost: number, now: number): Denial | undefined {
-    let list: Denial | undefined
-    let length = 1
-    for (let denial = this.#denied.get(key); denial && length < MOST_PER_KEY; denial = denial.next) {
-      if (now >= denial.until || (denial.cost === cost && haveEqualNumbers(denial.policies, policies)))
-        continue
-      list = { ...denial, next: list }
-      length++
-    }
-    return list
-  }
+/** The first `most` of a list of denials that are not over. */
+function firstOf(
+  denial: Denial | undefined,
+  most: number,
+  isOver: (denial: Denial) => boolean,
+): Denial | undefined {
+  if (!denial || most === 0) return undefined
+  if (isOver(denial)) return firstOf(denial.next, most, isOver)
+  const next = firstOf(denial.next, most - 1, isOver)
+  return next === denial.next ? denial : { ...denial, next }
 }
 
 interface Asked {
@@ -96,13 +93,6 @@ interface Denial {
 /** Costs and tiers that are remembered of one key. */
 const MOST_PER_KEY = 4
 
-/** Whether what was denied says that this call is denied, and why: one that never fits has another reason. */
-function covers(denial: Denial, policies: readonly Policy[], cost: number): boolean {
-  if (cost < denial.cost || !haveEqualNumbers(denial.policies, policies)) return false
-  return cost === denial.cost || denial.answer.reason === 'cost' || fits(policies, cost)
-}
-
-/** Whether the cost is within every capacity. */
-export function fits(policies: readonly Policy[], cost: number): boolean {
-  return policies.every(({ capacity }) => cost <= capacity)
+function isFor(denial: Denial, policies: readonly Policy[], cost: number): boolean {
+  return denial.cost === cost && haveEqualNumbers(denial.policies, policies)
 }

@@ -9,7 +9,7 @@ import {
   type MaybePromise,
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
-import { type Denials, fits } from './denials.js'
+import type { Denials } from './denials.js'
 import { undecided } from './failure-mode.js'
 import type { Health } from './health.js'
 import type { Line } from './line.js'
@@ -92,7 +92,8 @@ export class GuardedKeyspace implements Keyspace {
     const keyspace = local()
     const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
     // Too much for the share of this process only: that ends with the outage.
-    if (answer.reason === 'cost' && fits(this.policies, cost)) return undecided(why, false)
+    const isTooMuch = this.policies.some(({ capacity }) => cost > capacity)
+    if (answer.reason === 'cost' && !isTooMuch) return undecided(why, false)
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const degraded = { why, allowed: reason === undefined, by: keyspace }
     return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }

@@ -22,9 +22,10 @@ export interface RedisStoreOptions {
   /** Microseconds, for tests and simulations alone. Default: Redis's own TIME, so that clocks of callers do not matter. */
   readonly clock?: Clock
   /**
-   * Whether limiters remember what was denied, and deny calls of at least that cost without asking Redis; a heavier one
-   * is told the lighter one's wait. Corrections made by other processes (reset, refund, a shorter block) are seen within
-   * `maxAge`, default 1 s; `maxKeys` denied keys are remembered, default 100,000. false: every call asks Redis.
+   * Caches denials, so that repeated calls on an exhausted key need no round trip. A cached denial answers calls of the
+   * same cost under the same limits, until the instant that Redis named. Corrections made by other processes (reset,
+   * refund, a shorter block) are seen within `maxAge`, default 1 s; `maxKeys` denied keys are cached, default 100,000.
+   * false: every call asks Redis.
    */
   readonly denialCache?: DenialCacheOptions | false
   /**

@@ -91,6 +91,15 @@ it('gives back by the plain rule what is no longer kept apart', () => {
   expect(key.owed()).toBe(10)
 })
 
+it('does not seek a charge that fell out of the slots in the slot that took its place', () => {
+  const key = open(4)
+  key.charge(0, 15)
+  key.charge(12, 10)
+  expect(key.charge(21, 10)).toBe(14)
+  expect(key.release(21, 0, 15)).toBe(0)
+  expect(key.owed()).toBe(14)
+})
+
 it('empties the slots between two charges that lie far apart', () => {
   const key = open(4)
   key.charge(0, 100)

@@ -110,33 +110,34 @@ describe('a denied call', () => {
     expect(limiter.decide('k')).toMatchObject({ reason, retryAfterMs: 600_000 })
   })
 
-  it('denies what is heavier too, which asks for its own wait at that moment', async () => {
+  it('says nothing of calls of another cost, whose wait only the store knows', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
     await even.consume('k', { cost: 10 })
     await even.consume('k')
-    expect(await asks(() => even.consume('k', { cost: 3 }))).toBe(false)
+    expect(await asks(() => even.consume('k', { cost: 3 }))).toBe(true)
     expect(even.decide('k', { cost: 3 })).toMatchObject({
       allowed: false,
-      retryAfterMs: 100,
+      retryAfterMs: 300,
       reason: 'limit',
     })
-    clock.pass(100)
-    expect(await even.consume('k', { cost: 3 })).toMatchObject({ allowed: false, retryAfterMs: 200 })
+    expect(even.decide('k')).toMatchObject({ allowed: false, retryAfterMs: 100, reason: 'limit' })
   })
 
-  it('is told the longest wait that is known of a call no heavier', async () => {
+  it('is remembered for four costs of a key', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
     await even.consume('k', { cost: 10 })
-    for (const cost of [3, 2, 1]) await even.consume('k', { cost })
-    const waits = [1, 2, 3, 4].map((cost) => (even.decide('k', { cost }) as Decision).retryAfterMs)
-    expect(waits).toEqual([100, 200, 300, 300])
+    for (const cost of [1, 2, 3, 4, 5]) await even.consume('k', { cost })
+    for (const cost of [5, 4, 3, 2]) {
+      expect(even.decide('k', { cost })).toMatchObject({ retryAfterMs: 100 * cost })
+    }
+    expect(await asks(() => even.consume('k'))).toBe(true)
   })
 
-  it('says nothing of a call that never fits, which then speaks for all of these', async () => {
+  it('of a cost that never fits is denied from memory for that cost', async () => {
     await exhaust()
     expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
-    expect(limiter.decide('k', { cost: 4 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
-    expect(limiter.decide('k', { cost: 2 })).toMatchObject({ reason: 'limit', retryAfterMs: 10_000 })
+    expect(limiter.decide('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
+    expect(limiter.decide('k')).toMatchObject({ reason: 'limit', retryAfterMs: 10_000 })
   })
 
   it('that is lighter asks', async () => {
