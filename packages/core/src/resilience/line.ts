@@ -17,6 +17,9 @@ export class Line {
   /** Calls that wait for room, the oldest first. Those that were dropped stay until the others are fewer than they. */
   #queue: Sent<unknown>[] = []
   #dropped = 0
+  #isStarted = false
+  /** While the store connects for the first time, calls wait for that instead of their deadline. */
+  #isStarting = false
   /** Whether the latest sign of a call that was sent is that its deadline passed. */
   #isSilent = false
 
@@ -48,7 +51,10 @@ export class Line {
     // One promise and no async function: they would take more time than everything else that is done here.
     return new Promise((resolve, reject) => {
       const sent = new Sent(this, call, deadline, resolve, reject, answered, failed)
-      if (this.#queue.length > 0 || this.#underWay.isFull) this.#queue.push(sent as Sent<unknown>)
+      if (!this.#isStarted) this.#start()
+      if (!this.#isStarting) sent.await()
+      const mustWait = this.#isStarting || this.#queue.length > 0 || this.#underWay.isFull
+      if (mustWait) this.#queue.push(sent as Sent<unknown>)
       else sent.start(this.#underWay)
     })
   }
@@ -63,6 +69,23 @@ export class Line {
   ended(generation: Generation): void {
     this.#underWay.end(generation)
     this.#isSilent = false
+    this.#sendWaiting()
+  }
+
+  #start(): void {
+    this.#isStarted = true
+    const starting = this.#store.start?.()
+    if (!starting) return
+    this.#isStarting = true
+    const begin = (): void => {
+      this.#isStarting = false
+      for (const sent of this.#queue) sent.await()
+      this.#sendWaiting()
+    }
+    starting.then(begin, begin)
+  }
+
+  #sendWaiting(): void {
     while (this.#queue.length > 0 && !this.#underWay.isFull) {
       const next = this.#queue.shift()!
       if (next.gone) this.#dropped--
@@ -93,9 +116,8 @@ export class Line {
   }
 
   get #isFull(): boolean {
-    return (
-      this.#underWay.count + this.#queue.length - this.#dropped >= this.#mostPending && this.#underWay.isFull
-    )
+    const pending = this.#underWay.count + this.#queue.length - this.#dropped
+    return pending >= this.#mostPending && (this.#isStarting || this.#underWay.isFull)
   }
 
   #overloaded(): StoreError {
@@ -111,7 +133,7 @@ interface Tried extends Caller {
 class Sent<T> implements Caller, Waiting {
   gone = false
   unsent = true
-  readonly since = performance.now()
+  since = performance.now()
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
   #isQueued = true
@@ -124,8 +146,12 @@ class Sent<T> implements Caller, Waiting {
     readonly reject: (error: unknown) => void,
     readonly answered: ((answer: T) => T) | undefined,
     readonly failed: ((error: unknown) => T) | undefined,
-  ) {
-    deadline.begin(this)
+  ) {}
+
+  /** The deadline counts from here. */
+  await(): void {
+    this.since = performance.now()
+    this.deadline.begin(this)
   }
 
   start(underWay: UnderWay): void {

@@ -6,7 +6,8 @@ import type { Places, PlacesOptions } from '../semaphore/places.js'
 import { RedisPlaces } from '../semaphore/redis-places.js'
 import type { RedisConnection } from './redis/client.js'
 import { connectionOf, isRedisClient } from './redis/clients/detect.js'
-import { ownConnection } from './redis/clients/own.js'
+import { storeError } from './redis/clients/failure.js'
+import { type OwnConnection, ownConnection } from './redis/clients/own.js'
 import { composeScript } from './redis/compose.js'
 import { EvictionCheck } from './redis/eviction.js'
 import { GroupCommit } from './redis/group-commit.js'
@@ -40,6 +41,22 @@ export interface RedisStoreOptions {
    * are decided as 'onStoreError' says, at once.
    */
   readonly maxPending?: number
+  /** Whether a connection of the store's own is made with the first call instead of at once. Default false. */
+  readonly lazy?: boolean
+  /**
+   * How long the first calls wait for a connection of the store's own, instead of their deadline, which counts from then:
+   * up to so long after the store began to connect, 0 to 1 minute; default 1 s.
+   */
+  readonly startTimeout?: Duration
+}
+
+/** Made by `redisStore`. */
+export interface RedisStore extends Store {
+  /**
+   * Resolves once Redis answers; connects if that is not begun.
+   * @throws {StoreError} the first failure, or CLOSED.
+   */
+  ready(): Promise<void>
 }
 
 export interface DenialCacheOptions {
@@ -53,14 +70,17 @@ export interface DenialCacheOptions {
  * options, from which the store makes a connection of its own that `close()` ends.
  * @throws {PolicyError} INVALID_OPTION for a bad prefix, clock or client.
  */
-export function redisStore(client: unknown, options: RedisStoreOptions = {}): Store {
-  return new RedisStore(client, options)
+export function redisStore(client: unknown, options: RedisStoreOptions = {}): RedisStore {
+  return new StoreInRedis(client, options)
 }
 
-class RedisStore implements Store {
+class StoreInRedis implements RedisStore {
   readonly denialCache?: DenialCacheBounds
   readonly maxPending: number
+  readonly #startMs: number
   readonly #client: object
+  /** The connection, where the store made it. */
+  readonly #own: OwnConnection | undefined
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tiers = new Tiers()
@@ -71,10 +91,12 @@ class RedisStore implements Store {
   readonly #clock: Clock | undefined
   readonly #now: Clock
   readonly #groupCommit: boolean
+  #started: Promise<unknown> | undefined
   #closed = false
 
   constructor(client: unknown, options: RedisStoreOptions) {
     const { prefix = 'sluice', clock, denialCache = {}, groupCommit = true, maxPending = 10_000 } = options
+    const { lazy = false, startTimeout = '1s' } = options
     if (typeof prefix !== 'string' || !/^[\x21-\x7a|~]{1,64}$/.test(prefix)) {
       const bound = 'prefix must be 1 to 64 characters of printable ASCII without spaces and braces'
       throw expected(PolicyError, 'INVALID_OPTION', bound, prefix)
@@ -94,14 +116,24 @@ class RedisStore implements Store {
       const bound = 'maxPending must be a whole number from 1000 to 1000000'
       throw expected(PolicyError, 'INVALID_OPTION', bound, maxPending)
     }
+    if (typeof lazy !== 'boolean') {
+      throw expected(PolicyError, 'INVALID_OPTION', 'lazy must be true or false', lazy)
+    }
     this.maxPending = maxPending
+    this.#startMs = parseDuration(startTimeout, 'startTimeout', {
+      least: 0,
+      most: 60_000,
+      error: PolicyError,
+    })
     this.#prefix = prefix
     this.#groupCommit = groupCommit
     this.#clock = clock
     this.#now = clock ?? systemClock()
     if (denialCache !== false) this.denialCache = boundsOf(denialCache)
     this.#client = client as object
-    this.#connection = isRedisClient(client) ? connectionOf(client) : ownConnection(client as string | object)
+    if (isRedisClient(client)) this.#connection = connectionOf(client)
+    else this.#connection = this.#own = ownConnection(client as string | object, lazy)
+    if (!lazy) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
   }
@@ -134,6 +166,23 @@ class RedisStore implements Store {
       this.#groups.set(shapes, (group = new GroupCommit(transport, { gathers: this.#groupCommit })))
     }
     return group
+  }
+
+  start(): Promise<unknown> | undefined {
+    return (this.#started ??= this.#own && Promise.race([this.#own.connect(), this.#startTimeout()]))
+  }
+
+  async ready(): Promise<void> {
+    try {
+      if (this.#own) await this.#own.connect()
+      else await this.#connection.eval("return ''", [`${this.#prefix}:`], [])
+    } catch (error) {
+      throw storeError(error)
+    }
+  }
+
+  #startTimeout(): Promise<void> {
+    return new Promise((resolve) => setTimeout(resolve, this.#startMs).unref())
   }
 
   now(): number {

@@ -23,6 +23,11 @@ export interface Store {
   readonly denialCache?: DenialCacheBounds
   /** Most calls that wait for this store's answer in a process, sent or not; default 10,000. At most 1,000 are sent. */
   readonly maxPending?: number
+  /**
+   * Called before the first call of a process. Calls wait until what it returns has settled, instead of their deadline,
+   * which counts from then. Undefined where there is nothing to wait for.
+   */
+  start?(): Promise<unknown> | undefined
   /** Opens the state of one limiter under a list of policies. The same name and shapes give the same state. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
   /**

@@ -4,6 +4,8 @@ import type { RedisConnection } from '../client.js'
 export interface Opened {
   readonly connection: RedisConnection
   isReady(): boolean
+  /** Resolves once it is connected; rejects with the first failure. */
+  readonly first: Promise<unknown>
   /** Lets go of every socket and timer, whatever state they are in. */
   end(): void
 }

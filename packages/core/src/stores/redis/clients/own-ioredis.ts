@@ -14,10 +14,17 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
     : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
   const connection = ioredisConnection(client)
+  const first = new Promise<void>((resolve, reject) => {
+    client.once('ready', resolve)
+    client.once('error', reject)
+    client.once('close', () => reject(new Error('the connection was closed before it was ready')))
+  })
+  first.catch(() => {}) // a rejection is for those who wait for it
   const endRefreshers = cluster && refreshersOf(client)
   return {
     connection: cluster ? connection : afterStepDown(client, connection),
     isReady: () => client.status === 'ready',
+    first,
     end() {
       client.disconnect()
       endRefreshers?.()

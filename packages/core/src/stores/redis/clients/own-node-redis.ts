@@ -19,7 +19,10 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
   const connection = nodeRedisConnection(client)
   let ended = false
+  const failed = new Promise<never>((_, reject) => client.once('error', reject))
   const connected = untilConnected(client, () => ended)
+  const first = Promise.race([connected, failed])
+  first.catch(() => {}) // a rejection is for those who wait for it
   return {
     // A client takes calls while it connects, a cluster only once it knows its nodes.
     connection: cluster
@@ -30,6 +33,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
         }
       : connection,
     isReady: () => client.isReady,
+    first,
     end() {
       ended = true
       // Those that a cluster is connecting to finish that first, and are not known to it by then.

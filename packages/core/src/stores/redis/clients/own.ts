@@ -8,27 +8,38 @@ import { loadClientPackage } from './packages.js'
 
 /**
  * A connection that is made here and ends with `close()`. No call is sent twice. Calls made while it connects wait for
- * it, at most 1,000 of them; the caller sets the deadline. It is open until closed and keeps the process alive.
+ * it, at most 1,000 of them; the caller sets the deadline. It is open until closed and keeps the process alive. A `lazy`
+ * one connects with the first call.
  * @throws {PolicyError} INVALID_OPTION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
-export function ownConnection(options: string | object): RedisConnection {
-  return new OwnConnection(redisOptions(options))
+export function ownConnection(options: string | object, lazy = false): OwnConnection {
+  return new OwnConnection(redisOptions(options), lazy)
 }
 
-class OwnConnection implements RedisConnection {
+export class OwnConnection implements RedisConnection {
   readonly isCluster: boolean
   readonly replays = false
   /** Rejects each call that is unanswered: a client that is ended in the middle of an outage leaves them unsettled. */
   readonly #pending = new Set<(error: Error) => void>()
-  readonly #opening: Promise<Opened>
+  readonly #options: RedisOptions
+  #opening: Promise<Opened> | undefined
+  #first: Promise<void> | undefined
+  /** Rejects those who wait for the first connection. */
+  #leave: ((error: Error) => void) | undefined
   #opened: Opened | undefined
   #closed = false
 
-  constructor(options: RedisOptions) {
+  constructor(options: RedisOptions, lazy: boolean) {
     this.isCluster = options.cluster !== undefined
-    this.#opening = this.#open(options)
-    this.#opening.catch(() => {})
+    this.#options = options
+    if (!lazy) this.#open()
+  }
+
+  /** Connects if that is not begun. Resolves once it is connected; rejects with the first failure, or when closed. */
+  connect(): Promise<void> {
+    this.#open()
+    return this.#first!
   }
 
   evalsha(sha: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
@@ -41,7 +52,7 @@ class OwnConnection implements RedisConnection {
 
   subscribe(channel: string, hear: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
-    this.#opening
+    this.#open()
       .then(({ connection }) => end && (end = connection.subscribe?.(channel, hear) ?? end))
       .catch(() => {})
     return () => {
@@ -54,6 +65,7 @@ class OwnConnection implements RedisConnection {
     this.#closed = true
     this.#opened?.end()
     const error = closed()
+    this.#leave?.(error)
     for (const reject of this.#pending) reject(error)
     this.#pending.clear()
   }
@@ -67,7 +79,7 @@ class OwnConnection implements RedisConnection {
       this.#pending.add(reject)
       const sent = this.#opened
         ? send(this.#opened.connection)
-        : this.#opening.then(({ connection }) => send(connection))
+        : this.#open().then(({ connection }) => send(connection))
       sent.then(
         (reply) => {
           this.#pending.delete(reject)
@@ -81,12 +93,25 @@ class OwnConnection implements RedisConnection {
     })
   }
 
-  /** The package is loaded and the connection begun when the store is made, not within the first call's deadline. */
-  async #open(options: RedisOptions): Promise<Opened> {
+  #open(): Promise<Opened> {
+    if (this.#opening) return this.#opening
+    this.#opening = this.#load()
+    const opening = this.#opening
+    this.#first = new Promise((resolve, reject) => {
+      this.#leave = reject
+      opening.then(({ first }) => first).then(() => resolve(), reject)
+    })
+    this.#first.catch(() => {})
+    return opening
+  }
+
+  async #load(): Promise<Opened> {
     const found = await loadClientPackage()
     if (this.#closed) throw closed()
     this.#opened =
-      'ioredis' in found ? openIoredis(found.ioredis, options) : openNodeRedis(found.nodeRedis, options)
+      'ioredis' in found
+        ? openIoredis(found.ioredis, this.#options)
+        : openNodeRedis(found.nodeRedis, this.#options)
     return this.#opened
   }
 }

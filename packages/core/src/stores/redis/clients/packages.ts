@@ -16,7 +16,8 @@ export interface IoredisPackage {
 
 export interface OwnIoredis extends IoredisClient {
   readonly status: string
-  once(event: 'close', listener: () => void): unknown
+  once(event: 'close' | 'ready', listener: () => void): unknown
+  once(event: 'error', listener: (error: unknown) => void): unknown
   disconnect(): void
   /** Another client with the same options but for these. */
   duplicate(options: object): OwnIoredis
@@ -32,6 +33,8 @@ export interface NodeRedisPackage {
 
 export interface OwnNodeRedis extends NodeRedisClient {
   readonly isReady: boolean
+  once(event: 'ready', listener: () => void): unknown
+  once(event: 'error', listener: (error: unknown) => void): unknown
   /** A cluster's. */
   readonly masters?: readonly { readonly client?: { destroy(): void } }[]
   connect(): Promise<unknown>

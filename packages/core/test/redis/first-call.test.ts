@@ -1,0 +1,128 @@
+import { createServer, type Server } from 'node:net'
+import { Redis } from 'ioredis'
+import { createLimiter, createSemaphore, gcra } from '../../src/index.js'
+import { redisStore, type RedisStoreOptions } from '../../src/stores/redis.js'
+import { info } from './servers/command.js'
+import { freePort } from './servers/free-port.js'
+import { type RedisServer, startRedis } from './servers/redis-server.js'
+
+jest.setTimeout(30_000)
+
+const policies = [gcra({ limit: 100, window: '1h' })]
+
+let server: RedisServer
+beforeAll(async () => {
+  server = await startRedis()
+})
+afterAll(() => server.stop())
+
+const urlOf = ({ host, port }: { host: string; port: number }) => `redis://${host}:${port}`
+
+/** A store of its own connection, whose first call is made at once, and what came of it after how long. */
+async function firstCall(url: string, options: RedisStoreOptions = {}) {
+  const store = redisStore(url, options)
+  const limiter = createLimiter({ name: 'first', policies, store, deadline: '50ms' })
+  const began = performance.now()
+  const decisions = await Promise.all([limiter.consume('k'), limiter.consume('k')])
+  const ms = performance.now() - began
+  await limiter.close()
+  await store.close()
+  return { degraded: decisions.map(({ degraded }) => degraded), ms }
+}
+
+describe('the first calls of a process', () => {
+  it.each([{}, { lazy: true }])('are decided by Redis, with %j', async (options) => {
+    expect((await firstCall(urlOf(server), options)).degraded).toEqual([undefined, undefined])
+  })
+
+  it('of a semaphore too', async () => {
+    const store = redisStore(urlOf(server))
+    const semaphore = createSemaphore({ name: 'first', limit: 1, store, deadline: '50ms' })
+    await using permit = await semaphore.acquire()
+    expect(permit.allowed).toBe(true)
+    await semaphore.close()
+    await store.close()
+  })
+
+  it('are decided here at once where the first connection fails', async () => {
+    const { degraded, ms } = await firstCall(`redis://127.0.0.1:${await freePort()}`, { startTimeout: '20s' })
+    expect(degraded).toEqual(['unavailable', 'unavailable'])
+    expect(ms).toBeLessThan(10_000)
+  })
+
+  describe('to a server that never finishes to connect', () => {
+    let silent: Server
+    let url: string
+    beforeAll(async () => {
+      silent = createServer().listen(0, '127.0.0.1')
+      await new Promise((resolve) => silent.once('listening', resolve))
+      url = `rediss://127.0.0.1:${(silent.address() as { port: number }).port}`
+    })
+    afterAll(() => silent.close())
+
+    it('wait for startTimeout and their deadline', async () => {
+      const { degraded, ms } = await firstCall(url, { startTimeout: '300ms' })
+      expect(degraded).toEqual(['timeout', 'timeout'])
+      expect(ms).toBeGreaterThanOrEqual(340)
+    })
+
+    it('are rejected when the store is closed meanwhile', async () => {
+      const store = redisStore(url)
+      const limiter = createLimiter({ name: 'first', policies, store, onStoreError: 'throw' })
+      const call = limiter.consume('k').catch((error: unknown) => error)
+      await store.close()
+      expect(await call).toMatchObject({ code: 'CLOSED' })
+      await limiter.close()
+    })
+  })
+})
+
+describe('a lazy store', () => {
+  it('connects with the first call', async () => {
+    const connections = async () => Number((await info(server, 'clients'))['connected_clients'])
+    const before = await connections()
+    const store = redisStore(urlOf(server), { lazy: true })
+    const limiter = createLimiter({ name: 'lazy', policies, store })
+    await new Promise((resolve) => setImmediate(resolve))
+    expect(await connections()).toBe(before)
+    await limiter.consume('k')
+    expect(await connections()).toBe(before + 1)
+    await store.close()
+  })
+})
+
+describe('ready', () => {
+  it('resolves once Redis answers, also over a client that was handed in', async () => {
+    const client = new Redis(server.port, server.host, { maxRetriesPerRequest: 0 })
+    for (const store of [
+      redisStore(urlOf(server)),
+      redisStore(urlOf(server), { lazy: true }),
+      redisStore(client),
+    ]) {
+      await expect(store.ready()).resolves.toBeUndefined()
+      await store.close()
+    }
+    client.disconnect()
+  })
+
+  it('rejects with the first failure, or when the store is closed', async () => {
+    const store = redisStore(`redis://127.0.0.1:${await freePort()}`)
+    await expect(store.ready()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' })
+    await store.close()
+    const lazy = redisStore(urlOf(server), { lazy: true })
+    await lazy.close()
+    await expect(lazy.ready()).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+})
+
+it.each([
+  { lazy: 1 },
+  { startTimeout: '2m' },
+  { startTimeout: -1 },
+  { maxPending: 999 },
+  { maxPending: 1.5 },
+])('refuses %j', (options) => {
+  expect(() => redisStore('redis://127.0.0.1:6379', options as never)).toThrow(
+    expect.objectContaining({ name: 'PolicyError' }),
+  )
+})
