@@ -16,9 +16,9 @@ describe('Retry-After', () => {
     ['Thursday, 01-Jan-26 12:00:30 GMT', 30_000],
     ['Thu Jan  1 12:00:30 2026', 30_000],
     ['1000000000000', 1e15],
-  ])('of %j asks for %d ms after a 429 and a 503', (value, ms) => {
+  ])('of %j asks for %d ms after a refusal', (value, ms) => {
     expect(pause(429, { 'retry-after': value })).toBe(ms)
-    expect(pause(503, { 'retry-after': value })).toBe(ms)
+    for (const status of [403, 503, 529]) expect(pause(status, { 'retry-after': value })).toBe(ms)
   })
 
   it.each(['0', 'Thu, 01 Jan 2026 11:00:00 GMT'])('of %j asks for nothing', (value) => {
@@ -62,7 +62,10 @@ describe('RateLimit', () => {
     ['"a";r=0;t=-3', 0],
     ['"a";r=0;t=1.5', 0],
     ['"a";r=0;t=99999999999999999999', 0],
-    ['limit=1, remaining=0, reset=9', 0],
+    ['limit=1, remaining=0, reset=9', 9000],
+    ['limit=1;w=60, remaining=0, reset=9', 9000],
+    ['limit=1, remaining=1, reset=9', 0],
+    ['limit=1, remaining=0', 0],
     ['"', 0],
     [';;;,,,===', 0],
   ])('of %j on a success asks for %d ms', (value, ms) => {

@@ -1,0 +1,78 @@
+import type { Reply } from '../call.js'
+import { itemsOf, numberNamed } from './structured.js'
+import { numberIn, resetMsIn } from './values.js'
+
+/** What is left of a quota, NaN where that is not said, and in how many milliseconds there is more. */
+export interface Quota {
+  readonly remaining: number
+  readonly resetMs: number
+}
+
+/** All quotas that a reply reports, in whatever form. `now` is the other side's time, in milliseconds since 1970. */
+export function quotasOf(reply: Reply, now: number): readonly Quota[] {
+  const quotas = [...structuredQuotas(reply), ...bucketQuotas(reply)]
+  for (const [remainingName, resetName] of PAIRS) {
+    const reset = reply.header(resetName)
+    if (reset === undefined) continue
+    quotas.push({ remaining: numberIn(reply.header(remainingName)), resetMs: resetMsIn(reset, now) })
+  }
+  return quotas
+}
+
+/**
+ * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, in draft 7 the one
+ * dictionary `limit=100, remaining=50, reset=30`; t and reset in seconds. Items that do not say both are passed over.
+ */
+function structuredQuotas(reply: Reply): readonly Quota[] {
+  const value = reply.header('ratelimit')
+  if (value === undefined) return []
+  const items = itemsOf(value)
+  const quotas = items.map((parts) => quotaIn(parts, 'r', 't'))
+  const dictionary = items.map(([member = '']) => member)
+  return [...quotas, quotaIn(dictionary, 'remaining', 'reset')].filter(
+    ({ remaining, resetMs }) => remaining >= 0 && resetMs >= 0,
+  )
+}
+
+function quotaIn(parts: readonly string[], remaining: string, reset: string): Quota {
+  return { remaining: numberNamed(remaining, parts), resetMs: numberNamed(reset, parts) * 1000 }
+}
+
+/**
+ * `X-Shopify-Shop-Api-Call-Limit: 40/40`: how full a leaky bucket is. Buckets of every plan drain in 20 s (40 at 2 a
+ * second, 80 at 4, 400 at 20), so there is room for one more call after a share of that.
+ */
+function bucketQuotas(reply: Reply): readonly Quota[] {
+  const value = reply.header('x-shopify-shop-api-call-limit')
+  const [, used, size] = (value && value.length <= LONGEST_BUCKET && BUCKET.exec(value)) || []
+  if (!(Number(size) > 0)) return []
+  return [{ remaining: Math.max(0, Number(size) - Number(used)), resetMs: BUCKET_DRAINS_MS / Number(size) }]
+}
+
+const BUCKET = /^\s*(\d{1,6})\/(\d{1,6})\s*$/
+const LONGEST_BUCKET = 32
+const BUCKET_DRAINS_MS = 20_000
+
+/** What OpenAI, Azure and those who follow them count apart from calls. */
+const UNITS = [
+  'requests',
+  'tokens',
+  'input-tokens',
+  'output-tokens',
+  'project-requests',
+  'project-tokens',
+  'tokens_usage_based',
+]
+
+/** The names of headers that say what is left, and when there is more. */
+const PAIRS: readonly (readonly [remaining: string, reset: string])[] = [
+  ['x-ratelimit-remaining', 'x-ratelimit-reset'], // GitHub and most others
+  ['x-ratelimit-remaining', 'x-ratelimit-reset-after'], // Discord
+  ['x-rate-limit-remaining', 'x-rate-limit-reset'], // Twitter, Okta
+  ['ratelimit-remaining', 'ratelimit-reset'], // drafts 0 to 6, GitLab
+  ...UNITS.map((unit) => [`x-ratelimit-remaining-${unit}`, `x-ratelimit-reset-${unit}`] as const),
+  ...UNITS.map((unit) => [`x-rate-limit-remaining-${unit}`, `x-rate-limit-reset-${unit}`] as const),
+  ...UNITS.map(
+    (unit) => [`anthropic-ratelimit-${unit}-remaining`, `anthropic-ratelimit-${unit}-reset`] as const,
+  ),
+]

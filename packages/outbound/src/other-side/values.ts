@@ -1,0 +1,67 @@
+/**
+ * The values that headers about limits hold. Every function reads untrusted text in linear time: a value that is longer
+ * than any that makes sense is not read at all.
+ */
+
+/** A number that is not negative, in decimal digits, or NaN. */
+export function numberIn(text: string | undefined): number {
+  const value = short(text)
+  return NUMBER.test(value) ? Number(value) : NaN
+}
+
+/**
+ * Milliseconds since 1970 of a date in one of the three forms that RFC 9110 (5.6.7) obliges recipients to read, or NaN.
+ * `Date.parse` alone takes numbers and nonsense for dates.
+ */
+export function httpDateIn(text: string | undefined): number {
+  const value = short(text)
+  if (IMF_FIXDATE.test(value) || RFC_850.test(value)) return Date.parse(value)
+  return ASCTIME.test(value) ? Date.parse(`${value} GMT`) : NaN
+}
+
+/**
+ * Milliseconds until a reset, or NaN. No standard says how a reset is written, so its form decides: seconds from now,
+ * seconds or milliseconds since 1970 (by their size), a duration such as `6m0s` or `20ms`, a date of RFC 3339 or of HTTP.
+ */
+export function resetMsIn(text: string | undefined, now: number): number {
+  const number = numberIn(text)
+  if (number >= LEAST_EPOCH_MS) return number - now
+  if (number >= LEAST_EPOCH_S) return number * 1000 - now
+  if (number >= 0) return number * 1000
+  const value = short(text)
+  if (DURATION.test(value)) return durationMs(value)
+  return (RFC_3339.test(value) ? Date.parse(value.toUpperCase().replace(' ', 'T')) : httpDateIn(value)) - now
+}
+
+function durationMs(text: string): number {
+  let ms = 0
+  for (const [, count, unit] of text.matchAll(PART)) ms += Number(count) * UNIT_MS[unit!]!
+  return ms
+}
+
+/** The text without spaces around it; empty where it is absent or too long. */
+function short(text: string | undefined): string {
+  return text === undefined || text.length > LONGEST ? '' : text.trim()
+}
+
+const LONGEST = 64
+const NUMBER = /^\d{1,15}(?:\.\d{1,9})?$/
+const IMF_FIXDATE = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/
+const RFC_850 = /^[A-Z][a-z]{5,8}, \d{2}-[A-Z][a-z]{2}-\d{2} \d{2}:\d{2}:\d{2} GMT$/
+const ASCTIME = /^[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d{2}:\d{2}:\d{2} \d{4}$/
+const RFC_3339 = /^\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}:\d{2}(?:\.\d{1,9})?(?:[Zz]|[+-]\d{2}:\d{2})$/
+const DURATION = /^(?:\d{1,9}(?:\.\d{1,9})?(?:ms|us|ns|[dhms]))+$/
+const PART = /(\d+(?:\.\d+)?)(ms|us|ns|[dhms])/g
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ns: 1e-6,
+  us: 1e-3,
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+}
+/** Seconds since 1970 are above this since 2001, and a reset in that many seconds would be 31 years away. */
+const LEAST_EPOCH_S = 1e9
+/** As seconds this would be in the year 5138. */
+const LEAST_EPOCH_MS = 1e11
