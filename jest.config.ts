@@ -22,7 +22,9 @@ const config: Config = {
       },
     ],
   },
-  transformIgnorePatterns: ['/node_modules/(?!(?:@nestjs|light-my-request|cookie)/)'],
+  transformIgnorePatterns: [
+    '/node_modules/(?!(?:@nestjs|light-my-request|cookie|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill)/)',
+  ],
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {
     '^@sluice/core/http$': '<rootDir>/packages/core/src/http/index.ts',

@@ -2,11 +2,22 @@ import { type Decision, SluiceError } from '@sluice/core'
 
 /**
  * Why a call did not go out: the limiter's reason, no place of the semaphore in time ('concurrency'), a queue that was
- * full or too slow ('queue'), or a store that could not decide ('degraded').
+ * full or too slow ('queue'), a store that could not decide ('degraded'), or a queue that was paused for too long, cleared
+ * or closed.
  */
-export type ExceededReason = 'limit' | 'cost' | 'blocked' | 'held' | 'concurrency' | 'queue' | 'degraded'
+export type ExceededReason =
+  | 'limit'
+  | 'cost'
+  | 'blocked'
+  | 'held'
+  | 'concurrency'
+  | 'queue'
+  | 'degraded'
+  | 'paused'
+  | 'cleared'
+  | 'closed'
 
-/** The call did not go out: its turn would come later than `maxWait`, or never. Code RATE_LIMIT_EXCEEDED. */
+/** The call did not go out: its turn would come later than `maxWait` or never, or its queue was cleared or closed. Code RATE_LIMIT_EXCEEDED. */
 export class RateLimitExceededError extends SluiceError {
   readonly key: string
   readonly reason: ExceededReason
@@ -14,7 +25,7 @@ export class RateLimitExceededError extends SluiceError {
   readonly decision: Decision | undefined
 
   constructor(key: string, reason: ExceededReason, decision?: Decision) {
-    super('RATE_LIMIT_EXCEEDED', `no call to '${key}' within maxWait: ${MEANINGS[reason]}`)
+    super('RATE_LIMIT_EXCEEDED', `the call to '${key}' did not go out: ${MEANINGS[reason]}`)
     this.key = key
     this.reason = reason
     this.decision = decision
@@ -22,11 +33,14 @@ export class RateLimitExceededError extends SluiceError {
 }
 
 const MEANINGS: Readonly<Record<ExceededReason, string>> = {
-  limit: 'the limit leaves no earlier turn',
+  limit: 'the limit leaves no turn within maxWait',
   cost: 'the cost is above what ever fits',
   blocked: 'the key is blocked',
   held: 'the other side asked for a pause',
   concurrency: 'as many calls as allowed are under way',
-  queue: 'too many calls are waiting',
+  queue: 'too many calls wait, or it waited for maxWait',
   degraded: 'the store could not decide',
+  paused: 'the queue is paused',
+  cleared: 'the queue was cleared',
+  closed: 'the queue is closed',
 }

@@ -1,11 +1,15 @@
-import { isResendable, untilEnd } from './body.js'
+import { FINAL } from './attempt.js'
+import { isResendable, KeptBody } from './body.js'
 import type { Call, Reply } from './call.js'
 import { remember } from './decision-of.js'
-import { Gate } from './gate.js'
-import type { Turn } from './line.js'
-import type { OutboundOptions } from './options.js'
+import { isNested, nested } from './nested.js'
+import { type OutboundOptions, type Settings, settingsOf } from './options.js'
+import { OutboundCall } from './outbound-call.js'
+import { discard, untilEnd } from './response-end.js'
 
 type Fetch = typeof globalThis.fetch
+type Input = Parameters<Fetch>[0]
+type Init = Parameters<Fetch>[1]
 
 /**
  * A `fetch` whose calls wait for their turn, and that obeys what the other side answers. It rejects with
@@ -14,38 +18,68 @@ type Fetch = typeof globalThis.fetch
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
-  const gate = new Gate(options)
+  const settings = settingsOf(options)
   return async function limitedFetch(input, init) {
-    const request = typeof input === 'object' && 'headers' in input ? input : undefined
-    const body = init?.body ?? request?.body
-    const signal = init?.signal ?? request?.signal
-    const visit = gate.visit(callOf(input, request, init), isResendable(body), signal)
-    for (;;) {
-      const turn = await visit.turn()
-      const response = await send(fetch, input, init, turn)
-      if (!visit.heed(replyOf(response))) return delivered(response, turn, options.semaphore !== undefined)
-      turn.release()
-      await response.body?.cancel().catch(() => {})
+    const request = new FetchRequest(settings, input, init)
+    try {
+      return await settings.queue.run<Response>(request.call.terms, {
+        start: () => request.send(fetch),
+        judge: (outcome, times) =>
+          'value' in outcome ? request.call.verdictOn(replyOf(outcome.value), times) : FINAL,
+        deliver(response, turn) {
+          if (!settings.isCounted) turn.release()
+          const whole = settings.isCounted ? untilEnd(response, turn.release) : response
+          remember(whole, turn.decision, response)
+          return whole
+        },
+        discard: (response) => discard(response.body),
+      })
+    } finally {
+      request.end()
     }
   }
 }
 
-type Input = Parameters<Fetch>[0]
-type Init = Parameters<Fetch>[1]
+/** What a fetch was asked for, as often as it is sent. */
+class FetchRequest {
+  readonly call: OutboundCall
+  readonly #input: Input
+  readonly #init: Init
+  readonly #request: Request | undefined
+  #kept: KeptBody | undefined
+  #times = 0
 
-async function send(fetch: Fetch, input: Input, init: Init, turn: Turn): Promise<Response> {
-  try {
-    return await fetch(input, init)
-  } catch (error) {
-    turn.release()
-    throw error
+  constructor(settings: Settings, input: Input, init: Init) {
+    this.#input = input
+    this.#init = init
+    this.#request = typeof input === 'object' && 'headers' in input ? input : undefined
+    this.call = new OutboundCall(settings, callOf(input, this.#request, init), {
+      isResendable: () => isResendable(this.#body) || this.#kept?.bytes !== undefined,
+      isNested: isNested(init),
+      signal: init?.signal ?? this.#request?.signal,
+    })
+  }
+
+  send(fetch: Fetch): Promise<Response> {
+    const init = nested(this.#init)
+    if (this.#times++ > 0 && this.#kept?.bytes) return fetch(this.#input, { ...init, body: this.#kept.bytes })
+    if (this.#request && !init.body && isWebStream(this.#request.body) && this.call.mayRepeat) {
+      this.#kept = new KeptBody(this.#request.clone().body!)
+    }
+    return fetch(this.#input, init)
+  }
+
+  end(): void {
+    this.#kept?.drop()
+  }
+
+  get #body(): unknown {
+    return this.#init?.body ?? this.#request?.body
   }
 }
 
-function delivered(response: Response, turn: Turn, counted: boolean): Response {
-  const whole = counted ? untilEnd(response, turn.release) : response
-  remember(whole, turn.decision, response)
-  return whole
+function isWebStream(body: unknown): body is ReadableStream {
+  return typeof (body as { getReader?: unknown } | null | undefined)?.getReader === 'function'
 }
 
 function callOf(input: Input, request: Request | undefined, init: Init): Call {
@@ -56,6 +90,6 @@ function callOf(input: Input, request: Request | undefined, init: Init): Call {
   }
 }
 
-function replyOf({ status, headers }: Response): Reply {
-  return { status, header: (name) => headers.get(name) ?? undefined }
+function replyOf({ status, url, headers }: Response): Reply {
+  return { status, url, header: (name) => headers.get(name) ?? undefined }
 }

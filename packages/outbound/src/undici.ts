@@ -1,30 +1,120 @@
+import type { Attempt } from './attempt.js'
 import { isResendable } from './body.js'
 import type { Call, Reply } from './call.js'
-import { Gate, type Visit } from './gate.js'
-import type { Turn } from './line.js'
-import type { OutboundOptions } from './options.js'
-import { Reins, type RequestController } from './reins.js'
+import type { Turn } from './key-queue.js'
+import { isNested, nested } from './nested.js'
+import { type OutboundOptions, type Settings, settingsOf } from './options.js'
+import { OutboundCall } from './outbound-call.js'
+import { RelayController, type RequestController } from './relay-controller.js'
 
 /**
  * An interceptor of undici 7 or later whose requests wait for their turn, and that obeys what the other side answers:
  * `new Agent().compose(limitDispatch(options))`. Requests fail with `RateLimitExceededError` where there is no turn
- * within `maxWait`.
+ * within `maxWait`. An interceptor does not hear of `close()`, which fails the requests that wait then.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function limitDispatch(options: OutboundOptions): Interceptor {
-  const gate = new Gate(options)
-  return function limitDispatch(dispatch) {
-    const send = dispatch as unknown as Dispatch
-    const limited = (request: DispatchOptions, handler: Handler): boolean => {
-      void new Delivery(gate, send, request, handler).go()
-      return true
+export function limitDispatch(options: OutboundOptions): Interceptor
+/**
+ * The same dispatcher with a limit: `limitDispatch(new Agent(), options)`. Its `close()` lets the requests that wait go
+ * out first, and `destroy()` fails them, as with the dispatcher alone.
+ */
+export function limitDispatch<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D
+export function limitDispatch<D extends Dispatcher>(
+  first: D | OutboundOptions,
+  options?: OutboundOptions,
+): D | Interceptor {
+  const relay = new Relay(settingsOf(options ?? (first as OutboundOptions)))
+  return options ? withEnd(first as D, relay) : relay.interceptor
+}
+
+interface Dispatcher {
+  compose(...interceptors: never[]): unknown
+  close(): Promise<void>
+  destroy(error?: Error | null): Promise<void>
+}
+
+type Callback = (error: Error | null, data: null) => void
+
+function withEnd<D extends Dispatcher>(dispatcher: D, relay: Relay): D {
+  const composed = (dispatcher.compose as (interceptor: Interceptor) => D)(relay.interceptor)
+  const close = async (): Promise<void> => {
+    await relay.close()
+    await dispatcher.close()
+  }
+  const destroy = async (error?: Error | null): Promise<void> => {
+    relay.destroy(
+      error ?? undiciError('ClientDestroyedError', 'UND_ERR_DESTROYED', 'The client is destroyed'),
+    )
+    await dispatcher.destroy(error)
+  }
+  const ends: Record<PropertyKey, unknown> = {
+    close: (callback?: Callback) => calledBack(close(), callback),
+    destroy: (error?: Error | Callback | null, callback?: Callback) =>
+      typeof error === 'function' ? calledBack(destroy(), error) : calledBack(destroy(error), callback),
+  }
+  return new Proxy(composed, { get: (target, key) => ends[key] ?? target[key as keyof D] })
+}
+
+function calledBack(ended: Promise<void>, callback: Callback | undefined): Promise<void> | undefined {
+  if (!callback) return ended
+  void report(ended, callback)
+  return undefined
+}
+
+async function report(ended: Promise<void>, callback: Callback): Promise<void> {
+  let failure: Error | null = null
+  try {
+    await ended
+  } catch (error) {
+    failure = error as Error
+  }
+  callback(failure, null)
+}
+
+function undiciError(name: string, code: string, message: string): Error {
+  return Object.assign(new Error(message), { name, code })
+}
+
+/** The requests of one dispatcher. */
+class Relay {
+  readonly settings: Settings
+  /** Why no request is taken any more. */
+  ended: Error | undefined
+
+  constructor(settings: Settings) {
+    this.settings = settings
+  }
+
+  get interceptor(): Interceptor {
+    return (dispatch) => {
+      const send = dispatch as unknown as Dispatch
+      const limited = (request: DispatchOptions, handler: Handler): boolean => {
+        new Delivery(this, send, request, handler).begin()
+        return true
+      }
+      return limited as unknown as typeof dispatch
     }
-    return limited as unknown as typeof dispatch
+  }
+
+  /** Resolves when all requests have been answered. */
+  async close(): Promise<void> {
+    this.ended ??= undiciError('ClientClosedError', 'UND_ERR_CLOSED', 'The client is closed')
+    await this.settings.queue.onIdle()
+  }
+
+  destroy(error: Error): void {
+    this.ended = error
+    this.settings.queue.refuseAll(() => error)
   }
 }
 
 type Interceptor = <D extends (options: never, handler: never) => boolean>(dispatch: D) => D
 type Dispatch = (options: DispatchOptions, handler: Handler) => boolean
+
+/** `history`: the addresses that were redirected, the one that answered last. */
+interface Context {
+  readonly history?: readonly URL[]
+}
 
 interface DispatchOptions {
   readonly origin?: string | URL
@@ -36,9 +126,9 @@ interface DispatchOptions {
 
 type HeaderValues = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What undici tells of a request, since version 7. */
+/** What undici reports of a request, since version 7. */
 interface Handler {
-  onRequestStart?(controller: RequestController, context: unknown): void
+  onRequestStart?(controller: RequestController, context: Context): void
   onRequestUpgrade?(
     controller: RequestController,
     status: number,
@@ -56,77 +146,120 @@ interface Handler {
   onResponseError?(controller: RequestController, error: Error): void
 }
 
-/** One request until its last response. What is sent again is not told to the handler. */
+/** One request until its last response. What is sent again is not reported to the handler. */
 class Delivery implements Handler {
+  readonly #relay: Relay
   readonly #dispatch: Dispatch
   readonly #request: DispatchOptions
   readonly #handler: Handler
-  readonly #visit: Visit
-  readonly #reins = new Reins()
+  readonly #controller = new RelayController()
+  #call!: OutboundCall
+  #attempt!: Attempt
   #turn: Turn | undefined
-  /** Bytes of a response that nobody gets to see, because the request is sent again. */
+  #history: readonly URL[] = []
+  /** Bytes of a response that the handler does not see, because the request is sent again. */
   #skipped: number | undefined
+  #impatience: ReturnType<typeof setTimeout> | undefined
 
-  constructor(gate: Gate, dispatch: Dispatch, request: DispatchOptions, handler: Handler) {
+  constructor(relay: Relay, dispatch: Dispatch, request: DispatchOptions, handler: Handler) {
+    this.#relay = relay
     this.#dispatch = dispatch
     this.#request = request
     this.#handler = handler
-    this.#visit = gate.visit(callOf(request), isResendable(request.body), this.#reins.signal)
-    // Before there is a connection, so that a request that waits can be aborted.
-    handler.onRequestStart?.(this.#reins, {})
   }
 
-  async go(): Promise<void> {
-    this.#skipped = undefined
-    this.#reins.drop()
+  begin(): void {
+    const { settings, ended } = this.#relay
+    // Before there is a connection, so that a request that waits can be aborted.
+    this.#handler.onRequestStart?.(this.#controller, {})
+    if (ended) return queueMicrotask(() => this.#fail(ended))
     try {
-      this.#turn = await this.#visit.turn()
-      this.#dispatch(this.#request, this)
+      this.#call = new OutboundCall(settings, callOf(this.#request), {
+        isResendable: () => isResendable(this.#request.body),
+        isNested: isNested(this.#request),
+        signal: this.#controller.signal,
+      })
+      this.#attempt = settings.queue.attempt(this.#call.terms)
+    } catch (error) {
+      return queueMicrotask(() => this.#fail(error as Error))
+    }
+    void this.#go(this.#attempt.turn())
+  }
+
+  async #go(next: Promise<Turn>): Promise<void> {
+    this.#skipped = undefined
+    this.#controller.drop()
+    try {
+      this.#turn = await next
+      this.#dispatch(nested(this.#request), this)
     } catch (error) {
       this.#end()
-      this.#handler.onResponseError?.(this.#reins, error as Error)
+      this.#fail(error as Error)
     }
   }
 
-  onRequestStart(controller: RequestController): void {
-    this.#reins.take(controller)
+  onRequestStart(controller: RequestController, { history = [] }: Context = {}): void {
+    this.#history = history
+    this.#controller.take(controller)
   }
 
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     this.#end()
-    this.#handler.onRequestUpgrade?.(this.#reins, status, headers, socket)
+    this.#handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }
 
-  onResponseStart(_: RequestController, status: number, headers: HeaderValues, message?: string): void {
-    if (status >= 200 && this.#visit.heed(replyOf(status, headers))) this.#skipped = 0
-    else this.#handler.onResponseStart?.(this.#reins, status, headers, message)
+  onResponseStart(
+    controller: RequestController,
+    status: number,
+    headers: HeaderValues,
+    message?: string,
+  ): void {
+    const reply = replyOf(status, headers, this.#history.at(-1)?.href)
+    if (status >= 200 && this.#attempt.observe(this.#call.verdictOn(reply, this.#attempt.times))) {
+      this.#skipped = 0
+      this.#impatience = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
+    } else this.#handler.onResponseStart?.(this.#controller, status, headers, message)
   }
 
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
-    if (this.#skipped === undefined) return this.#handler.onResponseData?.(this.#reins, chunk)
+    if (this.#skipped === undefined) return this.#handler.onResponseData?.(this.#controller, chunk)
     this.#skipped += chunk.byteLength
-    if (this.#skipped > MOST_SKIPPED) controller.abort(new Error('a refusal with a body without end'))
+    if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
 
   onResponseEnd(_: RequestController, trailers: HeaderValues): void {
+    if (this.#skipped !== undefined) return this.#sendAgain()
     this.#end()
-    if (this.#skipped === undefined) this.#handler.onResponseEnd?.(this.#reins, trailers)
-    else void this.go()
+    this.#handler.onResponseEnd?.(this.#controller, trailers)
   }
 
   onResponseError(_: RequestController, error: Error): void {
+    if (this.#skipped !== undefined) return this.#sendAgain()
     this.#end()
-    if (this.#skipped === undefined) this.#handler.onResponseError?.(this.#reins, error)
-    else void this.go()
+    this.#fail(error)
+  }
+
+  /** Waits before it gives its place back, or the queue would be idle for a moment. */
+  #sendAgain(): void {
+    const next = this.#attempt.turn()
+    this.#end()
+    void this.#go(next)
+  }
+
+  #fail(error: Error): void {
+    this.#handler.onResponseError?.(this.#controller, error)
   }
 
   #end(): void {
+    clearTimeout(this.#impatience)
     this.#turn?.release()
     this.#turn = undefined
   }
 }
 
+const ENDLESS = 'a refusal with a body without end'
 const MOST_SKIPPED = 65_536
+const LONGEST_SKIP_MS = 1000
 /** A `Client` or `Pool` keeps its origin to itself. */
 const NOWHERE = 'http://origin.invalid'
 
@@ -148,9 +281,10 @@ function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)
 }
 
-function replyOf(status: number, headers: HeaderValues): Reply {
+function replyOf(status: number, headers: HeaderValues, url: string | undefined): Reply {
   return {
     status,
+    url,
     header(name) {
       const value = headers[name]
       return typeof value === 'string' || value === undefined ? value : value.join(', ')

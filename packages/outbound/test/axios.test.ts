@@ -1,5 +1,6 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import axios from 'axios'
+import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { decisionOf, limitAdapter, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
@@ -64,6 +65,75 @@ it('sends a stream once', async () => {
   await expect(client.put('/pay', Readable.from(['x']))).rejects.toMatchObject({ response: { status: 429 } })
 })
 
+it.each(['http', 'fetch'] as const)(
+  'sends a form of npm once, and leaves no place taken (%s adapter)',
+  async (kind) => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const { client } = await open(refuseFirst, { semaphore, maxWait: '5s' }, kind)
+    const form = new FormData()
+    form.append('amount', '1')
+    await expect(client.put('/pay', form)).rejects.toMatchObject({ response: { status: 429 } })
+    expect(other.arrived).toHaveLength(1)
+    expect((await semaphore.acquire({ key: other.origin, maxWait: 0 })).allowed).toBe(true)
+  },
+)
+
+it('sends an object that is posted as a form once', async () => {
+  const { client } = await open(refuseFirst)
+  await expect(client.putForm('/pay', { amount: 1 })).rejects.toMatchObject({ response: { status: 429 } })
+  expect(other.arrived).toHaveLength(1)
+})
+
+describe('the URL of a call', () => {
+  const urls: string[] = []
+  const key = ({ url }: { url: URL }) => (urls.push(url.href), 'one')
+  beforeEach(() => urls.splice(0))
+
+  it('is the one that is sent, with the base and the parameters', async () => {
+    const sent: string[] = []
+    const { client } = await open((_, res, req) => (sent.push(req.url!), res.end()), { key })
+    await client.get('pay', { params: { a: [1, 2], b: { c: 'x y' }, d: new Date(0), e: null } })
+    await client.get('/pay?z=1#there', { params: new URLSearchParams('a=1') })
+    await client.get('pay', { params: { a: [1, 2] }, paramsSerializer: { indexes: null } })
+    await client.get('pay', { params: { a: 1 }, paramsSerializer: { serialize: () => 'own=1' } })
+    expect(urls).toEqual(sent.map((path) => other.origin + path))
+    expect(urls[0]).toContain('/v1/pay?a%5B%5D=1&a%5B%5D=2&b%5Bc%5D=x+y&d=1970-01-01T00:00:00.000Z')
+  })
+})
+
+it('pauses the origin that answered, where the call was redirected', async () => {
+  const { client, limiter } = await open(
+    (_, res, req) => {
+      if (req.url === '/v1/pay')
+        res.writeHead(302, { location: `${other.origin.replace('127.0.0.1', 'localhost')}/b` }).end()
+      else res.writeHead(429, { 'retry-after': '7' }).end()
+    },
+    { retries: 0 },
+  )
+  await expect(client.get('/pay')).rejects.toMatchObject({ response: { status: 429 } })
+  expect((await limiter.peek(other.origin)).reason).not.toBe('held')
+  expect(await limiter.peek(other.origin.replace('127.0.0.1', 'localhost'))).toMatchObject({ reason: 'held' })
+})
+
+it('heeds a CancelToken while it waits', async () => {
+  const { client, limiter } = await open(ok)
+  await limiter.hold(other.origin, '10s')
+  const source = axios.CancelToken.source()
+  const waiting = client.get('/pay', { cancelToken: source.token })
+  setTimeout(() => source.cancel('gone'), 50)
+  expect(axios.isCancel(await waiting.catch((failure: unknown) => failure))).toBe(true)
+  expect(other.arrived).toHaveLength(0)
+})
+
+it('repeats at most twice, however often it is wrapped', async () => {
+  other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
+  const wrap = (adapter: ReturnType<typeof axios.getAdapter>) =>
+    limitAdapter(adapter, { limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
+  const client = axios.create({ adapter: wrap(wrap(wrap(axios.getAdapter('http')))) })
+  await expect(client.get(other.origin)).rejects.toMatchObject({ response: { status: 429 } })
+  expect(other.arrived).toHaveLength(3)
+})
+
 it('can be aborted while it waits, and then sends nothing', async () => {
   const { client, limiter } = await open(ok)
   await limiter.hold(other.origin, '10s')
@@ -78,6 +148,21 @@ it('rejects with RateLimitExceededError where there is no turn in time', async (
   const { client } = await open(ok, { maxWait: 0 })
   await client.get('/pay')
   await expect(client.get('/pay')).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', reason: 'limit' })
+})
+
+it('keeps a streamed answer of the fetch adapter among the calls under way until it ends', async () => {
+  const semaphore = createSemaphore({ limit: 1 })
+  const { client } = await open(
+    (_, res) => res.end(Buffer.alloc(500_000, 'a')),
+    { semaphore, maxWait: '1s' },
+    'fetch',
+  )
+  const { data } = await client.get<ReadableStream<Uint8Array>>('/pay', { responseType: 'stream' })
+  expect((await semaphore.acquire({ key: other.origin, maxWait: 0 })).allowed).toBe(false)
+  let length = 0
+  for await (const chunk of data) length += chunk.length
+  expect(length).toBe(500_000)
+  expect((await semaphore.acquire({ key: other.origin, maxWait: '1s' })).allowed).toBe(true)
 })
 
 it('keeps a streamed answer among the calls under way until it closes', async () => {

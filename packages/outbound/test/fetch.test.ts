@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { createLimiter, createSemaphore, gcra, memoryStore, type Policy, tokenBucket } from '@sluice/core'
 import { decisionOf, limitFetch, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 
@@ -423,8 +424,81 @@ describe('sending again', () => {
     }
     const stream = () => new Blob(['a']).stream()
     expect(await sentBy({ method: 'PUT', body: stream() })).toHaveLength(1)
-    expect(await sentBy({}, {}, new Request(URL_, { method: 'PUT', body: 'a' }))).toHaveLength(1)
     expect(await sentBy({}, {}, new Request(URL_, { method: 'PUT' }))).toHaveLength(2)
+  })
+
+  describe('of a Request', () => {
+    /** Sends `request` to an other side that refuses at first; returns the bodies that arrived there. */
+    async function bodiesOf(request: Request): Promise<string[]> {
+      jest.useRealTimers()
+      const bodies: string[] = []
+      const fetch = limitFetch(
+        async (input, init) => {
+          bodies.push(await new Request(input, init).text())
+          return bodies.length === 1 ? refusal({ 'retry-after-ms': '5' }) : new Response()
+        },
+        { limiter: generous() },
+      )
+      await fetch(request)
+      return bodies
+    }
+    const put = (body: ConstructorParameters<typeof Response>[0]) =>
+      new Request(URL_, { method: 'PUT', body, duplex: 'half' } as RequestInit)
+
+    it('brings its body again', async () => {
+      expect(await bodiesOf(put('pay'))).toEqual(['pay', 'pay'])
+      expect(await bodiesOf(put(new URLSearchParams('a=1')))).toEqual(['a=1', 'a=1'])
+      expect(await bodiesOf(new Request(URL_))).toEqual(['', ''])
+    })
+
+    it('is not made where its body is larger than what is kept', async () => {
+      expect(await bodiesOf(put('a'.repeat(70_000)))).toHaveLength(1)
+    })
+
+    it('is not made where its body was refused before it ended', async () => {
+      jest.useRealTimers()
+      const never = new ReadableStream({ pull: () => new Promise(() => {}) })
+      let sent = 0
+      const fetch = limitFetch(async () => (sent++, refusal({ 'retry-after-ms': '5' })), {
+        limiter: generous(),
+      })
+      expect((await fetch(put(never))).status).toBe(429)
+      expect(sent).toBe(1)
+    })
+  })
+
+  it('is made twice at most, however often the fetch is wrapped', async () => {
+    const requests = generous()
+    const { fetch, sent } = open({}, () => refusal({ 'retry-after': '1' }))
+    const wrapped = limitFetch(
+      (input, init) => limitFetch(fetch, { limiter: generous() })(input, { ...init }),
+      { limiter: requests },
+    )
+    const call = outcome(wrapped(URL_))
+    await pass(60_000)
+    expect(call.value!.status).toBe(429)
+    expect(sent).toHaveLength(3)
+    expect((await requests.peek('https://api.example')).remaining).toBe(1000)
+  })
+
+  it('is not made where the other side forbids it', async () => {
+    const { fetch, sent } = open({}, () => refusal({ 'retry-after': '1', 'x-should-retry': 'false' }))
+    expect((await fetch(URL_)).status).toBe(429)
+    expect(sent).toHaveLength(1)
+  })
+
+  it('follows a 403 and a 529 that ask for a pause, and no other 403', async () => {
+    for (const status of [403, 529]) {
+      const { fetch, at } = open({}, (n) =>
+        n === 1 ? refusal({ 'retry-after': '1' }, status) : new Response(),
+      )
+      const call = outcome(fetch(URL_))
+      await pass(2000)
+      expect([call.value!.status, at()[1]]).toEqual([200, 1000])
+    }
+    const { fetch, sent } = open({}, () => refusal({}, 403))
+    expect((await fetch(URL_)).status).toBe(403)
+    expect(sent).toHaveLength(1)
   })
 
   it('ends after `retries`, and then gives the answer to the caller', async () => {
@@ -459,6 +533,93 @@ describe('sending again', () => {
     const { fetch, sent } = open({}, () => Promise.reject(new TypeError('fetch failed')))
     await expect(fetch(URL_)).rejects.toThrow('fetch failed')
     expect(sent).toHaveLength(1)
+  })
+})
+
+describe('after a redirect', () => {
+  const answered = (url: string, response: Response) => Object.defineProperty(response, 'url', { value: url })
+
+  it('the origin that answered is paused, and the call is repeated when its pause is over', async () => {
+    const limiter = generous()
+    const { fetch, at, events } = open({ limiter }, (n) =>
+      answered('https://b.example/pay', n === 1 ? refusal({ 'retry-after': '3' }) : new Response()),
+    )
+    const call = outcome(fetch(URL_))
+    await pass(0)
+    expect(await limiter.peek('https://api.example')).toMatchObject({ reason: undefined })
+    expect(await limiter.peek('https://b.example')).toMatchObject({ reason: 'held' })
+    await pass(4000)
+    expect(call.value!.status).toBe(200)
+    expect(at()[1]).toBeGreaterThanOrEqual(3000)
+    expect(events[0]).toMatchObject({ type: 'held', key: 'https://b.example' })
+  })
+
+  it('a key of its own is asked about the address that answered', async () => {
+    const limiter = generous()
+    const key = ({ url }: { url: URL }) => url.host
+    await open({ limiter, key, retries: 0 }, () =>
+      answered('https://b.example/', refusal({ 'retry-after': '3' })),
+    ).fetch(URL_)
+    expect(await limiter.peek('b.example')).toMatchObject({ reason: 'held' })
+  })
+})
+
+describe('pauseOf', () => {
+  it('reads replies its own way, and leaves the rest to the usual one', async () => {
+    const limiter = generous()
+    const pauseOf: OutboundOptions['pauseOf'] = ({ reply }) =>
+      reply.header('x-wait') === undefined ? undefined : Number(reply.header('x-wait'))
+    const { fetch, at } = open({ limiter, pauseOf }, (n) =>
+      n === 1
+        ? refusal({ 'x-wait': '700' }, 400)
+        : n === 2
+          ? refusal({ 'retry-after': '2' })
+          : new Response(),
+    )
+    const call = outcome(fetch(URL_))
+    await pass(5000)
+    expect(call.value!.status).toBe(200)
+    expect(at()).toEqual([0, expect.closeTo(700, -2), expect.closeTo(2700, -2.5)])
+  })
+
+  it('that returns 0 lets calls go on', async () => {
+    const { fetch, at } = open({ pauseOf: () => 0, retries: 0 }, () => refusal({ 'retry-after': '9' }))
+    await fetch(URL_)
+    await fetch(URL_)
+    expect(at()).toEqual([0, 0])
+  })
+
+  it('that throws fails the call, and leaves no place taken', async () => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const pauseOf = () => {
+      throw new Error('mistake')
+    }
+    await expect(open({ pauseOf, semaphore }).fetch(URL_)).rejects.toThrow('mistake')
+    expect((await semaphore.acquire({ key: 'https://api.example', maxWait: 0 })).allowed).toBe(true)
+  })
+})
+
+describe('many calls on one signal', () => {
+  it('listen to it once, so that no leak is suspected', async () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { fetch } = open({ limiter: evenly() })
+    const controller = new AbortController()
+    const calls = Array.from({ length: 20 }, () => outcome(fetch(URL_, { signal: controller.signal })))
+    await pass(0)
+    expect(getEventListeners(controller.signal, 'abort').length).toBeLessThanOrEqual(1)
+    controller.abort(new Error('gone'))
+    await pass(0)
+    expect(calls.slice(1).map(({ error }) => error.message)).toEqual(Array.from({ length: 19 }, () => 'gone'))
+    expect(warned).not.toHaveBeenCalled()
+    warned.mockRestore()
+  })
+
+  it('leave nothing on it', async () => {
+    const { fetch } = open({ limiter: evenly() })
+    const controller = new AbortController()
+    for (let i = 0; i < 3; i++) outcome(fetch(URL_, { signal: controller.signal }))
+    await pass(1000)
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
   })
 })
 
@@ -529,6 +690,8 @@ describe('with a semaphore', () => {
     const response = await open({ semaphore: limited() }, () => answer).fetch(URL_)
     expect(response).toMatchObject({ url: URL_, status: 201 })
     expect(response.headers.get('a')).toBe('b')
+    expect(response.clone()).toMatchObject({ url: URL_, status: 201 })
+    expect(response.clone().clone().url).toBe(URL_)
     expect(await response.text()).toBe('ok')
   })
 })

@@ -1,6 +1,7 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
+import FormData from 'form-data'
 import { Readable } from 'node:stream'
-import { Agent, fetch, request } from 'undici'
+import { Agent, fetch, interceptors, request } from 'undici'
 import { limitDispatch, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
 
@@ -29,6 +30,12 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}) {
 }
 const gaps = () => other.arrived.slice(1).map(({ at }, i) => at - other.arrived[i]!.at)
 
+function formOf(text: string): Readable {
+  const form = new FormData()
+  form.append('text', text)
+  return form
+}
+
 it('makes requests wait for their turn', async () => {
   const { dispatcher } = await open(ok)
   const answers = await Promise.all([1, 2, 3].map(() => request(`${other.origin}/a?b=c`, { dispatcher })))
@@ -54,11 +61,13 @@ it('sends again what was refused, with its body, after the pause', async () => {
 
 it.each([
   ['a POST', { method: 'POST', body: 'pay' } as const],
+  ['a form of npm', { method: 'PUT', body: formOf('pay') } as const],
   ['a stream', { method: 'PUT', body: Readable.from(['pay']) } as const],
 ])('hands the refusal of %s to the caller', async (_, init) => {
   const { dispatcher } = await open(refuseFirst)
   const { statusCode, body } = await request(other.origin, { dispatcher, ...init })
   expect([statusCode, await body.text()]).toEqual([429, 'no'])
+  expect(other.arrived).toHaveLength(1)
 })
 
 it.each([
@@ -138,4 +147,85 @@ it('bears a body that is slower to be read than to come', async () => {
     await new Promise((resolve) => setTimeout(resolve, 1))
   }
   expect(length).toBe(1_000_000)
+})
+
+it('gives up on a refusal whose body does not go on, and sends again', async () => {
+  const { dispatcher } = await open((n, res) => {
+    if (n > 1) return void res.end('ok')
+    res.writeHead(429, { 'retry-after-ms': '10' })
+    res.write('no')
+  })
+  expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
+})
+
+it('repeats at most twice, however often it is wrapped', async () => {
+  await open((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
+  const wrap = () =>
+    limitDispatch({ limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
+  const dispatcher = agent.compose(wrap(), wrap(), wrap())
+  expect((await request(other.origin, { dispatcher })).statusCode).toBe(429)
+  expect(other.arrived).toHaveLength(3)
+})
+
+it.each(['inside', 'outside'])(
+  'pauses the origin that answered, where redirects are followed %s',
+  async (where) => {
+    const { limiter } = await open((_, res, req) => {
+      if (req.url === '/')
+        res.writeHead(302, { location: `${other.origin.replace('127.0.0.1', 'localhost')}/b` }).end()
+      else res.writeHead(429, { 'retry-after': '7' }).end()
+    })
+    const [limit, redirect] = [
+      limitDispatch({ limiter, retries: 0 }),
+      interceptors.redirect({ maxRedirections: 1 }),
+    ]
+    const dispatcher = agent.compose(...(where === 'inside' ? [redirect, limit] : [limit, redirect]))
+    expect((await request(other.origin, { dispatcher })).statusCode).toBe(429)
+    expect((await limiter.peek(other.origin)).reason).not.toBe('held')
+    expect(await limiter.peek(other.origin.replace('127.0.0.1', 'localhost'))).toMatchObject({
+      reason: 'held',
+    })
+  },
+)
+
+describe('a dispatcher with a limit', () => {
+  const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitDispatch(agent, { limiter })
+
+  it('is closed once the calls that wait have gone out, as the client alone is', async () => {
+    const { limiter } = await open(ok)
+    const dispatcher = dispatcherWith(limiter)
+    const calls = [1, 2, 3].map(async () => (await request(other.origin, { dispatcher })).body.text())
+    const closed = dispatcher.close()
+    await expect(request(other.origin, { dispatcher })).rejects.toMatchObject({ code: 'UND_ERR_CLOSED' })
+    expect(await Promise.all(calls)).toEqual(['ok', 'ok', 'ok'])
+    await closed
+    expect(agent.closed).toBe(true)
+  })
+
+  it('that is destroyed fails the calls that wait', async () => {
+    const { limiter } = await open(ok)
+    await limiter.hold(other.origin, '10s')
+    const dispatcher = dispatcherWith(limiter)
+    const call = request(other.origin, { dispatcher })
+    const destroyed = dispatcher.destroy()
+    await expect(call).rejects.toMatchObject({ code: 'UND_ERR_DESTROYED' })
+    await destroyed
+    expect(other.arrived).toHaveLength(0)
+  })
+
+  it('calls back like the client alone', async () => {
+    const { limiter } = await open(ok)
+    await new Promise<void>((resolve) => dispatcherWith(limiter).close(resolve))
+    expect(agent.closed).toBe(true)
+    await new Promise<void>((resolve) => dispatcherWith(limiter).destroy(resolve as () => void))
+    expect(agent.destroyed).toBe(true)
+  })
+
+  it('can be composed further', async () => {
+    const { limiter } = await open(refuseFirst)
+    const dispatcher = dispatcherWith(limiter).compose(interceptors.redirect({ maxRedirections: 1 }))
+    expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
+    await dispatcher.close()
+    expect(agent.closed).toBe(true)
+  })
 })

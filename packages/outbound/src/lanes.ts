@@ -1,19 +1,11 @@
 /** A call that waits in this process. */
 export interface Waiter {
-  readonly cost: number
   readonly priority: number
-  /** Until when it waits, on the clock of `performance.now()`. */
-  readonly until: number
 }
 
-/** Those who wait, the highest priority first, and in each the oldest first. Everything is quick however many wait. */
-export class Queue<W extends Waiter> {
+/** Calls that wait, the highest priority first, and in each the oldest first. Every operation is quick however many wait. */
+export class Lanes<W extends Waiter> {
   readonly #lanes: { readonly priority: number; readonly waiters: Set<W> }[] = []
-  #size = 0
-
-  get size(): number {
-    return this.#size
-  }
 
   add(waiter: W): void {
     let i = 0
@@ -22,17 +14,15 @@ export class Queue<W extends Waiter> {
       this.#lanes.splice(i, 0, { priority: waiter.priority, waiters: new Set() })
     }
     this.#lanes[i]!.waiters.add(waiter)
-    this.#size++
   }
 
   delete(waiter: W): void {
-    const i = this.#lanes.findIndex(({ waiters }) => waiters.delete(waiter))
-    if (i < 0) return
-    this.#size--
-    if (this.#lanes[i]!.waiters.size === 0) this.#lanes.splice(i, 1)
+    const i = this.#lanes.findIndex(({ priority }) => priority === waiter.priority)
+    const waiters = this.#lanes[i]?.waiters
+    if (waiters?.delete(waiter) && waiters.size === 0) this.#lanes.splice(i, 1)
   }
 
-  /** Who goes next of those that are suitable. */
+  /** The next one of those that are suitable. */
   first(isSuitable: (waiter: W) => boolean): W | undefined {
     for (const { waiters } of this.#lanes) {
       for (const waiter of waiters) if (isSuitable(waiter)) return waiter

@@ -11,7 +11,7 @@ export interface RequestController {
 }
 
 /** The controller of a request from before it has a connection until its last response, over whatever connections. */
-export class Reins implements RequestController {
+export class RelayController implements RequestController {
   readonly #waiting = new AbortController()
   #connection: RequestController | undefined
   #paused = false

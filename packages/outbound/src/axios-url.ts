@@ -1,0 +1,123 @@
+/** What axios makes the URL of a call from. */
+export interface AxiosAddress {
+  readonly url?: string
+  readonly baseURL?: string
+  readonly allowAbsoluteUrls?: boolean
+  readonly params?: unknown
+  readonly paramsSerializer?: unknown
+}
+
+interface Serializer {
+  readonly encode?: (value: string, byDefault: (value: string) => string) => string
+  readonly serialize?: (params: unknown, options: unknown) => string
+  readonly indexes?: boolean | null
+  readonly dots?: boolean
+}
+
+/**
+ * The URL that axios sends a call to, with its base and its parameters, as `axios.getUri` builds it. An adapter has no
+ * `getUri`, and axios is not imported for it.
+ */
+export function urlOf(address: AxiosAddress): URL {
+  const path = pathOf(address)
+  const query = queryOf(address)
+  if (query === '') return new URL(path)
+  const bare = path.includes('#') ? path.slice(0, path.indexOf('#')) : path
+  return new URL(`${bare}${bare.includes('?') ? '&' : '?'}${query}`)
+}
+
+function pathOf({ url = '', baseURL, allowAbsoluteUrls }: AxiosAddress): string {
+  const isAbsolute = /^(?:[a-z][a-z\d+\-.]*:)?\/\//i.test(url)
+  if (!baseURL || (isAbsolute && allowAbsoluteUrls !== false)) return url
+  if (url === '') return baseURL
+  let end = baseURL.length
+  while (end > 0 && baseURL[end - 1] === '/') end--
+  return `${baseURL.slice(0, end)}/${url.replace(/^\/+/, '')}`
+}
+
+function queryOf({ params, paramsSerializer }: AxiosAddress): string {
+  if (!params) return ''
+  const options = (
+    typeof paramsSerializer === 'function' ? { serialize: paramsSerializer } : (paramsSerializer ?? {})
+  ) as Serializer
+  if (options.serialize) return options.serialize(params, options)
+  if (params instanceof URLSearchParams) return params.toString()
+  const encode = options.encode
+  const encoded = encode ? (text: string) => encode(text, byDefault) : encodedLoosely
+  return pairsOf(params, options)
+    .map(([key, value]) => `${encoded(key)}=${encoded(value)}`)
+    .join('&')
+}
+
+function pairsOf(params: unknown, options: Serializer): readonly (readonly [string, string])[] {
+  const { indexes = false, dots = false } = options
+  const pairs: (readonly [string, string])[] = []
+  const render = (path: readonly string[], key: string): string =>
+    path.length === 0
+      ? key
+      : [...path, key]
+          .map(bare)
+          .map((part, i) => (dots || i === 0 ? part : `[${part}]`))
+          .join(dots ? '.' : '')
+  const visit = (value: unknown, path: readonly string[]): void => {
+    for (const [name, inner] of Object.entries(value as object)) {
+      if (inner === undefined || inner === null) continue
+      const key = Array.isArray(value) ? name : name.trim()
+      if (path.length === 0 && key.endsWith('{}') && typeof inner === 'object') {
+        pairs.push([key, JSON.stringify(inner)])
+      } else if (path.length === 0 && isFlatList(inner)) {
+        for (const [i, item] of inner.entries()) {
+          if (item === undefined || item === null) continue
+          const own = bare(key)
+          pairs.push([
+            indexes === true ? render([own], String(i)) : indexes === null ? own : `${own}[]`,
+            textOf(item),
+          ])
+        }
+      } else if (isVisitable(inner)) visit(inner, [...path, name])
+      else pairs.push([render(path, key), textOf(inner)])
+    }
+  }
+  visit(params, [])
+  return pairs
+}
+
+function isVisitable(value: unknown): boolean {
+  if (Array.isArray(value)) return true
+  if (typeof value !== 'object' || value === null) return false
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === null || prototype === Object.prototype
+}
+
+function isFlatList(value: unknown): value is readonly unknown[] {
+  return Array.isArray(value) && !value.some(isVisitable)
+}
+
+function bare(key: string): string {
+  return key.endsWith('[]') ? key.slice(0, -2) : key
+}
+
+function textOf(value: unknown): string {
+  return value instanceof Date ? value.toISOString() : String(value)
+}
+
+function encodedLoosely(text: string): string {
+  return encodeURIComponent(text)
+    .replace(/%3A/gi, ':')
+    .replace(/%24/g, '$')
+    .replace(/%2C/gi, ',')
+    .replace(/%20/g, '+')
+}
+
+function byDefault(text: string): string {
+  return encodeURIComponent(text).replace(/[!'()~]|%20/g, (char) => STRICT[char]!)
+}
+
+const STRICT: Readonly<Record<string, string>> = {
+  '!': '%21',
+  "'": '%27',
+  '(': '%28',
+  ')': '%29',
+  '~': '%7E',
+  '%20': '+',
+}

@@ -1,0 +1,42 @@
+/** What is known of the pauses of one key: those that the other side asked for, on the clock of `performance.now()`. */
+export class KeyPause {
+  #until = 0
+  #silent = 0
+  #isOn = false
+
+  /** Milliseconds that are left. */
+  get leftMs(): number {
+    return Math.max(0, this.#until - performance.now())
+  }
+
+  /** Returns whether this pause is longer than what was known: many replies report the same one. */
+  begin(ms: number): boolean {
+    const until = performance.now() + ms
+    if (until <= this.#until + NEGLIGIBLE_MS) return false
+    this.#until = until
+    this.#isOn = true
+    return true
+  }
+
+  /** Milliseconds to pause after a refusal that names no time: longer for each in a row. */
+  silentMs(): number {
+    if (this.leftMs > 0) return 0
+    const longest = Math.min(LONGEST_SILENT_MS, 1000 * 2 ** this.#silent++)
+    return longest * (0.75 + Math.random() / 4)
+  }
+
+  /** The other side answered a call. */
+  succeeded(): void {
+    this.#silent = 0
+  }
+
+  /** Whether the first call since a pause goes out; asked once for each that does. */
+  resumed(): boolean {
+    const resumed = this.#isOn && this.leftMs === 0
+    if (resumed) this.#isOn = false
+    return resumed
+  }
+}
+
+const NEGLIGIBLE_MS = 50
+const LONGEST_SILENT_MS = 60_000

@@ -1,0 +1,13 @@
+/** Marks what one limited client passes to another, so that only the outermost repeats. Both builds of the package know it. */
+const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
+
+export function isNested(options: unknown): boolean {
+  return (
+    typeof options === 'object' && options !== null && (options as { [NESTED]?: boolean })[NESTED] === true
+  )
+}
+
+/** A copy of the options with the mark, which copies of the copy keep. */
+export function nested<T extends object>(options: T | undefined): T {
+  return { ...options, [NESTED]: true } as unknown as T
+}

@@ -1,0 +1,84 @@
+/**
+ * The same response, with `ended` called once when its body has arrived, failed, or is not wanted any more. Up to
+ * 64 KiB arrive by themselves, so that a small body that is never read has an end too; a large one that is never read
+ * ends when the response is collected.
+ */
+export function untilEnd(response: Response, ended: () => void): Response {
+  const { body } = response
+  if (!body) {
+    ended()
+    return response
+  }
+  if (isNodeStream(body)) {
+    // node-fetch: what is read from the network into its buffer has arrived, whether it is read from there or not.
+    if (body.writableFinished === true || body.destroyed === true) ended()
+    for (const event of ['finish', 'end', 'close', 'error']) body.once(event, ended)
+    unread.register(response, ended)
+    return response
+  }
+  const { status, statusText, headers } = response
+  const Same = response.constructor as typeof Response
+  const same = posingAs(response, new Same(observed(body, ended), { status, statusText, headers }))
+  unread.register(same, ended)
+  return same
+}
+
+/** The same stream, with `ended` called when it has come to its end, failed, or was cancelled. */
+export function observed<T extends Uint8Array>(
+  stream: ReadableStream<T>,
+  ended: () => void,
+): ReadableStream<T> {
+  const reader = stream.getReader()
+  return new ReadableStream<T>(
+    {
+      async pull(controller) {
+        try {
+          const { done, value } = await reader.read()
+          if (!done) return controller.enqueue(value)
+          controller.close()
+        } catch (error) {
+          controller.error(error)
+        }
+        ended()
+      },
+      cancel(reason) {
+        ended()
+        return reader.cancel(reason)
+      },
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD }),
+  )
+}
+
+/** Ends a body that is not to be read, of whatever client. */
+export function discard(body: unknown): void {
+  const stream = body as { cancel?: () => Promise<void>; destroy?: () => void } | null | undefined
+  if (typeof stream?.cancel === 'function') stream.cancel().catch(() => {})
+  else stream?.destroy?.()
+}
+
+/** A stream of Node, whatever its maker. */
+export interface NodeStream {
+  once(event: string, listener: () => void): unknown
+  destroy(): void
+  readonly destroyed?: boolean
+  readonly writableFinished?: boolean
+}
+
+export function isNodeStream(value: unknown): value is NodeStream {
+  const stream = value as Partial<NodeStream> | null | undefined
+  return typeof stream?.once === 'function' && typeof stream.destroy === 'function'
+}
+
+/** A response that is made anew has no address; its clones, and theirs, get it too. */
+function posingAs(response: Response, same: Response): Response {
+  const { url, redirected, type } = response
+  const clone = (): Response => posingAs(response, Response.prototype.clone.call(same))
+  for (const [name, value] of Object.entries({ url, redirected, type, clone })) {
+    Object.defineProperty(same, name, { value, configurable: true })
+  }
+  return same
+}
+
+const READ_AHEAD = 65_536
+const unread = new FinalizationRegistry<() => void>((ended) => ended())
