@@ -54,13 +54,13 @@ export function createSemaphore(options: SemaphoreOptions): Semaphore {
 /** Made by `createSemaphore`. */
 export class Semaphore {
   readonly name: string
-  readonly limit: number
   readonly #store: Store
   readonly #ownsStore: boolean
   readonly #places: Places
   readonly #onLost: ((key: string) => void) | undefined
   readonly #waiting = new Map<number, Waiter>()
   readonly #held = new Map<number, string>()
+  #limit: number
   #tickets = 0
   #closed = false
 
@@ -71,19 +71,11 @@ export class Semaphore {
         'a semaphore with a store needs a name: others may share the store',
       )
     }
-    if (!(Number.isInteger(limit) && limit >= 1 && limit <= MOST_PLACES)) {
-      throw expected(
-        PolicyError,
-        'INVALID_LIMIT',
-        `limit must be a whole number from 1 to ${MOST_PLACES}`,
-        limit,
-      )
-    }
     if (onLost !== undefined && typeof onLost !== 'function') {
       throw expected(PolicyError, 'INVALID_OPTION', 'onLost must be a function', onLost)
     }
     this.name = printableName(name ?? 'default', 'semaphore name')
-    this.limit = limit
+    this.#limit = checkLimit(limit)
     this.#onLost = onLost
     const leaseMs = parseDuration(lease, 'lease', { least: 1000, most: 3_600_000, error: PolicyError })
     const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
@@ -120,6 +112,21 @@ export class Semaphore {
     return new Permit(waitMs, () => this.#giveBack(ticket, stored))
   }
 
+  /** Most that hold a place at once, for each key. */
+  get limit(): number {
+    return this.#limit
+  }
+
+  /**
+   * Another limit from now on, also for those who wait: 1 to 1,000,000. Places above a lower one stay held until they are
+   * released. Each process that shares the places sets its own.
+   * @throws {PolicyError} INVALID_LIMIT.
+   */
+  resize(limit: number): void {
+    this.#limit = checkLimit(limit)
+    this.#places.resize(limit)
+  }
+
   /** Rejects those who wait and all later calls. Who holds a place keeps it until its release. */
   async close(): Promise<void> {
     if (this.#closed) return
@@ -152,7 +159,7 @@ export class Semaphore {
         if (taken) settle(() => resolve(true))
         else if (patience === 0) settle(() => resolve(false))
       }
-      const asked = this.#places.take(key, ticket, this.limit, patience > 0)
+      const asked = this.#places.take(key, ticket, this.#limit, patience > 0)
       if (asked instanceof Promise)
         asked.then(answered, (error: unknown) => this.#waiting.get(ticket)?.leave(error))
       else answered(asked)
@@ -183,6 +190,11 @@ interface Waiter {
 
 const MOST_PLACES = 1_000_000
 const LONGEST_WAIT_MS = 86_400_000
+
+function checkLimit(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PLACES) return limit
+  throw expected(PolicyError, 'INVALID_LIMIT', `limit must be a whole number from 1 to ${MOST_PLACES}`, limit)
+}
 
 function closedError(): StoreError {
   return new StoreError('CLOSED', 'the semaphore is closed')

@@ -240,3 +240,34 @@ describe('options', () => {
     expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
   })
 })
+
+describe('resize', () => {
+  it('to more lets those in who wait, at once and in their order, and for each key', async () => {
+    const semaphore = open()
+    await Promise.all(['a', 'b'].map((key) => semaphore.acquire({ key })))
+    const waiting = ['a', 'a', 'b'].map((key) => outcome(semaphore.acquire({ key })))
+    semaphore.resize(2)
+    await pass(0)
+    expect(waiting.map(({ permit }) => permit?.allowed)).toEqual([true, undefined, true])
+    expect(semaphore.limit).toBe(2)
+  })
+
+  it('to less lets nobody in until so many places are free', async () => {
+    const semaphore = open({ limit: 3 })
+    const held = await Promise.all([1, 2, 3].map(() => semaphore.acquire()))
+    const waiting = outcome(semaphore.acquire())
+    semaphore.resize(1)
+    for (const permit of held.slice(1)) await permit.release()
+    await pass(0)
+    expect(waiting.permit).toBeUndefined()
+    await held[0]!.release()
+    await pass(0)
+    expect(waiting.permit?.allowed).toBe(true)
+  })
+
+  it.each([0, 1.5, NaN, 1_000_001])('to %d is refused', (limit) => {
+    const semaphore = open()
+    expect(() => semaphore.resize(limit)).toThrow(expect.objectContaining({ code: 'INVALID_LIMIT' }))
+    expect(semaphore.limit).toBe(1)
+  })
+})

@@ -16,10 +16,10 @@ export class MemoryPlaces {
       failure: undefined,
       take(key, ticket, limit, wait) {
         const id = idOf(key)
-        const room = rooms.get(id) ?? { held: 0, line: new Set() }
+        const room: Room = rooms.get(id) ?? { held: 0, line: new Set() }
         const free = room.held < limit && room.line.size === 0
         if (!free && !wait) return false
-        const guest: Guest = { limit, inside: free, enter: () => report(ticket, 'granted') }
+        const guest: Guest = { room, limit, inside: free, enter: () => report(ticket, 'granted') }
         if (free) room.held++
         else room.line.add(guest)
         rooms.set(id, room)
@@ -36,6 +36,10 @@ export class MemoryPlaces {
         serve(room)
         if (room.held === 0 && room.line.size === 0) rooms.delete(idOf(key))
       },
+      resize(limit) {
+        for (const guest of guests.values()) guest.limit = limit
+        for (const room of new Set([...guests.values()].map((guest) => guest.room))) serve(room)
+      },
       close() {},
     }
   }
@@ -48,7 +52,8 @@ interface Room {
 }
 
 interface Guest {
-  readonly limit: number
+  readonly room: Room
+  limit: number
   inside: boolean
   enter(): void
 }

@@ -13,6 +13,8 @@ export interface Places {
   take(key: string, ticket: number, limit: number, wait: boolean): MaybePromise<boolean>
   /** Gives back a ticket's place, or where it stands in line. The place goes to the oldest ticket. */
   leave(key: string, ticket: number): MaybePromise<void>
+  /** Another limit for all keys, also for tickets in line. */
+  resize(limit: number): void
   /** Why the store did not answer when it was last asked; undefined where it did. */
   readonly failure: unknown
   /** Reports nothing any more. Places that are held stay held until they are given back. */

@@ -66,6 +66,13 @@ export class RedisPlaces implements Places {
     if (known.asked) await this.#giveBack(known.room, ticket)
   }
 
+  resize(limit: number): void {
+    for (const room of this.#rooms.values()) {
+      room.limit = limit
+      if (room.line.size > 0) void this.#look(room, [...room.line].slice(0, MOST_AT_ONCE))
+    }
+  }
+
   close(): void {
     this.#closed = true
     this.#options.calls.close()
@@ -225,7 +232,7 @@ export class RedisPlaces implements Places {
 
 interface Room {
   readonly key: string
-  readonly limit: number
+  limit: number
   /** Tickets that are here, in line, inside, or asking. */
   guests: number
   /** Tickets in line, oldest first. */

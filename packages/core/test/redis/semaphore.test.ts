@@ -126,6 +126,18 @@ describe('places', () => {
     expect(performance.now() - start).toBeLessThan(2000) // by looking alone 3 s
   })
 
+  it('become more when the semaphore is resized, for those who wait too', async () => {
+    const [one, other] = [open(), open()]
+    await one.acquire()
+    const waiting = one.acquire({ maxWait: '30s' })
+    await pause(50)
+    one.resize(2)
+    expect((await waiting).allowed).toBe(true)
+    expect(await taken(one)).toBe(false)
+    other.resize(3)
+    expect(await taken(other)).toBe(true)
+  })
+
   it('are found within 100 ms or so where the message is lost', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
