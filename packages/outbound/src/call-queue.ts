@@ -65,7 +65,7 @@ export class CallQueue implements WaitingRoom {
     return this.#pending
   }
 
-  get paused(): boolean {
+  get isPaused(): boolean {
     return this.#paused
   }
 

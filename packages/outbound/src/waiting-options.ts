@@ -1,4 +1,11 @@
-import { type Duration, type Limiter, parseDuration, PolicyError, type Semaphore } from '@sluice/core'
+import {
+  type Duration,
+  type InputError,
+  type Limiter,
+  parseDuration,
+  PolicyError,
+  type Semaphore,
+} from '@sluice/core'
 import type { CallQueueSettings } from './call-queue.js'
 import type { QueueEvent } from './events.js'
 
@@ -48,13 +55,20 @@ export function waitingSettings(
   }
 }
 
-/** @throws {PolicyError} INVALID_DURATION. */
-export function maxWaitMsOf(maxWait: Duration = '30s'): number {
-  return durationMs(maxWait, 'maxWait', 0)
+/** @throws {PolicyError} INVALID_DURATION, or the error of a call. */
+export function maxWaitMsOf(maxWait: Duration = '30s', error: ErrorClass = PolicyError): number {
+  return durationMs(maxWait, 'maxWait', 0, error)
 }
 
-function durationMs(duration: Duration, name: string, least: number): number {
-  return parseDuration(duration, name, { least, most: DAY_MS, error: PolicyError })
+type ErrorClass = typeof PolicyError | typeof InputError
+
+function durationMs(
+  duration: Duration,
+  name: string,
+  least: number,
+  error: ErrorClass = PolicyError,
+): number {
+  return parseDuration(duration, name, { least, most: DAY_MS, error })
 }
 
 /** Calls a listener, whose errors change nothing about a call: they are thrown where nothing catches them. */

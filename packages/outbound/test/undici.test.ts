@@ -217,7 +217,7 @@ describe('a dispatcher with a limit', () => {
     const { limiter } = await open(ok)
     await new Promise<void>((resolve) => dispatcherWith(limiter).close(resolve))
     expect(agent.closed).toBe(true)
-    await new Promise<void>((resolve) => dispatcherWith(limiter).destroy(resolve as () => void))
+    await new Promise<void>((resolve) => dispatcherWith(limiter).destroy(resolve))
     expect(agent.destroyed).toBe(true)
   })
 
