@@ -122,10 +122,9 @@ export class Queue {
     fn: (...args: A) => T | PromiseLike<T>,
     options: RunOptions | ((...args: A) => RunOptions) = {},
   ): (...args: A) => Promise<T> {
-    const queue = this
+    const run = (own: RunOptions, call: () => T | PromiseLike<T>): Promise<T> => this.#run(own, call)
     return function queued(this: unknown, ...args) {
-      const own = typeof options === 'function' ? options(...args) : options
-      return queue.#run(own, () => fn.apply(this, args))
+      return run(typeof options === 'function' ? options(...args) : options, () => fn.apply(this, args))
     }
   }
 

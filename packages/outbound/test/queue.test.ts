@@ -61,7 +61,7 @@ afterEach(() => jest.useRealTimers())
 describe('run', () => {
   it('calls functions in their turn, and settles as they do', async () => {
     const { add, at, names, queue } = open()
-    const calls = [...'abc'].map((name) => add(name))
+    const calls = Array.from('abc').map((name) => add(name))
     const failing = outcome(queue.run(() => Promise.reject(new Error('no'))))
     const throwing = outcome(
       queue.run(() => {
@@ -96,7 +96,7 @@ describe('run', () => {
   it('ends its wait with its signal, which it listens to once and then no more', async () => {
     const { add, names } = open()
     const controller = new AbortController()
-    const calls = [...'abcdefghijkl'].map((name) => add(name, { signal: controller.signal }))
+    const calls = Array.from('abcdefghijkl').map((name) => add(name, { signal: controller.signal }))
     await pass(50)
     expect(getEventListeners(controller.signal, 'abort').length).toBeLessThanOrEqual(1)
     controller.abort(new Error('gone'))
@@ -108,7 +108,7 @@ describe('run', () => {
 
   it('is refused where there is no turn within maxWait, or too many wait', async () => {
     const { add } = open({ maxQueue: 3, ahead: 3 })
-    const calls = [...'abcde'].map((name) => add(name, { maxWait: 150 }))
+    const calls = Array.from('abcde').map((name) => add(name, { maxWait: 150 }))
     await pass(1000)
     expect(calls.map(({ error }) => error?.reason)).toEqual([undefined, undefined, 'limit', 'queue', 'queue'])
     expect(calls[2]!.error).toBeInstanceOf(RateLimitExceededError)
@@ -231,7 +231,7 @@ describe('pause', () => {
 describe('clear and close', () => {
   it('clear rejects the calls that wait, and none else', async () => {
     const { add, queue, names, events } = open({}, 300)
-    const calls = [...'abc'].map((name) => add(name))
+    const calls = Array.from('abc').map((name) => add(name))
     await pass(50)
     expect(queue.clear()).toBe(2)
     add('d')
