@@ -30,6 +30,7 @@ interface AxiosReply {
   readonly headers: unknown
   data: unknown
   readonly request?: unknown
+  config?: unknown
 }
 
 /** axios rejects for a status that `validateStatus` refuses, with the response in the error. */
@@ -61,7 +62,7 @@ export function limitAdapter<A extends (config: never) => Promise<unknown>>(
       const judge = (outcome: Outcome<Answer>, times: number) =>
         'value' in outcome ? call.verdictOn(replyOf(outcome.value.reply), times) : FINAL
       const { reply, failure } = await settings.queue.run<Answer>(call.terms, {
-        start: () => answerOf(adapter(nested(config) as never) as Promise<AxiosReply>),
+        start: () => answerOf(adapter(nested(config) as never) as Promise<AxiosReply>, config),
         judge,
         deliver(answer, turn) {
           remember(answer.reply, turn.decision)
@@ -79,12 +80,17 @@ export function limitAdapter<A extends (config: never) => Promise<unknown>>(
   return limited as unknown as A
 }
 
-async function answerOf(sent: Promise<AxiosReply>): Promise<Answer> {
+/** What comes shows the config of the caller, who may use it again, and not the one with the mark. */
+async function answerOf(sent: Promise<AxiosReply>, config: Config): Promise<Answer> {
   try {
-    return { reply: await sent }
+    const reply = await sent
+    reply.config = config
+    return { reply }
   } catch (failure) {
-    const error = failure as Error & { readonly response?: AxiosReply }
+    const error = failure as Error & { config?: unknown; readonly response?: AxiosReply }
+    if (error.config !== undefined) error.config = config
     if (!error.response) throw error
+    error.response.config = config
     return { reply: error.response, failure: error }
   }
 }

@@ -115,6 +115,13 @@ it('pauses the origin that answered, where the call was redirected', async () =>
   expect(await limiter.peek(other.origin.replace('127.0.0.1', 'localhost'))).toMatchObject({ reason: 'held' })
 })
 
+it('hands the config over that it was called with, which may be used again', async () => {
+  const { client } = await open((n, res) => res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '5' }).end())
+  const failure: any = await client.get('/pay').catch((error: unknown) => error)
+  expect([failure.response.status, Object.getOwnPropertySymbols(failure.config)]).toEqual([429, []])
+  expect((await client.request(failure.config)).status).toBe(200)
+})
+
 it('heeds a CancelToken while it waits', async () => {
   const { client, limiter } = await open(ok)
   await limiter.hold(other.origin, '10s')

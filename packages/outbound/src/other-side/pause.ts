@@ -24,6 +24,14 @@ export function pauseMs(reply: Reply, now = Date.now()): number | undefined {
 }
 
 /**
+ * Milliseconds for which a reply asks not to be called, as `limitFetch` reads it, for `pauseOf` of a queue: 0 where nothing
+ * asks for it; undefined for a 429 that does not say how long.
+ */
+export function pauseMsOf(reply: Reply): number | undefined {
+  return pauseMs(reply)
+}
+
+/**
  * Whether a reply refuses the call because there were too many: a 403 (as GitHub answers) only where it also asks for a
  * pause, as it has other meanings.
  */

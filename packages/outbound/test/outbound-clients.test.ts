@@ -1,0 +1,162 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type OtherParty, startOtherParty } from './other-party.js'
+
+/**
+ * Runs the code of docs/outbound-clients.md, each piece in a process of its own with the package as it is built, against
+ * a provider that refuses once, or always.
+ */
+const root = join(__dirname, '../../..')
+const page = readFileSync(join(root, 'docs/outbound-clients.md'), 'utf8')
+const pieces = new Map(
+  [...page.matchAll(/^```js (\S+)\n([\s\S]*?)^```$/gm)].map(([, name, code]) => [name!, code!]),
+)
+
+/** `fetch` reaches the provider under whatever name an SDK knows; the other clients are given its address. */
+const REROUTED = `
+const { PROVIDER } = process.env
+const real = globalThis.fetch
+globalThis.fetch = async (input, init) => {
+  const asked = input instanceof Request ? input.url : String(input)
+  if (asked.startsWith(PROVIDER)) return real(input, init)
+  const { pathname, search } = new URL(asked)
+  const at = PROVIDER + pathname + search
+  const response = await real(input instanceof Request ? new Request(at, input) : at, init)
+  return Object.defineProperty(response, 'url', { value: asked })
+}
+const report = (...values) => console.log(JSON.stringify(values))
+const described = (error) =>
+  error && { name: error.constructor.name, code: error.code, reason: error.reason, detail: described(error.detail), cause: described(error.cause) }
+process.on('uncaughtException', (error) => {
+  console.log(JSON.stringify(described(error)))
+  process.exit(0)
+})
+`
+
+/** Holds the key of every client. */
+const HELD = `
+const origins = ['openai', 'anthropic', 'stripe', 'github'].map((host) => 'https://api.' + host + '.com')
+const keys = [...origins, 'https://www.googleapis.com', PROVIDER, 'sqs']
+for (const key of keys) await limiter.hold(key, '1m')
+`
+
+interface Failure {
+  readonly name: string
+  readonly code?: string
+  readonly detail?: Failure
+  readonly cause?: Failure
+}
+
+let provider: OtherParty | undefined
+afterEach(() => provider?.close())
+
+type Answer = Parameters<typeof startOtherParty>[0]
+const refuse: Answer = (_, res) => res.writeHead(429, { 'retry-after-ms': '30' }).end('{}')
+const serve: Answer = (_, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+const refuseFirst: Answer = (n, res, req) => (n === 1 ? refuse : serve)(n, res, req)
+
+/** How often the piece sent its request, and how it failed if it did. */
+async function run(code: string, answer: Answer) {
+  const other = (provider = await startOtherParty(answer))
+  const child = spawn(process.execPath, ['--input-type=module'], {
+    cwd: root,
+    env: {
+      ...process.env,
+      PROVIDER: other.origin,
+      OPENAI_API_KEY: 'test',
+      ANTHROPIC_API_KEY: 'test',
+      STRIPE_KEY: 'sk_test_1',
+      AWS_ENDPOINT_URL: other.origin,
+      AWS_ACCESS_KEY_ID: 'test',
+      AWS_SECRET_ACCESS_KEY: 'test',
+    },
+  })
+  let out = ''
+  let errors = ''
+  child.stdout.on('data', (text) => (out += text))
+  child.stderr.on('data', (text) => (errors += text))
+  child.stdin.end(
+    `${pieces.get('begin')}\n${REROUTED}\n${code.replaceAll('https://api.example.com', other.origin)}`,
+  )
+  const [exit] = (await once(child, 'close')) as [number]
+  if (exit !== 0) throw new Error(errors)
+  return { sent: other.arrived.length, failure: out === '' ? undefined : (JSON.parse(out) as Failure) }
+}
+
+/** What is left out of each piece so that both repeat, as they come. */
+const asTheyCome: Record<string, readonly [code: RegExp, instead: string][]> = {
+  openai: [[/maxRetries: 0,/, '']],
+  anthropic: [[/maxRetries: 0,/, '']],
+  stripe: [[/maxNetworkRetries: 0,/, '']],
+  octokit: [
+    [
+      /import \{ Octokit.*/,
+      "import { Octokit as Core } from '@octokit/core'\nimport { retry } from '@octokit/plugin-retry'\nconst Octokit = Core.plugin(retry)",
+    ],
+  ],
+  googleapis: [[/retry: false,/, 'retry: true,']],
+  aws: [
+    [/maxAttempts: 1/, ''],
+    [/retry: \(error.*/, ''],
+  ],
+  got: [
+    [/retry: \(error.*/, ''],
+    [/\.extend\(\{ retry: \{ limit: 0 \} \}\)/, ''],
+  ],
+  ky: [[/retry: 0,/, '']],
+  'axios-retry': [[/retryCondition:[\s\S]*?,\n\}\)/, '})']],
+  undici: [[/\{ statusCodes.*?\}/, '']],
+}
+const clients = Object.keys(asTheyCome)
+
+/** The cells of the row of a client. */
+function rowOf(name: string): readonly string[] {
+  const isIts = (line: string) => line.startsWith('|') && line.includes(name.replace('aws', 'AWS'))
+  return page
+    .split('\n')
+    .find(isIts)!
+    .split('|')
+    .map((cell) => cell.trim())
+}
+
+jest.setTimeout(120_000)
+
+it('finds the pieces', () => {
+  expect([...pieces.keys()].toSorted()).toEqual(['begin', 'refused', ...clients].toSorted())
+})
+
+it.each(clients)('%s sends again what was refused, once the pause is over', async (name) => {
+  const { sent, failure } = await run(pieces.get(name)!, refuseFirst)
+  expect([sent, failure]).toEqual([2, undefined])
+  expect(provider!.arrived[1]!.at - provider!.arrived[0]!.at).toBeGreaterThanOrEqual(29)
+})
+
+it.each(clients)('%s sends an endless refusal as often as its row says', async (name) => {
+  const [, , asItComes, asSet] = rowOf(name)
+  expect((await run(pieces.get(name)!, refuse)).sent).toBe(Number(asSet))
+  provider?.close()
+  const code = asTheyCome[name]!.reduce(
+    (text, [part, instead]) => text.replace(part, instead),
+    pieces.get(name)!,
+  )
+  expect(code).not.toBe(pieces.get(name))
+  expect((await run(code, refuse)).sent).toBe(Number.parseInt(asItComes!))
+})
+
+it.each(clients)('%s fails as its row says where no turn comes, and sends nothing', async (name) => {
+  const code = pieces.get(name)!.replace(/maxWait: '\w+'/, 'maxWait: 0')
+  const { sent, failure } = await run(`${HELD}\n${code}`, serve)
+  const [error, where] = rowOf(name)[5]!
+    .split(', ')
+    .map((part) => part.replaceAll('`', ''))
+  expect([sent, failure?.name]).toEqual([0, error])
+  const refusal = where === undefined ? failure : failure![where as 'cause' | 'detail']
+  expect(refusal).toMatchObject({ name: 'RateLimitExceededError', reason: 'held' })
+})
+
+it('the last piece finds it in what an SDK throws', async () => {
+  const { sent, failure } = await run(pieces.get('refused')!.replace('console.log', 'report'), serve)
+  expect([sent, failure]).toEqual([0, ['held', expect.any(Number)]])
+})
