@@ -42,9 +42,7 @@ function withEnd<D extends Dispatcher>(dispatcher: D, relay: Relay): D {
     await dispatcher.close()
   }
   const destroy = async (error?: Error | null): Promise<void> => {
-    relay.destroy(
-      error ?? undiciError('ClientDestroyedError', 'UND_ERR_DESTROYED', 'The client is destroyed'),
-    )
+    relay.destroy(error ?? endError('Destroyed'))
     await dispatcher.destroy(error)
   }
   const ends: Record<PropertyKey, unknown> = {
@@ -71,8 +69,10 @@ async function report(ended: Promise<void>, callback: Callback): Promise<void> {
   callback(failure, null)
 }
 
-function undiciError(name: string, code: string, message: string): Error {
-  return Object.assign(new Error(message), { name, code })
+/** The error that undici fails a request with whose dispatcher has ended. */
+function endError(how: 'Closed' | 'Destroyed'): Error {
+  const error = new Error(`The client is ${how.toLowerCase()}`)
+  return Object.assign(error, { name: `Client${how}Error`, code: `UND_ERR_${how.toUpperCase()}` })
 }
 
 /** The requests of one dispatcher. */
@@ -98,7 +98,7 @@ class Relay {
 
   /** Resolves when all requests have been answered. */
   async close(): Promise<void> {
-    this.ended ??= undiciError('ClientClosedError', 'UND_ERR_CLOSED', 'The client is closed')
+    this.ended ??= endError('Closed')
     await this.settings.queue.onIdle()
   }
 
