@@ -2,8 +2,7 @@
  * Calls `listener` when the signal aborts, and returns what ends that. However many listen, the signal has one listener
  * of ours: Node suspects a leak above ten.
  */
-export function onAbort(signal: AbortSignal | undefined, listener: () => void): () => void {
-  if (!signal) return () => {}
+export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const listeners = listenersOf(signal)
   listeners.add(listener)
   return () => {

@@ -57,8 +57,9 @@ export class Attempt {
     const start = performance.now()
     try {
       signal?.throwIfAborted()
-      const terms = { ...this.#terms, until: this.#until }
-      const turn = await this.#queue.wait(this.#keyQueue, terms, this.#delay(), ++this.#times)
+      const wait = this.#queue.wait(this.#keyQueue, this.#terms, this.#until, ++this.#times)
+      wait.start(this.#delay())
+      const turn = await wait.turn
       const waitMs = Math.round(performance.now() - start)
       if (this.#keyQueue.pauses.resumed()) this.#queue.emit({ type: 'resumed', key })
       if (waitMs > 0) this.#queue.emit({ type: 'waited', key, priority, waitMs })

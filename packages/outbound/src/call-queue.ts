@@ -124,22 +124,22 @@ export class CallQueue implements WaitingRoom {
     throw outcome.error
   }
 
-  /** @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts. */
-  async wait(
-    keyQueue: KeyQueue,
-    terms: Terms & { readonly until: number },
-    delayMs: number,
-    times: number,
-  ): Promise<Turn> {
+  /**
+   * A wait that has not begun, until an instant on the clock of `performance.now()`.
+   * @throws {RateLimitExceededError} when the queue is full or closed.
+   */
+  wait(keyQueue: KeyQueue, { key, cost, priority, signal }: Terms, until: number, times: number): Wait {
     const { ahead, latenessMs, maxQueue } = this.#settings
-    const { key, cost, priority, until, signal } = terms
     if (this.#closed && (times === 1 || this.isEnding)) throw keyQueue.exceeded('closed')
     if (keyQueue.waiting >= maxQueue) throw keyQueue.exceeded('queue')
     const wait = new Wait(this, keyQueue, { cost, priority, until, ahead, latenessMs, signal })
     this.#waits.add(wait)
     this.emit({ type: 'queued', key, priority, attempt: times })
-    wait.start(delayMs)
-    const { decision, release } = await wait.turn
+    return wait
+  }
+
+  /** A turn that is counted among the calls that are under way until it is released. */
+  counted({ decision, release }: Turn): Turn {
     let released = false
     return {
       decision,
@@ -155,7 +155,6 @@ export class CallQueue implements WaitingRoom {
 
   admit(wait: Wait): void {
     if (this.#paused) return this.#park(wait)
-    wait.standsInLine = true
     wait.reason = 'queue'
     wait.keyQueue.add(wait)
   }
@@ -173,7 +172,7 @@ export class CallQueue implements WaitingRoom {
     this.#paused = true
     this.emit({ type: 'paused' })
     for (const wait of this.#waits) {
-      if (!wait.standsInLine) continue
+      if (!wait.isLinked) continue
       wait.keyQueue.remove(wait)
       this.#park(wait)
     }
@@ -219,7 +218,6 @@ export class CallQueue implements WaitingRoom {
   }
 
   #park(wait: Wait): void {
-    wait.standsInLine = false
     wait.reason = 'paused'
     this.#parked.add(wait)
   }

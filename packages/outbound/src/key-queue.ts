@@ -11,7 +11,7 @@ export interface Turn {
 }
 
 /** A call that waits for its turn. */
-export interface WaitingCall extends Waiter {
+export interface WaitingCall extends Waiter<WaitingCall> {
   readonly cost: number
   /** Until when it waits, on the clock of `performance.now()`. */
   readonly until: number
@@ -49,6 +49,8 @@ export class KeyQueue {
   readonly #semaphore: Semaphore | undefined
   readonly #lanes = new Lanes<WaitingCall>()
   readonly #bookings = new Set<Booking>()
+  /** Of bookings that were not aborted, to be used again: making one takes longer than all else of a turn. */
+  readonly #spare: AbortController[] = []
   #holding: Promise<void> | undefined
 
   constructor(limiter: Limiter, semaphore: Semaphore | undefined, key: string) {
@@ -106,7 +108,7 @@ export class KeyQueue {
 
   async #serve(call: WaitingCall): Promise<void> {
     const { cost, policies } = call
-    const booking: Booking = { cost, policies, controller: new AbortController(), call }
+    const booking: Booking = { cost, policies, controller: this.#spare.pop() ?? new AbortController(), call }
     call.booking = booking
     this.#bookings.add(booking)
     let permit: Permit | undefined
@@ -126,9 +128,11 @@ export class KeyQueue {
       failure = error
     }
     this.#bookings.delete(booking)
+    const { aborted } = booking.controller.signal
+    if (!aborted) this.#spare.push(booking.controller)
     const left = booking.call
     if (left) left.booking = undefined
-    if (failure !== undefined && !booking.controller.signal.aborted) left?.refuse(failure)
+    if (failure !== undefined && !aborted) left?.refuse(failure)
     void this.#book()
   }
 

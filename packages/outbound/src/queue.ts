@@ -11,6 +11,7 @@ import type { Policy, Semaphore } from '@sluice/core'
 import { FINAL, type Terms, type Verdict } from './attempt.js'
 import { CallQueue, type Outcome, type Task } from './call-queue.js'
 import type { QueueEvent } from './events.js'
+import type { Turn } from './key-queue.js'
 import { announce, invalid, maxWaitMsOf, type WaitingOptions, waitingSettings } from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
@@ -186,18 +187,12 @@ export class Queue {
     await this.#ownLimiter?.close()
   }
 
-  async #run<T>(options: RunOptions, fn: (context: RunContext) => T | PromiseLike<T>): Promise<T> {
-    let attempt = 0
-    const task: Task<T> = {
-      start: ({ decision }) => fn({ signal: options.signal, decision, attempt: ++attempt }),
-      judge: (outcome, times) => this.#judge(outcome, times),
-      deliver(value, turn) {
-        turn.release()
-        return value
-      },
-      discard() {},
+  #run<T>(options: RunOptions, fn: (context: RunContext) => T | PromiseLike<T>): Promise<T> {
+    try {
+      return this.#calls.run(this.#termsOf(options), new QueueTask(fn, options.signal, this.#options))
+    } catch (error) {
+      return Promise.reject(error as Error)
     }
-    return this.#calls.run(this.#termsOf(options), task)
   }
 
   #termsOf({ key, cost, priority, signal, maxWait }: RunOptions): Terms {
@@ -211,8 +206,36 @@ export class Queue {
     }
   }
 
-  #judge(outcome: Outcome<unknown>, times: number): Verdict {
-    if ('value' in outcome) return { ...FINAL, succeeded: true }
+  #emit(event: QueueEvent): void {
+    const { onEvent } = this.#options
+    if (onEvent) announce(onEvent, event)
+    for (const listener of this.#listeners.get(event.type) ?? []) announce(listener, event as never)
+  }
+}
+
+class QueueTask<T> implements Task<T> {
+  readonly #fn: (context: RunContext) => T | PromiseLike<T>
+  readonly #signal: AbortSignal | undefined
+  readonly #options: QueueOptions
+  #attempt = 0
+
+  constructor(
+    fn: (context: RunContext) => T | PromiseLike<T>,
+    signal: AbortSignal | undefined,
+    options: QueueOptions,
+  ) {
+    this.#fn = fn
+    this.#signal = signal
+    this.#options = options
+  }
+
+  start({ decision }: Turn): T | PromiseLike<T> {
+    const fn = this.#fn
+    return fn({ signal: this.#signal, decision, attempt: ++this.#attempt })
+  }
+
+  judge(outcome: Outcome<T>, times: number): Verdict {
+    if ('value' in outcome) return SUCCEEDED
     const { pauseOf, retry } = this.#options
     const pauseMs = pauseOf?.({ error: outcome.error }) ?? 0
     const again = retry?.(outcome.error, times) ?? false
@@ -223,12 +246,15 @@ export class Queue {
     }
   }
 
-  #emit(event: QueueEvent): void {
-    const { onEvent } = this.#options
-    if (onEvent) announce(onEvent, event)
-    for (const listener of this.#listeners.get(event.type) ?? []) announce(listener, event as never)
+  deliver(value: T, turn: Turn): T {
+    turn.release()
+    return value
   }
+
+  discard(): void {}
 }
+
+const SUCCEEDED: Verdict = { ...FINAL, succeeded: true }
 
 /** No call ever waits for it, but it can be held. */
 const UNLIMITED = { limit: 1_000_000_000, window: '1s' } as const

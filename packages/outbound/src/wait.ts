@@ -18,6 +18,8 @@ export interface WaitingRoom {
   readonly policies: readonly Policy[] | undefined
   /** The call may stand in the queue of its key from here on. */
   admit(wait: Wait): void
+  /** Counts the call among those that are under way until its turn is released. */
+  counted(turn: Turn): Turn
   /** The call waits no more: it goes out, or not. */
   left(wait: Wait, goesOut: boolean): void
 }
@@ -35,12 +37,13 @@ export class Wait implements WaitingCall {
   readonly keyQueue: KeyQueue
   readonly turn: Promise<Turn>
   booking: Booking | undefined
-  /** Whether it stands in the queue of its key. */
-  standsInLine = false
+  before: WaitingCall | undefined
+  after: WaitingCall | undefined
+  isLinked = false
   /** Why it is refused at its deadline. */
   reason: ExceededReason = 'queue'
   readonly #room: WaitingRoom
-  readonly #ignore: () => void
+  readonly #ignore: (() => void) | undefined
   readonly #deadline: ReturnType<typeof setTimeout>
   #delay: ReturnType<typeof setTimeout> | undefined
   #resolve!: (turn: Turn) => void
@@ -58,8 +61,9 @@ export class Wait implements WaitingCall {
       this.#resolve = resolve
       this.#reject = reject
     })
-    this.#ignore = onAbort(options.signal, () => this.refuse(options.signal!.reason))
-    this.#deadline = setTimeout(() => this.#expire(), Math.max(0, options.until - performance.now()))
+    const { signal, until } = options
+    this.#ignore = signal && onAbort(signal, () => this.refuse(signal.reason))
+    this.#deadline = setTimeout(expire, Math.max(0, until - performance.now()), this)
     keyQueue.waiting++
   }
 
@@ -75,7 +79,7 @@ export class Wait implements WaitingCall {
 
   enter(turn: Turn): void {
     this.#leave(true)
-    this.#resolve(turn)
+    this.#resolve(this.#room.counted(turn))
   }
 
   refuse(error: unknown): void {
@@ -83,7 +87,8 @@ export class Wait implements WaitingCall {
     this.#reject(error)
   }
 
-  #expire(): void {
+  /** Its deadline has come. */
+  expire(): void {
     // The store knows better than a timer when the turn of a booked place comes.
     if (!this.booking) this.refuse(this.keyQueue.exceeded(this.reason))
   }
@@ -91,9 +96,13 @@ export class Wait implements WaitingCall {
   #leave(goesOut: boolean): void {
     clearTimeout(this.#deadline)
     clearTimeout(this.#delay)
-    this.#ignore()
+    this.#ignore?.()
     this.keyQueue.waiting--
     this.keyQueue.remove(this)
     this.#room.left(this, goesOut)
   }
+}
+
+function expire(wait: Wait): void {
+  wait.expire()
 }
