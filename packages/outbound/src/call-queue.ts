@@ -1,8 +1,9 @@
 import type { Limiter, Policy, Semaphore } from '@sluice/core'
-import { Attempt, type Terms, type Verdict } from './attempt.js'
+import { Attempt, type Terms } from './attempt.js'
 import type { QueueEvent } from './events.js'
 import type { KeyQueue, Turn } from './key-queue.js'
 import { type KeyQueues, keyQueuesOf } from './key-queues.js'
+import { type Outcome, outcomeOf, type Task } from './task.js'
 import { Wait, type WaitingRoom } from './wait.js'
 
 export interface CallQueueSettings {
@@ -13,20 +14,6 @@ export interface CallQueueSettings {
   readonly maxQueue: number
   readonly maxHoldMs: number
   readonly emit: (event: QueueEvent) => void
-}
-
-/** What happened to a call: what came, or why nothing did. */
-export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
-
-/** A call, whatever it does. */
-export interface Task<T> {
-  start(turn: Turn): T | PromiseLike<T>
-  /** `times`: how often the call was made. */
-  judge(outcome: Outcome<T>, times: number): Verdict
-  /** Hands over what came, and gives the place back with `turn.release`, now or later. */
-  deliver(value: T, turn: Turn): T
-  /** What came is of no use, as the call is made again or its outcome could not be judged. */
-  discard(value: T): void
 }
 
 /**
@@ -236,12 +223,4 @@ interface Ended {
   readonly priority: number
   readonly attempt: number
   readonly ms: number
-}
-
-async function outcomeOf<T>(task: Task<T>, turn: Turn): Promise<Outcome<T>> {
-  try {
-    return { value: await task.start(turn) }
-  } catch (error) {
-    return { error }
-  }
 }

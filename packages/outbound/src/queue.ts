@@ -1,65 +1,10 @@
-import {
-  createLimiter,
-  type Decision,
-  type Duration,
-  gcra,
-  InputError,
-  type Limiter,
-  PolicyError,
-} from '@sluice/core'
-import type { Policy, Semaphore } from '@sluice/core'
-import { FINAL, type Terms, type Verdict } from './attempt.js'
-import { CallQueue, type Outcome, type Task } from './call-queue.js'
+import { createLimiter, gcra, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
+import type { Terms } from './attempt.js'
+import { CallQueue } from './call-queue.js'
 import type { QueueEvent } from './events.js'
-import type { Turn } from './key-queue.js'
-import { announce, invalid, maxWaitMsOf, type WaitingOptions, waitingSettings } from './waiting-options.js'
-
-export interface QueueOptions extends WaitingOptions {
-  /** Gives calls their turn. Default: no limit but that of the semaphore, which is required then. */
-  readonly limiter?: Limiter
-  /** Bounds how many calls are under way at once. Default: not bounded. */
-  readonly semaphore?: Semaphore
-  /** Whose limit a call counts under, where the call does not say. Default 'default'. */
-  readonly key?: string
-  /** Units that a call takes, where the call does not say. Default 1. */
-  readonly cost?: number
-  /** Which of the calls that wait in this process goes first, where the call does not say: the highest number. Default 0. */
-  readonly priority?: number
-  /**
-   * After how many milliseconds a function that failed is called again, at its next turn then; false: never. `attempt`
-   * says how often it was called. A time that ends after `maxWait` is as good as false. Default: never.
-   */
-  readonly retry?: (error: unknown, attempt: number) => number | false
-  /**
-   * Milliseconds for which all calls of the key are to pause after this failure, in every process that shares the
-   * limiter's store: 0 or undefined for none. Default: none.
-   */
-  readonly pauseOf?: (seen: { readonly error: unknown }) => number | undefined
-  /** Hears everything that happens; `queue.on` one kind of it. */
-  readonly onEvent?: (event: QueueEvent) => void
-}
-
-export interface RunOptions {
-  /** Whose limit the call counts under. */
-  readonly key?: string
-  /** Units that it takes: a whole number from 0 to 2^31. */
-  readonly cost?: number
-  /** Any number; calls with a higher one go first. */
-  readonly priority?: number
-  /** Ends the wait, and rejects with its reason. What runs has to listen itself. */
-  readonly signal?: AbortSignal
-  /** The longest that it waits, repetitions included. */
-  readonly maxWait?: Duration
-}
-
-/** What a function gets when it is called. */
-export interface RunContext {
-  readonly signal: AbortSignal | undefined
-  /** The decision that let the call out, for example to settle its cost. */
-  readonly decision: Decision
-  /** How often it was called, this time included. */
-  readonly attempt: number
-}
+import type { QueueOptions, RunContext, RunOptions } from './queue-options.js'
+import { QueueTask } from './queue-task.js'
+import { announce, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
 
 /**
  * Calls of any function under a limit on their rate, and on how many are under way, in one process or across a fleet.
@@ -191,7 +136,7 @@ export class Queue {
     try {
       return this.#calls.run(this.#termsOf(options), new QueueTask(fn, options.signal, this.#options))
     } catch (error) {
-      return Promise.reject(error as Error)
+      return Promise.reject(error)
     }
   }
 
@@ -212,49 +157,6 @@ export class Queue {
     for (const listener of this.#listeners.get(event.type) ?? []) announce(listener, event as never)
   }
 }
-
-class QueueTask<T> implements Task<T> {
-  readonly #fn: (context: RunContext) => T | PromiseLike<T>
-  readonly #signal: AbortSignal | undefined
-  readonly #options: QueueOptions
-  #attempt = 0
-
-  constructor(
-    fn: (context: RunContext) => T | PromiseLike<T>,
-    signal: AbortSignal | undefined,
-    options: QueueOptions,
-  ) {
-    this.#fn = fn
-    this.#signal = signal
-    this.#options = options
-  }
-
-  start({ decision }: Turn): T | PromiseLike<T> {
-    const fn = this.#fn
-    return fn({ signal: this.#signal, decision, attempt: ++this.#attempt })
-  }
-
-  judge(outcome: Outcome<T>, times: number): Verdict {
-    if ('value' in outcome) return SUCCEEDED
-    const { pauseOf, retry } = this.#options
-    const pauseMs = pauseOf?.({ error: outcome.error }) ?? 0
-    const again = retry?.(outcome.error, times) ?? false
-    return {
-      succeeded: false,
-      pauseMs: pauseMs > 0 ? pauseMs : 0,
-      again: typeof again === 'number' && again >= 0 ? again : false,
-    }
-  }
-
-  deliver(value: T, turn: Turn): T {
-    turn.release()
-    return value
-  }
-
-  discard(): void {}
-}
-
-const SUCCEEDED: Verdict = { ...FINAL, succeeded: true }
 
 /** No call ever waits for it, but it can be held. */
 const UNLIMITED = { limit: 1_000_000_000, window: '1s' } as const

@@ -1,0 +1,48 @@
+import { FINAL, type Verdict } from './attempt.js'
+import type { Outcome, Task } from './task.js'
+import type { Turn } from './key-queue.js'
+import type { QueueOptions, RunContext } from './queue-options.js'
+
+/** A function that is called in a queue, and again where `retry` says so. */
+export class QueueTask<T> implements Task<T> {
+  readonly #fn: (context: RunContext) => T | PromiseLike<T>
+  readonly #signal: AbortSignal | undefined
+  readonly #options: QueueOptions
+  #attempt = 0
+
+  constructor(
+    fn: (context: RunContext) => T | PromiseLike<T>,
+    signal: AbortSignal | undefined,
+    options: QueueOptions,
+  ) {
+    this.#fn = fn
+    this.#signal = signal
+    this.#options = options
+  }
+
+  start({ decision }: Turn): T | PromiseLike<T> {
+    const fn = this.#fn
+    return fn({ signal: this.#signal, decision, attempt: ++this.#attempt })
+  }
+
+  judge(outcome: Outcome<T>, times: number): Verdict {
+    if ('value' in outcome) return SUCCEEDED
+    const { pauseOf, retry } = this.#options
+    const pauseMs = pauseOf?.({ error: outcome.error }) ?? 0
+    const again = retry?.(outcome.error, times) ?? false
+    return {
+      succeeded: false,
+      pauseMs: pauseMs > 0 ? pauseMs : 0,
+      again: typeof again === 'number' && again >= 0 ? again : false,
+    }
+  }
+
+  deliver(value: T, turn: Turn): T {
+    turn.release()
+    return value
+  }
+
+  discard(): void {}
+}
+
+const SUCCEEDED: Verdict = { ...FINAL, succeeded: true }
