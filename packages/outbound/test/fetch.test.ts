@@ -594,7 +594,10 @@ describe('pauseOf', () => {
     const pauseOf = () => {
       throw new Error('mistake')
     }
-    await expect(open({ pauseOf, semaphore }).fetch(URL_)).rejects.toThrow('mistake')
+    const cancel = jest.fn()
+    const answer = () => new Response(new ReadableStream({ cancel }))
+    await expect(open({ pauseOf, semaphore }, answer).fetch(URL_)).rejects.toThrow('mistake')
+    expect(cancel).toHaveBeenCalled()
     expect((await semaphore.acquire({ key: 'https://api.example', maxWait: 0 })).allowed).toBe(true)
   })
 })

@@ -384,6 +384,19 @@ describe('setPolicies', () => {
     expect(at().slice(4)).toEqual([1100, 1600])
   })
 
+  it('of one queue gives its calls no place that was booked under those of another', async () => {
+    const limiter = limiterOf(evenly(10))
+    const [fast, slow] = [open({ limiter }), open({ limiter, priority: 1 })]
+    slow.queue.setPolicies([evenly(1)])
+    fast.add('a')
+    fast.add('b')
+    await pass(50)
+    slow.add('c')
+    await pass(3000)
+    expect(fast.at()).toEqual([0, 100])
+    expect(slow.at()[0]).toBeGreaterThan(1000)
+  })
+
   it('may be of other shapes, which start anew', async () => {
     const { queue, add, at } = open({ limiter: limiterOf(evenly(1)) })
     for (const name of 'abc') add(name)
