@@ -3,6 +3,7 @@ import { proof as evenSpread } from './even-spread.js'
 import { proof as knownLimit } from './known-limit.js'
 import { proof as order } from './order.js'
 import { proof as peers } from './peers/proof.js'
+import { proof as queue } from './queue.js'
 import { proof as shutdown } from './shutdown.js'
 import { proof as soak } from './soak.js'
 import type { Proof } from './proof.js'
@@ -12,4 +13,4 @@ import { proof as unknownLimit } from './unknown-limit.js'
 export const proofs: readonly Proof[] = [knownLimit, unknownLimit, evenSpread, order, trouble]
 
 /** What takes long or asserts a time, so it is no part of `npm test`. */
-export const measured: readonly Proof[] = [peers, clients, soak, shutdown]
+export const measured: readonly Proof[] = [peers, clients, queue, soak, shutdown]
