@@ -49,8 +49,6 @@ export class KeyQueue {
   readonly #semaphore: Semaphore | undefined
   readonly #lanes = new Lanes<WaitingCall>()
   readonly #bookings = new Set<Booking>()
-  /** Of bookings that were not aborted, to be used again: making one takes longer than all else of a turn. */
-  readonly #spare: AbortController[] = []
   #holding: Promise<void> | undefined
 
   constructor(limiter: Limiter, semaphore: Semaphore | undefined, key: string) {
@@ -108,7 +106,7 @@ export class KeyQueue {
 
   async #serve(call: WaitingCall): Promise<void> {
     const { cost, policies } = call
-    const booking: Booking = { cost, policies, controller: this.#spare.pop() ?? new AbortController(), call }
+    const booking: Booking = { cost, policies, controller: spare.pop() ?? new AbortController(), call }
     call.booking = booking
     this.#bookings.add(booking)
     let permit: Permit | undefined
@@ -129,7 +127,7 @@ export class KeyQueue {
     }
     this.#bookings.delete(booking)
     const { aborted } = booking.controller.signal
-    if (!aborted) this.#spare.push(booking.controller)
+    if (!aborted && spare.length < MOST_SPARE) spare.push(booking.controller)
     const left = booking.call
     if (left) left.booking = undefined
     if (failure !== undefined && !aborted) left?.refuse(failure)
@@ -190,6 +188,9 @@ function latenessMs({ policies }: Decision): number {
   return Math.max(LEAST_LATENESS_MS, Math.min(...policies.map(({ windowMs }) => windowMs)) / 100)
 }
 
+/** Controllers of bookings that were not aborted, to be used again: making one takes longer than all else of a turn. */
+const spare: AbortController[] = []
+const MOST_SPARE = 100
 const LEAST_LATENESS_MS = 10
 const LONGEST_WAIT = '1d'
 const REBOOKED = new Error('places are booked anew')
