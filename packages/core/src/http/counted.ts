@@ -9,34 +9,60 @@ import { warn } from './misuse.js'
  */
 const COUNTED = Symbol.for('sluice.counted')
 
-/** One limiter has counted the request. */
+/**
+ * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so that nothing here grows with
+ * the number of decisions.
+ */
 export interface Counted {
   readonly limiter: Limiter
-  readonly key: string
-  readonly decision: Decision
   /** Whether headers may tell of it: a limiter without headers stays unseen where others have them. */
   readonly announced: boolean
+  /** The decision that leaves the caller least; of equals the oldest. */
+  readonly decision: Decision
+}
+
+interface Count extends Counted {
+  decision: Decision
+  latest: Decision
+  /** The number of its latest decision, counted over all limiters. */
+  turn: number
+  /** What the request was counted under, for limiters that are to count it once. */
+  readonly keys: string[]
 }
 
 interface CountedRequest {
-  [COUNTED]?: Counted[]
+  [COUNTED]?: Count[]
 }
 
-/** Adds a decision to those about `request`, and returns all of them, oldest first. */
-export function count(request: object, counted: Counted, repeats = false): readonly Counted[] {
-  const { limiter, key } = counted
-  const all = (request as CountedRequest)[COUNTED]
-  if (!all) return ((request as CountedRequest)[COUNTED] = [counted])
-  const again = !repeats && all.some((other) => other.limiter === limiter && other.key === key)
-  if (again) warn(limiter, 'COUNTED_TWICE')
-  all.push(counted)
+/** Adds a decision to those about `request`, and returns what each limiter decided, in the order in which they came to count. */
+export function count(
+  request: object,
+  { limiter, decision, announced }: Counted,
+  key: string,
+  repeats = false,
+): readonly Counted[] {
+  const all = ((request as CountedRequest)[COUNTED] ??= [])
+  const turn = all.reduce((last, other) => Math.max(last, other.turn), 0) + 1
+  if (!repeats && all.some((other) => other.limiter === limiter && other.keys.includes(key)))
+    warn(limiter, 'COUNTED_TWICE')
+  const before = all.find((other) => other.limiter === limiter && other.announced === announced)
+  if (before) {
+    Object.assign(before, { decision: tighter(before.decision, decision), latest: decision, turn })
+    if (!repeats) before.keys.push(key)
+  } else {
+    all.push({ limiter, announced, decision, latest: decision, turn, keys: repeats ? [] : [key] })
+  }
   return all
 }
 
 /** The latest decision about `request`, or the latest of the limiter of that name. */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
-  const all = (request as CountedRequest)[COUNTED]
-  return all?.findLast(({ decision }) => limiter === undefined || decision.limiter === limiter)?.decision
+  let latest: Count | undefined
+  for (const count of (request as CountedRequest)[COUNTED] ?? []) {
+    const named = limiter === undefined || count.latest.limiter === limiter
+    if (named && count.turn > (latest?.turn ?? 0)) latest = count
+  }
+  return latest?.latest
 }
 
 /** The decision that leaves the caller least: a denial, else the one with least remaining; of equals the oldest. */

@@ -11,6 +11,7 @@ import { type GuardOptions, limiterOf } from './options.js'
 import type { Platform, SetHeader } from './platform.js'
 import { policyChooser } from './policies.js'
 import { denialOf, PROBLEM_TYPE } from './problem.js'
+import { type Refusal, refusalOf, remember } from './repeated-denials.js'
 
 /** Gives undefined when the request may pass; else it has been answered. */
 export type Guard<Req, Res> = (req: Req, res: Res) => MaybePromise<Denied | undefined>
@@ -34,45 +35,75 @@ export function createGuard<Req, Res>(
   const writeHeaders = headerWriter(options)
   const choosePolicies = policyChooser(options)
   const { key: keyOf = byIp(), cost: costOf = () => 1, skip, charge, onDenied } = options
+  const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
   const source: KeySource<Req> = { ...platform, warn: (misuse) => warn(limiter, misuse) }
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
-  return function guard(req, res) {
+  return guard
+
+  function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
     return skip ? after(skip(req), (skipped) => (skipped ? undefined : admit(req, res))) : admit(req, res)
   }
 
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return after(keyOf(req, source), (key) =>
-      after(costOf(req), (cost) =>
-        after(choosePolicies(req), (policies) => {
-          const units = checkCost(cost)
-          const call = policies ? { cost: units, policies } : { cost: units }
-          return after(limiter.decide(key, call), (decision) => answer(req, res, key, decision))
-        }),
-      ),
+    return after(keyOf(req, source), (key) => {
+      const before = deniedBefore(req, res, key)
+      return before ?? after(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
+    })
+  }
+
+  function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
+    const before = deniedBefore(req, res, key, cost)
+    return (
+      before ??
+      after(choosePolicies(req), (policies) => {
+        const call = policies ? { cost, policies } : { cost }
+        return after(limiter.decide(key, call), (decision) => answer(req, res, key, cost, decision))
+      })
     )
   }
 
-  function answer(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied | undefined> {
+  /** What an earlier denial of the same request decides, as far as `cost` is known. */
+  function deniedBefore(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
+    const refusal = repeats(req) ? refusalOf(platform.identity(req), limiter, key, cost) : undefined
+    if (!refusal) return undefined
+    platform.decided?.(req, refusal.decision)
+    return refusal.answers.get(guard) ?? respond(req, res, key, refusal)
+  }
+
+  function answer(
+    req: Req,
+    res: Res,
+    key: string,
+    cost: number,
+    decision: Decision,
+  ): MaybePromise<Denied | undefined> {
     platform.decided?.(req, decision)
-    const counted = { limiter, key, decision, announced: writeHeaders !== undefined }
-    const all = count(platform.identity(req), counted, platform.repeats?.(req))
-    const sent = platform.headersSent(res)
-    const set: SetHeader = (name, value) => platform.setHeader(res, name, value)
-    if (!sent) writeHeaders?.(all, set)
-    if (!decision.allowed) return sent ? ANSWERED_ALREADY : deny(req, res, decision, all, set)
+    if (!decision.allowed) return respond(req, res, key, { decision, cost, answers: new Map() })
+    record(req, res, key, decision)
     if (charge) giveBackUnlessCharged(charge, req, res, platform, limiter, decision)
     return undefined
   }
 
-  function deny(
-    req: Req,
-    res: Res,
-    decision: Decision,
-    all: readonly Counted[],
-    set: SetHeader,
-  ): MaybePromise<Denied> {
+  function respond(req: Req, res: Res, key: string, refusal: Refusal): MaybePromise<Denied> {
+    const all = record(req, res, key, refusal.decision)
+    // Whoever began the response has to end it; the request goes no further.
+    const denied = platform.headersSent(res) ? { answer: undefined } : deny(req, res, refusal.decision, all)
+    if (repeats(req)) remember(platform.identity(req), limiter, key, refusal).answers.set(guard, denied)
+    return denied
+  }
+
+  /** Adds a decision to those about the request, and writes the headers of all. */
+  function record(req: Req, res: Res, key: string, decision: Decision): readonly Counted[] {
+    const counted = { limiter, decision, announced: writeHeaders !== undefined }
+    const all = count(platform.identity(req), counted, key, repeats(req))
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, setterOf(res))
+    return all
+  }
+
+  function deny(req: Req, res: Res, decision: Decision, all: readonly Counted[]): MaybePromise<Denied> {
     const { status, retryAfter, problem } = denialOf(decision, all)
+    const set = setterOf(res)
     platform.setStatus(res, status)
     set('Cache-Control', 'no-store')
     if (retryAfter !== undefined) set('Retry-After', String(retryAfter))
@@ -80,7 +111,8 @@ export function createGuard<Req, Res>(
     set('Content-Type', PROBLEM_TYPE)
     return { answer: platform.send(req, res, problem) }
   }
-}
 
-/** Whoever began the response has to end it; the request goes no further. */
-const ANSWERED_ALREADY: Denied = { answer: undefined }
+  function setterOf(res: Res): SetHeader {
+    return (name, value) => platform.setHeader(res, name, value)
+  }
+}
