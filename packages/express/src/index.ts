@@ -48,6 +48,7 @@ const express: Platform<Request, Response> = {
   identity: (req) => req,
   address: (req) => req.ip,
   socketAddress: (req) => req.socket.remoteAddress,
+  hungUp: ({ socket }) => socket.destroyed,
   header: (req, name) => req.headers[name]?.toString(),
   proxyTrust: ({ app }) => expressTrust(app),
   headersSent: (res) => res.headersSent,

@@ -15,9 +15,10 @@ adapterKit(adapterOf('Express 4', express4))
 function adapterOf(name: string, createApp: typeof express): Adapter<Request, Response> {
   return {
     name,
-    serve({ routes, proxyTrust, onError }) {
+    serve({ routes, proxyTrust, before, onError }) {
       const app = createApp()
       if (proxyTrust !== 'none') app.set('trust proxy', proxyTrust === 'all' ? true : proxyTrust)
+      if (before) app.use((_req, _res, next) => void before().then(() => next()))
       for (const route of routes) app.all(route.path, ...route.limits.map(rateLimit), handlerOf(route))
       const fail: ErrorRequestHandler = (error, _req, res, next) => {
         onError(error)

@@ -5,6 +5,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   identity: (request) => request,
   address: (request) => request.ip,
   socketAddress: (request) => request.socket.remoteAddress,
+  hungUp: ({ socket }) => socket.destroyed,
   header: (request, name) => request.headers[name]?.toString(),
   proxyTrust: fastifyTrust,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,

@@ -7,13 +7,14 @@ import { rateLimit, rateLimitHook } from '../src/index.js'
 
 const fastifyAdapter: Adapter<FastifyRequest, FastifyReply> = {
   name: 'Fastify',
-  async serve({ routes, proxyTrust, onError }) {
+  async serve({ routes, proxyTrust, before, onError }) {
     const trustProxy = proxyTrust === 'none' ? false : proxyTrust === 'all' ? true : proxyTrust
     const app = fastify({ trustProxy: trustProxy as boolean | string[] })
     app.setErrorHandler((error, _request, reply) => {
       onError(error)
       return reply.code(500).send()
     })
+    if (before) app.addHook('onRequest', before)
     await app.register(rateLimit)
     for (const route of routes) {
       // A route has one limiter of its own, and hooks for the others.

@@ -24,10 +24,15 @@ export function setHeader(c: Context, name: string, value: string): void {
 
 /** Calls `listener` once the whole response has been sent, and never when the caller hung up before. */
 export function onSent(c: Context, listener: () => void): void {
-  const env = c.env as Partial<NodeBindings & { server: NodeBindings }> | undefined
-  const { incoming, outgoing } = env?.server ?? env ?? {}
+  const { incoming, outgoing } = bindingsOf(c)
   if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
   else pendingOf(c).onSent.push(listener)
+}
+
+/** On Node the request and the response that Hono was called with. */
+export function bindingsOf(c: Context): Partial<NodeBindings> {
+  const env = c.env as Partial<NodeBindings & { server: NodeBindings }> | undefined
+  return env?.server ?? env ?? {}
 }
 
 /** To be called when the handler has responded. */

@@ -2,7 +2,7 @@ import { PolicyError } from '@sluice/core'
 import type { Platform } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
-import { onSent, setHeader } from './pending.js'
+import { bindingsOf, onSent, setHeader } from './pending.js'
 
 export interface AddressOptions {
   /** The runtime's `getConnInfo`, which knows the other end of the connection. Needed to count by address. */
@@ -31,6 +31,7 @@ export function platformFor(
     identity: (c) => c,
     address: (c) => (trustProxy > 0 && forwardedFor(c, trustProxy)) || socketAddress(c),
     socketAddress,
+    hungUp: (c) => bindingsOf(c).incoming?.socket.destroyed ?? c.req.raw.signal.aborted,
     header: (c, name) => c.req.header(name),
     proxyTrust: () => (trustProxy > 0 ? 'some' : 'none'),
     headersSent: (c) => c.finalized,

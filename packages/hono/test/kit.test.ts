@@ -12,11 +12,12 @@ const NO_SETTING = 'Hono has no setting, and the adapter an option for a number'
 
 const honoAdapter: Adapter<Context, Context> = {
   name: 'Hono',
-  serve({ routes, proxyTrust, onError }) {
+  serve({ routes, proxyTrust, before, onError }) {
     const app = new Hono().onError((error, c) => {
       onError(error)
       return c.text('', 500)
     })
+    if (before) app.use((_c, next) => before().then(next))
     const trustProxy = typeof proxyTrust === 'number' ? proxyTrust : 0
     for (const { path, limits, answer } of routes) {
       for (const limit of limits) app.use(path, rateLimit({ ...limit, connInfo: getConnInfo, trustProxy }))

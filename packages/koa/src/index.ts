@@ -49,6 +49,7 @@ const koa: Platform<Context, Response> = {
   identity: (ctx) => ctx,
   address: (ctx) => ctx.ip,
   socketAddress: (ctx) => ctx.socket.remoteAddress,
+  hungUp: ({ socket }) => socket.destroyed,
   header: (ctx, name) => ctx.get(name) || undefined,
   proxyTrust({ app }) {
     // Without a count Koa believes the first address of the header, which is the one that the caller wrote.

@@ -7,9 +7,10 @@ import { rateLimit } from '../src/index.js'
 
 const koaAdapter: Adapter<Context, Response> = {
   name: 'Koa',
-  serve({ routes, proxyTrust, onError }) {
+  serve({ routes, proxyTrust, before, onError }) {
     const proxy = proxyTrust !== 'none'
     const app = new Koa(typeof proxyTrust === 'number' ? { proxy, maxIpsCount: proxyTrust } : { proxy })
+    if (before) app.use((_ctx, next) => before().then(next))
     for (const route of routes) {
       for (const limit of route.limits) app.use(at(route.path, rateLimit(limit)))
       app.use(at(route.path, handlerOf(route)))

@@ -78,6 +78,7 @@ export class RateLimitException extends HttpException {
 /** What a call is refused with: what `onDenied` made, or an exception of ours. */
 function exceptionOf(denied: Denied, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
+  if (denied.hungUp) return new HttpException('Client Closed Request', 499)
   let exception = EXCEPTIONS.get(denied)
   if (!exception) {
     exception = new RateLimitException(denied.answer ?? 'Too Many Requests', decisions.at(-1)!)

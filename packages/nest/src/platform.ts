@@ -26,6 +26,7 @@ export const nest: Platform<Call, Call> = {
   address: ({ req }) => req.ip,
   // Clients of `ws` know their socket, those of socket.io the request that opened the connection.
   socketAddress: ({ req }) => (req.socket ?? req._socket ?? req.request?.socket)?.remoteAddress,
+  hungUp: ({ req }) => Boolean((req.raw ?? req).socket?.destroyed),
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   proxyTrust: ({ req }) => (req.raw ? fastifyTrust(req) : expressTrust(req.app)),
   headersSent: ({ res }) => Boolean(res?.sent || (res?.raw ?? res)?.headersSent),

@@ -33,11 +33,15 @@ export function kitAdapter(name: string, platform: NestPlatform): Adapter<Call, 
   }
 }
 
-async function serve({ routes, proxyTrust, onError }: KitApp, platform: NestPlatform): Promise<Served> {
+async function serve(
+  { routes, proxyTrust, before, onError }: KitApp,
+  platform: NestPlatform,
+): Promise<Served> {
   @Module({ imports: [RateLimitModule.forRoot({})], controllers: [controllerOf(routes, platform)] })
   class KitModule {}
   const http = platform.create(proxyTrust)
   const app: INestApplication = await NestFactory.create(KitModule, http, { logger: false })
+  if (before) app.use((_req: unknown, _res: unknown, next: () => void) => void before().then(next))
   app.useGlobalFilters(new KitFilter(http, platform, onError))
   await app.listen(0, '127.0.0.1')
   return listening(app.getHttpServer())

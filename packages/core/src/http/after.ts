@@ -9,6 +9,6 @@ export function after<T, R>(value: MaybePromise<T>, use: (value: T) => MaybeProm
 }
 
 /** Anything with a `then`: users' functions also return the promises of other libraries. */
-function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }

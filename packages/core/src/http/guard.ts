@@ -1,7 +1,8 @@
 import { checkCost } from '../cost.js'
 import type { Decision } from '../decision.js'
 import type { MaybePromise } from '../stores/store.js'
-import { after } from './after.js'
+import { addressesOf, isHungUp } from './addresses.js'
+import { after, isPromise } from './after.js'
 import { giveBackUnlessCharged } from './charge.js'
 import { type Counted, count } from './counted.js'
 import { headerWriter } from './headers.js'
@@ -19,6 +20,8 @@ export type Guard<Req, Res> = (req: Req, res: Res) => MaybePromise<Denied | unde
 export interface Denied {
   /** What `onDenied` or the platform's `send` returned. */
   readonly answer: unknown
+  /** Nobody is there to be answered. */
+  readonly hungUp?: true
 }
 
 /**
@@ -36,20 +39,41 @@ export function createGuard<Req, Res>(
   const choosePolicies = policyChooser(options)
   const { key: keyOf = byIp(), cost: costOf = () => 1, skip, charge, onDenied } = options
   const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
-  const source: KeySource<Req> = { ...platform, warn: (misuse) => warn(limiter, misuse) }
+  const source: KeySource<Req> = {
+    ...platform,
+    address: (req) => addressesOf(req, platform).address,
+    socketAddress: (req) => addressesOf(req, platform).socketAddress,
+    hungUp: (req) => addressesOf(req, platform).hungUp,
+    warn: (misuse) => warn(limiter, misuse),
+  }
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
   return guard
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return skip ? after(skip(req), (skipped) => (skipped ? undefined : admit(req, res))) : admit(req, res)
+    const answer = skip
+      ? after(skip(req), (skipped) => (skipped ? undefined : admit(req, res)))
+      : admit(req, res)
+    if (isPromise(answer)) addressesOf(req, platform)
+    return answer
   }
 
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return after(keyOf(req, source), (key) => {
+    return after(keyFor(req), (key) => {
+      if (key === HUNG_UP) return { answer: undefined, hungUp: true }
       const before = deniedBefore(req, res, key)
       return before ?? after(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
     })
+  }
+
+  /** HUNG_UP where the caller hung up before it could be told from others: it goes no further, and nobody is charged. */
+  function keyFor(req: Req): MaybePromise<string | typeof HUNG_UP> {
+    try {
+      const key = keyOf(req, source)
+      return isPromise(key) ? Promise.resolve(key).catch(ifHungUp) : key
+    } catch (error) {
+      return ifHungUp(error)
+    }
   }
 
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
@@ -115,4 +139,11 @@ export function createGuard<Req, Res>(
   function setterOf(res: Res): SetHeader {
     return (name, value) => platform.setHeader(res, name, value)
   }
+}
+
+const HUNG_UP = Symbol('hung up')
+
+function ifHungUp(error: unknown): typeof HUNG_UP {
+  if (isHungUp(error)) return HUNG_UP
+  throw error
 }

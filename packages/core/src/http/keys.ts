@@ -2,6 +2,7 @@ import { sha256 } from '@noble/hashes/sha2'
 import { bytesToHex } from '@noble/hashes/utils'
 import { expected, InputError } from '../errors.js'
 import type { MaybePromise } from '../stores/store.js'
+import { HungUpError } from './addresses.js'
 import { after } from './after.js'
 import { clientAddress, IPV6_PREFIX } from './client-address.js'
 import { invalidOption } from './invalid-option.js'
@@ -96,6 +97,7 @@ function ipKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number): stri
   const address =
     clientAddress(source.address(req), ipv6Prefix) ?? clientAddress(source.socketAddress(req), ipv6Prefix)
   if (address !== undefined) return `ip:${escaped(address)}`
+  if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
   source.warn('ADDRESS_UNKNOWN')
   return 'ip:unknown'
 }

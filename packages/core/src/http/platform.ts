@@ -7,6 +7,8 @@ export interface RequestReader<Req> {
   address(req: Req): string | undefined
   /** The address at the other end of the socket. */
   socketAddress(req: Req): string | undefined
+  /** Whether the connection that the request came on is gone. Default: never. */
+  hungUp?(req: Req): boolean
   /** The value of a request header; `name` is in lower case. */
   header(req: Req, name: string): string | undefined
   /** Whose X-Forwarded-For the framework believes: nobody's, that of some proxies, or everybody's. */

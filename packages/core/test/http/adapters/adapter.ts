@@ -40,6 +40,8 @@ export interface App<Req, Res> {
    * that of the last n proxies, or that of proxies at these addresses and networks (CIDR).
    */
   readonly proxyTrust: 'none' | 'all' | number | readonly string[]
+  /** What the application waits for on each request ahead of the limits: a session, for example. */
+  before?(): Promise<void>
   /**
    * To be called with whatever reaches the framework's own path for errors (Express: an error handler, Koa: the
    * event 'error', Nest: an exception filter), which then answers 500.

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises'
-import type { GuardOptions } from '../../../src/http/index.js'
+import { byIp, byUser, type GuardOptions } from '../../../src/http/index.js'
 import type { Limiter } from '../../../src/limiter.js'
 import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
@@ -80,6 +80,56 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       await closed
       await site.idle()
       expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    })
+
+    it.each<[string, (wait: () => Promise<void>) => GuardOptions<Req, Res>]>([
+      ['skip', (wait) => ({ skip: () => wait().then(() => false) })],
+      ['byUser', (wait) => ({ key: byUser(() => wait().then(() => undefined)) })],
+      [
+        'a key of its own',
+        (wait) => ({ key: (req, source) => wait().then(async () => byIp<Req>()(req, source)) }),
+      ],
+    ])('counts a caller that hangs up during an async %s by its address', async (_, optionsOf) => {
+      const gate = closedGate()
+      const waiting = closedGate()
+      const keys: string[] = []
+      limiter.on('decision', ({ key }) => void keys.push(key))
+      limiter.on('warning', () => {})
+      const wait = (): Promise<void> => {
+        waiting.open()
+        return gate.opened
+      }
+      const site = await serve([{ limiter, ...optionsOf(wait) }])
+      const closed = site.nextClosed()
+      const socket = sendRaw(site.port, GET)
+      await waiting.opened
+      socket.resetAndDestroy()
+      await closed
+      gate.open()
+      await site.idle()
+      expect(keys).toEqual(['ip:127.0.0.1'])
+    })
+
+    it('gives no second allowance where the caller hung up before a limit saw the request', async () => {
+      const gate = closedGate()
+      const waiting = closedGate()
+      const keys: string[] = []
+      limiter.on('decision', ({ key }) => void keys.push(key))
+      const before = (): Promise<void> => {
+        waiting.open()
+        return gate.opened
+      }
+      const site = await serve([{ limiter }], { before })
+      const closed = site.nextClosed()
+      const socket = sendRaw(site.port, GET)
+      await waiting.opened
+      socket.resetAndDestroy()
+      await closed
+      gate.open()
+      await site.idle()
+      // Nest on Fastify has read the address by then. Where it is lost the request goes no further.
+      expect([[], ['ip:127.0.0.1']]).toContainEqual(keys)
+      expect(site.handled).toBe(keys.length)
     })
 
     function limited(charge: GuardOptions<Req, Res>['charge'] & {}, answer?: () => Answer | Promise<Answer>) {

@@ -9,7 +9,7 @@ import { type Reply, send, type Sent } from './client.js'
 /** Serves one limited route, and `/free` beside it, until the end of the test. */
 export type Serve<Req, Res> = (
   limits: readonly GuardOptions<Req, Res>[],
-  site?: Partial<Pick<Route<Req, Res>, 'path' | 'answer'> & Pick<App<Req, Res>, 'proxyTrust'>>,
+  site?: Partial<Pick<Route<Req, Res>, 'path' | 'answer'> & Pick<App<Req, Res>, 'proxyTrust' | 'before'>>,
 ) => Promise<Site>
 
 /** Makes a `Serve` for the tests of the `describe` it is called in. */
@@ -17,7 +17,7 @@ export function siteServer<Req, Res>(adapter: Adapter<Req, Res>): Serve<Req, Res
   const open: Served[] = []
   afterEach(() => Promise.all(open.splice(0).map((served) => served.close())))
 
-  return async function serve(limits, { path = '/', answer = served, proxyTrust = 'none' } = {}) {
+  return async function serve(limits, { path = '/', answer = served, proxyTrust = 'none', before } = {}) {
     const counts = { handled: 0 }
     const errors: unknown[] = []
     const counted: Route<Req, Res>['answer'] = () => {
@@ -28,7 +28,13 @@ export function siteServer<Req, Res>(adapter: Adapter<Req, Res>): Serve<Req, Res
       { path, limits, answer: counted },
       { path: '/free', limits: [], answer: served },
     ]
-    const app = await adapter.serve({ routes, proxyTrust, onError: (error) => void errors.push(error) })
+    const waits = before && { before }
+    const app = await adapter.serve({
+      routes,
+      proxyTrust,
+      ...waits,
+      onError: (error) => void errors.push(error),
+    })
     open.push(app)
     return new Site(app, counts, errors)
   }
