@@ -64,14 +64,23 @@ export class Decision {
   readonly lateMs: number
   /** Name of the limiter that decided. */
   readonly limiter: string
+  /** Whom the call was counted for: what `block`, `hold`, `refund` and `reset` take. */
+  readonly key: string
   readonly #source: DecisionSource
   readonly #answer: Answer
-  readonly #key: string | undefined
+  readonly #charged: string | undefined
   readonly #cost: number
   #settled = false
 
-  /** For limiters. `key` is undefined where nothing was charged, `turn` where nobody waited for it. */
-  constructor(source: DecisionSource, answer: Answer, key: string | undefined, cost: number, turn?: Turn) {
+  /** For limiters. `charged` is the stored key, undefined where nothing was charged; `turn` where nobody waited for it. */
+  constructor(
+    source: DecisionSource,
+    answer: Answer,
+    key: string,
+    charged: string | undefined,
+    cost: number,
+    turn?: Turn,
+  ) {
     const denied = isDenied(answer)
     const binding = source.policies[answer.binding]!
     const now = turn ? turn.at : answer.now
@@ -87,9 +96,10 @@ export class Decision {
     this.waitMs = turn ? turn.waitMs : 0
     this.lateMs = turn ? turn.lateMs : 0
     this.limiter = source.limiter
+    this.key = key
     this.#source = source
     this.#answer = answer
-    this.#key = denied || (answer.degraded && !answer.degraded.by) ? undefined : key
+    this.#charged = denied || (answer.degraded && !answer.degraded.by) ? undefined : charged
     this.#cost = cost
   }
 
@@ -120,7 +130,7 @@ export class Decision {
     checkCost(realCost, 'real cost')
     if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#settled = true
-    const key = this.#key
+    const key = this.#charged
     const difference = realCost - this.#cost
     if (key === undefined || difference === 0) return 0
     const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace

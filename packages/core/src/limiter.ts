@@ -116,9 +116,9 @@ export class Limiter {
     const stored = storedKey(key)
     const answer = plan.keyspace.decide('consume', stored, cost, 0)
     if (answer instanceof Promise) {
-      return answer.then((later) => this.#told(key, new Decision(plan, later, stored, cost)))
+      return answer.then((later) => this.#told(key, new Decision(plan, later, key, stored, cost)))
     }
-    return this.#told(key, new Decision(plan, answer, stored, cost))
+    return this.#told(key, new Decision(plan, answer, key, stored, cost))
   }
 
   /** What `consume` would decide now. Writes nothing. */
@@ -126,7 +126,7 @@ export class Limiter {
     const plan = this.#planOf(options)
     const cost = costOf(options)
     const answer = await plan.keyspace.decide('peek', storedKey(key), cost, 0)
-    return this.#told(key, new Decision(plan, answer, undefined, cost))
+    return this.#told(key, new Decision(plan, answer, key, undefined, cost))
   }
 
   /**
@@ -143,7 +143,7 @@ export class Limiter {
     const { answer, waited, late } = await this.#queue.turn(plan, stored, cost, maxWait, options.signal)
     const at = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const turn = { at, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
-    return this.#told(key, new Decision(plan, answer, stored, cost, turn))
+    return this.#told(key, new Decision(plan, answer, key, stored, cost, turn))
   }
 
   /**

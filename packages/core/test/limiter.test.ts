@@ -60,6 +60,30 @@ describe('a decision', () => {
     })
   })
 
+  it('names whom it counted, as block and reset take it, however long', async () => {
+    const limiter = limiterOf({ policies: [slidingLog({ limit: 1, window: '1s' })] })
+    const long = 'k'.repeat(200)
+    for (const key of ['k', long]) {
+      expect((await limiter.consume(key)).key).toBe(key)
+      const denied = await limiter.consume(key)
+      await limiter.reset(denied.key)
+      expect((await limiter.peek(denied.key)).remaining).toBe(1)
+      expect((await limiter.acquire(key)).key).toBe(key)
+    }
+  })
+
+  it('says how long a block lasts once the key was reset, and before that how long the limit does', async () => {
+    const limiter = limiterOf({ policies: [slidingLog({ limit: 1, window: '90d' })] })
+    await limiter.consume('k')
+    await limiter.block('k', '1h')
+    const full = await limiter.consume('k')
+    expect([full.reason, full.retryAfterMs]).toEqual(['blocked', 90 * 86_400_000])
+    await limiter.reset('k')
+    await limiter.block('k', '1h')
+    const blocked = await limiter.consume('k')
+    expect([blocked.reason, blocked.retryAfterMs]).toEqual(['blocked', 3_600_000])
+  })
+
   it('names the policy with least left when allowed', async () => {
     const policies = [slidingLog({ limit: 9, window: '1s' }), slidingLog({ limit: 2, window: '1m' })]
     const decision = await limiterOf({ policies }).consume('k')
