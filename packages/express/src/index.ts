@@ -10,7 +10,17 @@ import {
 } from '@sluice/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
+export {
+  apiKeyKey,
+  byApiKey,
+  byIp,
+  type ByIpOptions,
+  byUser,
+  ipKey,
+  joinKey,
+  type KeyFunction,
+  userKey,
+} from '@sluice/core/http'
 
 export type RateLimitOptions = GuardOptions<Request, Response>
 

@@ -3,7 +3,17 @@ import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@slu
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { fastify } from './platform.js'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
+export {
+  apiKeyKey,
+  byApiKey,
+  byIp,
+  type ByIpOptions,
+  byUser,
+  ipKey,
+  joinKey,
+  type KeyFunction,
+  userKey,
+} from '@sluice/core/http'
 
 export type RateLimitOptions = GuardOptions<FastifyRequest, FastifyReply>
 export type RateLimitHook = (req: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void

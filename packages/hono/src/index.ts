@@ -4,7 +4,17 @@ import type { Context, MiddlewareHandler } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
+export {
+  apiKeyKey,
+  byApiKey,
+  byIp,
+  type ByIpOptions,
+  byUser,
+  ipKey,
+  joinKey,
+  type KeyFunction,
+  userKey,
+} from '@sluice/core/http'
 
 export interface RateLimitOptions extends GuardOptions<Context, Context>, AddressOptions {}
 

@@ -9,7 +9,17 @@ import {
 } from '@sluice/core/http'
 import type { Context, Middleware, Next, Response } from 'koa'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, joinKey, type KeyFunction } from '@sluice/core/http'
+export {
+  apiKeyKey,
+  byApiKey,
+  byIp,
+  type ByIpOptions,
+  byUser,
+  ipKey,
+  joinKey,
+  type KeyFunction,
+  userKey,
+} from '@sluice/core/http'
 
 export type RateLimitOptions = GuardOptions<Context, Response>
 

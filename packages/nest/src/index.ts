@@ -1,4 +1,4 @@
-export { byApiKey, byIp, byUser, joinKey } from '@sluice/core/http'
+export { apiKeyKey, byApiKey, byIp, byUser, ipKey, joinKey, userKey } from '@sluice/core/http'
 export { clientAddress, decisionAbout as decisionOf } from '@sluice/core/http'
 export { InjectLimiter, limiterToken, RateLimit, SkipRateLimit } from './decorators.js'
 export { RateLimitException, RateLimitGuard } from './guard.js'

@@ -12,6 +12,7 @@ import { type GuardOptions, limiterOf } from './options.js'
 import type { Platform, SetHeader } from './platform.js'
 import { policyChooser } from './policies.js'
 import { denialOf, PROBLEM_TYPE } from './problem.js'
+import { holdsRawIpv6 } from './raw-ipv6.js'
 import { type Refusal, refusalOf, remember } from './repeated-denials.js'
 
 /** Gives undefined when the request may pass; else it has been answered. */
@@ -61,6 +62,7 @@ export function createGuard<Req, Res>(
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
     return after(keyFor(req), (key) => {
       if (key === HUNG_UP) return { answer: undefined, hungUp: true }
+      if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
       const before = deniedBefore(req, res, key)
       return before ?? after(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
     })

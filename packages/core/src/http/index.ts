@@ -3,14 +3,17 @@ export { decisionAbout } from './counted.js'
 export { createGuard, type Denied, type Guard } from './guard.js'
 export type { HeaderFormat, HeaderOptions } from './headers.js'
 export {
+  apiKeyKey,
   byApiKey,
   byIp,
   type ByIpOptions,
   byUser,
+  ipKey,
   joinKey,
   type KeyFunction,
   type KeyPart,
   type KeySource,
+  userKey,
 } from './keys.js'
 export type { Misuse } from './misuse.js'
 export type { GuardOptions } from './options.js'

@@ -31,11 +31,8 @@ export interface ByIpOptions {
  * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
  */
 export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
-  const { ipv6Prefix = IPV6_PREFIX } = options
-  if (!(Number.isInteger(ipv6Prefix) && ipv6Prefix >= 32 && ipv6Prefix <= 128)) {
-    throw invalidOption('ipv6Prefix must be a whole number from 32 to 128', ipv6Prefix)
-  }
-  return (req, source) => ipKey(req, source, ipv6Prefix)
+  const ipv6Prefix = checkedPrefix(options)
+  return (req, source) => addressKey(req, source, ipv6Prefix)
 }
 
 /**
@@ -54,31 +51,61 @@ export function byUser<Req>(
     throw invalidOption('the action of byUser must be a string', action)
   }
   const toKey = (req: Req, source: KeySource<Req>, id: KeyPart | null | undefined): string => {
-    if (id === undefined || id === null || id === '') {
-      source.warn('USER_MISSING')
-      return ipKey(req, source)
-    }
-    return action === undefined ? joinKey('user', id) : joinKey('user', id, action)
+    if (id !== undefined && id !== null && id !== '') return userKey(id, action)
+    source.warn('USER_MISSING')
+    return addressKey(req, source)
   }
   return (req, source) => after(pick(req), (id) => toKey(req, source, id))
 }
 
 /**
  * One key for each API key, which is kept as its SHA-256: what is read in Redis or in a log cannot be used to sign
- * in. A request without one is limited by address. Check API keys before the limiter: who may invent them has a
- * fresh allowance with each.
+ * in. The scheme (`Bearer`, in any case) and the space around it are not part of it: callers may vary both. A request
+ * without one is limited by address. Check API keys before the limiter: who may invent them has a fresh allowance with each.
  */
 export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
   if (typeof header !== 'string' || header === '') {
     throw invalidOption('byApiKey needs the name of a header', header)
   }
   const name = header.toLowerCase()
+  const scheme = CREDENTIALS.has(name) ? ANY_SCHEME : BEARER
   return (req, source) => {
-    const apiKey = source.header(req, name)
-    if (apiKey) return joinKey('api-key', bytesToHex(sha256(apiKey)))
+    const apiKey = source.header(req, name)?.trim().replace(scheme, '')
+    if (apiKey) return hashedKey(apiKey)
     source.warn('API_KEY_MISSING')
-    return ipKey(req, source)
+    return addressKey(req, source)
   }
+}
+
+/**
+ * Whom `byIp` counts at this address: the key to block or to reset.
+ * @throws {InputError} INVALID_KEY when it is not an IP address.
+ */
+export function ipKey(address: string, options: ByIpOptions = {}): string {
+  const caller = clientAddress(address, checkedPrefix(options))
+  if (caller === undefined)
+    throw expected(InputError, 'INVALID_KEY', 'address must be an IP address', address)
+  return joinKey('ip', caller)
+}
+
+/**
+ * Whom `byUser` counts for this id, and action where it names one: the key to block or to reset.
+ * @throws {InputError} INVALID_KEY for what is not an id.
+ */
+export function userKey(id: KeyPart, action?: string): string {
+  if (id === '') throw expected(InputError, 'INVALID_KEY', 'the id of a user must not be empty', id)
+  return action === undefined ? joinKey('user', id) : joinKey('user', id, action)
+}
+
+/**
+ * Whom `byApiKey` counts for this API key: the key to block or to reset. `Bearer` before it and space around it are dropped.
+ * @throws {InputError} INVALID_KEY for an empty one.
+ */
+export function apiKeyKey(apiKey: string): string {
+  const bare = typeof apiKey === 'string' ? apiKey.trim().replace(BEARER, '') : ''
+  if (bare === '')
+    throw expected(InputError, 'INVALID_KEY', 'an API key must be a text that is not empty', apiKey)
+  return hashedKey(bare)
 }
 
 /**
@@ -91,12 +118,26 @@ export function joinKey(...parts: readonly KeyPart[]): string {
   return key
 }
 
-function ipKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number): string {
+/** Headers of RFC 9110, whose value begins with a scheme. */
+const CREDENTIALS = new Set(['authorization', 'proxy-authorization'])
+const ANY_SCHEME = /^(?:[!#$%&'*+.^_`|~\w-]+[ \t]+|bearer$)/i
+const BEARER = /^bearer(?:[ \t]+|$)/i
+
+function hashedKey(apiKey: string): string {
+  return joinKey('api-key', bytesToHex(sha256(apiKey)))
+}
+
+function checkedPrefix({ ipv6Prefix = IPV6_PREFIX }: ByIpOptions): number {
+  if (Number.isInteger(ipv6Prefix) && ipv6Prefix >= 32 && ipv6Prefix <= 128) return ipv6Prefix
+  throw invalidOption('ipv6Prefix must be a whole number from 32 to 128', ipv6Prefix)
+}
+
+function addressKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number): string {
   const misuse = proxyMisuse(req, source)
   if (misuse) source.warn(misuse)
   const address =
     clientAddress(source.address(req), ipv6Prefix) ?? clientAddress(source.socketAddress(req), ipv6Prefix)
-  if (address !== undefined) return `ip:${escaped(address)}`
+  if (address !== undefined) return joinKey('ip', address)
   if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
   source.warn('ADDRESS_UNKNOWN')
   return 'ip:unknown'

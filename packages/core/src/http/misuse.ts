@@ -21,6 +21,14 @@ const MESSAGES = {
     SETTINGS +
     '); where there is none a caller made ' +
     'the header up, and nothing is wrong',
+  FORWARDED_IGNORED:
+    'requests carry Forwarded and no X-Forwarded-For, which is the one header that frameworks read, so all callers behind ' +
+    'one proxy share its address and its limit: have the proxy send X-Forwarded-For, and trust it (' +
+    SETTINGS +
+    '); where there is none a caller made the header up, and nothing is wrong',
+  KEY_RAW_IPV6:
+    'the key holds an IPv6 address as it stands, and one host has 2^64 of them, each with an allowance of its own: ' +
+    'use byIp(), or ipKey(address), which count by the /64',
   LIMITER_IN_HANDLER:
     'a limiter was made while a request was being handled, so it starts empty for each request and never denies: ' +
     'make it once, where the routes are set up',
@@ -51,8 +59,9 @@ export function warn(limiter: Limiter, misuse: Misuse): void {
 export function proxyMisuse<Req>(req: Req, reader: RequestReader<Req>): Misuse | undefined {
   const trust = reader.proxyTrust(req)
   if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
-  const forwarded = trust === 'none' && reader.header(req, 'x-forwarded-for') !== undefined
-  return forwarded ? 'FORWARDED_NOT_TRUSTED' : undefined
+  const forwarded = reader.header(req, 'x-forwarded-for') !== undefined
+  if (forwarded) return trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
+  return reader.header(req, 'forwarded') === undefined ? undefined : 'FORWARDED_IGNORED'
 }
 
 let reportedInHandler = false

@@ -1,6 +1,16 @@
 import { createHash } from 'node:crypto'
 import { InputError, PolicyError } from '../../src/errors.js'
-import { byApiKey, byIp, byUser, joinKey, type KeyFunction, type Misuse } from '../../src/http/index.js'
+import {
+  apiKeyKey,
+  byApiKey,
+  byIp,
+  byUser,
+  ipKey,
+  joinKey,
+  userKey,
+  type KeyFunction,
+  type Misuse,
+} from '../../src/http/index.js'
 import { FROM_HOME, plain, type PlainRequest } from './plain-platform.js'
 
 const warned: Misuse[] = []
@@ -84,7 +94,42 @@ describe('byApiKey', () => {
     expect(a).toBe(keyOf(byApiKey(), { headers: { 'x-api-key': 's3cret' } }))
   })
 
-  it.each([[{}], [{ 'x-api-key': '' }]])(
+  it.each(['bearer', 'BEARER', 'Bearer', 'Basic', 'Token', 'ApiKey'])(
+    'drops the scheme %s of Authorization',
+    (scheme) => {
+      const headers = { authorization: `${scheme} s3cret` }
+      expect(keyOf(byApiKey('Authorization'), { headers })).toBe(apiKeyKey('s3cret'))
+    },
+  )
+
+  it('is one key however a caller writes the scheme and the space around it', () => {
+    const schemes = Array.from({ length: 64 }, (_, bits) =>
+      [...'bearer'].map((letter, i) => (bits & (1 << i) ? letter.toUpperCase() : letter)).join(''),
+    )
+    const spaces = [' ', '  ', '\t', ' \t ', '   ']
+    const values = schemes.flatMap((scheme) =>
+      spaces.map((space) => `${space}${scheme}${space}s3cret${space}`),
+    )
+    const keys = values.map((authorization) =>
+      keyOf(byApiKey('authorization'), { headers: { authorization } }),
+    )
+    expect(values).toHaveLength(320)
+    expect(new Set(keys)).toEqual(new Set([apiKeyKey('s3cret')]))
+  })
+
+  it('drops Bearer and outer space in any other header, and no other word', () => {
+    const of = (value: string) => keyOf(byApiKey(), { headers: { 'x-api-key': value } })
+    expect(of(' bearer s3cret ')).toBe(of('s3cret'))
+    expect(of('my s3cret')).not.toBe(of('your s3cret'))
+  })
+
+  it.each(['Bearer', 'Bearer ', ' BEARER  '])('finds no API key in %j', (authorization) => {
+    expect(keyOf(byApiKey('authorization'), { ...FROM_HOME, headers: { authorization } })).toBe(
+      'ip:192.0.2.1',
+    )
+  })
+
+  it.each([[{}], [{ 'x-api-key': '' }], [{ 'x-api-key': '  ' }]])(
     'falls back to the address with headers %j, and says so',
     (headers) => {
       expect(keyOf(byApiKey(), { ...FROM_HOME, headers })).toBe('ip:192.0.2.1')
@@ -94,6 +139,48 @@ describe('byApiKey', () => {
 
   it.each(['', 7, null])('refuses %p as the name of a header', (header) => {
     expect(() => byApiKey(header as string)).toThrow(PolicyError)
+  })
+})
+
+describe('the keys of callers, for block and reset', () => {
+  it.each(['203.0.113.7', '::ffff:203.0.113.7', '2001:db8::1', '[2001:db8::1]:443'])(
+    'ipKey(%j) is whom byIp counts',
+    (address) => {
+      expect(ipKey(address)).toBe(keyOf(byIp(), { address }))
+      expect(ipKey(address, { ipv6Prefix: 48 })).toBe(keyOf(byIp({ ipv6Prefix: 48 }), { address }))
+    },
+  )
+
+  it.each(['', 'localhost', undefined])('ipKey throws for %p', (address) => {
+    expect(() => ipKey(address as string)).toThrow(InputError)
+  })
+
+  it('ipKey refuses a prefix as byIp does', () => {
+    expect(() => ipKey('::1', { ipv6Prefix: 8 })).toThrow(PolicyError)
+  })
+
+  it('userKey is whom byUser counts', () => {
+    expect(userKey('a:b')).toBe(keyOf(byUser(() => 'a:b')))
+    expect(userKey(42, 'order')).toBe(keyOf(byUser(() => 42, 'order')))
+    expect(() => userKey('')).toThrow(InputError)
+  })
+
+  it('apiKeyKey is whom byApiKey counts, however the API key was written', () => {
+    const headers = { authorization: 'bearer s3cret' }
+    expect(apiKeyKey('s3cret')).toBe(keyOf(byApiKey('authorization'), { headers }))
+    expect(apiKeyKey('Bearer s3cret ')).toBe(apiKeyKey('s3cret'))
+    expect(() => apiKeyKey(' ')).toThrow(InputError)
+  })
+
+  it('have the formats that docs/http.md gives', () => {
+    const digest = createHash('sha256').update('s3cret').digest('hex')
+    expect([ipKey('203.0.113.7'), ipKey('2001:db8::1'), userKey('ann'), userKey('ann', 'order')]).toEqual([
+      'ip:203.0.113.7',
+      'ip:2001%3Adb8%3A%3A/64',
+      'user:ann',
+      'user:ann:order',
+    ])
+    expect(apiKeyKey('s3cret')).toBe(`api-key:${digest}`)
   })
 })
 

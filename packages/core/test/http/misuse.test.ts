@@ -1,4 +1,4 @@
-import { byApiKey, byUser, decisionAbout } from '../../src/http/index.js'
+import { byApiKey, byIp, byUser, decisionAbout, joinKey } from '../../src/http/index.js'
 import { createLimiter, type Limiter } from '../../src/limiter.js'
 import { slidingLog } from '../../src/algorithms/index.js'
 import {
@@ -10,6 +10,11 @@ import {
   PlainResponse,
 } from './plain-platform.js'
 
+const FROM_IPV6 = { address: '2001:db8:1:2:3:4:5:6', socketAddress: '2001:db8:1:2:3:4:5:6' }
+const FORWARDED_TWICE = {
+  ...FROM_HOME,
+  headers: { 'x-forwarded-for': '192.0.2.9', forwarded: 'for=192.0.2.9' },
+}
 const FORWARDED = { ...FROM_HOME, headers: { 'x-forwarded-for': '198.51.100.1' } }
 let limiter: Limiter
 let warnings: { code: string; message: string }[]
@@ -24,6 +29,15 @@ describe('misuse is reported once, by its code', () => {
     ['TRUST_PROXY_PERMISSIVE', { ...FROM_HOME, proxyTrust: 'all' }, {}],
     ['FORWARDED_NOT_TRUSTED', { ...FORWARDED, proxyTrust: 'none' }, {}],
     ['ADDRESS_UNKNOWN', {}, {}],
+    ['FORWARDED_IGNORED', { ...FROM_HOME, headers: { forwarded: 'for=198.51.100.1' } }, {}],
+    [
+      'FORWARDED_IGNORED',
+      { ...FROM_HOME, proxyTrust: 'some', headers: { forwarded: 'for=198.51.100.1' } },
+      {},
+    ],
+    ['KEY_RAW_IPV6', FROM_IPV6, { key: (req) => req.address! }],
+    ['KEY_RAW_IPV6', FROM_IPV6, { key: async (req) => `login:${req.address}` }],
+    ['KEY_RAW_IPV6', FROM_IPV6, { key: (req) => joinKey('login', req.address!) }],
     ['USER_MISSING', FROM_HOME, { key: byUser(() => undefined) }],
     ['API_KEY_MISSING', FROM_HOME, { key: byApiKey() }],
   ])('%s', async (code, req, options) => {
@@ -56,6 +70,17 @@ describe('misuse is reported once, by its code', () => {
 describe('nothing is reported', () => {
   it.each<[string, PlainRequest, PlainOptions]>([
     ['where some proxies are trusted', { ...FORWARDED, proxyTrust: 'some' }, {}],
+    ['where what is trusted was forwarded twice', { ...FORWARDED_TWICE, proxyTrust: 'some' }, {}],
+    ['of a raw IPv4 address', FROM_HOME, { key: (req) => req.address! }],
+    ['of IPv4 in IPv6', { address: '::ffff:192.0.2.1' }, { key: (req) => req.address! }],
+    ['of an IPv6 address that byIp masks', { address: '2001:db8::' }, {}],
+    ['of byIp by the whole address', FROM_IPV6, { key: byIp({ ipv6Prefix: 128 }) }],
+    [
+      'of byIp in a key of many parts',
+      FROM_IPV6,
+      { key: async (req, source) => joinKey(await byIp()(req, source), 'a') },
+    ],
+    ['of a key that looks like an address', FROM_IPV6, { key: () => joinKey('a', '', 'b', 'c', 'd') }],
     ['where nothing was forwarded', { ...FROM_HOME, proxyTrust: 'none' }, {}],
     ['where the key is not an address', { ...FORWARDED, proxyTrust: 'all' }, { key: () => 'everybody' }],
   ])('%s', async (_, req, options) => {
