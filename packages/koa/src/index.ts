@@ -42,8 +42,15 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
       if (decision) (ctx.state as RateLimitState).rateLimit = decision
       return denied ? undefined : next().catch((error: unknown) => rethrow(error, ctx.response))
     }
-    const denied = guard(ctx, ctx.response)
-    return denied instanceof Promise ? denied.then(proceed) : proceed(denied)
+    let denied
+    try {
+      denied = guard(ctx, ctx.response)
+    } catch (error) {
+      rethrow(error, ctx.response)
+    }
+    return denied instanceof Promise
+      ? denied.then(proceed, (error: unknown) => rethrow(error, ctx.response))
+      : proceed(denied)
   }
 }
 

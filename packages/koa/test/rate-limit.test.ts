@@ -1,6 +1,6 @@
 import Router from '@koa/router'
 import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
-import Koa, { type Middleware } from 'koa'
+import Koa, { type Context, type Middleware } from 'koa'
 import request from 'supertest'
 import { byApiKey, decisionOf, rateLimit } from '../src/index.js'
 
@@ -61,6 +61,19 @@ describe('an error that Koa answers', () => {
     const { status, headers } = await get(app)
     expect(status).toBe(401)
     expect(headers).toMatchObject({ 'x-ratelimit-limit': '4', 'www-authenticate': 'Bearer' })
+  })
+
+  it.each<[string, (ctx: Context) => unknown]>([
+    ['thrown', (ctx) => ctx.throw(429)],
+    ['rejected', async (ctx) => ctx.throw(429)],
+  ])('keeps the headers of the limiter where it is %s by onDenied', async (_, onDenied) => {
+    const app = appOf(rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied }))
+    const { status, text, headers } = await get(app)
+    expect([status, text]).toEqual([429, 'Too Many Requests'])
+    expect(headers).toMatchObject({ 'x-ratelimit-limit': '1', 'cache-control': 'no-store' })
+    const exhausted = appOf(rateLimit({ limit: 1, window: '1m', onDenied }), serve)
+    await get(exhausted)
+    expect((await get(exhausted)).headers['retry-after']).toMatch(/^(59|60)$/)
   })
 
   it('keeps the headers of the limiter before the one that fails', async () => {

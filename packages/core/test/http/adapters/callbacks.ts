@@ -56,6 +56,18 @@ export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       async (name) => expect(await failing({ [name]: async () => fail() })).toEqual(REFUSED),
     )
 
+    it.each<[string, () => unknown]>([
+      ['thrown in', fail],
+      ['rejected by', async () => fail()],
+    ])('%s onDenied keeps the headers of the denial', async (_, onDenied) => {
+      const site = await serve([{ limiter: stopped(1), cost: () => 1, onDenied }])
+      await site.send()
+      const { status, headers } = await site.send()
+      expect([status, site.errors]).toEqual([500, [error]])
+      expect(headers).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' })
+      expect(headers).toMatchObject({ 'retry-after': '60', 'cache-control': 'no-store' })
+    })
+
     it("in a cost that is none takes the framework's own path", async () => {
       const site = await serve([{ limiter: stopped(9), cost: () => -1 }])
       expect((await site.send()).status).toBe(500)
