@@ -1,6 +1,6 @@
 import { type Decision, PolicyError } from '@sluice/core'
 import { createGuard, decisionAbout, type GuardOptions } from '@sluice/core/http'
-import type { Context, MiddlewareHandler } from 'hono'
+import type { Context, Env, MiddlewareHandler } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
@@ -16,7 +16,10 @@ export {
   userKey,
 } from '@sluice/core/http'
 
-export interface RateLimitOptions extends GuardOptions<Context, Context>, AddressOptions {}
+/** Callbacks get a context of the application's own variables and bindings, where `rateLimit` is given their types. */
+// oxlint-disable-next-line typescript/no-explicit-any -- what Hono's own Context defaults to
+export interface RateLimitOptions<E extends Env = any>
+  extends GuardOptions<Context<E>, Context<E>>, AddressOptions {}
 
 /** What the middleware sets on the context. */
 export interface RateLimitVariables {
@@ -32,6 +35,8 @@ declare module 'hono' {
  * Middleware that counts each request and answers 429 to those beyond the limit. Errors are thrown, as Hono expects it.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
+export function rateLimit(options: RateLimitOptions): MiddlewareHandler
+export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const { connInfo, trustProxy, ...rest } = { ...options }
   if (!connInfo && !rest.key)

@@ -1,6 +1,6 @@
 import { createLimiter, slidingLog } from '@sluice/core'
 import { type Context, Hono } from 'hono'
-import { decisionOf, rateLimit, type RateLimitOptions } from '../src/index.js'
+import { byUser, decisionOf, rateLimit, type RateLimitOptions } from '../src/index.js'
 
 /** Where the runtime of these tests says that callers are. */
 const connInfo = () => ({ remote: { address: '192.0.2.1' } })
@@ -194,5 +194,29 @@ describe('a limiter that is made in a handler', () => {
       expect.objectContaining({ code: 'LIMITER_IN_HANDLER' }),
     ])
     emitWarning.mockRestore()
+  })
+})
+
+describe('callbacks that are given the types of an application', () => {
+  interface AppEnv {
+    readonly Variables: { readonly user: { readonly id: string } }
+  }
+
+  it('know its variables, and refuse a typo', async () => {
+    const key = byUser((c: Context<AppEnv>) => c.get('user').id)
+    const app = new Hono<AppEnv>()
+      .use((c, next) => {
+        c.set('user', { id: 'ann' })
+        return next()
+      })
+      .use(rateLimit<AppEnv>({ ...twice, key }))
+      .get('/', rateLimit<AppEnv>({ ...twice, cost: (c) => c.get('user').id.length - 1 }), (c) =>
+        c.text(`${c.get('user').id} ${c.get('rateLimit')?.remaining}`),
+      )
+    // @ts-expect-error a variable
+    rateLimit<AppEnv>({ ...twice, key: byUser((c) => c.get('usr').id) })
+    // @ts-expect-error a variable
+    rateLimit<AppEnv>({ ...twice, cost: (c) => c.var.usr.id.length })
+    expect(await (await app.request('/')).text()).toBe('ann 0')
   })
 })

@@ -7,7 +7,15 @@ import {
   onResponseSent,
   type Platform,
 } from '@sluice/core/http'
-import type { Context, Middleware, Next, Response } from 'koa'
+import type {
+  Context,
+  DefaultContext,
+  DefaultState,
+  Middleware,
+  Next,
+  ParameterizedContext,
+  Response,
+} from 'koa'
 
 export {
   apiKeyKey,
@@ -21,7 +29,11 @@ export {
   userKey,
 } from '@sluice/core/http'
 
-export type RateLimitOptions = GuardOptions<Context, Response>
+/** Callbacks get a context of the application's own state and context, where `rateLimit` is given their types. */
+export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> = GuardOptions<
+  ParameterizedContext<StateT, ContextT>,
+  Response
+>
 
 /** What the middleware adds to `ctx.state`. */
 export interface RateLimitState {
@@ -34,6 +46,10 @@ export interface RateLimitState {
  * when the store is memory and no callback is async; errors are thrown, as Koa expects it.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
+export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
+export function rateLimit<StateT, ContextT = {}>(
+  options: RateLimitOptions<StateT, ContextT>,
+): Middleware<StateT & RateLimitState, ContextT>
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState> {
   const guard = createGuard(options, koa)
   return function rateLimit(ctx: Context, next: Next): Promise<void> | void {
@@ -58,7 +74,7 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
  * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
  * Undefined where none has counted the request.
  */
-export function decisionOf(ctx: Context, limiter?: string): Decision | undefined {
+export function decisionOf(ctx: ParameterizedContext, limiter?: string): Decision | undefined {
   return decisionAbout(ctx, limiter)
 }
 

@@ -2,7 +2,7 @@ import Router from '@koa/router'
 import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import Koa, { type Context, type Middleware } from 'koa'
 import request from 'supertest'
-import { byApiKey, decisionOf, rateLimit } from '../src/index.js'
+import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
 
 describe('rateLimit', () => {
   it('has a name for stack traces and profiles', () => {
@@ -80,6 +80,31 @@ describe('an error that Koa answers', () => {
     const failing = rateLimit({ limit: 1, window: '1m', key: () => Promise.reject(new Error('no database')) })
     const { status, headers } = await get(appOf(limit('all', 9), failing, serve))
     expect([status, headers['x-ratelimit-limit']]).toEqual([500, '9'])
+  })
+})
+
+describe('callbacks that are given the types of an application', () => {
+  interface State {
+    readonly user: { readonly id: string }
+  }
+  interface Extra {
+    readonly tenant: string
+  }
+
+  it('know its state and context, and refuse a typo', () => {
+    const limits = { limit: 9, window: '1m' } as const
+    new Koa<State, Extra>()
+      .use(rateLimit<State>({ ...limits, key: byUser((ctx) => ctx.state.user.id) }))
+      .use(rateLimit<State, Extra>({ ...limits, cost: (ctx) => ctx.tenant.length }))
+      .use((ctx) => void ctx.state.rateLimit?.remaining)
+    new Router<State>().get('/', rateLimit<State>(limits), (ctx) => void ctx.state.user.id)
+    // @ts-expect-error state
+    rateLimit<State>({ ...limits, key: byUser((ctx) => ctx.state.usr.id) })
+    // @ts-expect-error context
+    rateLimit<State, Extra>({ ...limits, cost: (ctx) => ctx.tennant.length })
+    // @ts-expect-error Koa's own
+    rateLimit<State>({ ...limits, key: (ctx) => ctx.ipp })
+    expect(rateLimit<State>(limits)).toHaveLength(2)
   })
 })
 
