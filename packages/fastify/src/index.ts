@@ -1,7 +1,9 @@
 import type { Decision } from '@sluice/core'
 import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/core/http'
 import type { FastifyInstance, FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
-import { fastify } from './platform.js'
+import { limitBadUrls } from './bad-urls.js'
+import { inheritFrom, isLimit, type Place, routeOptions } from './inherited.js'
+import { type AnyReply, type AnyRequest, fastify } from './platform.js'
 
 export {
   apiKeyKey,
@@ -16,7 +18,7 @@ export {
 } from '@sluice/core/http'
 
 export type RateLimitOptions = GuardOptions<FastifyRequest, FastifyReply>
-export type RateLimitHook = (req: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => void
+export type RateLimitHook = (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => void
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -30,22 +32,22 @@ declare module 'fastify' {
 }
 
 /**
- * Plugin that counts each request to the routes of its context, unknown paths too, before the body is read. Without
- * options it limits only routes that have `config.rateLimit`. Routes given the same options object share one limiter.
+ * Plugin that counts each request to the routes of its context, unknown and malformed paths too, before the body is read.
+ * Without a limit it limits only routes that have `config.rateLimit`. These inherit the plugin's store, key, headers and
+ * `onDenied`. Routes given the same options object share one limiter.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export async function rateLimit(
-  app: FastifyInstance,
-  options: RateLimitOptions | Record<string, never>,
-): Promise<void> {
-  const limit = Object.keys(options).length > 0 ? rateLimitHook(options) : undefined
+export async function rateLimit(app: FastifyInstance, options: RateLimitOptions): Promise<void> {
+  const limit = isLimit(options) ? rateLimitHook(options) : undefined
+  const outermost = !app.hasDecorator(REGISTERED)
+  inheritFrom(app, options)
   const ofRoutes = new WeakMap<RateLimitOptions, RateLimitHook>()
-  const limitOf = (route: RateLimitOptions): RateLimitHook => {
-    if (!ofRoutes.has(route)) ofRoutes.set(route, rateLimitHook(route))
-    return ofRoutes.get(route)!
+  const limitOf = (route: RateLimitOptions, context: FastifyInstance, place: Place): RateLimitHook => {
+    let hook = ofRoutes.get(route)
+    if (!hook) ofRoutes.set(route, (hook = rateLimitHook(routeOptions(route, context, place))))
+    return hook
   }
   // Where the plugin is registered around this context too, the outer one minds what routes say, or both would.
-  const outermost = !app.hasDecorator(REGISTERED)
   if (outermost) {
     app.decorate(REGISTERED, true)
     app.decorateRequest('rateLimit', {
@@ -53,15 +55,19 @@ export async function rateLimit(
         return decisionOf(this)
       },
     })
-    app.addHook('onRoute', ({ config }) => void (config?.rateLimit && limitOf(config.rateLimit)))
+    app.addHook('onRoute', function ({ config, method, url }) {
+      if (config?.rateLimit) limitOf(config.rateLimit, this, { method, url })
+    })
   }
   // Asked on each request, as onRoute does not see the routes that were added before the plugin was loaded.
   app.addHook('onRequest', function rateLimit(request, reply, next) {
-    const own = request.routeOptions.config?.rateLimit
-    const hook = own === undefined ? limit : own && outermost && limitOf(own)
+    const { config, method, url } = request.routeOptions
+    const own = config?.rateLimit
+    const hook = own === undefined ? limit : own && outermost && limitOf(own, request.server, { method, url })
     if (hook) hook(request, reply, next)
     else next()
   })
+  if (limit) limitBadUrls(app, limit)
 }
 
 const REGISTERED = Symbol('sluice.rateLimit')
@@ -92,6 +98,6 @@ export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
  * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
  * Undefined where none has counted the request.
  */
-export function decisionOf(request: FastifyRequest, limiter?: string): Decision | undefined {
+export function decisionOf(request: AnyRequest, limiter?: string): Decision | undefined {
   return decisionAbout(request, limiter)
 }

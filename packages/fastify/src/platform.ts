@@ -1,6 +1,12 @@
 import { fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
+/** Of HTTP/1 or HTTP/2, whatever the application has decorated it with. */
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyRequest = FastifyRequest<any, any, any, any, any, any, any, any>
+// oxlint-disable-next-line typescript/no-explicit-any
+export type AnyReply = FastifyReply<any, any, any, any, any, any, any, any>
+
 export const fastify: Platform<FastifyRequest, FastifyReply> = {
   identity: (request) => request,
   address: (request) => request.ip,

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from 'node:http2'
 import { Readable } from 'node:stream'
 import { setImmediate as turn } from 'node:timers/promises'
-import { rateLimit } from '../src/index.js'
+import { decisionOf, rateLimit, rateLimitHook } from '../src/index.js'
 
 const LARGE = 'x'.repeat(8_000_000)
 
@@ -28,6 +28,10 @@ describe('over HTTP/2', () => {
 
   it('a caller is limited by its address', async () => {
     expect([await status('/'), await status('/'), await status('/')]).toEqual([200, 200, 429])
+  })
+
+  it('a route takes a hook', async () => {
+    expect(await status('/hooked')).toBe(200)
   })
 
   it('charge is asked when the response was sent', async () => {
@@ -83,6 +87,8 @@ function serve(limiter: Limiter, charge: () => boolean) {
     await once(reply.raw, 'close')
     return 'too late'
   })
+  const preHandler = rateLimitHook({ limiter, key: (request) => request.ip })
+  app.get('/hooked', { preHandler }, (request) => String(decisionOf(request)?.remaining))
   app.get('/raw', { config }, (_request, reply) => void reply.hijack().raw.end(LARGE))
   app.get('/streamed', { config }, () => Readable.from(endless()))
   /** Resolves when the next response is over, sent or not, and its listeners have run. */

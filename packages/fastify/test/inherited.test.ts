@@ -1,0 +1,152 @@
+import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
+import type { FastifyInstance } from 'fastify'
+import { rateLimit, type RateLimitOptions } from '../src/index.js'
+import { ask, closeApps, serve, statuses } from './served.js'
+
+afterEach(closeApps)
+
+const once = { limit: 1, window: '1m' } as const
+const served = () => 'served'
+
+describe('a route with a limit of its own under a plugin', () => {
+  it("counts in the plugin's store, as every process does", async () => {
+    const store = memoryStore()
+    const start = () =>
+      serve(async (app) => {
+        await app.register(rateLimit, { name: 'api', limit: 99, window: '1m', store })
+        app.post('/login', { config: { rateLimit: { ...once } } }, served)
+        app.get('/search', { config: { rateLimit: { ...once } } }, served)
+      })
+    const [one, other] = [await start(), await start()]
+    expect((await ask(one, '/login', { method: 'POST' })).status).toBe(200)
+    expect((await ask(other, '/login', { method: 'POST' })).status).toBe(429)
+    expect(await statuses(other, '/search')).toEqual([200])
+    expect(await statuses(one, '/search')).toEqual([429])
+  })
+
+  it('counts in a store that the plugin has been given without a limit', async () => {
+    const store = memoryStore()
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { store })
+      app.get('/', served).get('/own', { config: { rateLimit: { ...once } } }, served)
+    })
+    expect(await statuses(app, '/', '/', '/own', '/own')).toEqual([200, 200, 200, 429])
+    expect(store.size).toBe(1)
+  })
+
+  it("counts by the plugin's key, is answered by its onDenied, and has its headers", async () => {
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, {
+        key: (request) => request.headers['x-user'] as string,
+        headers: 'ietf',
+        onDenied: () => ({ slow: 'down' }),
+      })
+      app.get('/', { config: { rateLimit: { ...once } } }, served)
+    })
+    const as = (user: string) => ask(app, '/', { headers: { 'x-user': user } })
+    expect([(await as('ann')).status, (await as('bob')).status]).toEqual([200, 200])
+    const denied = await as('ann')
+    expect([denied.status, await denied.json()]).toEqual([429, { slow: 'down' }])
+    expect([denied.headers.has('ratelimit'), denied.headers.has('x-ratelimit-limit')]).toEqual([true, false])
+  })
+
+  it.each<[string, RateLimitOptions]>([
+    ['options', { ...once, key: () => 'own', headers: 'x-ratelimit', name: 'own', store: memoryStore() }],
+    [
+      'limiter',
+      { limiter: createLimiter({ policies: [slidingLog(once)] }), key: () => 'own', headers: 'x-ratelimit' },
+    ],
+  ])('keeps %s of its own', async (_, own) => {
+    const store = memoryStore()
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { store, key: () => 'k', headers: 'ietf', onStoreError: 'deny' })
+      app.get('/', { config: { rateLimit: own } }, served)
+    })
+    expect((await ask(app, '/')).headers.get('x-ratelimit-limit')).toBe('1')
+    expect(store.size).toBe(0)
+  })
+
+  it('inherits from the innermost of the plugins around it', async () => {
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { headers: 'ietf', key: () => 'all' })
+      app.register(async (child) => {
+        await child.register(rateLimit, { headers: false })
+        child.get('/child', { config: { rateLimit: { ...once } } }, served)
+      })
+      app.get('/', { config: { rateLimit: { ...once } } }, served)
+    })
+    expect((await ask(app, '/child')).headers.has('ratelimit')).toBe(false)
+    expect((await ask(app, '/')).headers.has('ratelimit')).toBe(true)
+  })
+
+  it('is named after method and path in the store, however long or foreign these are', async () => {
+    const names: (string | null)[] = []
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { name: 'api', store: memoryStore(), headers: 'ietf' })
+      for (const path of ['/short', `/${'long'.repeat(20)}`, '/straße'])
+        app.get(path, { config: { rateLimit: { ...once } } }, served)
+    })
+    for (const path of ['/short', `/${'long'.repeat(20)}`, '/straße'])
+      names.push((await ask(app, path)).headers.get('ratelimit-policy'))
+    expect(names).toEqual([
+      '"api GET /short";q=1;w=60',
+      expect.stringMatching(/^"api GET \/longlong[a-z]{23} [\da-f]{16}";/),
+      expect.stringMatching(/^"api GET \/stra\?e [\da-f]{16}";/),
+    ])
+  })
+})
+
+describe('a path that Fastify cannot read', () => {
+  it('is counted by the plugin', async () => {
+    const app = await serve((app) => app.register(rateLimit, { ...once }))
+    const first = await ask(app, '/%ff')
+    expect([first.status, await first.json()]).toEqual([
+      400,
+      {
+        error: 'Bad Request',
+        code: 'FST_ERR_BAD_URL',
+        message: "'/%ff' is not a valid url component",
+        statusCode: 400,
+      },
+    ])
+    expect(first.headers.get('x-ratelimit-remaining')).toBe('0')
+    expect(await statuses(app, '/%ff', '/%c0')).toEqual([429, 429])
+  })
+
+  it('is counted for a parameter that is too long', async () => {
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { ...once })
+      app.get('/of/:id', served)
+    })
+    expect(await statuses(app, `/of/${'x'.repeat(200)}`, `/of/${'x'.repeat(200)}`)).toEqual([414, 429])
+  })
+
+  it('is counted for the caller behind a trusted proxy', async () => {
+    const app = await serve((app) => app.register(rateLimit, { ...once }), { trustProxy: '127.0.0.1' })
+    const from = async (address: string) =>
+      (await ask(app, '/%ff', { headers: { 'x-forwarded-for': address } })).status
+    expect([await from('192.0.2.1'), await from('192.0.2.2'), await from('192.0.2.1')]).toEqual([
+      400, 400, 429,
+    ])
+  })
+
+  it("is answered by the application's own frameworkErrors where it passes", async () => {
+    const frameworkErrors = jest.fn(
+      (_error: Error, _request: unknown, reply: any) => void reply.code(418).send(),
+    )
+    const app = await serve((app) => app.register(rateLimit, { ...once }), { frameworkErrors })
+    expect(await statuses(app, '/%ff', '/%ff')).toEqual([418, 429])
+    expect(frameworkErrors).toHaveBeenCalledTimes(1)
+  })
+
+  it.each<[string, (app: FastifyInstance) => unknown]>([
+    ['has no limit', (app) => app.register(rateLimit)],
+    [
+      'is registered in a child context',
+      (app) => app.register(async (child) => void (await child.register(rateLimit, { ...once }))),
+    ],
+  ])('is not counted where the plugin %s', async (_, prepare) => {
+    const app = await serve(prepare)
+    expect(await statuses(app, '/%ff', '/%ff')).toEqual([400, 400])
+  })
+})
