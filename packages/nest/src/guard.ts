@@ -3,6 +3,7 @@ import { HttpException, HttpStatus } from '@nestjs/common'
 import type { Decision } from '@sluice/core'
 import type { Denied } from '@sluice/core/http'
 import { type Limit, Limits } from './limits.js'
+import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 import { callOf } from './platform.js'
 
@@ -97,5 +98,22 @@ async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   // Only gateways need the package, and they have it.
   const { WsException } = await import('@nestjs/websockets')
   const error = { status: 'error', message: exception.message, ...exception.extensions }
+  if (IS_NEST_11 && call.req._socket) answerOnNest11(call.req, error)
   return Object.assign(new WsException(error), { cause: exception })
 }
+
+/**
+ * The filters of Nest 11 emit an exception on the client, which with socket.io sends it, and with `ws` does nothing. One
+ * listener a client, as an application's own filters may emit nothing.
+ */
+function answerOnNest11(client: Call['req'], error: object): void {
+  ERRORS.add(error)
+  if (ANSWERED.has(client)) return
+  ANSWERED.add(client)
+  client.on('exception', (data: object) => {
+    if (ERRORS.has(data)) client.send(JSON.stringify({ event: 'exception', data }))
+  })
+}
+
+const ERRORS = new WeakSet<object>()
+const ANSWERED = new WeakSet<object>()

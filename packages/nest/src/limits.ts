@@ -61,11 +61,16 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
     const handler = context.getHandler()
     // A field inside an operation is not another operation: only what its own method says counts.
     const nested = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
-    const place = nested ? handler : context.getClass()
+    return this.at(nested ? handler : context.getClass(), handler)
+  }
+
+  /** What counts the runs of a handler of a class, or of a field of GraphQL, which is its own place. */
+  at(place: object, handler: object): readonly Limit[] {
     let byPlace = this.#found.get(handler)
     if (!byPlace) this.#found.set(handler, (byPlace = new Map()))
     let limits = byPlace.get(place)
-    if (!limits) byPlace.set(place, (limits = this.#on(nested ? [handler] : [this, place, handler])))
+    if (!limits)
+      byPlace.set(place, (limits = this.#on(place === handler ? [handler] : [this, place, handler])))
     return limits
   }
 

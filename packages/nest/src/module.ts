@@ -3,9 +3,10 @@ import { DiscoveryModule } from '@nestjs/core'
 import { limiterToken } from './decorators.js'
 import { RateLimitGuard } from './guard.js'
 import { Limits, MODULE_OPTIONS } from './limits.js'
+import { Nest11Gateways } from './nest-11.js'
 import type { NamedLimiterOptions, RateLimitModuleOptions } from './options.js'
 
-const OWN = [Limits, RateLimitGuard]
+const OWN = [Limits, RateLimitGuard, Nest11Gateways]
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
   optionsInjectionToken: MODULE_OPTIONS,

@@ -1,5 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common'
 import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
+import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
 /** Undefined in contexts that are not counted, such as those of microservices. */
@@ -11,10 +12,12 @@ export function callOf(context: ExecutionContext): Call | undefined {
   return kind === 'graphql' ? { kind, ...exchangeOf(operation), context, decisions: [] } : undefined
 }
 
-/** Servers differ in what they put into the context of an operation; graphql-ws has the request in `extra`. */
+/** Servers differ in what they put into the context of an operation; graphql-ws has the request in `extra`, Mercurius beside its `reply`. */
 function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
-  const req = operation?.req?.extra?.request ?? operation?.req ?? {}
-  return { req, res: operation?.res ?? operation?.reply ?? req.res }
+  const { req: given, res, reply } = operation ?? {}
+  const req = given?.extra?.request ?? given ?? operation?.request ?? {}
+  // In a subscription, Mercurius gives a reply that has nothing but the request.
+  return { req, res: res ?? (reply?.raw ? reply : req.res) }
 }
 
 /** Express and Fastify, which wraps Node's requests and responses as `raw`; and the clients of gateways. */
@@ -34,7 +37,8 @@ export const nest: Platform<Call, Call> = {
     // A GraphQL server answers in its own form, also where it was an operation of several that was denied.
     if (!res || (kind === 'graphql' && name === 'Content-Type')) return
     if (res.raw) res.header(name, value)
-    else res.setHeader(name, value)
+    // As a list of one: Nest 11 on Express would replace any text but application/json, with a warning for each denial.
+    else res.setHeader(name, IS_NEST_11 && name === 'Content-Type' ? [value] : value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   send: (_call, _res, problem) => problem,

@@ -4,6 +4,7 @@ import {
   Controller,
   type ExceptionFilter,
   Get,
+  Logger,
   Req,
   UseGuards,
 } from '@nestjs/common'
@@ -43,6 +44,17 @@ describe.each(PLATFORMS)('a denial on %s', (_, http) => {
     expect(seen).toHaveLength(1)
     expect(seen[0]!.getResponse()).toMatchObject({ status: 429, 'violated-policies': ['api'] })
     expect(seen[0]!.decision).toMatchObject({ allowed: false, limiter: 'api', retryAfterMs: 60_000 })
+  })
+
+  it('is sent as problem details, and logs nothing', async () => {
+    const logged = ['log', 'warn', 'error'].map((level) => jest.spyOn(Logger.prototype, level as 'warn'))
+    const { headers, body } = await denied({ limiter: limiter() })
+    expect(headers['content-type']).toMatch(/^application\/problem\+json(?:;|$)/)
+    expect(body.status ?? JSON.parse(body).status).toBe(429)
+    expect(
+      logged.flatMap(({ mock }) => mock.calls).filter(([message]) => /Content-Type/.test(message)),
+    ).toEqual([])
+    jest.restoreAllMocks()
   })
 
   it('is answered with the body that onDenied gives, status and headers as ever', async () => {

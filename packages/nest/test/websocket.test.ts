@@ -1,3 +1,4 @@
+import * as common from '@nestjs/common'
 import { type ArgumentsHost, Catch, UseFilters, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import { WsAdapter } from '@nestjs/platform-ws'
@@ -17,6 +18,7 @@ import {
   RateLimitGuard,
   RateLimitModule,
   type RateLimitOptions,
+  SkipRateLimit,
 } from '../src/index.js'
 import { closeApps, PLATFORMS, serve as serveModule } from './served.js'
 
@@ -114,6 +116,48 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
       )
     }
     expect(states).toEqual(['echo', 'echo', 'echo', 1008])
+  })
+
+  it('are counted by the guard of the application alone, or it does not start where Nest cannot do that', async () => {
+    @WebSocketGateway()
+    @RateLimit({ limit: 1, window: '1m' })
+    class Unguarded {
+      @SubscribeMessage('echo') echo() {
+        return { event: 'echo' }
+      }
+    }
+    const metadata = {
+      imports: [RateLimitModule.forRoot({})],
+      providers: [Unguarded, { provide: APP_GUARD, useClass: RateLimitGuard }],
+    }
+    const started = serveModule(metadata, http(), (app) => app.useWebSocketAdapter(new WsAdapter(app)))
+    if (!('StandardSchemaValidationPipe' in common)) {
+      return expect(started).rejects.toThrow(
+        'Put @UseGuards(RateLimitGuard) on Unguarded, or @SkipRateLimit()',
+      )
+    }
+    const client = await connect((await started).origin)
+    expect([(await say(client, 'echo')).event, (await say(client, 'echo')).event]).toEqual([
+      'echo',
+      'exception',
+    ])
+  })
+
+  it('need no guard where they are not limited', async () => {
+    @WebSocketGateway()
+    @SkipRateLimit()
+    class Free {
+      @SubscribeMessage('echo') echo() {
+        return { event: 'echo' }
+      }
+    }
+    const metadata = {
+      imports: [RateLimitModule.forRoot({ limits: [{ limit: 1, window: '1m' }] })],
+      providers: [Free, { provide: APP_GUARD, useClass: RateLimitGuard }],
+    }
+    const prepare = (app: common.INestApplication) => app.useWebSocketAdapter(new WsAdapter(app))
+    const client = await connect((await serveModule(metadata, http(), prepare)).origin)
+    expect([(await say(client, 'echo')).event, (await say(client, 'echo')).event]).toEqual(['echo', 'echo'])
   })
 
   const seen: unknown[] = []

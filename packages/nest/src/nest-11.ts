@@ -1,0 +1,58 @@
+import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common'
+import { DiscoveryService, MetadataScanner } from '@nestjs/core'
+import { PolicyError } from '@sluice/core'
+import { RateLimitGuard } from './guard.js'
+import { Limits } from './limits.js'
+import { IS_NEST_11 } from './nest-version.js'
+
+const GATEWAY = 'websockets:is_gateway'
+const MESSAGE_HANDLER = 'websockets:message_mapping'
+const GUARDS = '__guards__'
+
+/**
+ * Nest 11 runs no global guard in gateways, so that a limit on one would never count. It cannot be put there from outside:
+ * the application does not start, and says what to write.
+ */
+@Injectable()
+export class Nest11Gateways implements OnModuleInit {
+  constructor(
+    @Inject(Limits) private readonly limits: Limits,
+    @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
+  ) {}
+
+  onModuleInit(): void {
+    if (!IS_NEST_11 || !this.#guardIsGlobal()) return
+    for (const { metatype } of this.discovery.getProviders()) {
+      if (typeof metatype === 'function' && Reflect.hasMetadata(GATEWAY, metatype))
+        this.#check(metatype as Type)
+    }
+  }
+
+  #guardIsGlobal(): boolean {
+    const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith('APP_GUARD'))
+    return global.some(
+      ({ metatype, instance }) => metatype === RateLimitGuard || instance instanceof RateLimitGuard,
+    )
+  }
+
+  /** @throws {PolicyError} INVALID_OPTION for a gateway with a limit and without a guard. */
+  #check(gateway: Type): void {
+    const prototype = gateway.prototype as Record<string, object>
+    for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
+      const handler = prototype[name]!
+      const counts =
+        Reflect.hasMetadata(MESSAGE_HANDLER, handler) && this.limits.at(gateway, handler).length > 0
+      if (counts && !isGuarded(gateway) && !isGuarded(handler)) {
+        const message =
+          `${gateway.name}.${name} has limits that would never count: Nest 11 runs no global guard in gateways. ` +
+          `Put @UseGuards(RateLimitGuard) on ${gateway.name}, or @SkipRateLimit()`
+        throw new PolicyError('INVALID_OPTION', message)
+      }
+    }
+  }
+}
+
+function isGuarded(subject: object): boolean {
+  const guards = (Reflect.getMetadata(GUARDS, subject) as readonly unknown[] | undefined) ?? []
+  return guards.some((guard) => guard === RateLimitGuard || guard instanceof RateLimitGuard)
+}
