@@ -1,31 +1,87 @@
-// Checks each public package as it would be published: its exports and files (publint), its types under
-// every module system (attw). Prints only what is wrong. Needs the build and, for the tools, `npm run`.
+// Checks each public package as it would be published: its exports and files (publint), its types under every module
+// system, the classic resolution too (attw), and what a stranger meets first: what the tarball holds, what it weighs,
+// the range of its peers, and the first lines of its README. Prints what is wrong, and the size of each. Needs the build
+// and, for the tools, `npm run`.
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 
-const folders = readdirSync('packages').map((name) => `packages/${name}`)
-const checks = folders
-  .filter(isPublic)
-  .flatMap((folder) => [
-    run('publint', 'run', folder, '--strict'),
-    run('attw', '--pack', folder, '--profile', 'node16', '--no-emoji'),
-  ])
-process.exitCode = (await Promise.all(checks)).every(Boolean) ? 0 : 1
+/** The most bytes that core takes when it is installed, with what it depends on. */
+const MOST_BYTES = 800_000
+
+/** @typedef {{ name: string, private?: boolean, keywords?: string[], dependencies?: Ranges, peerDependencies?: Ranges }} Manifest */
+/** @typedef {Record<string, string>} Ranges */
+/** @typedef {{ unpackedSize: number, files: { path: string }[] }} Tarball */
+
+const folders = readdirSync('packages')
+  .map((name) => `packages/${name}`)
+  .filter((folder) => manifestOf(folder).private !== true)
+const checks = folders.flatMap((folder) => [
+  run('publint', 'run', folder, '--strict'),
+  run('attw', '--pack', folder, '--profile', 'strict', '--no-emoji'),
+  run('npm', 'pack', `./${folder}`, '--dry-run', '--json', '--ignore-scripts', '--offline').then((json) => {
+    const wrong = json === undefined ? ['cannot be packed'] : wrongWith(folder, JSON.parse(json)[0])
+    for (const what of wrong) console.error(`${folder}: ${what}`)
+    return wrong.length === 0 ? json : undefined
+  }),
+])
+process.exitCode = (await Promise.all(checks)).every((output) => output !== undefined) ? 0 : 1
+
+/**
+ * @param {string} folder
+ * @param {Tarball} tarball
+ * @returns {string[]} what a stranger would trip over.
+ */
+function wrongWith(folder, { unpackedSize, files }) {
+  const { name, keywords = [], dependencies = {}, peerDependencies = {} } = manifestOf(folder)
+  const wrong = []
+  const paths = files.map(({ path }) => path)
+  for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md']) {
+    if (!paths.includes(path)) wrong.push(`the tarball has no ${path}`)
+  }
+  const maps = paths.filter((path) => path.endsWith('.map'))
+  if (maps.length > 0) wrong.push(`${maps.length} source maps of sources that are not in the tarball`)
+  if (keywords.length === 0) wrong.push('no keywords')
+  for (const [peer, range] of Object.entries(peerDependencies)) {
+    if (!range.split('||').every((part) => /[\^~<]/.test(part)))
+      wrong.push(`${peer} ${range} has no upper bound`)
+  }
+  const first = /```sh\n(.*)\n/.exec(readFileSync(`${folder}/README.md`, 'utf8').slice(0, 600))?.[1] ?? ''
+  if (!first.startsWith('npm install ') || !first.split(' ').includes(name)) {
+    wrong.push(`the README does not begin with npm install ${name}`)
+  }
+  const own = Object.keys(dependencies).filter((dependency) => !dependency.startsWith('@sluice/'))
+  const bytes = own.reduce((sum, dependency) => sum + sizeOf(join('node_modules', dependency)), unpackedSize)
+  console.log(`${name}: ${bytes} bytes installed, @sluice/core not counted again, ${files.length} files`)
+  if (name === '@sluice/core' && bytes > MOST_BYTES)
+    wrong.push(`${bytes} bytes installed, more than ${MOST_BYTES}`)
+  return wrong
+}
+
+/**
+ * @param {string} folder
+ * @returns {Manifest}
+ */
+function manifestOf(folder) {
+  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+}
 
 /** @param {string} folder */
-function isPublic(folder) {
-  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8')).private !== true
+function sizeOf(folder) {
+  const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((path) => join(folder, path))
+  return paths.map((path) => statSync(path)).reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0)
 }
 
 /**
  * @param {string} tool
  * @param {string[]} args
+ * @returns {Promise<string | undefined>} what it prints, or undefined where it fails, which is printed.
  */
 function run(tool, ...args) {
   return new Promise((resolve) => {
     execFile(tool, args, (error, stdout, stderr) => {
       if (error) console.error(`${tool} ${args.join(' ')}\n${error.message}\n${stdout}${stderr}`)
-      resolve(!error)
+      resolve(error ? undefined : stdout)
     })
   })
 }

@@ -1,6 +1,5 @@
-import { sha256 } from '@noble/hashes/sha2'
-import { bytesToHex } from '@noble/hashes/utils'
 import { expected, InputError } from './errors.js'
+import { sha256 } from './sha256.js'
 
 /** Longest key that is kept as it is, in UTF-16 units. */
 const LONGEST_KEPT = 128
@@ -23,5 +22,5 @@ export function digest(text: string): string {
     bytes[2 * i] = unit & 0xff
     bytes[2 * i + 1] = unit >>> 8
   }
-  return bytesToHex(sha256(bytes))
+  return sha256(bytes)
 }

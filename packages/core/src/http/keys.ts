@@ -1,5 +1,3 @@
-import { sha256 } from '@noble/hashes/sha2'
-import { bytesToHex } from '@noble/hashes/utils'
 import { expected, InputError } from '../errors.js'
 import type { MaybePromise } from '../stores/store.js'
 import { HungUpError } from './addresses.js'
@@ -8,6 +6,7 @@ import { clientAddress, IPV6_PREFIX } from './client-address.js'
 import { invalidOption } from './invalid-option.js'
 import { type Misuse, proxyMisuse } from './misuse.js'
 import type { RequestReader } from './platform.js'
+import { sha256 } from '../sha256.js'
 
 /** What a key function may ask beside the request, so that one key function works in every framework. */
 export interface KeySource<Req> extends RequestReader<Req> {
@@ -124,7 +123,7 @@ const ANY_SCHEME = /^(?:[!#$%&'*+.^_`|~\w-]+[ \t]+|bearer$)/i
 const BEARER = /^bearer(?:[ \t]+|$)/i
 
 function hashedKey(apiKey: string): string {
-  return joinKey('api-key', bytesToHex(sha256(apiKey)))
+  return joinKey('api-key', sha256(new TextEncoder().encode(apiKey)))
 }
 
 function checkedPrefix({ ipv6Prefix = IPV6_PREFIX }: ByIpOptions): number {
