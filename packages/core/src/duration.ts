@@ -1,7 +1,10 @@
 import { expected, InputError, type SluiceError } from './errors.js'
 
-/** `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. */
-export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}`
+/**
+ * `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. Any text is taken, as configuration comes as
+ * text, and checked when it is used.
+ */
+export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}` | (string & {})
 
 const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as const
 const YEAR_MS = 365 * UNITS.d

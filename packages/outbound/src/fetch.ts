@@ -11,12 +11,18 @@ type Fetch = typeof globalThis.fetch
 type Input = Parameters<Fetch>[0]
 type Init = Parameters<Fetch>[1]
 
+/** A fetch with types of its own: that of the undici package, for example. */
+// oxlint-disable-next-line typescript/no-explicit-any
+type OtherFetch = (input: any, init?: any) => Promise<{ readonly status: number; readonly headers: object }>
+
 /**
  * A `fetch` whose calls wait for their turn, and that obeys what the other side answers. It rejects with
  * `RateLimitExceededError` where there is no turn within `maxWait`, and else as the fetch does that it is made from.
  * With a semaphore, a call is under way until its body has been read.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
+export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch
+export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOptions): F
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
   const settings = settingsOf(options)
   return async function limitedFetch(input, init) {

@@ -2,7 +2,13 @@ import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { Agent, fetch, interceptors, request } from 'undici'
-import { limitDispatch, type OutboundEvent, type OutboundOptions } from '../src/index.js'
+import {
+  decisionOf,
+  limitDispatch,
+  limitFetch,
+  type OutboundEvent,
+  type OutboundOptions,
+} from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
 
 let other: OtherParty
@@ -49,6 +55,13 @@ it('works under the fetch of undici', async () => {
   const answers = await Promise.all([1, 2].map(() => fetch(other.origin, { dispatcher })))
   expect(await answers[1]!.text()).toBe('ok')
   expect(waited()).toHaveLength(1)
+})
+
+it('limits the fetch of undici under its own types', async () => {
+  const { limiter } = await open(ok)
+  const limited: typeof fetch = limitFetch(fetch, { limiter })
+  const response = await limited(other.origin, { dispatcher: agent })
+  expect([await response.text(), decisionOf(response)?.allowed]).toEqual(['ok', true])
 })
 
 it('sends again what was refused, with its body, after the pause', async () => {

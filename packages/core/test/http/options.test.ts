@@ -10,6 +10,16 @@ const store = memoryStore()
 
 afterAll(() => Promise.all([limiter.close(), store.close()]))
 
+describe('a window from the environment', () => {
+  const window: string = ['1', 'm'].join('')
+
+  it('is taken as text, and checked when the limiter is made', () => {
+    expect(() => guardOf({ limit: 1, window })).not.toThrow()
+    expect(() => guardOf({ limit: 1, window: `${window} ` })).toThrow(PolicyError)
+    expect(() => slidingLog({ limit: 1, window: '' as string })).toThrow('window must be')
+  })
+})
+
 describe('options of a guard', () => {
   it.each<[string, unknown]>([
     ['nothing', undefined],
