@@ -18,7 +18,12 @@ function adapterOf(name: string, createApp: typeof express): Adapter<Request, Re
     serve({ routes, proxyTrust, before, onError }) {
       const app = createApp()
       if (proxyTrust !== 'none') app.set('trust proxy', proxyTrust === 'all' ? true : proxyTrust)
-      if (before) app.use((_req, _res, next) => void before().then(() => next()))
+      if (before) {
+        app.use(async (_req, _res, next) => {
+          await before()
+          next()
+        })
+      }
       for (const route of routes) app.all(route.path, ...route.limits.map(rateLimit), handlerOf(route))
       const fail: ErrorRequestHandler = (error, _req, res, next) => {
         onError(error)

@@ -17,7 +17,12 @@ const honoAdapter: Adapter<Context, Context> = {
       onError(error)
       return c.text('', 500)
     })
-    if (before) app.use((_c, next) => before().then(next))
+    if (before) {
+      app.use(async (_c, next) => {
+        await before()
+        await next()
+      })
+    }
     const trustProxy = typeof proxyTrust === 'number' ? proxyTrust : 0
     for (const { path, limits, answer } of routes) {
       for (const limit of limits) app.use(path, rateLimit({ ...limit, connInfo: getConnInfo, trustProxy }))

@@ -10,7 +10,12 @@ const koaAdapter: Adapter<Context, Response> = {
   serve({ routes, proxyTrust, before, onError }) {
     const proxy = proxyTrust !== 'none'
     const app = new Koa(typeof proxyTrust === 'number' ? { proxy, maxIpsCount: proxyTrust } : { proxy })
-    if (before) app.use((_ctx, next) => before().then(next))
+    if (before) {
+      app.use(async (_ctx, next) => {
+        await before()
+        await next()
+      })
+    }
     for (const route of routes) {
       for (const limit of route.limits) app.use(at(route.path, rateLimit(limit)))
       app.use(at(route.path, handlerOf(route)))

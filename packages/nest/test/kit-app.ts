@@ -41,7 +41,12 @@ async function serve(
   class KitModule {}
   const http = platform.create(proxyTrust)
   const app: INestApplication = await NestFactory.create(KitModule, http, { logger: false })
-  if (before) app.use((_req: unknown, _res: unknown, next: () => void) => void before().then(next))
+  if (before) {
+    app.use(async (_req: unknown, _res: unknown, next: () => void) => {
+      await before()
+      next()
+    })
+  }
   app.useGlobalFilters(new KitFilter(http, platform, onError))
   await app.listen(0, '127.0.0.1')
   return listening(app.getHttpServer())

@@ -104,7 +104,10 @@ describe('byApiKey', () => {
 
   it('is one key however a caller writes the scheme and the space around it', () => {
     const schemes = Array.from({ length: 64 }, (_, bits) =>
-      [...'bearer'].map((letter, i) => (bits & (1 << i) ? letter.toUpperCase() : letter)).join(''),
+      'bearer'
+        .split('')
+        .map((letter, i) => (bits & (1 << i) ? letter.toUpperCase() : letter))
+        .join(''),
     )
     const spaces = [' ', '  ', '\t', ' \t ', '   ']
     const values = schemes.flatMap((scheme) =>
