@@ -1,0 +1,103 @@
+// Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes. Exit 1 when a part
+// fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
+import { build } from 'esbuild'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createRequire } from 'node:module'
+import { createServer } from 'node:net'
+import { dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+/** @typedef {Record<string, string[]>} Result what went wrong with each part. */
+
+const HERE = dirname(fileURLToPath(import.meta.url))
+const SCRIPT = join(HERE, 'on-server.js')
+const modules = join(HERE, 'node_modules')
+// Not an import: the compiler reads this file where the runtimes are not installed.
+const { Miniflare } = createRequire(import.meta.url)('miniflare')
+/** @type {[string, string, string[]][]} */
+const SERVERS = [
+  ...[20, 22, 24, 26].map(
+    (version) =>
+      /** @type {[string, string, string[]]} */ ([`Node ${version}`, `node-${version}/bin/node`, []]),
+  ),
+  ['Bun', '@oven/bun-linux-x64/bin/bun', ['run']],
+  ['Deno', '@deno/linux-x64-glibc/deno', ['run', '--allow-all', '--node-modules-dir=manual', '--no-lock']],
+]
+
+const redis = await startRedis()
+let passed = true
+try {
+  for (const [name, program, args] of SERVERS) {
+    const limiter = name.toLowerCase().replace(' ', '-')
+    report(name, await onServer(join(modules, program), [...args, SCRIPT, redis.url, limiter]))
+  }
+  report('workerd', await onWorkerd())
+} finally {
+  redis.stop()
+}
+process.exitCode = passed ? 0 : 1
+
+/**
+ * @param {string} name
+ * @param {Result} result
+ */
+function report(name, result) {
+  const marks = Object.entries(result).map(([part, wrong]) =>
+    wrong.length === 0 ? `✓ ${part}` : `✗ ${part}: ${wrong.join(', ')}`,
+  )
+  if (Object.values(result).some((wrong) => wrong.length > 0)) passed = false
+  console.log(`${name.padEnd(8)} ${marks.join('  ')}`)
+}
+
+/**
+ * @param {string} program
+ * @param {string[]} args
+ * @returns {Promise<Result>}
+ */
+function onServer(program, args) {
+  return new Promise((resolve) => {
+    execFile(program, args, { timeout: 60_000 }, (error, stdout, stderr) =>
+      resolve(error ? { start: [`${error.message}\n${stderr}`] } : JSON.parse(stdout)),
+    )
+  })
+}
+
+/** @returns {Promise<Result>} */
+async function onWorkerd() {
+  const { outputFiles } = await build({
+    entryPoints: [join(HERE, 'worker.js')],
+    bundle: true,
+    write: false,
+    format: 'esm',
+    conditions: ['workerd', 'worker', 'browser'],
+  })
+  const script = outputFiles[0]?.text ?? ''
+  const miniflare = new Miniflare({ modules: true, script, compatibilityDate: '2025-12-01' })
+  try {
+    const statuses = []
+    for (let i = 0; i < 5; i++) statuses.push((await miniflare.dispatchFetch('http://sluice/')).status)
+    const served = String(statuses) === '200,200,200,429,429' ? [] : [`statuses ${String(statuses)}`]
+    const result = /** @type {Result} */ (await (await miniflare.dispatchFetch('http://sluice/check')).json())
+    return { ...result, served }
+  } finally {
+    await miniflare.dispose()
+  }
+}
+
+async function startRedis() {
+  const probe = createServer().listen(0, '127.0.0.1')
+  await once(probe, 'listening')
+  const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address())
+  await new Promise((closed) => probe.close(closed))
+  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
+  const server = spawn(process.env.SLUICE_REDIS_SERVER ?? 'redis-server', args, {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let log = ''
+  server.stdout.on('data', (text) => (log += text))
+  const end = Date.now() + 10_000
+  while (!log.includes('Ready to accept connections') && Date.now() < end) await delay(20)
+  return { url: `redis://127.0.0.1:${port}`, stop: () => server.kill() }
+}
