@@ -14,6 +14,10 @@ const SUBJECTS = {
     install: 'packages/nest/fixtures/nest11',
     command: ['node_modules/jest/bin/jest.js', '--config', 'packages/nest/fixtures/nest11/jest.config.ts'],
   },
+  imports: {
+    about: 'what each package takes to install and to load, beside peers',
+    command: ['scripts/measure-imports.js'],
+  },
   runtimes: {
     about: 'the built packages on Node 20, 22, 24 and 26, Bun, Deno and workerd',
     install: 'scripts/runtimes',
