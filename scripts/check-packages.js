@@ -3,7 +3,7 @@
 // the range of its peers, and the first lines of its README. Prints what is wrong, and the size of each. Needs the build
 // and, for the tools, `npm run`.
 import { execFile } from 'node:child_process'
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 
 /** The most bytes that core takes when it is installed, with what it depends on. */
@@ -51,7 +51,7 @@ function wrongWith(folder, { unpackedSize, files }) {
     wrong.push(`the README does not begin with npm install ${name}`)
   }
   const own = Object.keys(dependencies).filter((dependency) => !dependency.startsWith('@sluice/'))
-  const bytes = own.reduce((sum, dependency) => sum + sizeOf(join('node_modules', dependency)), unpackedSize)
+  const bytes = own.reduce((sum, dependency) => sum + sizeOf(installed(folder, dependency)), unpackedSize)
   console.log(`${name}: ${bytes} bytes installed, @sluice/core not counted again, ${files.length} files`)
   if (name === '@sluice/core' && bytes > MOST_BYTES)
     wrong.push(`${bytes} bytes installed, more than ${MOST_BYTES}`)
@@ -64,6 +64,16 @@ function wrongWith(folder, { unpackedSize, files }) {
  */
 function manifestOf(folder) {
   return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+}
+
+/**
+ * Where npm has put a dependency: beside the package's sources where others want another version.
+ * @param {string} folder
+ * @param {string} dependency
+ */
+function installed(folder, dependency) {
+  const own = join(folder, 'node_modules', dependency)
+  return existsSync(own) ? own : join('node_modules', dependency)
 }
 
 /** @param {string} folder */
