@@ -5,6 +5,7 @@ import { execFile } from 'node:child_process'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
 import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import {
   type Call,
@@ -35,6 +36,42 @@ describe('a GraphQL request of 12,000 operations', () => {
     expect(results.map((result) => result === true)).toEqual([true, true, true, ...Array(5).fill(false)])
     expect(results[7]).toBeInstanceOf(RateLimitException)
     expect(decisions).toEqual([true, true, true, false])
+  })
+
+  it.each([0, 200])(
+    'asks a store elsewhere about no more than 16 beyond the %i that it admits',
+    async (limit) => {
+      const limiter = limiterOf(Math.max(1, limit))
+      if (limit === 0) await limiter.block('ip:192.0.2.0', '1h')
+      const decide = limiter.decide.bind(limiter)
+      let asking = 0
+      let most = 0
+      const elsewhere = jest.spyOn(limiter, 'decide').mockImplementation(async (...call) => {
+        most = Math.max(most, ++asking)
+        await turn()
+        asking--
+        return decide(...call)
+      })
+      const request = await requestOf([{ limiter }])
+      const results = await Promise.all(request(12_000))
+      expect(results.filter((result) => result === true)).toHaveLength(limit)
+      expect(results.indexOf(true)).toBe(limit === 0 ? -1 : 0)
+      expect(elsewhere.mock.calls.length).toBeLessThanOrEqual(limit + 16)
+      expect(most).toBe(16)
+    },
+  )
+
+  it('goes on where the store fails for one', async () => {
+    const limiter = limiterOf(99)
+    const decide = limiter.decide.bind(limiter)
+    let calls = 0
+    jest.spyOn(limiter, 'decide').mockImplementation(async (...call) => {
+      await turn()
+      if (++calls === 3) throw new Error('no answer')
+      return decide(...call)
+    })
+    const results = await Promise.all((await requestOf([{ limiter }]))(50))
+    expect(results.filter((result) => result === true)).toHaveLength(49)
   })
 
   it('asks again for a lighter operation where the one denied never fits', async () => {

@@ -42,16 +42,22 @@ export function count(
   repeats = false,
 ): readonly Counted[] {
   const all = ((request as CountedRequest)[COUNTED] ??= [])
-  const turn = all.reduce((last, other) => Math.max(last, other.turn), 0) + 1
-  if (!repeats && all.some((other) => other.limiter === limiter && other.keys.includes(key)))
-    warn(limiter, 'COUNTED_TWICE')
-  const before = all.find((other) => other.limiter === limiter && other.announced === announced)
-  if (before) {
-    Object.assign(before, { decision: tighter(before.decision, decision), latest: decision, turn })
-    if (!repeats) before.keys.push(key)
-  } else {
-    all.push({ limiter, announced, decision, latest: decision, turn, keys: repeats ? [] : [key] })
+  let before: Count | undefined
+  let turn = 1
+  for (const other of all) {
+    turn = Math.max(turn, other.turn + 1)
+    if (other.limiter !== limiter) continue
+    if (!repeats && other.keys.includes(key)) warn(limiter, 'COUNTED_TWICE')
+    if (other.announced === announced) before = other
   }
+  if (!before) {
+    all.push({ limiter, announced, decision, latest: decision, turn, keys: repeats ? [] : [key] })
+    return all
+  }
+  before.decision = tighter(before.decision, decision)
+  before.latest = decision
+  before.turn = turn
+  if (!repeats) before.keys.push(key)
   return all
 }
 

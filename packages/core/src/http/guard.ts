@@ -13,7 +13,7 @@ import type { Platform, SetHeader } from './platform.js'
 import { policyChooser } from './policies.js'
 import { denialOf, PROBLEM_TYPE } from './problem.js'
 import { holdsRawIpv6 } from './raw-ipv6.js'
-import { type Refusal, refusalOf, remember } from './repeated-denials.js'
+import { operationsOf, type Refusal } from './operations.js'
 
 /** Gives undefined when the request may pass; else it has been answered. */
 export type Guard<Req, Res> = (req: Req, res: Res) => MaybePromise<Denied | undefined>
@@ -79,19 +79,19 @@ export function createGuard<Req, Res>(
   }
 
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    const before = deniedBefore(req, res, key, cost)
-    return (
-      before ??
+    const ask = (): MaybePromise<Denied | undefined> =>
       after(choosePolicies(req), (policies) => {
         const call = policies ? { cost, policies } : { cost }
         return after(limiter.decide(key, call), (decision) => answer(req, res, key, cost, decision))
       })
-    )
+    if (!repeats(req)) return ask()
+    const operations = operationsOf(platform.identity(req), limiter, key)
+    return operations.inTurn(() => deniedBefore(req, res, key, cost) ?? ask())
   }
 
   /** What an earlier denial of the same request decides, as far as `cost` is known. */
   function deniedBefore(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
-    const refusal = repeats(req) ? refusalOf(platform.identity(req), limiter, key, cost) : undefined
+    const refusal = repeats(req) && operationsOf(platform.identity(req), limiter, key).refusal(cost)
     if (!refusal) return undefined
     platform.decided?.(req, refusal.decision)
     return refusal.answers.get(guard) ?? respond(req, res, key, refusal)
@@ -115,7 +115,10 @@ export function createGuard<Req, Res>(
     const all = record(req, res, key, refusal.decision)
     // Whoever began the response has to end it; the request goes no further.
     const denied = platform.headersSent(res) ? { answer: undefined } : deny(req, res, refusal.decision, all)
-    if (repeats(req)) remember(platform.identity(req), limiter, key, refusal).answers.set(guard, denied)
+    if (repeats(req)) {
+      refusal.answers.set(guard, denied)
+      operationsOf(platform.identity(req), limiter, key).refuse(refusal)
+    }
     return denied
   }
 
