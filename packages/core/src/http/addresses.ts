@@ -22,10 +22,29 @@ export interface AddressSource<Req> extends RequestReader<Req> {
   identity(req: Req): object
 }
 
-/** The addresses of a request, read when they are asked for first. */
+/** The addresses of a request: as they were kept, or as they are now. */
 export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
-  const kept = source.identity(req) as { [ADDRESSES]?: Addresses }
-  return (kept[ADDRESSES] ??= readAddresses(req, source))
+  return keptOf(req, source)[ADDRESSES] ?? readAddresses(req, source)
+}
+
+/** The framework's address alone, which is all that most requests need. */
+export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | undefined {
+  const kept = keptOf(req, source)[ADDRESSES]
+  if (kept) return kept.address
+  try {
+    return source.address(req)
+  } catch {
+    return readAddresses(req, source).address
+  }
+}
+
+/** Keeps the addresses of a request, before anything is waited for. */
+export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
+  keptOf(req, source)[ADDRESSES] ??= readAddresses(req, source)
+}
+
+function keptOf<Req>(req: Req, source: AddressSource<Req>): { [ADDRESSES]?: Addresses } {
+  return source.identity(req)
 }
 
 /** Thrown by keys that need an address where the caller hung up before there was one. The guard ends the request. */

@@ -1,7 +1,7 @@
 import { checkCost } from '../cost.js'
 import type { Decision } from '../decision.js'
 import type { MaybePromise } from '../stores/store.js'
-import { addressesOf, isHungUp } from './addresses.js'
+import { addressesOf, addressOf, isHungUp, keepAddresses } from './addresses.js'
 import { after, isPromise } from './after.js'
 import { giveBackUnlessCharged } from './charge.js'
 import { type Counted, count } from './counted.js'
@@ -42,7 +42,7 @@ export function createGuard<Req, Res>(
   const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
   const source: KeySource<Req> = {
     ...platform,
-    address: (req) => addressesOf(req, platform).address,
+    address: (req) => addressOf(req, platform),
     socketAddress: (req) => addressesOf(req, platform).socketAddress,
     hungUp: (req) => addressesOf(req, platform).hungUp,
     warn: (misuse) => warn(limiter, misuse),
@@ -55,7 +55,7 @@ export function createGuard<Req, Res>(
     const answer = skip
       ? after(skip(req), (skipped) => (skipped ? undefined : admit(req, res)))
       : admit(req, res)
-    if (isPromise(answer)) addressesOf(req, platform)
+    if (isPromise(answer)) keepAddresses(req, platform)
     return answer
   }
 
@@ -79,14 +79,16 @@ export function createGuard<Req, Res>(
   }
 
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    const ask = (): MaybePromise<Denied | undefined> =>
-      after(choosePolicies(req), (policies) => {
-        const call = policies ? { cost, policies } : { cost }
-        return after(limiter.decide(key, call), (decision) => answer(req, res, key, cost, decision))
-      })
-    if (!repeats(req)) return ask()
+    if (!repeats(req)) return ask(req, res, key, cost)
     const operations = operationsOf(platform.identity(req), limiter, key)
-    return operations.inTurn(() => deniedBefore(req, res, key, cost) ?? ask())
+    return operations.inTurn(() => deniedBefore(req, res, key, cost) ?? ask(req, res, key, cost))
+  }
+
+  function ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
+    return after(choosePolicies(req), (policies) => {
+      const call = policies ? { cost, policies } : { cost }
+      return after(limiter.decide(key, call), (decision) => answer(req, res, key, cost, decision))
+    })
   }
 
   /** What an earlier denial of the same request decides, as far as `cost` is known. */

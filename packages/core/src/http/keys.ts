@@ -136,7 +136,7 @@ function addressKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number):
   if (misuse) source.warn(misuse)
   const address =
     clientAddress(source.address(req), ipv6Prefix) ?? clientAddress(source.socketAddress(req), ipv6Prefix)
-  if (address !== undefined) return joinKey('ip', address)
+  if (address !== undefined) return `ip:${escaped(address)}`
   if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
   source.warn('ADDRESS_UNKNOWN')
   return 'ip:unknown'
