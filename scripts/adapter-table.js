@@ -5,8 +5,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 
 const ADAPTERS = ['Express 5', 'Express 4', 'Koa', 'Fastify', 'Hono', 'Nest on Express', 'Nest on Fastify']
 
-/** The most lines of code that the sources of each may have. */
-const PACKAGES = { express: 120, koa: 120, fastify: 120, hono: 120, nest: 250 }
+/**
+ * The most lines of code that the sources of each may have. Fastify's routes inherit from the plugin, and its malformed
+ * paths reach no hook; Nest is two frameworks, three kinds of calls and two major versions.
+ */
+const PACKAGES = { express: 120, koa: 120, fastify: 160, hono: 120, nest: 360 }
 
 /** @typedef {{ ancestorTitles: string[], title: string, status: string, failureMessages: string[] }} Case */
 /** @typedef {{ name: string, message: string, assertionResults: Case[] }} TestFile */

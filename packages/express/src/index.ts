@@ -10,17 +10,8 @@ import {
 } from '@sluice/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 
-export {
-  apiKeyKey,
-  byApiKey,
-  byIp,
-  type ByIpOptions,
-  byUser,
-  ipKey,
-  joinKey,
-  type KeyFunction,
-  userKey,
-} from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
 export type RateLimitOptions = GuardOptions<Request, Response>
 

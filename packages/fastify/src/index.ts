@@ -5,17 +5,8 @@ import { limitBadUrls } from './bad-urls.js'
 import { inheritFrom, isLimit, type Place, routeOptions } from './inherited.js'
 import { type AnyReply, type AnyRequest, fastify } from './platform.js'
 
-export {
-  apiKeyKey,
-  byApiKey,
-  byIp,
-  type ByIpOptions,
-  byUser,
-  ipKey,
-  joinKey,
-  type KeyFunction,
-  userKey,
-} from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
 export type RateLimitOptions = GuardOptions<FastifyRequest, FastifyReply>
 export type RateLimitHook = (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => void

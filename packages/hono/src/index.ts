@@ -4,17 +4,8 @@ import type { Context, Env, MiddlewareHandler } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
-export {
-  apiKeyKey,
-  byApiKey,
-  byIp,
-  type ByIpOptions,
-  byUser,
-  ipKey,
-  joinKey,
-  type KeyFunction,
-  userKey,
-} from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
 /** Callbacks get a context of the application's own variables and bindings, where `rateLimit` is given their types. */
 // oxlint-disable-next-line typescript/no-explicit-any -- what Hono's own Context defaults to

@@ -17,17 +17,8 @@ import type {
   Response,
 } from 'koa'
 
-export {
-  apiKeyKey,
-  byApiKey,
-  byIp,
-  type ByIpOptions,
-  byUser,
-  ipKey,
-  joinKey,
-  type KeyFunction,
-  userKey,
-} from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
 /** Callbacks get a context of the application's own state and context, where `rateLimit` is given their types. */
 export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> = GuardOptions<
