@@ -1,5 +1,5 @@
 import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common'
-import { DiscoveryService, MetadataScanner } from '@nestjs/core'
+import { APP_GUARD, DiscoveryService, MetadataScanner } from '@nestjs/core'
 import { PolicyError } from '@sluice/core'
 import { RateLimitGuard } from './guard.js'
 import { Limits } from './limits.js'
@@ -29,7 +29,7 @@ export class Nest11Gateways implements OnModuleInit {
   }
 
   #guardIsGlobal(): boolean {
-    const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith('APP_GUARD'))
+    const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith(APP_GUARD))
     return global.some(
       ({ metatype, instance }) => metatype === RateLimitGuard || instance instanceof RateLimitGuard,
     )
