@@ -94,10 +94,11 @@ const EXCEPTIONS = new WeakMap<Denied, RateLimitException>()
 /** The same as the filters of gateways know it. */
 async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   const exception = exceptionOf(denied, call)
-  if (!(exception instanceof RateLimitException)) return exception
+  if (denied.answer instanceof Error) return exception
   // Only gateways need the package, and they have it.
   const { WsException } = await import('@nestjs/websockets')
-  const error = { status: 'error', message: exception.message, ...exception.extensions }
+  const extensions = exception instanceof RateLimitException ? exception.extensions : {}
+  const error = { status: 'error', message: exception.message, ...extensions }
   if (IS_NEST_11 && call.req._socket) answerOnNest11(call.req, error)
   return Object.assign(new WsException(error), { cause: exception })
 }

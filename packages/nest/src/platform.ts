@@ -20,6 +20,11 @@ function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
   return { req, res: res ?? (reply?.raw ? reply : req.res) }
 }
 
+/** Clients of `ws` know their socket, those of socket.io the request that opened the connection. */
+function socketOf(req: Call['req']): Call['req'] {
+  return req.socket ?? req._socket ?? req.request?.socket
+}
+
 /** Express and Fastify, which wraps Node's requests and responses as `raw`; and the clients of gateways. */
 export const nest: Platform<Call, Call> = {
   // Never what lives as long as a connection, or all decisions about it would be kept.
@@ -27,9 +32,8 @@ export const nest: Platform<Call, Call> = {
   repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
   address: ({ req }) => req.ip,
-  // Clients of `ws` know their socket, those of socket.io the request that opened the connection.
-  socketAddress: ({ req }) => (req.socket ?? req._socket ?? req.request?.socket)?.remoteAddress,
-  hungUp: ({ req }) => Boolean((req.raw ?? req).socket?.destroyed),
+  socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
+  hungUp: ({ req }) => Boolean(socketOf(req)?.destroyed),
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   proxyTrust: ({ req }) => (req.raw ? fastifyTrust(req) : expressTrust(req.app)),
   headersSent: ({ res }) => Boolean(res?.sent || (res?.raw ?? res)?.headersSent),
