@@ -1,5 +1,5 @@
+import { digest } from '@sluice/core/http'
 import type { FastifyInstance } from 'fastify'
-import { createHash } from 'node:crypto'
 import type { RateLimitOptions } from './index.js'
 
 /*
@@ -53,6 +53,5 @@ export function routeOptions(
 function nameOf({ method = 'GET', url = '' }: Place, plugin = ''): string {
   const name = [plugin, String(method), url].filter(Boolean).join(' ')
   if (/^[ -~]{1,64}$/.test(name)) return name
-  const digest = createHash('sha256').update(name).digest('hex')
-  return `${name.replace(/[^ -~]/g, '?').slice(0, 40)} ${digest.slice(0, 16)}`
+  return `${name.replace(/[^ -~]/g, '?').slice(0, 40)} ${digest(name).slice(0, 16)}`
 }
