@@ -144,6 +144,23 @@ export class Decision {
     }
   }
 
+  /** This decision as it reads once `units` of what it charged were given back. For adapters. */
+  afterGivingBack(units: number): Decision {
+    const { policies } = this.#source
+    const { parts, remaining, binding } = this.#answer
+    const left = policies.map(({ capacity }, i) =>
+      Math.min(capacity, Math.floor((parts ? parts[3 * i + 1]! : remaining) + units)),
+    )
+    const least = Math.min(...left)
+    const answer = {
+      ...this.#answer,
+      remaining: least,
+      binding: parts ? left.indexOf(least) : binding,
+      parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
+    }
+    return new Decision(this.#source, answer, this.key, undefined, this.#cost)
+  }
+
   get #charge(): DatedCharge {
     const { now, at, chargedAt } = this.#answer
     return chargedAt === undefined

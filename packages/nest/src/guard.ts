@@ -24,7 +24,7 @@ export class RateLimitGuard implements CanActivate {
     // Where nothing has to be waited for the handler runs at once.
     for (let i = 0; i < limits.length; i++) {
       const denied = attempt(limits[i]!, call!)
-      if (denied) return goOn(call!, denied, limits.slice(i + 1))
+      if (denied) return goOn(call!, denied, limits, i + 1)
     }
     return true
   }
@@ -42,18 +42,31 @@ function attempt(limit: Limit, call: Call): ReturnType<Limit> {
 }
 
 /** Hears what a limit says in its own time, and then the others. */
-async function goOn(call: Call, first: ReturnType<Limit>, others: readonly Limit[]): Promise<boolean> {
+async function goOn(
+  call: Call,
+  first: ReturnType<Limit>,
+  limits: readonly Limit[],
+  next: number,
+): Promise<boolean> {
   try {
     // 12,000 operations of GraphQL that one denial decides: each await that is not needed would count.
     let denied = first instanceof Promise ? await first : first
-    for (let i = 0; !denied && i < others.length; i++) denied = await others[i]!(call, call)
+    for (let i = next; !denied && i < limits.length; i++) denied = await limits[i]!(call, call)
     if (denied) throw call.kind === 'ws' ? await wsExceptionOf(denied, call) : exceptionOf(denied, call)
     return true
   } catch (error) {
     const charged = call.decisions.splice(0).filter(({ allowed }) => allowed)
-    if (charged.length > 0) await Promise.allSettled(charged.map((decision) => decision.settle(0)))
+    if (charged.length > 0) {
+      await Promise.allSettled(charged.map((decision) => giveBack(call, decision, limits)))
+    }
     throw error
   }
+}
+
+/** What a limit charged for a run that another one refused; what it reports then is what is left without the charge. */
+async function giveBack(call: Call, decision: Decision, limits: readonly Limit[]): Promise<void> {
+  const limit = limits.find(({ limiter }) => limiter.name === decision.limiter)
+  await limit?.giveBack(call, call, decision)
 }
 
 /**

@@ -59,6 +59,20 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await statuses(origin, '/b', '/b', '/b', '/a', '/a')).toEqual([200, 429, 429, 200, 429])
   })
 
+  it('report what remains after they were given back, when another one refuses', async () => {
+    @Controller()
+    @RateLimit({ limit: 5, window: '1m' })
+    class Site {
+      @Get() @RateLimit({ limit: 1, window: '1m' }) get() {}
+    }
+    const origin = await serve(Site, [], { headers: ['ietf', 'x-ratelimit'] })
+    await get(origin)
+    const { status, headers } = await get(origin)
+    expect(status).toBe(429)
+    expect(headers['ratelimit']).toMatch(/^"Site";r=4;t=\d+, "Site.get";r=0;t=\d+$/)
+    expect(headers['x-ratelimit-remaining']).toBe('0')
+  })
+
   it('charge nothing when the key of another one fails', async () => {
     const fail = () => Promise.reject(new Error('no database'))
     const limiter = stopped(2)

@@ -61,6 +61,19 @@ export function count(
   return all
 }
 
+/** Puts a decision in the place of an earlier one about `request`, whose charge was given back. */
+export function replaceDecision(request: object, before: Decision, after: Decision): void {
+  for (const count of (request as CountedRequest)[COUNTED] ?? []) {
+    if (count.decision === before) count.decision = after
+    if (count.latest === before) count.latest = after
+  }
+}
+
+/** What each limiter decided about `request` so far. */
+export function countedOf(request: object): readonly Counted[] {
+  return (request as CountedRequest)[COUNTED] ?? []
+}
+
 /** The latest decision about `request`, or the latest of the limiter of that name. */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
   let latest: Count | undefined

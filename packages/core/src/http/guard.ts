@@ -4,7 +4,7 @@ import type { MaybePromise } from '../stores/store.js'
 import { addressesOf, addressOf, isHungUp, keepAddresses } from './addresses.js'
 import { after, isPromise } from './after.js'
 import { giveBackUnlessCharged } from './charge.js'
-import { type Counted, count } from './counted.js'
+import { type Counted, count, countedOf, replaceDecision } from './counted.js'
 import { headerWriter } from './headers.js'
 import { byIp, type KeySource } from './keys.js'
 import { warn, warnInsideHandler } from './misuse.js'
@@ -15,8 +15,12 @@ import { denialOf, PROBLEM_TYPE } from './problem.js'
 import { holdsRawIpv6 } from './raw-ipv6.js'
 import { operationsOf, type Refusal } from './operations.js'
 
-/** Gives undefined when the request may pass; else it has been answered. */
-export type Guard<Req, Res> = (req: Req, res: Res) => MaybePromise<Denied | undefined>
+export interface Guard<Req, Res> {
+  /** Gives undefined when the request may pass; else it has been answered. */
+  (req: Req, res: Res): MaybePromise<Denied | undefined>
+  /** Gives back what a decision of this guard charged for a request that another guard refused, and says so in its headers. */
+  readonly giveBack: (req: Req, res: Res, decision: Decision) => Promise<void>
+}
 
 export interface Denied {
   /** What `onDenied` or the platform's `send` returned. */
@@ -49,7 +53,14 @@ export function createGuard<Req, Res>(
   }
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
-  return guard
+  return Object.assign(guard, { giveBack })
+
+  async function giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
+    const difference = await decision.settle(0)
+    const request = platform.identity(req)
+    replaceDecision(request, decision, decision.afterGivingBack(-difference))
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(countedOf(request), setterOf(res))
+  }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
     const answer = skip

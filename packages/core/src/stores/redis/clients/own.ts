@@ -33,12 +33,12 @@ export class OwnConnection implements RedisConnection {
   constructor(options: RedisOptions, lazy: boolean) {
     this.isCluster = options.cluster !== undefined
     this.#options = options
-    if (!lazy) this.#open()
+    if (!lazy) void this.#open()
   }
 
   /** Connects if that is not begun. Resolves once it is connected; rejects with the first failure, or when closed. */
   connect(): Promise<void> {
-    this.#open()
+    void this.#open()
     return this.#first!
   }
 
@@ -52,7 +52,7 @@ export class OwnConnection implements RedisConnection {
 
   subscribe(channel: string, hear: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
-    this.#open()
+    void this.#open()
       .then(({ connection }) => end && (end = connection.subscribe?.(channel, hear) ?? end))
       .catch(() => {})
     return () => {
