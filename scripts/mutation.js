@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const LEAST_CAUGHT = 0.9
-const SOURCES = process.argv.length > 2 ? process.argv.slice(2) : ['packages/core/src/algorithms/*.ts']
+const SOURCES = process.argv.length > 2 ? process.argv.slice(2) : ['packages/core/src/algorithms/**/*.ts']
 const TABLES = ['algorithms/*.test.ts', 'input.test.ts', 'corrections.test.ts']
 const LEASES = ['leases/booked-policies.test.ts', 'leases/leases.test.ts', 'leases/bound.test.ts']
 const KIT = ['memory-store.conformance.test.ts']
