@@ -1,22 +1,46 @@
+/** Under it each class of errors names itself: bundlers shorten the names of classes. */
+const KIND = Symbol.for('sluice.error')
+
 /**
  * Every error that Sluice throws on purpose. `code` is stable: match on it, never on the message.
  * Each code has a section in docs/errors.md.
  */
 export class SluiceError extends Error {
+  /** @internal */
+  static readonly [KIND]: string = 'SluiceError'
   readonly code: string
 
   constructor(code: string, message: string, options?: ErrorOptions) {
     super(message, options)
-    this.name = new.target.name
+    this.name = Object.hasOwn(new.target, KIND) ? new.target[KIND] : new.target.name
     this.code = code
+  }
+
+  static {
+    Object.defineProperty(this, Symbol.hasInstance, { value: isOfKind })
   }
 }
 
+/** `instanceof` for errors of every copy of this package in the process: classes of one kind count as one class. */
+function isOfKind(this: typeof SluiceError, error: unknown): boolean {
+  if (Function.prototype[Symbol.hasInstance].call(this, error)) return true
+  if (typeof error !== 'object' || error === null || !Object.hasOwn(this, KIND)) return false
+  for (let proto: object | null = error; proto; proto = Object.getPrototypeOf(proto) as object | null) {
+    const { constructor: kind } = proto as { readonly constructor?: Partial<typeof SluiceError> }
+    if (kind && Object.hasOwn(kind, KIND) && kind[KIND] === this[KIND]) return true
+  }
+  return false
+}
+
 /** A limiter or a policy was described with something that cannot work. Thrown while it is made, never per call. */
-export class PolicyError extends SluiceError {}
+export class PolicyError extends SluiceError {
+  static override readonly [KIND]: string = 'PolicyError'
+}
 
 /** One call was given a key, cost or duration that cannot be used. Nothing was charged. */
-export class InputError extends SluiceError {}
+export class InputError extends SluiceError {
+  static override readonly [KIND]: string = 'InputError'
+}
 
 /**
  * Why a store did not decide, and what follows from each reason:
@@ -49,6 +73,7 @@ export interface StoreErrorOptions extends ErrorOptions {
 
 /** The store is closed or could not answer. `cause` holds the client's own error where there is one. */
 export class StoreError extends SluiceError {
+  static override readonly [KIND]: string = 'StoreError'
   /** Why the store did not decide; undefined for CLOSED and CLIENT_MISSING. */
   readonly failure: StoreFailure | undefined
   /** Whether the call may have been carried out. false: it surely was not, and may be made again. */

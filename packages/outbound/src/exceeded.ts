@@ -17,8 +17,16 @@ export type ExceededReason =
   | 'cleared'
   | 'closed'
 
-/** The call did not go out: its turn would come later than `maxWait` or never, or its queue was cleared or closed. Code RATE_LIMIT_EXCEEDED. */
+/** As core's classes of errors name themselves: `instanceof` then holds for those of other copies. */
+const KIND = Symbol.for('sluice.error')
+
+/**
+ * The call did not go out: its turn would come later than `maxWait` or never, or its queue was cleared or closed. Code
+ * RATE_LIMIT_EXCEEDED.
+ */
 export class RateLimitExceededError extends SluiceError {
+  /** @internal */
+  static readonly [KIND]: string = 'RateLimitExceededError'
   readonly key: string
   readonly reason: ExceededReason
   /** What the limiter decided. Undefined for 'concurrency' and 'queue', which it was not asked about. */
