@@ -32,8 +32,13 @@ export interface Turn {
   readonly lateMs: number
 }
 
+/** Under a registered symbol, as adapters of another copy of this package read it too. */
+const POLICIES = Symbol.for('sluice.policies')
+
 /** The policies that decided, in the order of `decision.policies`. For adapters. */
-export let policiesOf: (decision: Decision) => readonly Policy[]
+export function policiesOf(decision: Decision): readonly Policy[] {
+  return decision[POLICIES]
+}
 
 /** The answer to one call. */
 export class Decision {
@@ -103,6 +108,11 @@ export class Decision {
     this.#cost = cost
   }
 
+  /** @internal */
+  get [POLICIES](): readonly Policy[] {
+    return this.#source.policies
+  }
+
   /** Every policy in declared order; made when asked for. */
   get policies(): readonly PolicyState[] {
     const { now, parts } = this.#answer
@@ -166,10 +176,6 @@ export class Decision {
     return chargedAt === undefined
       ? { at, cost: this.#cost, decidedAt: now }
       : { at: chargedAt, cost: this.#cost, decidedAt: chargedAt }
-  }
-
-  static {
-    policiesOf = (decision) => decision.#source.policies
   }
 }
 

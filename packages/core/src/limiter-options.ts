@@ -1,3 +1,4 @@
+import { checkContract } from './contract.js'
 import { expected, PolicyError } from './errors.js'
 import type { LimiterOptions } from './limiter.js'
 
@@ -24,12 +25,12 @@ export function checkLimiterOptions(options: LimiterOptions): void {
   if (options.store !== undefined) checkStore(options.store)
 }
 
-/** @throws {PolicyError} INVALID_OPTION, which says what to write in the place of what came. */
+/** @throws {PolicyError} INVALID_OPTION, which says what to write in the place of what came; VERSION_MISMATCH. */
 export function checkStore(store: unknown): void {
   const parts = (store ?? {}) as Record<string, unknown>
   const has = (...names: readonly string[]): boolean =>
     names.every((name) => typeof parts[name] === 'function')
-  if (has('keyspace', 'now', 'close')) return
+  if (has('keyspace', 'now', 'close')) return checkContract('store', parts)
   throw new PolicyError(
     'INVALID_OPTION',
     `store must be made by memoryStore() or redisStore(): ${adviceOn()}`,

@@ -1,3 +1,4 @@
+import { CONTRACT, CONTRACT_NUMBER } from './contract.js'
 import { checkCost } from './cost.js'
 import { Decision } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
@@ -93,6 +94,11 @@ export class Limiter {
     this.#plans = new Plans(this.name, enforce, this.#store, (notice) => this.#hear(notice))
     this.#plan = this.#plans.of(policies)
     this.#queue = new Queue(this.#store)
+  }
+
+  /** @internal */
+  get [CONTRACT](): number {
+    return CONTRACT_NUMBER
   }
 
   /**

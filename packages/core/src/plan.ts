@@ -1,3 +1,4 @@
+import { checkContract } from './contract.js'
 import type { DecisionSource } from './decision.js'
 import { expected, PolicyError } from './errors.js'
 import type { Policy } from './policy.js'
@@ -52,7 +53,7 @@ function checked(list: readonly Policy[]): readonly Policy[] {
     throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
   }
   for (const policy of list) {
-    // Not instanceof: the ESM and the CJS build of this package may meet in one process.
+    // Not instanceof: several copies of this package may meet in one process.
     if (typeof policy?.algorithm?.earliest !== 'function') {
       throw expected(
         PolicyError,
@@ -61,6 +62,7 @@ function checked(list: readonly Policy[]): readonly Policy[] {
         policy,
       )
     }
+    checkContract('a policy', policy)
   }
   return withOwnNames(list) // not frozen: V8 makes a call of each look into a frozen list
 }

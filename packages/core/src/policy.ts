@@ -1,3 +1,4 @@
+import { CONTRACT, CONTRACT_NUMBER } from './contract.js'
 import { type Duration, formatDuration, parseDuration } from './duration.js'
 import { expected, PolicyError } from './errors.js'
 import type { State } from './state.js'
@@ -111,6 +112,11 @@ export class Policy {
     this.#numbers = numbers
     Object.freeze(this)
     algorithm.check?.(this, capacityName)
+  }
+
+  /** @internal */
+  get [CONTRACT](): number {
+    return CONTRACT_NUMBER
   }
 
   /**

@@ -61,7 +61,7 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   if (limit) limitBadUrls(app, limit)
 }
 
-const REGISTERED = Symbol('sluice.rateLimit')
+const REGISTERED = Symbol.for('sluice.fastify.rateLimit')
 
 // What fastify-plugin does: else the plugin would have a context of its own, and limit none of the routes beside it.
 Object.defineProperty(rateLimit, Symbol.for('skip-override'), { value: true })

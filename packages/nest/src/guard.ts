@@ -31,7 +31,7 @@ export class RateLimitGuard implements CanActivate {
 }
 
 /** Nest gives the guards of one run the same context. A property costs less than a WeakSet. */
-const COUNTED = Symbol('sluice.counted')
+const COUNTED = Symbol.for('sluice.nest.counted')
 
 function attempt(limit: Limit, call: Call): ReturnType<Limit> {
   try {

@@ -1,6 +1,9 @@
 import type { Decision } from '@sluice/core'
 
-const decisions = new WeakMap<object, readonly Decision[]>()
+/** Of all copies of this package in the process: which of them sent a call makes no difference to who asks. */
+const DECISIONS = Symbol.for('sluice.outbound.decisions')
+const shared = globalThis as { [DECISIONS]?: WeakMap<object, readonly Decision[]> }
+const decisions = (shared[DECISIONS] ??= new WeakMap())
 
 /**
  * The decision that let the call of a response out, for example to settle its cost: the latest, or that of the limiter

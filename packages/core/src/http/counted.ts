@@ -1,3 +1,4 @@
+import { CONTRACT_NUMBER } from '../contract.js'
 import type { Decision } from '../decision.js'
 import type { Limiter } from '../limiter.js'
 import { warn } from './misuse.js'
@@ -5,9 +6,9 @@ import { warn } from './misuse.js'
 /*
  * What all limiters on the way of one request decided about it, kept on the request itself: their headers have to be
  * written as one. A property costs less than a WeakMap, and a registered symbol is the same one when the ESM and the
- * CJS build of this package meet in one process.
+ * CJS build of this package meet in one process. Copies of another contract do not read each other's.
  */
-const COUNTED = Symbol.for('sluice.counted')
+const COUNTED = Symbol.for(`sluice.counted.${CONTRACT_NUMBER}`)
 
 /**
  * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so that nothing here grows with

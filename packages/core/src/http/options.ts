@@ -1,3 +1,4 @@
+import { checkContract } from '../contract.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../limiter.js'
@@ -71,6 +72,7 @@ function checkOption(name: string, value: unknown): void {
 function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter): Limiter {
   if (typeof limiter.decide !== 'function')
     throw invalidOption('limiter must be made by createLimiter()', limiter)
+  checkContract('limiter', limiter)
   for (const [name, value] of Object.entries(options)) {
     const kind = KINDS[name as keyof typeof KINDS]
     const describes = kind === 'limiter' || (kind === 'policies' && typeof value !== 'function')
