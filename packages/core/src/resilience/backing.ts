@@ -1,3 +1,4 @@
+import { inCommon } from '../contract.js'
 import type { Policy } from '../policy.js'
 import { memoryStore } from '../stores/memory.js'
 import type { Store } from '../stores/store.js'
@@ -45,9 +46,9 @@ export class Backing {
   }
 }
 
-const backings = new WeakMap<Store, Backing>()
-
+/** One for a store, whichever copies of this package use it: two would admit twice the limit in an outage. */
 export function backingOf(store: Store): Backing {
+  const backings = inCommon('backings', () => new WeakMap<Store, Backing>())
   let backing = backings.get(store)
   if (!backing) backings.set(store, (backing = new Backing(store)))
   return backing

@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.js'
+import { CONTRACT, CONTRACT_NUMBER } from '../contract.js'
 import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
 import { MemoryPlaces } from '../semaphore/memory-places.js'
@@ -39,6 +40,7 @@ const SLICE_SLOTS = 4096
 const SLICE_MS = 1
 
 class Memory implements MemoryStore, TableOwner {
+  readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
   readonly #maxKeys: number
   readonly #clock: Clock

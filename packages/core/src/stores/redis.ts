@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../clock.js'
+import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../contract.js'
 import { type Duration, parseDuration } from '../duration.js'
 import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
@@ -77,6 +78,7 @@ export function redisStore(client: unknown, options: RedisStoreOptions = {}): Re
 class StoreInRedis implements RedisStore {
   readonly denialCache?: DenialCacheBounds
   readonly maxPending: number
+  readonly [CONTRACT] = CONTRACT_NUMBER
   readonly #startMs: number
   readonly #client: object
   /** The connection, where the store made it. */
@@ -154,8 +156,9 @@ class StoreInRedis implements RedisStore {
 
   /** Once for each client, whatever the number of its stores and limiters. */
   #warnOfReplays(report: Report): void {
-    if (!this.#connection.replays || reportedClients.has(this.#client)) return
-    reportedClients.add(this.#client)
+    const reported = inCommon('reportedClients', () => new WeakSet<object>())
+    if (!this.#connection.replays || reported.has(this.#client)) return
+    reported.add(this.#client)
     report({ event: 'warning', ...REPLAYS })
   }
 
@@ -225,9 +228,6 @@ function boundsOf(options: DenialCacheOptions): DenialCacheBounds {
 }
 
 const MOST_DENIED_KEYS = 8_388_608
-
-/** Clients that were reported to replay calls. */
-const reportedClients = new WeakSet<object>()
 
 /** Tells the script to read Redis's TIME. */
 const REDIS_CLOCK: Clock = () => -1
