@@ -16,6 +16,11 @@ const NEEDED = [
   'packages/core/package.json',
   'packages/core/src',
   'packages/core/test',
+  // Row 33 builds every package.
+  ...['express', 'koa', 'fastify', 'hono', 'nest', 'outbound'].flatMap((name) => [
+    `packages/${name}/package.json`,
+    `packages/${name}/src`,
+  ]),
 ]
 const SCRIPTS = ['scripts/embed-lua.js', 'scripts/test-faults.js']
 /** Milliseconds for one row. */

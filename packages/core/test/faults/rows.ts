@@ -29,6 +29,7 @@ import { row as shutdown } from './row-27-shutdown.js'
 import { row as contextRetention } from './row-28-context-retention.js'
 import { row as givingBack } from './row-29-giving-back.js'
 import { row as rollingDeploy } from './row-32-rolling-deploy.js'
+import { row as twoCopies } from './row-33-two-copies.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -61,4 +62,5 @@ export const rows: readonly Row[] = [
   contextRetention,
   givingBack,
   rollingDeploy,
+  twoCopies,
 ]

@@ -1,0 +1,73 @@
+import { build } from 'esbuild'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+
+/*
+ * All public packages, as they are published, built from the sources: once as they are, and nested below that with other
+ * versions. They lie below node_modules, where what they depend on is found.
+ */
+
+export interface Installed {
+  readonly folder: string
+  remove(): void
+}
+
+const PACKAGES = ['core', 'express', 'koa', 'fastify', 'hono', 'nest', 'outbound']
+/** As tsconfig.base.json has it, which a copy of the sources may be without. */
+const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefineForClassFields: false } }
+const CONTRACT = 'contract.js'
+const CONTRACT_LINE = /CONTRACT_NUMBER = (\d+)/
+
+/** `program` is bundled into the folder, as `program.mjs`. */
+export async function installCopies(program: string): Promise<Installed> {
+  mkdirSync('node_modules/.cache', { recursive: true })
+  const folder = mkdtempSync(resolve('node_modules/.cache/copies-'))
+  await install(join(folder, 'node_modules/@sluice'))
+  for (const other of ['nested', 'next']) {
+    cpSync(join(folder, 'node_modules'), join(folder, other, 'node_modules'), { recursive: true })
+    writeFileSync(join(folder, other, 'load.mjs'), 'export const load = (name) => import(name)\n')
+    for (const name of PACKAGES) setVersion(join(folder, other, 'node_modules/@sluice', name), '0.9.0')
+  }
+  for (const format of ['esm', 'cjs']) {
+    raiseContract(join(folder, 'next/node_modules/@sluice/core/dist', format, CONTRACT))
+  }
+  const outfile = join(folder, 'program.mjs')
+  await build({
+    entryPoints: [program],
+    outfile,
+    bundle: true,
+    packages: 'external',
+    tsconfigRaw,
+    platform: 'node',
+    format: 'esm',
+  })
+  return { folder, remove: () => rmSync(folder, { recursive: true }) }
+}
+
+async function install(scope: string): Promise<void> {
+  for (const name of PACKAGES) {
+    const from = join('packages', name)
+    const outbase = join(from, 'src')
+    for (const format of ['esm', 'cjs'] as const) {
+      const outdir = join(scope, name, 'dist', format)
+      const entryPoints = [join(outbase, '**/*.ts')]
+      await build({ entryPoints, outbase, outdir, format, platform: 'node', target: 'es2022', tsconfigRaw })
+    }
+    writeFileSync(join(scope, name, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
+    cpSync(join(from, 'package.json'), join(scope, name, 'package.json'))
+  }
+  symlinkSync(resolve('packages/core/node_modules'), join(scope, 'core/node_modules'))
+}
+
+function setVersion(folder: string, version: string): void {
+  const file = join(folder, 'package.json')
+  const manifest = JSON.parse(readFileSync(file, 'utf8')) as object
+  writeFileSync(file, JSON.stringify({ ...manifest, version }))
+}
+
+function raiseContract(file: string): void {
+  const source = readFileSync(file, 'utf8')
+  const [, number] = CONTRACT_LINE.exec(source) ?? []
+  if (number === undefined) throw new Error(`${file} must hold the number of the contract`)
+  writeFileSync(file, source.replace(CONTRACT_LINE, `CONTRACT_NUMBER = ${Number(number) + 1}`))
+}
