@@ -3,7 +3,8 @@
  * alive: a store that is forgotten without `close` can be collected. Returns what stops it.
  */
 export function sweepInBackground(owner: Sweepable): () => void {
-  const weak = new WeakRef(owner)
+  // Workers of Cloudflare have none under compatibility dates before May 2025.
+  const weak = typeof WeakRef === 'function' ? new WeakRef(owner) : { deref: () => owner }
   let timer: ReturnType<typeof setTimeout>
   const schedule = (delayMs: number): void => {
     timer = setTimeout(() => {
