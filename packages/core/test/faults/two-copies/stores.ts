@@ -38,6 +38,20 @@ export const stores: Readonly<Record<string, Case>> = {
       await limiter.charge('caller', { cost: 2500 })
       assert.equal((await limiter.peek('caller')).remaining, 2500)
     }),
+  'a client that replays is reported once': async (pair, redis) => {
+    const client = new Redis({ ...redis, maxRetriesPerRequest: 3 })
+    const heard: string[] = []
+    for (const { core, redis: entry } of pair) {
+      const store = entry.redisStore(client)
+      const policies = [core.gcra({ limit: 5, window: '1d' })]
+      const limiter = core.createLimiter({ name: `mixed ${++names}`, policies, store, ...PATIENT })
+      limiter.on('warning', ({ code }) => heard.push(code))
+      await limiter.consume('caller')
+      await store.close()
+    }
+    client.disconnect()
+    assert.deepEqual(heard, ['CLIENT_REPLAYS'])
+  },
   'memory keeps one count of places': (pair) => withMemory(pair, (store) => onePlace(pair, store)),
   'Redis keeps one count of places': (pair, redis) =>
     withRedis(pair, redis, (store) => onePlace(pair, store)),
