@@ -1,12 +1,9 @@
 import 'reflect-metadata'
 import { ExecutionContextHost } from '@nestjs/core/internal'
 import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
-import { execFile } from 'node:child_process'
 import { IncomingMessage, ServerResponse } from 'node:http'
 import { Socket } from 'node:net'
-import { join } from 'node:path'
 import { setImmediate as turn } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import {
   type Call,
   RateLimitException,
@@ -19,14 +16,6 @@ import { closeApps, serve } from './served.js'
 afterEach(closeApps)
 
 describe('a GraphQL request of 12,000 operations', () => {
-  it('takes the guard less than 60 ms of CPU, allowed or denied, whatever headers it writes', async () => {
-    const script = join(__dirname, 'many-operations.js')
-    const { stdout } = await promisify(execFile)(process.execPath, [script], { timeout: 60_000 })
-    const figures = Object.entries(JSON.parse(stdout) as Record<string, number>)
-    expect(figures).toHaveLength(5)
-    expect(figures.filter(([, ms]) => ms >= 60)).toEqual([])
-  }, 60_000)
-
   it('asks the limiter until it denies, and never again', async () => {
     const limiter = limiterOf(3)
     const decisions: boolean[] = []

@@ -41,7 +41,7 @@ describe('a reply that is lost', () => {
     [kind, { maxRetriesPerRequest: -1 }, twice],
     [kind, { autoResendUnfulfilledCommands: false }, once],
     [kind, { enableOfflineQueue: false }, twice],
-    [kind, { commandTimeout: 10 }, twice],
+    [kind, { commandTimeout: 500 }, twice],
     [kind, { retryStrategy: null }, once],
     [kind, { retryStrategy: retrySoon }, twice],
   ])
