@@ -232,7 +232,7 @@ export class Limiter {
   #hear(notice: Notice): void {
     if (!this.#events.has(notice.event) && notice.event !== 'warning') return
     queueMicrotask(() => {
-      if (notice.event === 'warning') return this.warn(notice.code, notice.message)
+      if (notice.event === 'warning') return this.#warnings.warn(notice.code, notice.message, notice.id)
       const { event, ...told } = notice
       this.#events.emit(event, told)
     })

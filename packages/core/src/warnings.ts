@@ -1,7 +1,7 @@
 import type { Events } from './events.js'
 
 /**
- * Reports something that is likely set up wrongly, once per code: as a 'warning' event where somebody listens, else
+ * Reports something that is likely set up wrongly, once per code or `id`: as a 'warning' event where somebody listens, else
  * as a process warning.
  */
 export class Warnings {
@@ -15,9 +15,9 @@ export class Warnings {
     this.#limiter = limiter
   }
 
-  warn(code: string, message: string): void {
-    if (this.#told.has(code)) return
-    this.#told.add(code)
+  warn(code: string, message: string, id = code): void {
+    if (this.#told.has(id)) return
+    this.#told.add(id)
     // A listener of warnings that throws is reported to the process.
     const isHeard = this.#events.has('warning') && !this.#isEmitting
     if (isHeard) return this.#emit(code, message)

@@ -4,7 +4,10 @@ import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
 import { MemoryPlaces } from '../semaphore/memory-places.js'
 import type { Places, PlacesOptions } from '../semaphore/places.js'
+import { CHUNK_SLOTS, Chunks } from './memory/chunks.js'
 import { MemoryKeyspace } from './memory/memory-keyspace.js'
+import { Overflow } from './memory/overflow.js'
+import { Retention } from './memory/retention.js'
 import { sweepInBackground } from './memory/sweeper.js'
 import { Table, type TableOwner } from './memory/table.js'
 import type { Keyspace, Report, Store } from './store.js'
@@ -22,8 +25,9 @@ export interface MemoryStoreOptions {
 /**
  * Keeps state in this process: answers at once, needs no server, forgets at exit.
  *
- * Memory is bounded by `maxKeys`. When it is reached, keys whose allowance is full again are freed first; then the
- * key with most left among some sampled, exhausted and banned keys last ('evicted' is emitted for each).
+ * Memory is bounded by `maxKeys`. When it is reached, keys whose allowance is full again are freed first. Then, of a
+ * sample over all limiters, the key that has spent least goes; exhausted keys go after those, the later the oftener they
+ * were denied, and banned ones last ('evicted' is emitted for each).
  * @throws {PolicyError} INVALID_OPTION for a bad `maxKeys` or `clock`.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
@@ -42,9 +46,12 @@ const SLICE_MS = 1
 class Memory implements MemoryStore, TableOwner {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
+  readonly chunks = new Chunks()
+  readonly retention = new Retention(this.chunks)
+  readonly #overflow: Overflow
   readonly #maxKeys: number
   readonly #clock: Clock
-  readonly #shelves = new Map<string, Shelf>()
+  readonly #tables = new Map<string, Table>()
   readonly #places = new MemoryPlaces()
   #stopSweeping: (() => void) | undefined
   #size = 0
@@ -65,6 +72,7 @@ class Memory implements MemoryStore, TableOwner {
       )
     }
     this.#maxKeys = maxKeys
+    this.#overflow = new Overflow(maxKeys)
     this.#clock = clock
   }
 
@@ -74,13 +82,10 @@ class Memory implements MemoryStore, TableOwner {
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
-    let shelf = this.#shelves.get(id)
-    if (!shelf) {
-      const table = new Table(policies, this)
-      this.#shelves.set(id, (shelf = { table, reports: new Set(), warned: false }))
-    }
-    shelf.reports.add(report)
-    return new MemoryKeyspace(shelf.table, policies)
+    let table = this.#tables.get(id)
+    if (!table) this.#tables.set(id, (table = new Table(policies, this)))
+    table.reports.add(report)
+    return new MemoryKeyspace(table, policies)
   }
 
   now(): number {
@@ -97,6 +102,7 @@ class Memory implements MemoryStore, TableOwner {
   /** The timer begins with the first key: some platforms refuse one while modules are loaded. */
   adding(now: number): void {
     this.#stopSweeping ??= sweepInBackground(this)
+    this.retention.sweep(2, now)
     if (this.#size >= this.#maxKeys) this.#evict(now)
     this.#size++
   }
@@ -109,48 +115,36 @@ class Memory implements MemoryStore, TableOwner {
   sweep(): boolean {
     const now = this.now()
     const end = performance.now() + SLICE_MS
+    const slots = Math.min(SLICE_SLOTS, this.chunks.length * CHUNK_SLOTS)
     let seen = 0
     let freed = 0
-    for (const { table } of this.#shelves.values()) {
-      const slots = Math.min(SLICE_SLOTS, table.cursor.slots.top)
-      for (let i = 0; i < slots && performance.now() < end; i += 16) {
-        freed += table.retention.sweep(16, now)
-        seen += 16
-      }
-      table.forgetOldBookings(now)
+    for (let i = 0; i < slots && performance.now() < end; i += 16) {
+      freed += this.retention.sweep(16, now)
+      seen += 16
     }
+    for (const table of this.#tables.values()) table.forgetOldBookings(now)
     return freed * 4 > seen
   }
 
   close(): void {
     this.#closed = true
     this.#stopSweeping?.()
-    this.#shelves.clear()
+    this.#tables.clear()
   }
 
-  /** Takes a key out of the table that holds most. */
   #evict(now: number): void {
-    let fullest: Shelf | undefined
-    for (const shelf of this.#shelves.values()) {
-      if (!fullest || shelf.table.cursor.slots.size > fullest.table.cursor.slots.size) fullest = shelf
+    const evicted = this.retention.evict(now, () => this.#areAllBarred())
+    if (!evicted) return
+    const warning = this.#overflow.note(evicted, now)
+    for (const report of evicted.table.reports) {
+      report({ event: 'evicted', key: evicted.key })
+      if (warning) report(warning)
     }
-    const key = fullest!.table.retention.evict(now)
-    if (key === undefined) return
-    for (const report of fullest!.reports) {
-      report({ event: 'evicted', key })
-      if (!fullest!.warned) report({ event: 'warning', ...FULL })
-    }
-    fullest!.warned = true
   }
-}
 
-interface Shelf {
-  readonly table: Table
-  readonly reports: Set<Report>
-  warned: boolean
-}
-
-const FULL = {
-  code: 'STORE_FULL',
-  message: 'the memory store holds maxKeys keys and begins to forget some that still count',
+  #areAllBarred(): boolean {
+    let barred = 0
+    for (const table of this.#tables.values()) barred += table.barriers.size
+    return barred >= this.#size
+  }
 }

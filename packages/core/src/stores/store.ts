@@ -164,4 +164,5 @@ export type Notice =
   | { readonly event: 'evicted' | 'healed'; readonly key: string }
   | { readonly event: 'degraded'; readonly reason: StoreFailure }
   | { readonly event: 'recovered'; readonly reason: StoreFailure; readonly decisions: number }
-  | { readonly event: 'warning'; readonly code: string; readonly message: string }
+  /** Reported once for each `id`, which is the code where it is left out. */
+  | { readonly event: 'warning'; readonly code: string; readonly message: string; readonly id?: string }

@@ -2,8 +2,8 @@
 export class Barriers {
   readonly #bySlot = new Map<number, Barrier>()
 
-  get isEmpty(): boolean {
-    return this.#bySlot.size === 0
+  get size(): number {
+    return this.#bySlot.size
   }
 
   /** Instant until which the slot is banned; 0 where it is not. */

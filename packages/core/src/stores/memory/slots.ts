@@ -48,13 +48,36 @@ export class Slots {
     return (slot & PAGE_MASK) * this.#ringsPerKey
   }
 
+  /** Notes the number of the policies under which the key was decided. */
+  noteTier(slot: number, tier: number): void {
+    const { notes } = this.pageOf(slot)
+    const i = slot & PAGE_MASK
+    const note = (tier << DENIAL_BITS) | (notes[i]! & MOST_DENIALS)
+    if (notes[i] !== note) notes[i] = note
+  }
+
+  /** Counts a denial, up to seven. No decision reads it. */
+  noteDenial(slot: number): void {
+    const { notes } = this.pageOf(slot)
+    const i = slot & PAGE_MASK
+    if ((notes[i]! & MOST_DENIALS) < MOST_DENIALS) notes[i]!++
+  }
+
+  tierOf(slot: number): number {
+    return this.pageOf(slot).notes[slot & PAGE_MASK]! >>> DENIAL_BITS
+  }
+
+  denialsOf(slot: number): number {
+    return this.pageOf(slot).notes[slot & PAGE_MASK]! & MOST_DENIALS
+  }
+
   /** A blank slot for a key that has none. */
   allocate(key: string): number {
     const slot = this.#free || ++this.top
     if (slot >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage(PAGE_SIZE))
     const page = this.pageOf(slot)
     const base = this.baseOf(slot)
-    if (base === page.cells.length) page.cells = twiceAsLong(page.cells)
+    if (base === page.cells.length) grow(page)
     this.#free = page.cells[base]! // 0 in a slot that was never used, and then the list is empty
     page.cells[base] = 0
     page.keys[slot & PAGE_MASK] = key
@@ -69,6 +92,7 @@ export class Slots {
     const base = this.baseOf(slot)
     this.#index.delete(page.keys[slot & PAGE_MASK]!)
     page.keys[slot & PAGE_MASK] = undefined
+    page.notes[slot & PAGE_MASK] = 0
     page.cells.fill(0, base, base + this.#stride)
     for (let i = 0; i < this.#ringsPerKey; i++) page.rings[this.ringBaseOf(slot) + i] = undefined
     page.cells[base] = this.#free
@@ -90,7 +114,12 @@ export class Slots {
   }
 
   #newPage(slots: number): Page {
-    return { cells: new Float64Array(slots * this.#stride), keys: [], rings: [] }
+    return {
+      cells: new Float64Array(slots * this.#stride),
+      notes: new Uint16Array(slots),
+      keys: [],
+      rings: [],
+    }
   }
 
   #fillRings(page: Page, first: number): void {
@@ -98,14 +127,18 @@ export class Slots {
   }
 }
 
-function twiceAsLong(cells: Float64Array): Float64Array {
-  const longer = new Float64Array(2 * cells.length)
-  longer.set(cells)
-  return longer
+function grow(page: Page): void {
+  const { cells, notes } = page
+  page.cells = new Float64Array(2 * cells.length)
+  page.cells.set(cells)
+  page.notes = new Uint16Array(2 * notes.length)
+  page.notes.set(notes)
 }
 
 export interface Page {
   cells: Float64Array
+  /** Of each key the denials, in 3 bits, and above them the number of the policies it was last decided with. */
+  notes: Uint16Array
   readonly keys: (string | undefined)[]
   readonly rings: (Ring | undefined)[]
 }
@@ -114,3 +147,5 @@ const FIRST_SLOTS = 64
 const PAGE_BITS = 12
 const PAGE_SIZE = 1 << PAGE_BITS
 const PAGE_MASK = PAGE_SIZE - 1
+const DENIAL_BITS = 3
+const MOST_DENIALS = 7

@@ -1,12 +1,17 @@
 import type { Policy, View } from '../../policy.js'
-import type { Answer, Ask, Booking, Correction, DatedCharge, Reason } from '../store.js'
+import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
+import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
 import { Cursor } from './cursor.js'
-import { Retention } from './retention.js'
+import type { Retention } from './retention.js'
+import { Tiers } from './tiers.js'
 
 /** What a table needs of the store it belongs to. */
 export interface TableOwner {
+  /** The slots of all its tables. */
+  readonly chunks: Chunks
+  readonly retention: Retention
   now(): number
   /** A key is about to be added; frees another one, in any table, if the store is full. */
   adding(now: number): void
@@ -14,35 +19,39 @@ export interface TableOwner {
   removed(): void
 }
 
+/** A list of policies, and its number in the table. */
+export interface PolicyList {
+  readonly policies: readonly Policy[]
+  readonly tier: number
+}
+
 /** The state of every key of one limiter under lists of one shape. Calls bring the list of their keyspace along. */
 export class Table {
   readonly cursor: Cursor
   readonly barriers = new Barriers()
   readonly bookings = new Bookings()
-  readonly retention = new Retention(this)
-  /** Per policy the smallest limit seen: a key is full again for certain when it is full under these. */
-  slowest: readonly Policy[]
+  readonly tiers: Tiers
+  /** Those who hear of what happens to its keys. */
+  readonly reports = new Set<Report>()
+  /** The `maxKeys` that was last reported to have been needed; 1 where only a warning before was; 0 before that. */
+  neededKeys = 0
+  readonly #chunks: Chunk[] = []
   readonly #owner: TableOwner
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
   constructor(policies: readonly Policy[], owner: TableOwner) {
     this.cursor = new Cursor(policies)
-    this.slowest = policies
+    this.tiers = new Tiers(policies)
     this.#owner = owner
   }
 
-  /** Calls will come under these policies. */
-  observe(policies: readonly Policy[]): void {
-    if (this.slowest.every((known, i) => known.limit <= policies[i]!.limit)) return
-    this.slowest = this.slowest.map((known, i) => (known.limit <= policies[i]!.limit ? known : policies[i]!))
-  }
-
-  decide(policies: readonly Policy[], ask: Ask, key: string, cost: number, maxWait: number): Answer {
+  decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
+    const { policies } = list
     const now = this.#owner.now()
     const { cursor, barriers } = this
     let slot = cursor.slots.find(key)
     cursor.moveTo(slot)
-    const until = barriers.isEmpty ? now : Math.max(now, barriers.until(slot))
+    const until = barriers.size === 0 ? now : Math.max(now, barriers.until(slot))
     const from = cost === 0 ? until : Math.max(until, cursor.last)
 
     let at = from
@@ -65,11 +74,15 @@ export class Table {
     let booking: MemoryBooking | undefined
     if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
+      cursor.slots.noteTier(slot, list.tier)
       if (at > now) booking = this.#booking(slot, key, at, cost, now)
       else this.bookings.touch(slot)
       cursor.admit(policies, at, cost)
       cursor.last = at
       if (booking) for (const ring of cursor.rings()) ring.seal()
+    } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
+      cursor.slots.noteTier(slot, list.tier)
+      cursor.slots.noteDenial(slot)
     }
     return this.#answer(policies, now, at, reason, binding, until, booking)
   }
@@ -95,21 +108,22 @@ export class Table {
     return false
   }
 
-  correct(policies: readonly Policy[], change: Correction): number {
+  correct(list: PolicyList, change: Correction): number {
+    const { policies } = list
     const now = this.#owner.now()
     const { key } = change
     switch (change.kind) {
       case 'refund':
         return this.#refund(policies, this.cursor.slots.find(key), now, change.cost)
       case 'charge':
-        return this.#charge(policies, this.#slotFor(key, now), now, change.cost)
+        return this.#charge(policies, this.#slotFor(key, now, list), now, change.cost)
       case 'release':
         return this.#release(policies, this.cursor.slots.find(key), now, change.charge, change.units)
       case 'block':
-        this.barriers.block(this.#slotFor(key, now), now + change.duration)
+        this.barriers.block(this.#slotFor(key, now, list), now + change.duration)
         return 0
       case 'hold':
-        this.barriers.hold(this.#slotFor(key, now), now + change.duration)
+        this.barriers.hold(this.#slotFor(key, now, list), now + change.duration)
         return 0
       case 'reset': {
         const slot = this.cursor.slots.find(key)
@@ -137,6 +151,8 @@ export class Table {
     this.bookings.forget(slot)
     this.barriers.clear(slot)
     this.cursor.slots.release(slot)
+    if (this.cursor.slots.size === 0)
+      for (const chunk of this.#chunks.splice(0)) this.#owner.chunks.remove(chunk)
     this.#owner.removed()
   }
 
@@ -206,18 +222,22 @@ export class Table {
   }
 
   /** The slot of `key`, made if need be, with the cursor on it. */
-  #slotFor(key: string, now: number): number {
-    const slot = this.cursor.slots.find(key)
-    if (slot === 0) return this.#add(key, now)
+  #slotFor(key: string, now: number, { tier }: PolicyList): number {
+    const { slots } = this.cursor
+    const slot = slots.find(key) || this.#add(key, now)
+    slots.noteTier(slot, tier)
     this.cursor.moveTo(slot)
     return slot
   }
 
   /** A slot for a key that has none, with the cursor on it. */
   #add(key: string, now: number): number {
-    this.retention.sweep(2, now)
+    const { chunks, retention } = this.#owner
     this.#owner.adding(now)
     const slot = this.cursor.slots.allocate(key)
+    const first = this.#chunks.length * CHUNK_SLOTS
+    if (slot >= first) this.#chunks.push(chunks.add(this, first))
+    retention.added(this, slot)
     this.cursor.moveTo(slot)
     this.cursor.born = now
     return slot
