@@ -122,7 +122,7 @@ class Memory implements MemoryStore, TableOwner {
       freed += this.retention.sweep(16, now)
       seen += 16
     }
-    for (const table of this.#tables.values()) table.forgetOldBookings(now)
+    for (const table of this.#tables.values()) table.bookings.purge(Infinity, now)
     return freed * 4 > seen
   }
 

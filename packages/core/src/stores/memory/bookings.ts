@@ -2,12 +2,19 @@ import type { Ring, RingMark } from '../../ring.js'
 import type { Booking } from '../store.js'
 
 /**
- * What is known of keys with places booked ahead: enough to take a place back, and to notice at its turn that the
- * state it was booked in is gone. Only such keys are in here, so ordinary calls pay one comparison.
+ * What is known of keys with places booked ahead: the last of them, enough to take a place back, and to notice at its
+ * turn that the state it was booked in is gone. Only such keys are in here, so ordinary calls pay one comparison.
  */
 export class Bookings {
   readonly #lives = new Map<number, Life>()
   #versions = 0
+  /** Where the hand that forgets is. */
+  #hand: Iterator<[number, Life]> | undefined
+
+  /** The last booked instant of the key in `slot`; 0 where no place ahead is booked. */
+  lastOf(slot: number): number {
+    return this.#lives.size === 0 ? 0 : (this.#lives.get(slot)?.last ?? 0)
+  }
 
   /** Notes that the state in `slot` was written. */
   touch(slot: number): void {
@@ -26,15 +33,17 @@ export class Bookings {
     this.#lives.delete(slot)
   }
 
-  /** Begins a booking: call before the state is written, then `Undo.seal` after. */
-  open(slot: number, cells: Float64Array, rings: readonly Ring[]): Undo {
+  /** Begins a booking for the instant `at`: call before the state is written, and `Ring.seal` after. */
+  open(slot: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
     let life = this.#lives.get(slot)
-    if (!life) this.#lives.set(slot, (life = { version: ++this.#versions, lost: false }))
-    const before = life.version
+    if (!life) this.#lives.set(slot, (life = { version: ++this.#versions, last: 0, lost: false }))
+    const { version: before, last } = life
     life.version = ++this.#versions
+    life.last = at
     return {
       life,
       before,
+      last,
       version: life.version,
       cells: cells.slice(),
       marks: rings.map((ring) => ring.mark()),
@@ -46,12 +55,22 @@ export class Bookings {
     const life = this.#lives.get(slot)
     if (life !== undo.life || life.version !== undo.version) return false
     life.version = undo.before
+    life.last = undo.last
     return true
   }
 
-  /** Forgets the lives whose last booked instant has passed. */
-  purge(isOver: (slot: number) => boolean): void {
-    for (const slot of this.#lives.keys()) if (isOver(slot)) this.#lives.delete(slot)
+  /** Looks at the next lives, at most `count`, and forgets those whose last booked instant has passed; how many it saw. */
+  purge(count: number, now: number): number {
+    for (let seen = 0; seen < count; seen++) {
+      const next = (this.#hand ??= this.#lives.entries()).next()
+      if (next.done) {
+        this.#hand = undefined
+        return seen
+      }
+      const [slot, { last }] = next.value
+      if (last <= now) this.#lives.delete(slot)
+    }
+    return count
   }
 }
 
@@ -63,6 +82,7 @@ export interface MemoryBooking extends Booking {
 export interface Undo {
   readonly life: Life
   readonly before: number
+  readonly last: number
   readonly version: number
   readonly cells: Float64Array
   readonly marks: readonly RingMark[]
@@ -71,5 +91,6 @@ export interface Undo {
 interface Life {
   /** Changes with every write. */
   version: number
+  last: number
   lost: boolean
 }

@@ -4,10 +4,9 @@ import { State } from '../../state.js'
 import type { Undo } from './bookings.js'
 import { type Page, Slots } from './slots.js'
 
-/** The first cells of every slot; the policies' cells follow in declared order. */
-const LAST = 0
-const BORN = 1
-const HEADER_CELLS = 2
+/** The first cell of every slot; the policies' cells follow in declared order. */
+const BORN = 0
+const HEADER_CELLS = 1
 
 /** A table's slots, and the one that is being read: one State per policy, all pointing into it. */
 export class Cursor {
@@ -51,15 +50,6 @@ export class Cursor {
       state.base = base + this.#offsets[i]!
     }
     if (this.#withRing.length > 0) this.#moveRingsTo(page, this.slots.ringBaseOf(slot))
-  }
-
-  /** The last booked instant of the key. */
-  get last(): number {
-    return this.#cells[this.#base + LAST]!
-  }
-
-  set last(instant: number) {
-    this.#cells[this.#base + LAST] = instant
   }
 
   /** The instant at which the key's state began. */

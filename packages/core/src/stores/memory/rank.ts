@@ -7,10 +7,10 @@ import type { Table } from './table.js'
  * AWAITED with places ahead or on hold; BANNED.
  */
 export function rankOf(table: Table, slot: number, now: number): number {
-  const { cursor, barriers, tiers } = table
+  const { cursor, barriers, bookings, tiers } = table
   if (barriers.blockedUntil(slot) > now) return BANNED
   cursor.moveTo(slot)
-  if (barriers.heldUntil(slot) > now || cursor.last > now) return AWAITED
+  if (barriers.heldUntil(slot) > now || bookings.lastOf(slot) > now) return AWAITED
   const policies = tiers.list(cursor.slots.tierOf(slot))
   const spent = spentOf(table, policies, now)
   if (spent === 1) return EXHAUSTED + cursor.slots.denialsOf(slot)

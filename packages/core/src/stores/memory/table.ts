@@ -52,7 +52,7 @@ export class Table {
     let slot = cursor.slots.find(key)
     cursor.moveTo(slot)
     const until = barriers.size === 0 ? now : Math.max(now, barriers.until(slot))
-    const from = cost === 0 ? until : Math.max(until, cursor.last)
+    const from = cost === 0 ? until : Math.max(until, this.bookings.lastOf(slot))
 
     let at = from
     let binding = 0
@@ -78,13 +78,13 @@ export class Table {
       if (at > now) booking = this.#booking(slot, key, at, cost, now)
       else this.bookings.touch(slot)
       cursor.admit(policies, at, cost)
-      cursor.last = at
       if (booking) for (const ring of cursor.rings()) ring.seal()
     } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
       cursor.slots.noteTier(slot, list.tier)
       cursor.slots.noteDenial(slot)
     }
-    return this.#answer(policies, now, at, reason, binding, until, booking)
+    const open = Math.max(until, this.bookings.lastOf(slot))
+    return this.#answer(policies, now, at, reason, binding, until, open, booking)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
@@ -133,13 +133,6 @@ export class Table {
     }
   }
 
-  forgetOldBookings(now: number): void {
-    this.bookings.purge((slot) => {
-      this.cursor.moveTo(slot)
-      return this.cursor.last <= now
-    })
-  }
-
   /** Forgets what a slot holds before its time: those who wait for a booked place learn that it is gone. */
   lose(slot: number): void {
     this.bookings.lose(slot)
@@ -175,22 +168,20 @@ export class Table {
     this.cursor.moveTo(slot)
     if (charge.decidedAt < this.cursor.born) return 0
     this.bookings.touch(slot)
-    return this.cursor.release(policies, Math.max(now, this.cursor.last), charge, units)
+    return this.cursor.release(policies, Math.max(now, this.bookings.lastOf(slot)), charge, units)
   }
 
   #charge(policies: readonly Policy[], slot: number, now: number, cost: number): number {
     this.bookings.touch(slot)
-    const at = Math.max(now, this.cursor.last)
-    const effect = this.cursor.admit(policies, at, cost)
-    this.cursor.last = at
-    return effect
+    return this.cursor.admit(policies, Math.max(now, this.bookings.lastOf(slot)), cost)
   }
 
   #booking(slot: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
-    const undo = this.bookings.open(slot, this.cursor.cells(), this.cursor.rings())
+    const undo = this.bookings.open(slot, at, this.cursor.cells(), this.cursor.rings())
     return { key, at, cost, decidedAt, undo, isCancelled: false }
   }
 
+  /** Until `open` the key is barred or places ahead are booked: nothing is left, and it stands as it will then. */
   #answer(
     policies: readonly Policy[],
     now: number,
@@ -198,12 +189,11 @@ export class Table {
     reason: Reason | undefined,
     binding: number,
     until: number,
+    open: number,
     booking: Booking | undefined,
   ): Answer {
     const { cursor } = this
     const view = this.#view
-    // While the key is barred or places ahead are booked nothing is left, and the first moment to tell of is their end.
-    const open = Math.max(until, cursor.last)
     const parts: number[] | undefined = policies.length > 1 ? [] : undefined
     let remaining = Infinity
     let resetAt = until
