@@ -41,7 +41,9 @@ export interface MemoryStore extends Store {
 
 const MOST_KEYS = 2 ** 23
 const SLICE_SLOTS = 4096
-const SLICE_MS = 1
+/** Milliseconds of a slice, a little less than what the event loop may notice. */
+const SLICE_MS = 0.9
+const STEP = 64
 
 class Memory implements MemoryStore, TableOwner {
   readonly [CONTRACT] = CONTRACT_NUMBER
@@ -53,6 +55,9 @@ class Memory implements MemoryStore, TableOwner {
   readonly #clock: Clock
   readonly #tables = new Map<string, Table>()
   readonly #places = new MemoryPlaces()
+  /** The hand that forgets bookings which have passed: the tables still to come in its round, and the one it is in. */
+  #purging: Iterator<Table> | undefined
+  #purged: Table | undefined
   #stopSweeping: (() => void) | undefined
   #size = 0
   #latest = 0
@@ -114,7 +119,9 @@ class Memory implements MemoryStore, TableOwner {
   /** Frees what is full again, for at most 1 ms; true when much of what it saw was. */
   sweep(): boolean {
     const now = this.now()
-    const end = performance.now() + SLICE_MS
+    const start = performance.now()
+    this.#forgetBookings(now, start + SLICE_MS / 3)
+    const end = start + SLICE_MS
     const slots = Math.min(SLICE_SLOTS, this.chunks.length * CHUNK_SLOTS)
     let seen = 0
     let freed = 0
@@ -122,7 +129,6 @@ class Memory implements MemoryStore, TableOwner {
       freed += this.retention.sweep(16, now)
       seen += 16
     }
-    for (const table of this.#tables.values()) table.bookings.purge(Infinity, now)
     return freed * 4 > seen
   }
 
@@ -130,6 +136,19 @@ class Memory implements MemoryStore, TableOwner {
     this.#closed = true
     this.#stopSweeping?.()
     this.#tables.clear()
+  }
+
+  /** Table by table, from where it ended last time. */
+  #forgetBookings(now: number, end: number): void {
+    for (let rounds = 0; rounds < this.#tables.size && performance.now() < end;) {
+      this.#purging ??= this.#tables.values()
+      this.#purged ??= this.#purging.next().value
+      if (!this.#purged) this.#purging = undefined
+      else if (this.#purged.bookings.purge(STEP, now) < STEP) {
+        this.#purged = undefined
+        rounds++
+      }
+    }
   }
 
   #evict(now: number): void {

@@ -59,10 +59,15 @@ export class Bookings {
     return true
   }
 
-  /** Looks at the next lives, at most `count`, and forgets those whose last booked instant has passed; how many it saw. */
+  /**
+   * Looks at the next `count` keys and forgets those whose last place has passed. Returns how many it saw: fewer than
+   * `count` at the end of a round.
+   */
   purge(count: number, now: number): number {
+    if (this.#lives.size === 0) return 0
+    this.#hand ??= this.#lives.entries()
     for (let seen = 0; seen < count; seen++) {
-      const next = (this.#hand ??= this.#lives.entries()).next()
+      const next = this.#hand.next()
       if (next.done) {
         this.#hand = undefined
         return seen
