@@ -41,7 +41,7 @@ export function goalsOf(seen, bytes) {
     faster('one hot key', 1.1, 'decide'),
     faster('100,000 keys', 1.2, 'decide'),
     figureGoal('memory, heap per key beside its text, 1 M keys', [bytes.get('Sluice, decide') ?? NaN], {
-      atMost: 80,
+      atMost: 75,
       unit: 'B',
     }),
     ratioGoal(

@@ -1,6 +1,6 @@
 /**
  * Key to slot number, over many small Maps. One big Map would stop the process: growing it to a million keys takes
- * 40 ms and more, and shrinking it while a million keys end 20 ms. A shard is chosen by the last three characters,
+ * 40 ms and more, and shrinking it while a million keys end 20 ms. A shard is chosen by the last six characters,
  * which is where keys differ; a bad spread costs only those pauses.
  */
 export class KeyIndex {
@@ -24,8 +24,14 @@ export class KeyIndex {
 
 const SHARDS = 256
 
+/** FNV-1a of the last characters, folded: shards of even size fill their Maps, which grow by doubling, alike. */
 function shardOf(key: string): number {
-  const n = key.length
-  const mixed = key.charCodeAt(n - 1) * 7 + key.charCodeAt(n - 2) * 31 + key.charCodeAt(n - 3) * 131
-  return mixed & (SHARDS - 1) // NaN, for keys of less than three characters, counts as 0
+  let hash = 0x811c9dc5
+  for (let i = Math.max(0, key.length - MIXED); i < key.length; i++) {
+    hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
+  }
+  return (hash ^ (hash >>> 15)) & (SHARDS - 1)
 }
+
+/** Characters at the end of a key that choose its shard. */
+const MIXED = 6
