@@ -3,14 +3,19 @@ import { sha256 } from './sha256.js'
 
 /** Longest key that is kept as it is, in UTF-16 units. */
 const LONGEST_KEPT = 128
+/** Longest key of a caller, in UTF-16 units: the digest of 1 MB would hold up the process for 30 ms. */
+const LONGEST = 8192
 
 /**
  * The key as stores keep it: itself, or where it is longer than 128 units `sha256:` and its digest, so that long
  * keys cannot fill the memory. A key that looks like that is digested too, so that it is nobody else's.
- * @throws {InputError} INVALID_KEY when it is not a string.
+ * @throws {InputError} INVALID_KEY when it is not a string, or longer than 8,192 UTF-16 units.
  */
 export function storedKey(key: string): string {
   if (typeof key !== 'string') throw expected(InputError, 'INVALID_KEY', 'key must be a string', key)
+  if (key.length > LONGEST) {
+    throw new InputError('INVALID_KEY', `key must be at most ${LONGEST} UTF-16 units long, got ${key.length}`)
+  }
   return key.length <= LONGEST_KEPT && !key.startsWith('sha256:') ? key : `sha256:${digest(key)}`
 }
 

@@ -191,6 +191,21 @@ describe('a call', () => {
     }
   })
 
+  it('throws for a key of more than 8,192 UTF-16 units, whose digest would hold up the process', async () => {
+    for (const call of ['consume', 'peek', 'acquire', 'refund', 'charge', 'reset'] as const) {
+      const key = `${'é'.repeat(8192)}x`
+      await expect(limiter[call](key)).rejects.toMatchObject({
+        name: 'InputError',
+        code: 'INVALID_KEY',
+        message: 'key must be at most 8192 UTF-16 units long, got 8193',
+      })
+    }
+    const longest = ['a', 'b'].map((end) => '€'.repeat(8191) + end)
+    for (const key of longest)
+      expect(await limiter.consume(key, { cost: 10 })).toMatchObject({ allowed: true })
+    for (const key of longest) expect(await limiter.consume(key)).toMatchObject({ allowed: false })
+  })
+
   it.each([-1, NaN, '1 day', 86_400_001])('throws for a maxWait of %p', async (maxWait) => {
     const call = limiter.acquire('k', { maxWait: maxWait as number })
     await expect(call).rejects.toMatchObject({ code: 'INVALID_DURATION' })

@@ -18,6 +18,7 @@ const KEYS = [
   'é',
   'x'.repeat(200),
 ]
+const LONGEST_KEY = 'x'.repeat(8192)
 const HUGE_KEY = 'x'.repeat(1 << 20)
 const BAD_COSTS: unknown[] = [NaN, -1, 1.5, '3', Infinity, 2 ** 53, 1n, null, {}, [], true, 1e308]
 const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
@@ -50,9 +51,10 @@ async function input(share: number): Promise<Outcome> {
     const [first, second] = [await limiter.consume(key), await limiter.consume(key)]
     if (!first.allowed || second.allowed) wrong.push(`key ${i} was not counted apart`)
   }
-  if (!(await limiter.consume(HUGE_KEY)).allowed || (await limiter.consume(HUGE_KEY)).allowed) {
-    wrong.push('a key of 1 MB was not counted')
+  if (!(await limiter.consume(LONGEST_KEY)).allowed || (await limiter.consume(LONGEST_KEY)).allowed) {
+    wrong.push('a key of 8,192 units was not counted')
   }
+  expectThrown(() => limiter.decide(HUGE_KEY), 'a key of 1 MB')
   if (store.size !== calls + 2) wrong.push(`${store.size} keys are held for ${calls + 2}`)
   if ((await limiter.consume('witness')).allowed) wrong.push('another key was touched')
   await limiter.close()
