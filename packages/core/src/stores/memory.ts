@@ -10,6 +10,8 @@ import { Overflow } from './memory/overflow.js'
 import { Retention } from './memory/retention.js'
 import { sweepInBackground } from './memory/sweeper.js'
 import { Table, type TableOwner } from './memory/table.js'
+import { Tables } from './memory/tables.js'
+import { checkMaxShapes, SHAPES } from './shapes.js'
 import type { Keyspace, Report, Store } from './store.js'
 
 export interface MemoryStoreOptions {
@@ -18,6 +20,11 @@ export interface MemoryStoreOptions {
    * of V8 can hold, as a Map under churn needs room for as many deleted entries).
    */
   readonly maxKeys?: number
+  /**
+   * Most lists of shapes held at once, over all limiters of the store; default 1,000. The one opened least recently goes,
+   * of those that hold no key.
+   */
+  readonly maxShapes?: number
   /** Microseconds, for tests and simulations. Default: wall time read once plus the monotonic clock. */
   readonly clock?: Clock
 }
@@ -28,7 +35,7 @@ export interface MemoryStoreOptions {
  * Memory is bounded by `maxKeys`. When it is reached, keys whose allowance is full again are freed first. Then, of a
  * sample over all limiters, the key that has spent least goes; exhausted keys go after those, the later the oftener they
  * were denied, and banned ones last ('evicted' is emitted for each).
- * @throws {PolicyError} INVALID_OPTION for a bad `maxKeys` or `clock`.
+ * @throws {PolicyError} INVALID_OPTION for a bad `maxKeys`, `maxShapes` or `clock`.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(options)
@@ -53,7 +60,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #overflow: Overflow
   readonly #maxKeys: number
   readonly #clock: Clock
-  readonly #tables = new Map<string, Table>()
+  readonly #tables: Tables
   readonly #places = new MemoryPlaces()
   /** The hand that forgets bookings which have passed: the tables still to come in its round, and the one it is in. */
   #purging: Iterator<Table> | undefined
@@ -63,7 +70,7 @@ class Memory implements MemoryStore, TableOwner {
   #latest = 0
   #closed = false
 
-  constructor({ maxKeys = 1_000_000, clock = systemClock() }: MemoryStoreOptions) {
+  constructor({ maxKeys = 1_000_000, maxShapes, clock = systemClock() }: MemoryStoreOptions) {
     if (!(Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MOST_KEYS)) {
       const bound = `maxKeys must be a whole number from 1 to ${MOST_KEYS}`
       throw expected(PolicyError, 'INVALID_OPTION', bound, maxKeys)
@@ -76,6 +83,7 @@ class Memory implements MemoryStore, TableOwner {
         clock,
       )
     }
+    this.#tables = new Tables(checkMaxShapes(maxShapes))
     this.#maxKeys = maxKeys
     this.#overflow = new Overflow(maxKeys)
     this.#clock = clock
@@ -87,10 +95,13 @@ class Memory implements MemoryStore, TableOwner {
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
-    let table = this.#tables.get(id)
-    if (!table) this.#tables.set(id, (table = new Table(policies, this)))
-    table.reports.add(report)
-    return new MemoryKeyspace(table, policies)
+    const open = (): Table => {
+      const table = this.#tables.open(id, () => new Table(policies, this))
+      table.reports.add(report)
+      if (this.#tables.trim(table)) report({ event: 'warning', ...SHAPES })
+      return table
+    }
+    return new MemoryKeyspace(open, policies)
   }
 
   now(): number {
@@ -141,7 +152,7 @@ class Memory implements MemoryStore, TableOwner {
   /** Table by table, from where it ended last time. */
   #forgetBookings(now: number, end: number): void {
     for (let rounds = 0; rounds < this.#tables.size && performance.now() < end;) {
-      this.#purging ??= this.#tables.values()
+      this.#purging ??= this.#tables[Symbol.iterator]()
       this.#purged ??= this.#purging.next().value
       if (!this.#purged) this.#purging = undefined
       else if (this.#purged.bookings.purge(STEP, now) < STEP) {
@@ -163,7 +174,7 @@ class Memory implements MemoryStore, TableOwner {
 
   #areAllBarred(): boolean {
     let barred = 0
-    for (const table of this.#tables.values()) barred += table.barriers.size
+    for (const table of this.#tables) barred += table.barriers.size
     return barred >= this.#size
   }
 }

@@ -6,28 +6,39 @@ import type { Table } from './table.js'
 export class MemoryKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   /** The number of the list in the table. */
-  readonly tier: number
-  readonly #table: Table
+  tier: number
+  readonly #open: () => Table
+  #table: Table
 
-  constructor(table: Table, policies: readonly Policy[]) {
-    this.#table = table
+  /** `open` gives the table of the state, now and after it was dropped. */
+  constructor(open: () => Table, policies: readonly Policy[]) {
+    this.#open = open
+    this.#table = open()
     this.policies = policies
-    this.tier = table.tiers.numberOf(policies)
+    this.tier = this.#table.tiers.numberOf(policies)
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    return this.#table.decide(this, ask, key, cost, maxWait)
+    return this.#held().decide(this, ask, key, cost, maxWait)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
-    return this.#table.confirm(booking)
+    return this.#held().confirm(booking)
   }
 
   cancel(booking: Booking): boolean {
-    return this.#table.cancel(this.policies, booking)
+    return this.#held().cancel(this.policies, booking)
   }
 
   correct(change: Correction): number {
-    return this.#table.correct(this, change)
+    return this.#held().correct(this, change)
+  }
+
+  #held(): Table {
+    if (this.#table.isDropped) {
+      this.#table = this.#open()
+      this.tier = this.#table.tiers.numberOf(this.policies)
+    }
+    return this.#table
   }
 }

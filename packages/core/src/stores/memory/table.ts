@@ -31,6 +31,8 @@ export class Table {
   readonly barriers = new Barriers()
   readonly bookings = new Bookings()
   readonly tiers: Tiers
+  /** Set when the store let it go, as it held no key: another one may stand for its shapes. */
+  isDropped = false
   /** Those who hear of what happens to its keys. */
   readonly reports = new Set<Report>()
   /** The `maxKeys` that was last reported to have been needed; 1 where only a warning before was; 0 before that. */
