@@ -152,12 +152,10 @@ for call_number = 1, count do
   -- How the key stands. While it is barred or places ahead are booked nothing is left, and the first moment to tell of
   -- is their end.
   reset = open
-  if op < CANCEL then
-    local seen = max(open, last)
-    --@each remaining_$i, reset_$i = $f_view($state, $numbers, seen)
-    --@each if seen > now then remaining_$i = 0 end
-    --@each reset = max(reset, reset_$i)
-  end
+  local seen = max(open, last)
+  --@each remaining_$i, reset_$i = $f_view($state, $numbers, seen)
+  --@each if seen > now then remaining_$i = 0 end
+  --@each reset = max(reset, reset_$i)
   if op > BOOK then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
   elseif reason == 0 and at <= now then

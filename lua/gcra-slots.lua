@@ -3,7 +3,7 @@
 -- needs: slots, gcra
 -- cells: debt, since, fastest
 -- slots: buckets + 3
--- holds: since <= latest
+-- holds: since <= latest, debt * tick <= (expires - since) * fastest
 --   debt, since, fastest  see gcra.lua
 -- In the slots lie begun, before, newest, then the units charged in slot number s in the (s mod buckets)-th one.
 --   begun   microseconds, from when on charges are kept apart; EXACT: they are not

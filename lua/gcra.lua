@@ -1,6 +1,9 @@
 -- GCRA as a debt that drains; twin of algorithms/gcra.ts. The leaky bucket and the token bucket share it.
 -- cells: debt, since, fastest
--- holds: since <= latest
+-- holds: since <= latest, debt * tick <= (expires - since) * fastest
+-- A state lives until its debt has drained under the limit of its last write, which is no larger than fastest: a debt that
+-- even fastest would take longer to drain was written by no call. The second by which expires is later than that is more
+-- than the products round.
 --   debt   units x ticks owed, as it stood at the instant since
 --   since  microseconds
 --   fastest  units per window, the largest limit that has drained the debt

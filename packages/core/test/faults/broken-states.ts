@@ -93,9 +93,9 @@ const BEHIND: Numbers = [['version', []]]
 const READ_LATER = new Set(['epoch', 'held', 'blocked', 'last', 'born', 'version'])
 
 const DEBT = [
-  ['debt', [0.5]],
+  ['debt', [0.5, 2 ** 50]],
   ['since', [0.5, FAR]],
-  ['fastest', [0.5]],
+  ['fastest', [0, 0.5]],
 ] as const
 
 const CELLS: Readonly<Record<PolicySpec[0], Numbers>> = {
@@ -105,7 +105,7 @@ const CELLS: Readonly<Record<PolicySpec[0], Numbers>> = {
     ['cap', [0, 0.5, 1000, FAR]],
   ],
   fixedWindow: [
-    ['start', [0.5, FAR]],
+    ['start', [0.5, FAR, 1]],
     ['count', [0.5]],
   ],
   slidingWindow: [

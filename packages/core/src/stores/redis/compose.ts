@@ -136,14 +136,16 @@ function describe(policy: Policy, index: number): Part {
     .toSorted((a, b) => a.length - b.length)
     .at(-1)
   if (!module) throw new Error(`algorithm '${name}' has no module in lua/`)
-  const told = (what: string): string[] =>
-    new RegExp(`^-- ${what}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ') ?? []
+  const found = (what: string): string[] | undefined =>
+    new RegExp(`^-- ${what}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ')
+  const told = (what: string): string[] => found(what) ?? []
+  const holds = found(`holds of ${name}`) ?? told('holds')
   return {
     i,
     prefix: ((name === module && told('functions')[0]) || name).replaceAll('-', '_'),
     modules: [...told('needs'), module],
     cells: told('cells').map((cell) => `${cell}_${i}`),
-    holds: told('holds').map((condition) => inScript(condition, told('cells'), policy, i)),
+    holds: holds.map((condition) => inScript(condition, told('cells'), policy, i)),
     slots: told('slots')[0],
     policy,
     base: '',
@@ -154,7 +156,7 @@ function describe(policy: Policy, index: number): Part {
 function inScript(condition: string, cells: readonly string[], policy: Policy, i: number): string {
   return condition.replace(/\w+/g, (word) => {
     if (cells.includes(word)) return `${word}_${i}`
-    return word === 'window' || word === 'buckets' ? `${policy[word]}` : word
+    return word === 'window' || word === 'tick' || word === 'buckets' ? `${policy[word]}` : word
   })
 }
 
