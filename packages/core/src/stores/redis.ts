@@ -9,13 +9,14 @@ import type { RedisConnection } from './redis/client.js'
 import { connectionOf, isRedisClient } from './redis/clients/detect.js'
 import { storeError } from './redis/clients/failure.js'
 import { type OwnConnection, ownConnection } from './redis/clients/own.js'
-import { composeScript } from './redis/compose.js'
 import { EvictionCheck } from './redis/eviction.js'
-import { GroupCommit } from './redis/group-commit.js'
+import type { GroupCommit } from './redis/group-commit.js'
+import { Groups } from './redis/groups.js'
 import { RedisKeyspace } from './redis/keyspace.js'
 import { keyspaceOf } from './redis/redis-key.js'
 import { ScriptRunner } from './redis/script-runner.js'
 import { Tiers } from './redis/tiers.js'
+import { checkMaxShapes, SHAPES } from './shapes.js'
 import type { DenialCacheBounds, Keyspace, Report, Store } from './store.js'
 
 export interface RedisStoreOptions {
@@ -42,6 +43,11 @@ export interface RedisStoreOptions {
    * are decided as 'onStoreError' says, at once.
    */
   readonly maxPending?: number
+  /**
+   * Most lists of shapes whose scripts this process holds, over all limiters of the store; default 1,000. The one used
+   * least recently goes. Redis 7.4 and newer let scripts go too; older ones keep each until SCRIPT FLUSH.
+   */
+  readonly maxShapes?: number
   /** Whether a connection of the store's own is made with the first call instead of at once. Default false. */
   readonly lazy?: boolean
   /**
@@ -86,13 +92,12 @@ class StoreInRedis implements RedisStore {
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
   readonly #tiers = new Tiers()
-  readonly #groups = new Map<string, GroupCommit>()
+  readonly #groups: Groups
   readonly #places = new Set<RedisPlaces>()
   readonly #eviction: EvictionCheck
   readonly #prefix: string
   readonly #clock: Clock | undefined
   readonly #now: Clock
-  readonly #groupCommit: boolean
   #started: Promise<unknown> | undefined
   #closed = false
 
@@ -121,6 +126,7 @@ class StoreInRedis implements RedisStore {
     if (typeof lazy !== 'boolean') {
       throw expected(PolicyError, 'INVALID_OPTION', 'lazy must be true or false', lazy)
     }
+    const mostShapes = checkMaxShapes(options.maxShapes)
     this.maxPending = maxPending
     this.#startMs = parseDuration(startTimeout, 'startTimeout', {
       least: 0,
@@ -128,7 +134,6 @@ class StoreInRedis implements RedisStore {
       error: PolicyError,
     })
     this.#prefix = prefix
-    this.#groupCommit = groupCommit
     this.#clock = clock
     this.#now = clock ?? systemClock()
     if (denialCache !== false) this.denialCache = boundsOf(denialCache)
@@ -138,16 +143,25 @@ class StoreInRedis implements RedisStore {
     if (!lazy) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
+    this.#groups = new Groups(this.#runner, { gathers: groupCommit, most: mostShapes })
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     this.#warnOfReplays(report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
+    const script = shapes.join()
+    const group = (): GroupCommit => {
+      const { size } = this.#groups
+      const found = this.#groups.of(script, policies)
+      if (this.#groups.size > size && this.#groups.trim()) report({ event: 'warning', ...SHAPES })
+      return found
+    }
+    group()
     return new RedisKeyspace({
       policies,
       keyspace: keyspaceOf(this.#prefix, name, shapes),
-      group: this.#groupOf(shapes.join(), policies),
+      group,
       tiers: this.#tiers,
       clock: this.#clock ?? REDIS_CLOCK,
       report,
@@ -160,15 +174,6 @@ class StoreInRedis implements RedisStore {
     if (!this.#connection.replays || reported.has(this.#client)) return
     reported.add(this.#client)
     report({ event: 'warning', ...REPLAYS })
-  }
-
-  #groupOf(shapes: string, policies: readonly Policy[]): GroupCommit {
-    let group = this.#groups.get(shapes)
-    if (!group) {
-      const transport = this.#runner.transport(composeScript(policies))
-      this.#groups.set(shapes, (group = new GroupCommit(transport, { gathers: this.#groupCommit })))
-    }
-    return group
   }
 
   start(): Promise<unknown> | undefined {
@@ -208,7 +213,7 @@ class StoreInRedis implements RedisStore {
 
   close(): void {
     this.#closed = true
-    for (const group of this.#groups.values()) group.close()
+    this.#groups.close()
     for (const places of this.#places) places.close()
     this.#connection.close()
   }

@@ -45,6 +45,11 @@ export class GroupCommit {
     this.#later = later
   }
 
+  /** Whether no call waits or is under way. */
+  get isIdle(): boolean {
+    return this.#waiting.length === 0 && this.#callsInFlight === 0
+  }
+
   add(call: Call): void {
     if (this.#closed) return call.fail(closed())
     const isAlone = this.#waiting.length === 0 && this.#callsInFlight < FEW_CALLS

@@ -23,7 +23,7 @@ export interface RedisKeyspaceOptions extends CallContext {
   /** What the keys of all callers begin with. */
   readonly keyspace: string
   /** Takes calls of the script for these shapes. */
-  readonly group: GroupCommit
+  readonly group: () => GroupCommit
   readonly tiers: Tiers
 }
 
@@ -116,7 +116,9 @@ export class RedisKeyspace implements Keyspace {
     const units = this.#hasLog ? (asked.cost ?? 1) : 1
     const redis = redisKey(options.keyspace, key)
     return new Promise((resolve, reject) => {
-      options.group.add(new KeyspaceCall(redis, key, units, request, read, caller, options, resolve, reject))
+      options
+        .group()
+        .add(new KeyspaceCall(redis, key, units, request, read, caller, options, resolve, reject))
     })
   }
 

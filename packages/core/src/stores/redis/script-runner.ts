@@ -41,6 +41,12 @@ export class ScriptRunner {
     }
   }
 
+  /** Forgets a script, whose text is sent anew should it be run again. */
+  forget(script: string): void {
+    this.#shas.delete(script)
+    this.#known.delete(script)
+  }
+
   /**
    * Runs a script once on one key.
    * @throws {StoreError} with the client's error as its cause.

@@ -1,0 +1,70 @@
+import type { Policy } from '../../policy.js'
+import { composeScript } from './compose.js'
+import { GroupCommit } from './group-commit.js'
+import type { ScriptRunner } from './script-runner.js'
+
+export interface GroupsOptions {
+  readonly gathers: boolean
+  /** Lists of shapes whose scripts are held, beside those that have calls under way. */
+  readonly most: number
+}
+
+/** The scripts of a store by their shapes, and the calls of each. Beyond `most` the one that was used least recently goes. */
+export class Groups {
+  readonly #runner: ScriptRunner
+  readonly #options: GroupsOptions
+  readonly #byShapes = new Map<string, Held>()
+  #uses = 0
+  #isClosed = false
+
+  constructor(runner: ScriptRunner, options: GroupsOptions) {
+    this.#runner = runner
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#byShapes.size
+  }
+
+  /** Takes calls of the script for these shapes. */
+  of(shapes: string, policies: readonly Policy[]): GroupCommit {
+    let held = this.#byShapes.get(shapes)
+    if (!held) {
+      const script = composeScript(policies)
+      const group = new GroupCommit(this.#runner.transport(script), { gathers: this.#options.gathers })
+      if (this.#isClosed) group.close()
+      this.#byShapes.set(shapes, (held = { script, group, used: 0 }))
+    }
+    held.used = ++this.#uses
+    return held.group
+  }
+
+  /** Lets idle ones go while there are too many, but not the one used last; returns whether one went. */
+  trim(): boolean {
+    const { size } = this.#byShapes
+    while (this.#byShapes.size > this.#options.most) {
+      let oldest: string | undefined
+      let used = this.#uses
+      for (const [shapes, held] of this.#byShapes) {
+        if (held.used >= used || !held.group.isIdle) continue
+        oldest = shapes
+        used = held.used
+      }
+      if (oldest === undefined) break
+      this.#runner.forget(this.#byShapes.get(oldest)!.script)
+      this.#byShapes.delete(oldest)
+    }
+    return this.#byShapes.size < size
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { group } of this.#byShapes.values()) group.close()
+  }
+}
+
+interface Held {
+  readonly script: string
+  readonly group: GroupCommit
+  used: number
+}
