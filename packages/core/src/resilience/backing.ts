@@ -9,7 +9,9 @@ import { Line } from './line.js'
 export class Backing {
   readonly line: Line
   readonly #store: Store
-  readonly #denials = new Map<string, Denials>()
+  /** For as long as a keyspace holds them. */
+  readonly #denials = new Map<string, WeakRef<Denials>>()
+  #sweepAt = LEAST_SWEPT
   #local: Store | undefined
 
   constructor(store: Store) {
@@ -27,9 +29,18 @@ export class Backing {
     const bounds = this.#store.denialCache
     if (!bounds) return undefined
     const id = [name, ...policies.map(({ shape }) => shape)].join('\n')
-    let denials = this.#denials.get(id)
-    if (!denials) this.#denials.set(id, (denials = new Denials(bounds, () => this.#store.now())))
+    const known = this.#denials.get(id)?.deref()
+    if (known) return known
+    const denials = new Denials(bounds, () => this.#store.now())
+    this.#denials.set(id, new WeakRef(denials))
+    if (this.#denials.size >= this.#sweepAt) this.#sweep()
     return denials
+  }
+
+  /** Drops the ids of states that no limiter holds any more, each time their number has doubled. */
+  #sweep(): void {
+    for (const [id, denials] of this.#denials) if (!denials.deref()) this.#denials.delete(id)
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#denials.size)
   }
 
   /** The store's own, so that waits agree. It stands still when the store is closed, as the sweeper may be late. */
@@ -56,3 +67,5 @@ export function backingOf(store: Store): Backing {
 
 /** At some 200 bytes a key this is 20 MB. */
 const LOCAL_KEYS = 100_000
+
+const LEAST_SWEPT = 256

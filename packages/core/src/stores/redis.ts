@@ -91,7 +91,7 @@ class StoreInRedis implements RedisStore {
   readonly #own: OwnConnection | undefined
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
-  readonly #tiers = new Tiers()
+  readonly #tiers: Tiers
   readonly #groups: Groups
   readonly #places = new Set<RedisPlaces>()
   readonly #eviction: EvictionCheck
@@ -127,6 +127,7 @@ class StoreInRedis implements RedisStore {
       throw expected(PolicyError, 'INVALID_OPTION', 'lazy must be true or false', lazy)
     }
     const mostShapes = checkMaxShapes(options.maxShapes)
+    this.#tiers = new Tiers(mostShapes)
     this.maxPending = maxPending
     this.#startMs = parseDuration(startTimeout, 'startTimeout', {
       least: 0,

@@ -7,7 +7,13 @@ import type { Policy } from '../../policy.js'
  */
 export class Tiers {
   readonly #smallest = new Map<string, readonly number[]>()
+  readonly #most: number
   #changes = 0
+
+  /** Of so many keyspaces: beyond them those go that were met first, until they are met again. */
+  constructor(most = Infinity) {
+    this.#most = most
+  }
 
   /** How often a smaller limit was met: until it changes, `below` gives the same again. */
   get changes(): number {
@@ -19,6 +25,7 @@ export class Tiers {
     if (known && policies.every(({ limit }, i) => limit >= known[i]!)) return
     const smallest = policies.map(({ limit }, i) => Math.min(limit, known?.[i] ?? limit))
     this.#smallest.set(keyspace, smallest)
+    if (this.#smallest.size > this.#most) this.#smallest.delete(this.#smallest.keys().next().value!)
     this.#changes++
   }
 
