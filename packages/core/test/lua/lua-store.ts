@@ -28,7 +28,14 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
   const keyspace: Store['keyspace'] = (name, policies, report) => {
     const script = composeScript(policies)
     const group = new GroupCommit(runner.transport(script))
-    return new RedisKeyspace({ policies, keyspace: name, group: () => group, tiers, clock: readsTime, report })
+    return new RedisKeyspace({
+      policies,
+      keyspace: name,
+      group: () => group,
+      tiers,
+      clock: readsTime,
+      report,
+    })
   }
   return { keyspace, now: clock, close() {} }
 }
