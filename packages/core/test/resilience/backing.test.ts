@@ -6,7 +6,7 @@ const list = (seconds: number) => [gcra({ limit: 1, window: `${seconds}s` })]
 
 describe('the denials of a store', () => {
   const backing = () =>
-    backingOf({ ...memoryStore(), denialCache: { maxAge: 1e6, maxKeys: 10 }, now: () => 0 } as never)
+    backingOf({ ...memoryStore(), denialCache: { maxAge: 1e6, maxKeys: 10 }, now: () => 0 })
 
   it('are one for all keyspaces of a state', () => {
     const all = backing()
