@@ -28,6 +28,7 @@ import { row as soak } from './row-26-soak.js'
 import { row as shutdown } from './row-27-shutdown.js'
 import { row as contextRetention } from './row-28-context-retention.js'
 import { row as givingBack } from './row-29-giving-back.js'
+import { row as burst } from './row-30-burst.js'
 import { row as rollingDeploy } from './row-32-rolling-deploy.js'
 import { row as twoCopies } from './row-33-two-copies.js'
 
@@ -61,6 +62,7 @@ export const rows: readonly Row[] = [
   shutdown,
   contextRetention,
   givingBack,
+  burst,
   rollingDeploy,
   twoCopies,
 ]

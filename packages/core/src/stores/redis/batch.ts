@@ -12,7 +12,7 @@ export class Batch {
   }
 
   get isFull(): boolean {
-    return this.#size >= MOST_CALLS || this.#units >= MOST_UNITS
+    return this.#calls.size >= MOST_KEYS || this.#size >= MOST_CALLS || this.#units >= MOST_UNITS
   }
 
   has(key: string): boolean {
@@ -23,6 +23,7 @@ export class Batch {
   take(call: Call): boolean {
     if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_UNITS)) return false
     const first = this.#calls.get(call.key)
+    if (first === undefined && this.#calls.size >= MOST_KEYS) return false
     if (first === undefined) this.#calls.set(call.key, call)
     else if (!first.isLike(call)) return false
     else if (first.alike) first.alike.push(call)
@@ -38,8 +39,9 @@ export class Batch {
   }
 }
 
-/** Callers in a batch: a script holds up everybody else while it runs. */
-const MOST_CALLS = 64
+/** Keys and callers in a batch, as a script holds up other clients while it runs. Equal calls take an eighth of its time. */
+const MOST_KEYS = 64
+const MOST_CALLS = 512
 
 /** A log takes a slot for each unit, and a single call may have as many as this. */
 const MOST_UNITS = 1000

@@ -1,0 +1,76 @@
+import { createLimiter, type Decision, gcra, type Limiter } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { command } from '../redis/servers/command.js'
+import { type RedisServer, startRedis } from '../redis/servers/redis-server.js'
+import { until } from '../redis/servers/until.js'
+import type { Outcome, Row } from './row.js'
+
+/** More calls in one tick than may be on the wire: a healthy Redis decides all of them. */
+export const row: Row = { number: 30, fault: 'burst on a healthy store', run: burst }
+
+const CALLS = 5000
+const LIMIT = 100
+/** Calls of a store that may be on the wire. */
+const MOST_SENT = 1000
+
+async function burst(share: number): Promise<Outcome> {
+  const server = await startRedis()
+  const store = redisStore({ host: server.host, port: server.port })
+  const limiters: Limiter[] = []
+  const open = (name: string, deadline?: '1s'): Limiter => {
+    const policies = [gcra({ limit: LIMIT, window: '1d' })]
+    const limiter = createLimiter({ name, policies, store, ...(deadline && { deadline }) })
+    limiters.push(limiter)
+    return limiter
+  }
+  try {
+    await store.ready()
+    const times = Math.max(1, Math.round(10 * share))
+    const oneKey: number[] = []
+    let degraded = 0
+    for (let i = 0; i < times; i++) {
+      const decisions = await callsOf(open('one key'), () => `key ${i}`)
+      oneKey.push(decisions.filter(({ allowed }) => allowed).length)
+      degraded += degradedOf(decisions)
+    }
+    const manyKeys = await callsOf(open('many keys', '1s'), (i) => `key ${i}`)
+    const sent = await sentToOneThatStandsStill(server, open('silent'))
+    const pass =
+      oneKey.every((admitted) => admitted === LIMIT) &&
+      degraded === 0 &&
+      degradedOf(manyKeys) === 0 &&
+      sent <= MOST_SENT
+    const figure =
+      `${CALLS} calls in one tick, limit ${LIMIT}: admitted ${[...new Set(oneKey)].join(', ')} in ${times} bursts on one ` +
+      `key, ${degraded} degraded; on ${CALLS} keys ${degradedOf(manyKeys)} degraded; while Redis stood still ${sent} sent`
+    return { pass, figure }
+  } finally {
+    for (const limiter of limiters) await limiter.close()
+    await store.close()
+    await server.stop()
+  }
+}
+
+function callsOf(limiter: Limiter, keyOf: (i: number) => string): Promise<Decision[]> {
+  return Promise.all(Array.from({ length: CALLS }, (_, i) => limiter.consume(keyOf(i))))
+}
+
+function degradedOf(decisions: readonly Decision[]): number {
+  return decisions.filter((decision) => decision.degraded !== undefined).length
+}
+
+/** Calls that Redis carries out once it goes on, each on a key of its own. */
+async function sentToOneThatStandsStill(server: RedisServer, limiter: Limiter): Promise<number> {
+  await command(server, 'FLUSHALL')
+  server.pause()
+  await callsOf(limiter, (i) => `key ${i}`)
+  server.resume()
+  let before = -1
+  let executed = await command<number>(server, 'DBSIZE')
+  await until('Redis to have carried out what was sent', async () => {
+    before = executed
+    executed = await command<number>(server, 'DBSIZE')
+    return executed > 0 && executed === before
+  })
+  return executed
+}
