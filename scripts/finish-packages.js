@@ -47,7 +47,17 @@ async function bundle(folder) {
   }))
   rmSync(outdir, { recursive: true, force: true })
   /** @type {import('esbuild').BuildOptions} */
-  const shared = { bundle: true, outdir, packages: 'external', platform: 'neutral', target: 'es2022' }
+  const shared = {
+    bundle: true,
+    outdir,
+    packages: 'external',
+    platform: 'neutral',
+    target: 'es2022',
+    // Names stay, so that stack traces can be read.
+    minifyWhitespace: true,
+    minifySyntax: true,
+    lineLimit: 1000,
+  }
   await build({
     ...shared,
     entryPoints: Object.fromEntries(entries.map(({ name, esm }) => [name, esm])),
@@ -63,7 +73,6 @@ async function bundle(folder) {
     entryNames: 'core',
     outExtension: { '.js': '.cjs' },
     format: 'cjs',
-    minifyWhitespace: true,
   })
   for (const { name } of entries) {
     writeFileSync(`${outdir}/${name}.cjs`, `module.exports = require('./core.cjs').${name}()\n`)

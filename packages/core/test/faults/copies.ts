@@ -54,9 +54,20 @@ async function install(scope: string): Promise<void> {
       await build({ entryPoints, outbase, outdir, format, platform: 'node', target: 'es2022', tsconfigRaw })
     }
     writeFileSync(join(scope, name, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
-    cpSync(join(from, 'package.json'), join(scope, name, 'package.json'))
+    writeFileSync(join(scope, name, 'package.json'), JSON.stringify(manifestOf(from)))
   }
   symlinkSync(resolve('packages/core/node_modules'), join(scope, 'core/node_modules'))
+}
+
+/** The manifest with entries as they are compiled here, beside their types, and not in one file. */
+function manifestOf(folder: string): object {
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as object
+  const entry = (_: string, value: unknown): unknown => {
+    const { types, default: code } = (value ?? {}) as { types?: unknown; default?: unknown }
+    if (typeof types !== 'string' || typeof code !== 'string') return value
+    return { types, default: types.replace(/\.d\.ts$/, '.js') }
+  }
+  return JSON.parse(JSON.stringify(manifest, entry)) as object
 }
 
 function setVersion(folder: string, version: string): void {

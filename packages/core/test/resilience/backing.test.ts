@@ -2,6 +2,8 @@ import { gcra, memoryStore } from '../../src/index.js'
 import { backingOf } from '../../src/resilience/backing.js'
 import { bytesInUse } from '../faults/heap.js'
 
+jest.setTimeout(60_000)
+
 const list = (seconds: number) => [gcra({ limit: 1, window: `${seconds}s` })]
 
 describe('the denials of a store', () => {
