@@ -8,6 +8,7 @@ import {
   memoryStore,
   slidingLog,
   type StoreErrorCode,
+  tokenBucket,
 } from '../src/index.js'
 import { redisStore } from '../src/stores/redis.js'
 import { FakeClock } from './fake-clock.js'
@@ -120,6 +121,15 @@ it('leaves no part of a tick behind that only drained while a charge was there',
   clock.pass(5_400_001) // a tick after the turn of the place
   expect(ask('consume', 1)).toMatchObject({ reason: undefined })
   expect(ask('consume', 1).at - place.at).toBeGreaterThanOrEqual(3_600_000_000)
+})
+
+it('gives back to an interval bucket what its refills since cannot have given back', async () => {
+  const policies = [tokenBucket({ limit: 2, window: '10s', capacity: 10, refill: 'interval' })]
+  const limiter = open({ policies, store: memoryStore({ clock: clock.now }) })
+  const decision = await limiter.consume('k', { cost: 8 })
+  clock.pass(12_000) // one refill of 2 tokens
+  expect(await decision.settle(0)).toBe(-6)
+  expect((await limiter.peek('k')).remaining).toBe(10)
 })
 
 describe('settle', () => {
