@@ -39,9 +39,12 @@ export class Batch {
   }
 }
 
-/** Keys and callers in a batch, as a script holds up other clients while it runs. Equal calls take an eighth of its time. */
+/**
+ * Keys and callers in a batch, as a script holds up other clients while it runs. An equal call takes an eighth of the time
+ * of another key, but with more callers there would be no second batch to read while Redis decides.
+ */
 const MOST_KEYS = 64
-const MOST_CALLS = 512
+const MOST_CALLS = 128
 
 /** A log takes a slot for each unit, and a single call may have as many as this. */
 const MOST_UNITS = 1000
