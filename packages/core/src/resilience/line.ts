@@ -55,7 +55,7 @@ export class Line {
       if (!this.#isStarting) sent.await()
       const mustWait = this.#isStarting || this.#queue.length > 0 || this.#underWay.isFull
       if (mustWait) this.#queue.push(sent as Sent<unknown>)
-      else sent.start(this.#underWay)
+      else sent.start(this.#underWay, sent.since)
     })
   }
 
@@ -89,7 +89,7 @@ export class Line {
     while (this.#queue.length > 0 && !this.#underWay.isFull) {
       const next = this.#queue.shift()!
       if (next.gone) this.#dropped--
-      else next.start(this.#underWay)
+      else next.start(this.#underWay, performance.now())
     }
   }
 
@@ -133,7 +133,7 @@ interface Tried extends Caller {
 class Sent<T> implements Caller, Waiting {
   gone = false
   unsent = true
-  since = performance.now()
+  since = 0
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
   #isQueued = true
@@ -154,10 +154,10 @@ class Sent<T> implements Caller, Waiting {
     this.deadline.begin(this)
   }
 
-  start(underWay: UnderWay): void {
+  start(underWay: UnderWay, now: number): void {
     this.#isQueued = false
     this.unsent = false
-    const generation = underWay.begin(performance.now())
+    const generation = underWay.begin(now)
     try {
       const answer = this.call(this)
       if (answer instanceof Promise) {
