@@ -110,7 +110,10 @@ export class KeyModel {
     return 0
   }
 
-  /** The units that take effect: the least over the policies. */
+  /**
+   * The units that take effect: the least over the policies, and no more than were asked for even where a release frees
+   * units of an earlier one (`releasesLater`).
+   */
   #write(entry: Entry): number {
     const { rules } = entry
     const instant = latest(entry.at, this.#last())
@@ -123,7 +126,7 @@ export class KeyModel {
       const change = Number(after[i]! - before[i]!)
       return Math.abs(change) / Number(rule.model.parts?.(rule) ?? 1n)
     })
-    return Math.min(...effects)
+    return Math.min(Number(entry.cost), ...effects)
   }
 
   #ask(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, write: boolean): Expected {
