@@ -40,41 +40,25 @@ export function policiesOf(decision: Decision): readonly Policy[] {
   return decision[POLICIES]
 }
 
-/** The answer to one call. */
+/**
+ * The answer to one call. Only `allowed`, `remaining`, `policy` and `reason` are properties of its own; the others are
+ * computed when they are read. To copy a decision or to compare it with another, take `decision.toJSON()`.
+ */
 export class Decision {
   /** Whether the call may go on. In shadow mode always true. */
   readonly allowed: boolean
-  /** The most that `remaining` can be under the binding policy. */
-  readonly limit: number
   /** Units that could be spent now, rounded down. */
   readonly remaining: number
-  /** Milliseconds until this cost would pass: 0 = now, Infinity = never. */
-  readonly retryAfterMs: number
-  /** Milliseconds until `remaining` is full again. */
-  readonly resetAfterMs: number
   /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. */
   readonly policy: string
   /** Why it was denied: no room now, a cost that never fits, a ban, or a pause. */
   readonly reason: Reason | undefined
-  /** Why the store did not decide; undefined where it did. */
-  readonly degraded: StoreFailure | undefined
-  /** Shadow mode only: whether it would have been denied. */
-  readonly wouldDeny: boolean | undefined
-  /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
-  readonly waitMs: number
-  /**
-   * `acquire`: whole milliseconds from its turn to when it resolved, because the process was busy or the store's answer
-   * late; 0 otherwise.
-   */
-  readonly lateMs: number
-  /** Name of the limiter that decided. */
-  readonly limiter: string
-  /** Whom the call was counted for: what `block`, `hold`, `refund` and `reset` take. */
-  readonly key: string
   readonly #source: DecisionSource
   readonly #answer: Answer
+  readonly #key: string
   readonly #charged: string | undefined
   readonly #cost: number
+  readonly #turn: Turn | undefined
   #settled = false
 
   /** For limiters. `charged` is the stored key, undefined where nothing was charged; `turn` where nobody waited for it. */
@@ -86,26 +70,64 @@ export class Decision {
     cost: number,
     turn?: Turn,
   ) {
-    const denied = isDenied(answer)
-    const binding = source.policies[answer.binding]!
-    const now = turn ? turn.at : answer.now
-    this.allowed = !denied || !source.enforce
-    this.limit = binding.capacity
+    this.allowed = !source.enforce || !isDenied(answer)
     this.remaining = answer.remaining
-    this.retryAfterMs = this.allowed ? 0 : wholeMs(answer.at - now)
-    this.resetAfterMs = wholeMs(answer.resetAt - now)
-    this.policy = binding.name
+    this.policy = source.policies[answer.binding]!.name
     this.reason = answer.reason
-    this.degraded = answer.degraded?.why
-    this.wouldDeny = source.enforce ? undefined : denied
-    this.waitMs = turn ? turn.waitMs : 0
-    this.lateMs = turn ? turn.lateMs : 0
-    this.limiter = source.limiter
-    this.key = key
     this.#source = source
     this.#answer = answer
-    this.#charged = denied || (answer.degraded && !answer.degraded.by) ? undefined : charged
+    this.#key = key
+    this.#charged = charged
     this.#cost = cost
+    this.#turn = turn
+  }
+
+  /** The most that `remaining` can be under the binding policy. */
+  get limit(): number {
+    return this.#source.policies[this.#answer.binding]!.capacity
+  }
+
+  /** Milliseconds until this cost would pass: 0 = now, Infinity = never. */
+  get retryAfterMs(): number {
+    return this.allowed ? 0 : wholeMs(this.#answer.at - this.#now)
+  }
+
+  /** Milliseconds until `remaining` is full again. */
+  get resetAfterMs(): number {
+    return wholeMs(this.#answer.resetAt - this.#now)
+  }
+
+  /** Why the store did not decide; undefined where it did. */
+  get degraded(): StoreFailure | undefined {
+    return this.#answer.degraded?.why
+  }
+
+  /** Shadow mode only: whether it would have been denied. */
+  get wouldDeny(): boolean | undefined {
+    return this.#source.enforce ? undefined : isDenied(this.#answer)
+  }
+
+  /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
+  get waitMs(): number {
+    return this.#turn?.waitMs ?? 0
+  }
+
+  /**
+   * `acquire`: whole milliseconds from its turn to when it resolved, because the process was busy or the store's answer
+   * late; 0 otherwise.
+   */
+  get lateMs(): number {
+    return this.#turn?.lateMs ?? 0
+  }
+
+  /** Name of the limiter that decided. */
+  get limiter(): string {
+    return this.#source.limiter
+  }
+
+  /** Whom the call was counted for: what `block`, `hold`, `refund` and `reset` take. */
+  get key(): string {
+    return this.#key
   }
 
   /** @internal */
@@ -142,7 +164,7 @@ export class Decision {
     this.#settled = true
     const key = this.#charged
     const difference = realCost - this.#cost
-    if (key === undefined || difference === 0) return 0
+    if (key === undefined || difference === 0 || !this.#isCharged) return 0
     const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
     try {
       if (difference > 0) return await keyspace.correct({ kind: 'charge', key, cost: difference })
@@ -171,6 +193,49 @@ export class Decision {
     return new Decision(this.#source, answer, this.key, undefined, this.#cost)
   }
 
+  /** All that it says, as a plain object: what `JSON.stringify` writes. */
+  toJSON(): DecisionRecord {
+    const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, reason, degraded, wouldDeny } =
+      this
+    const { waitMs, lateMs, limiter, key, policies } = this
+    return {
+      allowed,
+      limit,
+      remaining,
+      retryAfterMs,
+      resetAfterMs,
+      policy,
+      reason,
+      degraded,
+      wouldDeny,
+      waitMs,
+      lateMs,
+      limiter,
+      key,
+      policies,
+    }
+  }
+
+  /** What Node's `util.inspect`, and so `console.log`, shows. */
+  [Symbol.for('nodejs.util.inspect.custom')](
+    depth: number,
+    options: object,
+    inspect: (value: object, options: object) => string,
+  ): string {
+    return depth < 0 ? '[Decision]' : `Decision ${inspect(this.toJSON(), options)}`
+  }
+
+  /** The instant as of which it describes the key. */
+  get #now(): number {
+    return this.#turn ? this.#turn.at : this.#answer.now
+  }
+
+  /** Whether a keyspace holds a charge that belongs to it. */
+  get #isCharged(): boolean {
+    const { degraded } = this.#answer
+    return !isDenied(this.#answer) && !(degraded && !degraded.by)
+  }
+
   get #charge(): DatedCharge {
     const { now, at, chargedAt } = this.#answer
     return chargedAt === undefined
@@ -178,6 +243,25 @@ export class Decision {
       : { at: chargedAt, cost: this.#cost, decidedAt: chargedAt }
   }
 }
+
+/** What `decision.toJSON()` returns. */
+export type DecisionRecord = Pick<
+  Decision,
+  | 'allowed'
+  | 'limit'
+  | 'remaining'
+  | 'retryAfterMs'
+  | 'resetAfterMs'
+  | 'policy'
+  | 'reason'
+  | 'degraded'
+  | 'wouldDeny'
+  | 'waitMs'
+  | 'lateMs'
+  | 'limiter'
+  | 'key'
+  | 'policies'
+>
 
 function wholeMs(us: number): number {
   return Math.max(0, Math.ceil(us / 1000))

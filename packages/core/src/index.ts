@@ -1,5 +1,5 @@
 export * from './algorithms/index.js'
-export { Decision, type PolicyState } from './decision.js'
+export { Decision, type DecisionRecord, type PolicyState } from './decision.js'
 export { type Duration, parseDuration } from './duration.js'
 export {
   InputError,

@@ -21,7 +21,7 @@ export interface Charge {
 }
 
 /**
- * One algorithm: four pure functions over one key's state. They read no clock, do no I/O and keep nothing.
+ * One algorithm: pure functions over one key's state. They read no clock, do no I/O and keep nothing.
  * Instants are whole microseconds. A new state is all zeros with an empty ring and means "nothing consumed".
  */
 export interface Algorithm {
@@ -44,6 +44,12 @@ export interface Algorithm {
   admit(state: State, policy: Policy, at: number, cost: number): number
   /** Fills `view` with how the key stands at `now`. Writes nothing else. */
   view(state: State, policy: Policy, now: number, view: View): void
+  /**
+   * The plain call in one pass: `earliest` from `now`, `admit` at `now` where the cost fits then, and `view`. Returns the
+   * earliest instant: `now` means admitted. It is asked only where no place is booked after `now`. Optional: it decides
+   * nothing that the three do not, and a law of the conformance kit holds it to that.
+   */
+  readonly take?: (this: void, state: State, policy: Policy, now: number, cost: number, view: View) => number
   /**
    * Gives `units` of one charge back, as far as they still count at `now`, which is never before the last booked instant:
    * what counts is what the next call will meet. Afterwards the units that were kept, counted

@@ -18,7 +18,7 @@ const GENEROUS = /** @type {const} */ ({ limit: 50_000_000, window: '1m' })
 /** Each on one hot key. @type {Readonly<Record<string, (library: Library) => Policy>>} */
 export const algorithms = {
   'fixed window': ({ fixedWindow }) => fixedWindow(GENEROUS),
-  'sliding log': ({ slidingLog }) => slidingLog({ limit: 100_000, window: '10ms' }),
+  'sliding log': ({ slidingLog }) => slidingLog({ limit: 100_000, window: '2ms' }),
   'sliding window, whole': ({ slidingWindow }) => slidingWindow({ ...GENEROUS, count: 'whole' }),
   'sliding window, weighted': ({ slidingWindow }) => slidingWindow({ ...GENEROUS, count: 'weighted' }),
   'token bucket': ({ tokenBucket }) => tokenBucket(GENEROUS),
@@ -33,7 +33,7 @@ export const memoryPaths = {
   ...hot('decide'),
   ...hot('consume'),
   'decide, gcra, 100,000 keys': {
-    policies: ({ gcra }) => [gcra({ limit: 1000, window: '1m' })],
+    policies: ({ gcra }) => [gcra({ limit: 10_000, window: '10h' })],
     operation: 'decide',
     keys: MANY,
   },

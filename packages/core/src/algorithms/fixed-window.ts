@@ -42,6 +42,22 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
   view.resetAt = count === 0 ? now : state.get(START) + policy.window
 }
 
+export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
+  const { limit, window } = policy
+  const start = windowStart(policy, now)
+  const before = start > state.get(START) ? 0 : state.get(COUNT)
+  const fits = before + cost <= limit
+  const count = fits ? before + cost : before
+  if (fits) {
+    state.set(START, start)
+    state.set(COUNT, count)
+  }
+  view.remaining = Math.max(0, limit - count)
+  view.resetAt = count === 0 ? now : start + window
+  if (fits) return now
+  return cost > limit ? Infinity : start + window
+}
+
 /** Its own window's units, while that window is the newest one and is not over. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const start = state.get(START)
@@ -72,6 +88,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  take,
   release,
   lease,
 }

@@ -52,7 +52,7 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   if (cost > policy.capacity) return Infinity
   const room = (policy.capacity - cost) * policy.windowTicks
   if (debtAt(state, policy, from) <= room) return from
-  return state.get(AT) + Math.ceil((state.get(DEBT) - room) / policy.limit) * policy.tick
+  return paidTo(state, policy, room)
 }
 
 export function admit(state: State, policy: Policy, at: number, cost: number): number {
@@ -64,9 +64,22 @@ export function admit(state: State, policy: Policy, at: number, cost: number): n
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
+  show(state, policy, now, debtAt(state, policy, now), view)
+}
+
+export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
+  const { capacity, windowTicks } = policy
   const debt = debtAt(state, policy, now)
-  view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
-  view.resetAt = debt === 0 ? now : state.get(AT) + Math.ceil(state.get(DEBT) / policy.limit) * policy.tick
+  const room = (capacity - cost) * windowTicks
+  if (debt > room) {
+    show(state, policy, now, debt, view)
+    return cost > capacity ? Infinity : paidTo(state, policy, room)
+  }
+  drainTo(state, policy, now, debt)
+  const owed = debt + cost * windowTicks
+  state.set(DEBT, owed)
+  show(state, policy, now, owed, view)
+  return now
 }
 
 /**
@@ -123,12 +136,28 @@ function forgetOtherPace(state: State, policy: Policy): void {
 /** Lets the debt drain until the instant `at`, under this policy's limit; returns what is left. */
 function drain(state: State, policy: Policy, at: number): number {
   const debt = debtAt(state, policy, at)
+  drainTo(state, policy, at, debt)
+  return debt
+}
+
+/** Writes that `debt` is what is left at the instant `at`. */
+function drainTo(state: State, policy: Policy, at: number, debt: number): void {
   const since = state.get(AT)
   // What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
   if (debt === 0) state.set(AT, at)
   else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
-  return debt
+}
+
+/** The instant at which no more than `room` is owed. */
+function paidTo(state: State, policy: Policy, room: number): number {
+  return state.get(AT) + Math.ceil((state.get(DEBT) - room) / policy.limit) * policy.tick
+}
+
+/** Shows the key with `debt` left at `now`. */
+function show(state: State, policy: Policy, now: number, debt: number, view: View): void {
+  view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
+  view.resetAt = debt === 0 ? now : paidTo(state, policy, 0)
 }
 
 /** What is left of the debt at `instant`. The product may round above 2^53, where it exceeds any debt anyhow. */
@@ -181,6 +210,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  take,
   release,
   lease,
   check,

@@ -1,5 +1,5 @@
 import type { Algorithm, Policy } from '../policy.js'
-import { admit, check, type DebtOptions, debtPolicy, earliest, lease, release, view } from './gcra.js'
+import { admit, check, type DebtOptions, debtPolicy, earliest, lease, release, take, view } from './gcra.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
@@ -29,6 +29,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  take,
   release,
   lease,
   check,

@@ -56,6 +56,21 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
   view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
 }
 
+export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
+  const { ring } = state
+  const live = liveAt(state, policy, now)
+  if (live + cost <= policy.limit) {
+    ring.keep(live)
+    ring.push(now, cost)
+    view.remaining = policy.limit - live - cost
+    view.resetAt = now + policy.window
+    return now
+  }
+  view.remaining = Math.max(0, policy.limit - live)
+  view.resetAt = live === 0 ? now : ring.at(0) + policy.window
+  return cost > policy.limit ? Infinity : ring.at(policy.limit - cost) + policy.window
+}
+
 /** Entries made at exactly the instant of the charge, within the newest 1,000: others may have to move. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   if (charge.at <= now - policy.window) return 0
@@ -105,6 +120,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  take,
   release,
   lease,
   check,

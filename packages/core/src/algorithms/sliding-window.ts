@@ -113,11 +113,21 @@ export function viewFading(state: State, policy: Policy, now: number, view: View
   show(state, policy, now, fadingAt(state, policy, now), view)
 }
 
+export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
+  const isTaken = takeNow(state, policy, now, cost, wholeAt(state, policy, now), view)
+  return isTaken ? now : earliest(state, policy, now, cost)
+}
+
+export function takeFading(state: State, policy: Policy, now: number, cost: number, view: View): number {
+  const isTaken = takeNow(state, policy, now, cost, fadingAt(state, policy, now), view)
+  return isTaken ? now : earliestFading(state, policy, now, cost)
+}
+
 /** The units of its own bucket, while that counts. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const bucket = bucketOf(policy, charge.at)
   if (bucket < bucketOf(policy, now) - policy.buckets) return 0
-  return take(state, policy, bucket, units)
+  return takeOut(state, policy, bucket, units)
 }
 
 /** Units that count at `instant`. */
@@ -136,12 +146,36 @@ function fadingAt(state: State, policy: Policy, instant: number): number {
 function add(state: State, policy: Policy, at: number, cost: number, counted: number): number {
   const bucket = bucketOf(policy, at)
   if (cost < 0) return giveBack(state, policy, bucket, -cost)
-  slideTo(state, policy, bucket)
   const added = Math.min(cost, Math.max(0, 2 * policy.limit - counted))
-  const cell = cellOf(policy, bucket)
-  state.set(cell, state.get(cell) + added)
-  state.set(TOTAL, state.get(TOTAL) + added)
+  putIn(state, policy, bucket, added)
   return added
+}
+
+/** Charges `cost` where it fits beside what counts at `now`, and shows the key as it stands then. */
+function takeNow(
+  state: State,
+  policy: Policy,
+  now: number,
+  cost: number,
+  counted: number,
+  view: View,
+): boolean {
+  if (counted + cost > policy.limit) {
+    show(state, policy, now, counted, view)
+    return false
+  }
+  const bucket = bucketOf(policy, now)
+  putIn(state, policy, bucket, cost)
+  view.remaining = policy.limit - counted - cost
+  view.resetAt = (bucket + policy.buckets + 1) * width(policy)
+  return true
+}
+
+function putIn(state: State, policy: Policy, bucket: number, units: number): void {
+  slideTo(state, policy, bucket)
+  const cell = cellOf(policy, bucket)
+  state.set(cell, state.get(cell) + units)
+  state.set(TOTAL, state.get(TOTAL) + units)
 }
 
 function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
@@ -155,13 +189,13 @@ function giveBack(state: State, policy: Policy, bucket: number, cost: number): n
   const oldest = Math.max(newest, bucket) - policy.buckets
   let given = 0
   for (let b = Math.min(bucket, newest); given < cost && b >= oldest; b--) {
-    given += take(state, policy, b, cost - given)
+    given += takeOut(state, policy, b, cost - given)
   }
   return given
 }
 
 /** Takes up to `units` out of a bucket; returns how many were there. */
-function take(state: State, policy: Policy, bucket: number, units: number): number {
+function takeOut(state: State, policy: Policy, bucket: number, units: number): number {
   const count = countOf(state, policy, bucket)
   const taken = Math.min(units, count)
   if (taken === 0) return 0
@@ -256,6 +290,7 @@ export const algorithm: Algorithm = {
   earliest,
   admit,
   view,
+  take,
   release,
   lease,
   check,
@@ -268,6 +303,7 @@ export const fading: Algorithm = {
   earliest: earliestFading,
   admit: admitFading,
   view: viewFading,
+  take: takeFading,
   release,
   lease: leaseFading,
   check: checkFading,

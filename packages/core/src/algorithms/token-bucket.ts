@@ -45,7 +45,7 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   if (cost > policy.capacity) return Infinity
   const short = missingAt(state, policy, from) + cost - policy.capacity
   if (short <= 0) return from
-  return refillBefore(policy, from) + Math.ceil(short / policy.limit) * policy.window
+  return refilledAt(policy, from, short)
 }
 
 export function admit(state: State, policy: Policy, at: number, cost: number): number {
@@ -59,9 +59,19 @@ export function admit(state: State, policy: Policy, at: number, cost: number): n
 export function view(state: State, policy: Policy, now: number, view: View): void {
   const missing = missingAt(state, policy, now)
   view.remaining = Math.max(0, policy.capacity - missing)
-  const from = Math.max(now, state.get(AT))
-  view.resetAt =
-    missing === 0 ? now : refillBefore(policy, from) + Math.ceil(missing / policy.limit) * policy.window
+  view.resetAt = missing === 0 ? now : refilledAt(policy, Math.max(now, state.get(AT)), missing)
+}
+
+export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
+  const before = missingAt(state, policy, now)
+  const short = before + cost - policy.capacity
+  const missing = short <= 0 ? before + cost : before
+  view.remaining = Math.max(0, policy.capacity - missing)
+  view.resetAt = missing === 0 ? now : refilledAt(policy, now, missing)
+  if (short > 0) return cost > policy.capacity ? Infinity : refilledAt(policy, now, short)
+  refillTo(state, policy, now)
+  state.set(MISSING, missing)
+  return now
 }
 
 /** As in gcra.ts: what the refills since the charge may have given back already is not given back again. */
@@ -77,9 +87,19 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
 /** Adds the tokens of all refills until the instant `at`; returns what is missing then. */
 function refill(state: State, policy: Policy, at: number): number {
   const missing = missingAt(state, policy, at)
+  refillTo(state, policy, at)
+  return missing
+}
+
+/** Writes that all refills until the instant `at` were made. */
+function refillTo(state: State, policy: Policy, at: number): void {
   state.set(AT, Math.max(at, state.get(AT)))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
-  return missing
+}
+
+/** The refill after `from` that brings the last of so many tokens. */
+function refilledAt(policy: Policy, from: number, tokens: number): number {
+  return refillBefore(policy, from) + Math.ceil(tokens / policy.limit) * policy.window
 }
 
 function missingAt(state: State, policy: Policy, instant: number): number {
@@ -105,6 +125,7 @@ export const algorithm: Algorithm = {
   earliest: debt.earliest,
   admit: debt.admit,
   view: debt.view,
+  take: debt.take,
   release: debt.release,
   lease: debt.lease,
   check: debt.check,
@@ -117,6 +138,7 @@ export const interval: Algorithm = {
   earliest,
   admit,
   view,
+  take,
   release,
   lease,
 }

@@ -1,4 +1,5 @@
 import { slidingLog } from '../../src/index.js'
+import { State } from '../../src/state.js'
 import { busiest, crowds, itInBulk, keyOf, passed, play, type Row } from './timeline.js'
 
 describe('sliding log', () => {
@@ -53,6 +54,18 @@ describe('sliding log', () => {
     const decide = keyOf([slidingLog({ limit: 1, window: '1s' }), slidingLog({ limit: 5, window: '1m' })])
     const binding = [0, 500, 1000, 2000, 3000, 4000, 4500].map((ms) => decide(ms).policy)
     expect(binding).toEqual([...Array<string>(6).fill('1-per-1s'), '5-per-1m'])
+  })
+
+  it('keeps no more entries than can count', () => {
+    const policy = slidingLog({ limit: 2, window: 1000 })
+    const { take, admit } = policy.algorithm
+    for (const charge of [take!, admit]) {
+      const state = new State(new Float64Array(0))
+      for (let ms = 0; ms < 100_000; ms += 500) {
+        charge(state, policy, ms * 1000, 1, { remaining: 0, resetAt: 0 })
+        expect(state.ring.size).toBeLessThanOrEqual(2)
+      }
+    }
   })
 
   itInBulk('never lets more than 240 pass in any hour, whenever they come', () => {

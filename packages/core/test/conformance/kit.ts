@@ -11,6 +11,7 @@ import { correcting } from './laws/correcting.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
 import { releasing } from './laws/releasing.js'
+import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
 import type { OpenStore } from './session.js'
 import { findShapes, type Shape } from './shapes.js'
@@ -36,6 +37,7 @@ const LAWS = [
   barring,
   combining,
   drifting,
+  taking,
 ]
 
 /**

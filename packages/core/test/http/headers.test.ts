@@ -222,7 +222,10 @@ describe('Retry-After', () => {
 
   it('is never 0, which clients take for at once', async () => {
     const limiter = createLimiter({ name: 'api', store: clocked(), policies: [perMinute(1)] })
-    const decision = Object.assign(limiter.decide('k') as Decision, { allowed: false, retryAfterMs: 0 })
+    const decision = Object.defineProperties(limiter.decide('k') as Decision, {
+      allowed: { value: false },
+      retryAfterMs: { value: 0 },
+    })
     jest.spyOn(limiter, 'decide').mockReturnValue(decision)
     const { headers } = await pass([guardOf({ limiter })])
     expect(headers['Retry-After']).toBe('1')

@@ -11,6 +11,10 @@ export class Bookings {
   /** Where the hand that forgets is. */
   #hand: Iterator<[number, Life]> | undefined
 
+  get size(): number {
+    return this.#lives.size
+  }
+
   /** The last booked instant of the key in `slot`; 0 where no place ahead is booked. */
   lastOf(slot: number): number {
     return this.#lives.size === 0 ? 0 : (this.#lives.get(slot)?.last ?? 0)

@@ -66,7 +66,8 @@ export class Cursor {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
-      effect = Math.min(effect, policy.algorithm.admit(this.states[i]!, policy, at, cost))
+      const units = policy.algorithm.admit(this.states[i]!, policy, at, cost)
+      if (units < effect) effect = units
     }
     return effect
   }

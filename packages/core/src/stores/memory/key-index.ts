@@ -1,27 +1,43 @@
 /**
- * Key to slot number, over many small Maps. One big Map would stop the process: growing it to a million keys takes
- * 40 ms and more, and shrinking it while a million keys end 20 ms. A shard is chosen by the last six characters,
- * which is where keys differ; a bad spread costs only those pauses.
+ * Key to slot number. Few keys lie in one Map, many in 256 small ones: one big Map would stop the process, as growing it
+ * to a million keys takes 40 ms and more, and shrinking it while a million keys end 20 ms. A shard is chosen by the last
+ * six characters, which is where keys differ; a bad spread costs only those pauses.
  */
 export class KeyIndex {
-  readonly #shards: (Map<string, number> | undefined)[] = Array<undefined>(SHARDS).fill(undefined)
+  /** Undefined once there were more. */
+  #few: Map<string, number> | undefined = new Map()
+  #shards: (Map<string, number> | undefined)[] = []
 
   /** The slot of `key`, 0 where there is none. */
   get(key: string): number {
-    return this.#shards[shardOf(key)]?.get(key) ?? 0
+    return (this.#few ?? this.#shards[shardOf(key)])?.get(key) ?? 0
   }
 
   set(key: string, slot: number): void {
-    const shard = shardOf(key)
-    const map = (this.#shards[shard] ??= new Map())
+    if (this.#few && this.#few.size >= FEW) this.#split(this.#few)
+    const map = this.#few ?? (this.#shards[shardOf(key)] ??= new Map<string, number>())
     map.set(key, slot)
   }
 
   delete(key: string): void {
-    this.#shards[shardOf(key)]?.delete(key)
+    const map = this.#few ?? this.#shards[shardOf(key)]
+    map?.delete(key)
+  }
+
+  /** All keys were deleted. */
+  clear(): void {
+    this.#few = new Map()
+    this.#shards = []
+  }
+
+  #split(few: Map<string, number>): void {
+    this.#few = undefined
+    this.#shards = Array<undefined>(SHARDS).fill(undefined)
+    for (const [key, slot] of few) this.set(key, slot)
   }
 }
 
+const FEW = 2048
 const SHARDS = 256
 
 /** FNV-1a of the last characters, folded: shards of even size fill their Maps, which grow by doubling, alike. */

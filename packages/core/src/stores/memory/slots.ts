@@ -48,19 +48,13 @@ export class Slots {
     return (slot & PAGE_MASK) * this.#ringsPerKey
   }
 
-  /** Notes the number of the policies under which the key was decided. */
-  noteTier(slot: number, tier: number): void {
+  /** Notes the number of the policies under which the key was decided, and counts denials, up to seven. */
+  note(slot: number, tier: number, isDenied: boolean): void {
     const { notes } = this.pageOf(slot)
     const i = slot & PAGE_MASK
-    const note = (tier << DENIAL_BITS) | (notes[i]! & MOST_DENIALS)
+    const denials = notes[i]! & MOST_DENIALS
+    const note = (tier << DENIAL_BITS) | (isDenied && denials < MOST_DENIALS ? denials + 1 : denials)
     if (notes[i] !== note) notes[i] = note
-  }
-
-  /** Counts a denial, up to seven. No decision reads it. */
-  noteDenial(slot: number): void {
-    const { notes } = this.pageOf(slot)
-    const i = slot & PAGE_MASK
-    if ((notes[i]! & MOST_DENIALS) < MOST_DENIALS) notes[i]!++
   }
 
   tierOf(slot: number): number {
@@ -101,6 +95,7 @@ export class Slots {
   }
 
   #shrink(): void {
+    this.#index.clear()
     this.#pages = [this.#firstPage()]
     this.top = 0
     this.#free = 0

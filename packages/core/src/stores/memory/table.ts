@@ -4,6 +4,8 @@ import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
 import { Cursor } from './cursor.js'
+import { MemoryAnswer } from './memory-answer.js'
+import { PlainCalls } from './plain-calls.js'
 import type { Retention } from './retention.js'
 import { Tiers } from './tiers.js'
 
@@ -40,19 +42,40 @@ export class Table {
   readonly #chunks: Chunk[] = []
   readonly #owner: TableOwner
   readonly #view: View = { remaining: 0, resetAt: 0 }
+  readonly #plain: PlainCalls | undefined
 
   constructor(policies: readonly Policy[], owner: TableOwner) {
     this.cursor = new Cursor(policies)
     this.tiers = new Tiers(policies)
     this.#owner = owner
+    this.#plain = PlainCalls.of(policies, this.cursor)
   }
 
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    const { policies } = list
     const now = this.#owner.now()
+    const slot = this.cursor.slots.find(key)
+    this.cursor.moveTo(slot)
+    const isPlain =
+      ask === 'consume' && cost > 0 && slot !== 0 && this.barriers.size + this.bookings.size === 0
+    const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
+    if (!answer) return this.#general(list, ask, key, slot, now, cost, maxWait)
+    if (answer.reason !== 'cost') this.cursor.slots.note(slot, list.tier, answer.reason === 'limit')
+    return answer
+  }
+
+  /** Everything else: any call, under any list of policies. */
+  #general(
+    list: PolicyList,
+    ask: Ask,
+    key: string,
+    held: number,
+    now: number,
+    cost: number,
+    maxWait: number,
+  ): Answer {
+    const { policies } = list
     const { cursor, barriers } = this
-    let slot = cursor.slots.find(key)
-    cursor.moveTo(slot)
+    let slot = held
     const until = barriers.size === 0 ? now : Math.max(now, barriers.until(slot))
     const from = cost === 0 ? until : Math.max(until, this.bookings.lastOf(slot))
 
@@ -76,14 +99,13 @@ export class Table {
     let booking: MemoryBooking | undefined
     if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
-      cursor.slots.noteTier(slot, list.tier)
+      cursor.slots.note(slot, list.tier, false)
       if (at > now) booking = this.#booking(slot, key, at, cost, now)
       else this.bookings.touch(slot)
       cursor.admit(policies, at, cost)
       if (booking) for (const ring of cursor.rings()) ring.seal()
     } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
-      cursor.slots.noteTier(slot, list.tier)
-      cursor.slots.noteDenial(slot)
+      cursor.slots.note(slot, list.tier, true)
     }
     const open = Math.max(until, this.bookings.lastOf(slot))
     return this.#answer(policies, now, at, reason, binding, until, open, booking)
@@ -210,14 +232,14 @@ export class Table {
       if (view.resetAt > resetAt) resetAt = view.resetAt
       parts?.push(cursor.instants[i]!, view.remaining, view.resetAt)
     }
-    return { now, at, reason, binding, remaining, resetAt, parts, booking }
+    return new MemoryAnswer(now, at, reason, binding, remaining, resetAt, parts, booking)
   }
 
   /** The slot of `key`, made if need be, with the cursor on it. */
   #slotFor(key: string, now: number, { tier }: PolicyList): number {
     const { slots } = this.cursor
     const slot = slots.find(key) || this.#add(key, now)
-    slots.noteTier(slot, tier)
+    slots.note(slot, tier, false)
     this.cursor.moveTo(slot)
     return slot
   }

@@ -1,0 +1,37 @@
+import { deepStrictEqual } from 'node:assert'
+import * as fc from 'fast-check'
+import { deedOf } from '../deed.js'
+import { expectAlike, law, seen, type Subject } from '../law.js'
+import { options } from '../numbers.js'
+import { starts, traffic } from '../traffic.js'
+
+/** Calls with nobody barred and nothing booked, which a store may decide in a way of its own. */
+const PLAIN = { consume: 10, peek: 1, refund: 2, release: 2, charge: 2 }
+
+/** The plain call, `consume`. */
+export function taking(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = fc.record({
+    options: options(subject.shape),
+    start: starts,
+    steps: traffic({ kinds: PLAIN, most: 16 }),
+  })
+
+  law(
+    subject,
+    'decides a plain call as it decides a place that may not wait',
+    drawn,
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      const [plain, booked] = [session.caller(policies), session.caller(policies)]
+      for (const step of steps) {
+        const deed = deedOf(step, session.now, policies, plain.told, subject.mostCost)
+        const isAsking = deed.kind === 'consume' && deed.cost > 0
+        const answer = await plain.perform(deed)
+        const general = await booked.perform(isAsking ? { ...deed, kind: 'book', maxWait: 0 } : deed)
+        deepStrictEqual(seen(general), seen(answer))
+        await expectAlike(plain, booked)
+      }
+    },
+  )
+}
