@@ -23,7 +23,7 @@ local whole = op ~= CONSUME and op ~= PEEK
 local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
 local expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
 if exists then
-  expires, barred, written, @{cells} = unpack('<ddd@{cell_formats}', fixed, @{hot} + 1)
+  expires, barred, written, @{cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, barred)
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (barred >= 0 and barred <= written + FAR)
@@ -197,12 +197,12 @@ if writes or exists then
   end
   local offset, bytes
   if not writes then
-    offset, bytes = '@{hot}', ttl and pack('<d', expires)
+    offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
   elseif whole then
     offset = '0'
     bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{cells}, version)
   elseif ttl then
-    offset, bytes = '@{hot}', pack('<ddd@{cell_formats}d', expires, barred, now, @{cells}, version)
+    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, barred, now, @{cells}, version)
   else
     offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{cells}, version)
   end

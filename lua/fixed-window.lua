@@ -39,6 +39,13 @@ local function fixed_window_view(start, count, limit, capacity, window, ticks, t
   return max(0, limit - used), start + window
 end
 
+-- The plain call: whether the cost fits at now, and what admit and view give then.
+local function fixed_window_take(start, count, limit, capacity, window, ticks, tick, buckets, now, cost)
+  local begins = now - now % window
+  local units = (begins > start and 0 or count) + cost
+  return units <= limit, begins, units, limit - units, begins + window
+end
+
 -- Its own window's units, while that window is the newest one and is not over.
 local function fixed_window_release(
   start, count, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units

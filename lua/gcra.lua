@@ -54,6 +54,16 @@ local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, t
   return remaining, since + ceil(debt / limit) * tick
 end
 
+-- The plain call, put in its place by the composer: whether the cost fits at now, which is not before since, and what
+-- admit and view give then.
+local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
+  local owed = max(0, debt - floor((now - since) / tick) * limit)
+  local level = owed + cost * ticks
+  local reference = owed <= limit and now or now - (now - since) % tick
+  return level <= capacity * ticks, level, reference, max(fastest, limit),
+    capacity - ceil(level / ticks), reference + ceil(level / limit) * tick
+end
+
 -- A debt is a workload, and what has drained since the charge was given back by time already. With the charge and without
 -- it the debts differ by its cost at first; the difference shrinks only while the smaller debt is empty, by no more than
 -- the fastest limit drains. As much as surely is left of it is given back.

@@ -15,6 +15,19 @@ local latest
 local replaced
 -- What TIME says, in microseconds. It may move within a script, so it is read once.
 local time
+-- What a plain call is answered with; nil for any other.
+local plain
+
+if #KEYS == 1 then
+  key, argument = KEYS[1], ARGV[1]
+  fixed = @{load}
+  local @{call}
+  @{argument}
+  @{hot}
+  if plain then
+    return plain
+  end
+end
 
 @{modules}
 
@@ -30,22 +43,26 @@ local states = @{load_all}
 local @{call}
 local replies = {}
 for i = 1, #KEYS do
-  key, replaced = KEYS[i], nil
+  key, replaced, plain = KEYS[i], nil, nil
   if ARGV[i] then
     argument = ARGV[i]
     @{argument}
   end
   fixed = @{load_one}
-  --@slots near_from, near, unsound, filled = 0, '', nil, nil
-  --@buckets edited, changed_to = nil, 0
-  local ran, reply = pcall(decide, @{call})
-  if not ran or type(reply) == 'table' then
-    local message = type(reply) == 'table' and reply.err or reply
-    if string.find(message, 'READONLY', 1, true) then
-      return redis.error_reply(message) -- so it is for every key, and clients look for another server
+  @{hot}
+  if not plain then
+    --@slots near_from, near, unsound, filled = 0, '', nil, nil
+    --@buckets edited, changed_to = nil, 0
+    local ran, reply = pcall(decide, @{call})
+    if not ran or type(reply) == 'table' then
+      local message = type(reply) == 'table' and reply.err or reply
+      if string.find(message, 'READONLY', 1, true) then
+        return redis.error_reply(message) -- so it is for every key, and clients look for another server
+      end
+      reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '') -- Redis 6.2 says where
     end
-    reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '') -- Redis 6.2 says where
+    plain = reply
   end
-  replies[i] = reply
+  replies[i] = plain
 end
 return replies

@@ -110,6 +110,24 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
   return max(0, limit - live), read_slot(base, cap, head - 1) + window
 end
 
+-- The plain call where few entries have left the window since the last one, and where the new ones go into the slots
+-- that there are, one behind the other: whether the cost fits, what admit and view give then, and the slots to write.
+local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
+  local first, left = size > 0 and (head - size) % cap or 0, 0
+  local few = min(min(size, 4), cap - first)
+  local oldest = few > 0 and call('GETRANGE', key, base + first * 8, base + (first + few) * 8 - 1)
+  local entry = 0
+  while left < few and entry <= now - window do
+    entry = unpack('<d', oldest, left * 8 + 1)
+    if entry <= now - window then left = left + 1 end
+    if not (entry >= 0 and entry <= latest and entry % 1 == 0) then entry = HUGE end
+  end
+  local live = size - left
+  local fits = entry < HUGE and (left < few or few == size) and live + cost <= min(limit, cap) and head % cap + cost <= cap
+  return fits, head + cost, live + cost, cap, limit - live - cost, now + window, base + head % cap * 8,
+    fits and rep(pack('<d', now), cost)
+end
+
 -- Entries made at exactly the instant of the charge, within the newest 1,000: others may have to move.
 local function sliding_log_release(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units

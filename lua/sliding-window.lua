@@ -81,7 +81,7 @@ local function sliding_window_weighted_earliest(
 end
 
 -- Takes up to units out of a bucket.
-local function sliding_window_take(newest, total, base, buckets, bucket, units)
+local function sliding_window_take_out(newest, total, base, buckets, bucket, units)
   local count = sliding_window_count_of(newest, base, buckets, bucket)
   local taken = min(units, count)
   if taken > 0 then
@@ -94,7 +94,7 @@ end
 local function sliding_window_give_back(newest, total, base, buckets, bucket, cost)
   local given, taken = 0, 0
   for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
-    newest, total, taken = sliding_window_take(newest, total, base, buckets, b, cost - given)
+    newest, total, taken = sliding_window_take_out(newest, total, base, buckets, b, cost - given)
     given = given + taken
     if given == cost then
       break
@@ -178,6 +178,28 @@ local function sliding_window_weighted_view(
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
+-- The plain call in the newest bucket: whether the cost fits, what admit and view give then, and the slot to write.
+local function sliding_window_take(newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost)
+  local width = window / buckets
+  local slot = base + newest % (buckets + 1) * 8
+  local units = unpack('<d', fixed, slot + 1)
+  local fits = floor(now / width) == newest and total + cost <= limit and units >= 0 and units <= total and units % 1 == 0
+  return fits, newest, total + cost, limit - total - cost, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
+end
+
+-- The same with the oldest bucket faded.
+local function sliding_window_weighted_take(
+  newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost
+)
+  local width, cap = window / buckets, buckets + 1
+  local slot = base + newest % cap * 8
+  local units, oldest = unpack('<d', fixed, slot + 1), unpack('<d', fixed, base + (newest + 1) % cap * 8 + 1)
+  local left = limit - cost - total + floor(oldest * floor((now % width) / tick) / (ticks / buckets))
+  local fits = floor(now / width) == newest and left >= 0 and units >= 0 and units <= total and units % 1 == 0
+    and oldest >= 0 and oldest <= total and oldest % 1 == 0
+  return fits, newest, total + cost, left, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
+end
+
 -- The units of its own bucket, while that counts.
 local function sliding_window_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
@@ -187,7 +209,7 @@ local function sliding_window_release(
   if bucket < floor(now / width) - buckets then
     return newest, total, 0
   end
-  return sliding_window_take(newest, total, base, buckets, bucket, units)
+  return sliding_window_take_out(newest, total, base, buckets, bucket, units)
 end
 
 local function sliding_window_weighted_release(

@@ -4,7 +4,7 @@
 -- functions: gcra
 -- cells: missing, since, fastest
 -- holds: since <= latest, missing * tick <= (expires - since) * fastest
--- holds of token-bucket-interval: since <= latest, missing * window <= (expires - since + window) * fastest
+-- holds of token-bucket-interval: since <= latest, (missing * window <= (expires - since + window) * fastest or expires >= NEVER)
 --   missing  interval refill: tokens missing after the refill at or before the instant since; greedy: see gcra.lua
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket
@@ -45,6 +45,15 @@ local function token_bucket_interval_view(
   end
   local from = max(now, since)
   return remaining, from - from % window + ceil(short / limit) * window
+end
+
+-- The plain call: whether the cost fits at now, which is not before since, and what admit and view give then.
+local function token_bucket_interval_take(
+  missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost
+)
+  local refilled = now - now % window
+  local short = max(0, missing - (refilled - (since - since % window)) / window * limit) + cost
+  return short <= capacity, short, now, max(fastest, limit), capacity - short, refilled + ceil(short / limit) * window
 end
 
 -- As in gcra.lua: what the refills since the charge may have given back already is not given back again.

@@ -30,6 +30,8 @@ export function composeScript(policies: readonly Policy[]): string {
   const version = HEADER_BYTES + 8 * cells.length
   const fixed = place(parts, version + 8)
   const rings = parts.filter((part) => part.slots === 'cap')
+  const slotted = parts.filter((part) => part.slots)
+  const counted = slotted.filter((part) => part.slots !== 'cap')
   const numbers = parts.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
   const load =
     rings.length > 0 ? `redis.pcall('GETRANGE', key, '0', '${fixed - 1}')` : "redis.pcall('GET', key) or ''"
@@ -43,11 +45,12 @@ export function composeScript(policies: readonly Policy[]): string {
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
     zeros: cells.map(() => '0').join(', '),
-    hot: `${HOT}`,
+    hot_bytes: `${HOT}`,
     hottest: `${HOTTEST}`,
     version: `${version}`,
     slots: `${version + 8}`,
     fixed: `${fixed}`,
+    together: slotted.length > 0 ? '1' : 'HUGE',
     length: [fixed, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
     has_rings: `${rings.length > 0}`,
     load,
@@ -65,25 +68,35 @@ export function composeScript(policies: readonly Policy[]): string {
     each: parts,
     ring: rings,
     rings: rings.slice(0, 1),
-    buckets: parts.filter((part) => part.slots && part.slots !== 'cap').slice(0, 1),
-    slots: parts.filter((part) => part.slots).slice(0, 1),
+    bucket: counted,
+    buckets: counted.slice(0, 1),
+    slotted,
+    slots: slotted.slice(0, 1),
   }
   const isFew = parts.length <= FEW_POLICIES
   const alone = modules['alone']!.replace('@{decision}', isFew ? '@{engine}' : 'return decide(@{call})')
+  const hot = parts.every((part) => part.take) ? modules['hot']! : ''
   const [before, after] = modules['script']!.replace('@{alone_first}', isFew ? alone : '')
     .replace('@{alone_last}', isFew ? '' : alone)
-    .replace(/@\{(engine|argument)\}/g, (_, part: string) => modules[part]!)
-    .replace(
-      /^( *)--@(each|ring|rings|buckets|slots) (.*)$/gm,
-      (_, indent: string, which: string, line: string) =>
-        repeated[which]!.map((part) => indent + forPart(line, part)).join('\n'),
+    .replaceAll('@{hot}', hot)
+    .replace(/@\{(engine|argument)\}/g, (_, part: string) => known(modules, part))
+    .replace(/^( *)--@(\w+) (.*)$/gm, (_, indent: string, which: string, line: string) =>
+      known(repeated, which)
+        .map((part) => indent + forPart(line, part))
+        .join('\n'),
     )
     .split('@{modules}') as [string, string]
   const needed = [...new Set(parts.flatMap((part) => part.modules))].map((name) => modules[name]!)
   const script = `${before}${withoutUnused(needed, after)}`
-    .replace(/@\{(\w+)\}/g, (_, word: string) => words[word]!)
+    .replace(/@\{(\w+)\}/g, (_, word: string) => known(words, word))
     .replace(/\b[A-Z]+\b/g, (word) => CONSTANTS[word] ?? word)
   return withOperators(script)
+}
+
+/** A word that a text of lua/ uses. One that is misspelt fails when a script is composed, and not in Redis. */
+function known<T>(words: Readonly<Record<string, T>>, word: string): T {
+  if (!Object.hasOwn(words, word)) throw new Error(`lua/ uses the unknown word '${word}'`)
+  return words[word]!
 }
 
 /** What the modules and the engine write in capitals. Literals cost a call nothing, locals do. */
@@ -123,6 +136,8 @@ interface Part {
   readonly slots: string | undefined
   /** What is true of the cells of every state that a call has written. */
   readonly holds: readonly string[]
+  /** The function that decides a plain call, which is put where it is called. */
+  readonly take: RegExpExecArray | null
   readonly policy: Policy
   /** Where its slots begin, in bytes. */
   base: string
@@ -140,10 +155,14 @@ function describe(policy: Policy, index: number): Part {
     new RegExp(`^-- ${what}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ')
   const told = (what: string): string[] => found(what) ?? []
   const holds = found(`holds of ${name}`) ?? told('holds')
+  const prefix = ((name === module && told('functions')[0]) || name).replaceAll('-', '_')
+  const needed = [...told('needs'), module]
+  const take = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
   return {
     i,
-    prefix: ((name === module && told('functions')[0]) || name).replaceAll('-', '_'),
-    modules: [...told('needs'), module],
+    prefix,
+    take: take.exec(needed.map((file) => `${modules[file]!}\n`).join('')),
+    modules: needed,
     cells: told('cells').map((cell) => `${cell}_${i}`),
     holds: holds.map((condition) => inScript(condition, told('cells'), policy, i)),
     slots: told('slots')[0],
@@ -177,20 +196,40 @@ function place(parts: readonly Part[], start: number): number {
   return end
 }
 
+/** The body of the function with its arguments in it, and what it returns in the variables of the plain call. */
+function taken(
+  { i, cells, slots }: Part,
+  [, params, body, results]: RegExpExecArray,
+  args: readonly string[],
+): string {
+  const names = params!.split(',').map((param) => param.trim())
+  const inPlace = (text: string): string =>
+    text.replace(/[a-z_]\w*/g, (word) => {
+      const arg = args[names.indexOf(word)]
+      return arg === undefined ? word : / /.test(arg) ? `(${arg})` : arg
+    })
+  const variables = ['passes', ...cells, `remaining_${i}`, `reset_${i}`]
+  if (slots) variables.push(`slot_${i}`, `bytes_${i}`)
+  return `do\n${inPlace(body!)}\n${variables.join(', ')} = ${inPlace(results!)}\nend`
+}
+
 function forPart(line: string, part: Part): string {
   const { i, policy, cells } = part
   const rest = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
+  const numbers = `limit_${i}, ${rest}`
+  const state = [...cells, ...(part.base ? [part.base] : [])]
   const words: Record<string, string> = {
     i: `${i}`,
     f: part.prefix,
     cells: cells.join(', '),
-    state: [...cells, ...(part.base ? [part.base] : [])].join(', '),
-    numbers: `limit_${i}, ${rest}`,
+    state: state.join(', '),
+    numbers,
+    take: part.take ? taken(part, part.take, [...state, ...numbers.split(', ')]) : '',
     slowest: `slowest_${i}, ${rest}`,
     sane: [
       ...cells.map((cell) => `${cell} >= 0 and ${cell} <= EXACT and ${cell} % 1 == 0`),
       ...part.holds,
     ].join(' and '),
   }
-  return line.replace(/\$([a-z]+)/g, (_, word: string) => words[word]!)
+  return line.replace(/\$([a-z]+)/g, (_, word: string) => known(words, word))
 }
