@@ -27,8 +27,7 @@ export {
   type Semaphore,
   type SemaphoreAcquireOptions,
   type SemaphoreOptions,
-} from './semaphore.js'
+} from './semaphore/semaphore.js'
 export type { Permit } from './semaphore/permit.js'
-export type { Places, PlacesOptions } from './semaphore/places.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory.js'
-export type { Answer, Booking, Keyspace, Reason, Store } from './stores/store.js'
+export type { Answer, Booking, Keyspace, Permits, Reason, Store, TicketState } from './stores/store.js'

@@ -154,7 +154,8 @@ describe('a call that goes out late', () => {
   function lateBy(...ms: number[]) {
     const limiter = evenly()
     const acquire = limiter.acquire.bind(limiter)
-    limiter.acquire = async (...args) => Object.assign(await acquire(...args), { lateMs: ms.shift() ?? 0 })
+    limiter.acquire = async (...args) =>
+      Object.defineProperty(await acquire(...args), 'lateMs', { value: ms.shift() ?? 0 })
     return limiter
   }
 

@@ -2,17 +2,16 @@ import { type Clock, systemClock } from '../clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../contract.js'
 import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
-import { MemoryPlaces } from '../semaphore/memory-places.js'
-import type { Places, PlacesOptions } from '../semaphore/places.js'
 import { CHUNK_SLOTS, Chunks } from './memory/chunks.js'
 import { MemoryKeyspace } from './memory/memory-keyspace.js'
 import { Overflow } from './memory/overflow.js'
+import { MemoryPermits } from './memory/permits.js'
 import { Retention } from './memory/retention.js'
 import { sweepInBackground } from './memory/sweeper.js'
 import { Table, type TableOwner } from './memory/table.js'
 import { Tables } from './memory/tables.js'
 import { checkMaxShapes, SHAPES } from './shapes.js'
-import type { Keyspace, Report, Store } from './store.js'
+import type { Keyspace, Permits, Report, Store } from './store.js'
 
 export interface MemoryStoreOptions {
   /**
@@ -61,7 +60,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #maxKeys: number
   readonly #clock: Clock
   readonly #tables: Tables
-  readonly #places = new MemoryPlaces()
+  readonly #permits = new MemoryPermits()
   /** The hand that forgets bookings which have passed: the tables still to come in its round, and the one it is in. */
   #purging: Iterator<Table> | undefined
   #purged: Table | undefined
@@ -111,8 +110,8 @@ class Memory implements MemoryStore, TableOwner {
     return this.#latest
   }
 
-  places(options: PlacesOptions): Places {
-    return this.#places.of(options)
+  permits(name: string): Permits {
+    return this.#permits.of(name)
   }
 
   /** The timer begins with the first key: some platforms refuse one while modules are loaded. */

@@ -3,8 +3,6 @@ import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../contract.js'
 import { type Duration, parseDuration } from '../duration.js'
 import { expected, PolicyError, StoreError } from '../errors.js'
 import type { Policy } from '../policy.js'
-import type { Places, PlacesOptions } from '../semaphore/places.js'
-import { RedisPlaces } from '../semaphore/redis-places.js'
 import type { RedisConnection } from './redis/client.js'
 import { connectionOf, isRedisClient } from './redis/clients/detect.js'
 import { storeError } from './redis/clients/failure.js'
@@ -13,11 +11,12 @@ import { EvictionCheck } from './redis/eviction.js'
 import type { GroupCommit } from './redis/group-commit.js'
 import { Groups } from './redis/groups.js'
 import { RedisKeyspace } from './redis/keyspace.js'
+import { RedisPermits } from './redis/permits.js'
 import { keyspaceOf } from './redis/redis-key.js'
 import { ScriptRunner } from './redis/script-runner.js'
 import { Tiers } from './redis/tiers.js'
 import { checkMaxShapes, SHAPES } from './shapes.js'
-import type { DenialCacheBounds, Keyspace, Report, Store } from './store.js'
+import type { DenialCacheBounds, Keyspace, Permits, Report, Store } from './store.js'
 
 export interface RedisStoreOptions {
   /** What every key begins with: 1 to 64 characters of printable ASCII without braces. Default 'sluice'. */
@@ -93,7 +92,7 @@ class StoreInRedis implements RedisStore {
   readonly #runner: ScriptRunner
   readonly #tiers: Tiers
   readonly #groups: Groups
-  readonly #places = new Set<RedisPlaces>()
+  readonly #permits = new Set<RedisPermits>()
   readonly #eviction: EvictionCheck
   readonly #prefix: string
   readonly #clock: Clock | undefined
@@ -199,23 +198,24 @@ class StoreInRedis implements RedisStore {
     return this.#now()
   }
 
-  places(options: PlacesOptions): Places {
-    const places = new RedisPlaces({
-      ...options,
+  permits(name: string, leaseMs: number): Permits {
+    const permits = new RedisPermits({
       prefix: this.#prefix,
+      name,
+      leaseMs,
       runner: this.#runner,
       subscribe: this.#connection.subscribe?.bind(this.#connection),
       clock: this.#clock ?? REDIS_CLOCK,
-      closed: () => this.#places.delete(places),
+      onClose: () => this.#permits.delete(permits),
     })
-    this.#places.add(places)
-    return places
+    this.#permits.add(permits)
+    return permits
   }
 
   close(): void {
     this.#closed = true
     this.#groups.close()
-    for (const places of this.#places) places.close()
+    for (const permits of this.#permits) permits.close()
     this.#connection.close()
   }
 }

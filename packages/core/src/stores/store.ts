@@ -1,6 +1,5 @@
 import type { StoreFailure } from '../errors.js'
 import type { Charge, Policy } from '../policy.js'
-import type { Places, PlacesOptions } from '../semaphore/places.js'
 
 /*
  * The store contract.
@@ -35,8 +34,12 @@ export interface Store {
    * the store; waits are measured with it. Throws StoreError CLOSED once the store is closed.
    */
   now(): number
-  /** The places of a semaphore. A store without them cannot be given to `createSemaphore`. */
-  places?(options: PlacesOptions): Places
+  /**
+   * The permits of a semaphore, shared by all semaphores of that name. A permit whose holder has not renewed it for `leaseMs`
+   * milliseconds is free again; a store of this process needs no leases. A store without permits cannot be given to
+   * `createSemaphore`.
+   */
+  permits?(name: string, leaseMs: number): Permits
   /** Lets go of everything held. Later operations fail. */
   close(): MaybePromise<void>
 }
@@ -166,3 +169,24 @@ export type Notice =
   | { readonly event: 'recovered'; readonly reason: StoreFailure; readonly decisions: number }
   /** Reported once for each `id`, which is the code where it is left out. */
   | { readonly event: 'warning'; readonly code: string; readonly message: string; readonly id?: string }
+
+/**
+ * For each key a number of permits, and a queue of tickets that wait for one, served in the order in which they came. A
+ * ticket is a number that its semaphore never uses twice. Nothing here waits or has a timer: that is the semaphore's.
+ */
+export interface Permits {
+  /** Takes a permit if one of `limit` is free and no ticket waits; true: it is held. If not, the ticket waits where `waits`. */
+  take(key: string, ticket: number, limit: number, waits: boolean): MaybePromise<boolean>
+  /** How each ticket stands, after free permits were granted under `limit`. Tickets that wait must be polled to stay. */
+  poll(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]>
+  /** Keeps permits for another lease. One that the store has lost is held again if one is free, and else 'unknown'. */
+  renew(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]>
+  /** Gives back what tickets hold, or their places in the queue. Free permits go to the oldest tickets that wait. */
+  release(key: string, tickets: readonly number[], limit: number): MaybePromise<void>
+  /** `granted` is called with tickets that got a permit while they waited: a hint, which may be lost. `poll` says. */
+  listen(granted: (ticket: number) => void): void
+  /** Ends `listen`. Permits that are held stay held. */
+  close(): void
+}
+
+export type TicketState = 'unknown' | 'waiting' | 'held'

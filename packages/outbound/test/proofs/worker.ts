@@ -135,7 +135,7 @@ function recording(inner: Store): Store {
     })
   return {
     keyspace: (...args) => notes(inner.keyspace(...args)),
-    places: (options) => inner.places!(options),
+    permits: (...args) => inner.permits!(...args),
     now: () => inner.now(),
     close: () => inner.close(),
   }

@@ -1,14 +1,14 @@
-import { type Duration, parseDuration } from './duration.js'
-import { expected, InputError, PolicyError, StoreError } from './errors.js'
-import { storedKey } from './key.js'
-import { checkStore } from './limiter-options.js'
-import { printableName } from './policy.js'
-import { backingOf } from './resilience/backing.js'
-import { Permit } from './semaphore/permit.js'
-import type { Places } from './semaphore/places.js'
-import { StoreCalls } from './semaphore/store-calls.js'
-import { memoryStore } from './stores/memory.js'
-import type { Store } from './stores/store.js'
+import { type Duration, parseDuration } from '../duration.js'
+import { expected, InputError, PolicyError, StoreError } from '../errors.js'
+import { storedKey } from '../key.js'
+import { checkStore } from '../limiter-options.js'
+import { printableName } from '../policy.js'
+import { guardedPermits } from '../resilience/guarded-permits.js'
+import { memoryStore } from '../stores/memory.js'
+import type { Permits, Store } from '../stores/store.js'
+import { Permit } from './permit.js'
+import { Renewal } from './renewal.js'
+import { Waiters } from './waiters.js'
 
 export interface SemaphoreOptions {
   /**
@@ -56,12 +56,11 @@ export class Semaphore {
   readonly name: string
   readonly #store: Store
   readonly #ownsStore: boolean
-  readonly #places: Places
+  readonly #permits: Permits
+  readonly #renewal: Renewal
+  readonly #waiters: Waiters
   readonly #onLost: ((key: string) => void) | undefined
-  readonly #waiting = new Map<number, Waiter>()
-  readonly #held = new Map<number, string>()
   #limit: number
-  #tickets = 0
   #closed = false
 
   constructor({ name, limit, lease = '30s', store, deadline = '50ms', onLost }: SemaphoreOptions) {
@@ -82,15 +81,16 @@ export class Semaphore {
     if (store !== undefined) checkStore(store)
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
-    if (typeof this.#store.places !== 'function') {
-      throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps places', store)
+    if (typeof this.#store.permits !== 'function') {
+      throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
-    this.#places = this.#store.places({
-      name: this.name,
-      leaseMs,
-      calls: new StoreCalls(backingOf(this.#store).line, deadlineMs),
-      report: (ticket, change) => this.#hear(ticket, change),
-    })
+    const held = (key: string): readonly number[] => this.#renewal.held(key)
+    const permits = guardedPermits(this.#store, { name: this.name, leaseMs, deadlineMs, held })
+    const limitNow = (): number => this.#limit
+    const isElsewhere = this.#store.local !== true
+    this.#permits = permits
+    this.#renewal = new Renewal({ permits, leaseMs: isElsewhere ? leaseMs : undefined, limit: limitNow })
+    this.#waiters = new Waiters({ permits, renewal: this.#renewal, limit: limitNow, polls: isElsewhere })
   }
 
   /**
@@ -104,12 +104,10 @@ export class Semaphore {
     const stored = storedKey(key)
     signal?.throwIfAborted()
     const start = this.#store.now()
-    const ticket = ++this.#tickets
-    const allowed = await this.#place(ticket, stored, patience, signal)
+    const lost = (): void => this.#onLost?.(key)
+    const ticket = await this.#waiters.take(stored, patience, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
-    if (!allowed) return new Permit(waitMs, undefined)
-    this.#held.set(ticket, key)
-    return new Permit(waitMs, () => this.#giveBack(ticket, stored))
+    return new Permit(waitMs, ticket === undefined ? undefined : () => this.#renewal.release(stored, ticket))
   }
 
   /** Most that hold a place at once, for each key. */
@@ -124,68 +122,18 @@ export class Semaphore {
    */
   resize(limit: number): void {
     this.#limit = checkLimit(limit)
-    this.#places.resize(limit)
+    void this.#waiters.pollAll()
   }
 
   /** Rejects those who wait and all later calls. Who holds a place keeps it until its release. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    const leaving = [...this.#waiting.values()].map(({ leave }) => leave(closedError()))
-    await Promise.all(leaving)
-    this.#places.close()
+    await this.#waiters.close(closedError())
+    this.#renewal.close()
+    this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
   }
-
-  #place(ticket: number, key: string, patience: number, signal?: AbortSignal): Promise<boolean> {
-    return new Promise((resolve, reject) => {
-      const settle = (how: () => void): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
-        this.#waiting.delete(ticket)
-        how()
-      }
-      const leave = (error?: unknown): Promise<void> => {
-        settle(error === undefined ? () => resolve(false) : () => reject(error))
-        return this.#giveBack(ticket, key)
-      }
-      const abort = (): void => void leave(signal!.reason)
-      const expire = (): void => void leave(this.#places.failure)
-      const timer = patience > 0 ? setTimeout(expire, patience) : undefined
-      signal?.addEventListener('abort', abort)
-      this.#waiting.set(ticket, { granted: () => settle(() => resolve(true)), leave })
-      const answered = (taken: boolean): void => {
-        if (!this.#waiting.has(ticket)) return
-        if (taken) settle(() => resolve(true))
-        else if (patience === 0) settle(() => resolve(false))
-      }
-      const asked = this.#places.take(key, ticket, this.#limit, patience > 0)
-      if (asked instanceof Promise)
-        asked.then(answered, (error: unknown) => this.#waiting.get(ticket)?.leave(error))
-      else answered(asked)
-    })
-  }
-
-  async #giveBack(ticket: number, key: string): Promise<void> {
-    this.#held.delete(ticket)
-    try {
-      await this.#places.leave(key, ticket)
-    } catch {
-      // It is told again when the store is back, and ends with its lease at the latest.
-    }
-  }
-
-  #hear(ticket: number, change: 'granted' | 'lost'): void {
-    if (change === 'granted') return this.#waiting.get(ticket)?.granted()
-    const key = this.#held.get(ticket)
-    if (key !== undefined) this.#onLost?.(key)
-  }
-}
-
-interface Waiter {
-  granted(): void
-  /** Leaves the line: rejects with `error`, or is denied without one. */
-  readonly leave: (error?: unknown) => Promise<void>
 }
 
 const MOST_PLACES = 1_000_000

@@ -1,0 +1,131 @@
+import { MOST_TICKETS } from '../resilience/guarded-permits.js'
+import type { Permits } from '../stores/store.js'
+
+export interface RenewalOptions {
+  readonly permits: Permits
+  /** Undefined where permits need none, as the store is in this process. */
+  readonly leaseMs: number | undefined
+  readonly limit: () => number
+}
+
+/**
+ * The permits that one semaphore of this process holds. They are renewed twice a second, or three times a lease. A release
+ * that failed is repeated until the lease ends.
+ */
+export class Renewal {
+  readonly #options: RenewalOptions
+  /** By key the tickets, and what is called when one's permit is lost. */
+  readonly #held = new Map<string, Map<number, () => void>>()
+  /** Tickets whose release failed, and when their lease ends at the latest. */
+  readonly #releasing = new Map<string, Map<number, number>>()
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #closed = false
+
+  constructor(options: RenewalOptions) {
+    this.#options = options
+  }
+
+  held(key: string): readonly number[] {
+    return [...(this.#held.get(key)?.keys() ?? [])]
+  }
+
+  hold(key: string, ticket: number, lost: () => void): void {
+    const held = this.#held.get(key) ?? new Map<number, () => void>()
+    this.#held.set(key, held.set(ticket, lost))
+    this.#schedule(this.#renewMs)
+  }
+
+  /** Gives back what the ticket holds, or its place in the queue. Never rejects. */
+  async release(key: string, ticket: number): Promise<void> {
+    const { permits, leaseMs, limit } = this.#options
+    this.#forget(key, ticket)
+    try {
+      await permits.release(key, [ticket], limit())
+    } catch {
+      if (leaseMs === undefined) return
+      const releasing = this.#releasing.get(key) ?? new Map<number, number>()
+      this.#releasing.set(key, releasing.set(ticket, performance.now() + leaseMs))
+      this.#schedule(RETRY_MS)
+    }
+  }
+
+  /** Permits that are held are renewed until they are released, or the store fails. */
+  close(): void {
+    this.#closed = true
+  }
+
+  #forget(key: string, ticket: number): void {
+    const held = this.#held.get(key)
+    held?.delete(ticket)
+    if (held?.size === 0) this.#held.delete(key)
+  }
+
+  get #renewMs(): number {
+    return Math.min((this.#options.leaseMs ?? 0) / 3, LONGEST_RENEW_MS)
+  }
+
+  /** The timer does not keep the process alive: what waits or works does. */
+  #schedule(ms: number): void {
+    if (this.#timer !== undefined || this.#options.leaseMs === undefined) return
+    this.#timer = setTimeout(() => void this.#run(), ms)
+    this.#timer.unref?.()
+  }
+
+  async #run(): Promise<void> {
+    const keys = new Set([...this.#held.keys(), ...this.#releasing.keys()])
+    const done = await Promise.all([...keys].map((key) => this.#runFor(key)))
+    const hasFailed = done.includes(false)
+    this.#timer = undefined
+    if (this.#held.size + this.#releasing.size === 0 || (hasFailed && this.#closed)) return
+    // What could not be renewed is renewed again soon, as its lease goes on running out.
+    this.#schedule(hasFailed ? RETRY_MS : this.#renewMs)
+  }
+
+  /** Returns whether the store carried it out. */
+  async #runFor(key: string): Promise<boolean> {
+    try {
+      await this.#renewHeld(key)
+      await this.#repeatReleases(key)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  async #renewHeld(key: string): Promise<void> {
+    const { permits, limit } = this.#options
+    for (const part of inParts(this.held(key))) {
+      // One that was released meanwhile must not be held again.
+      const held = part.filter((ticket) => this.#held.get(key)?.has(ticket))
+      const states = await permits.renew(key, held, limit())
+      for (const [i, ticket] of held.entries()) {
+        const lost = this.#held.get(key)?.get(ticket)
+        if (states[i] !== 'unknown' || !lost) continue
+        this.#forget(key, ticket)
+        lost()
+      }
+    }
+  }
+
+  async #repeatReleases(key: string): Promise<void> {
+    const { permits, limit } = this.#options
+    const releasing = this.#releasing.get(key)
+    if (!releasing) return
+    const now = performance.now()
+    for (const [ticket, until] of releasing) if (until < now) releasing.delete(ticket)
+    for (const part of inParts([...releasing.keys()])) {
+      await permits.release(key, part, limit())
+      for (const ticket of part) releasing.delete(ticket)
+    }
+    if (releasing.size === 0) this.#releasing.delete(key)
+  }
+}
+
+const RETRY_MS = 100
+/** Where Redis has lost its data it grants nothing for little longer than this: by then it knows of all permits again. */
+const LONGEST_RENEW_MS = 500
+
+function inParts(tickets: readonly number[]): readonly (readonly number[])[] {
+  const parts = Math.ceil(tickets.length / MOST_TICKETS)
+  return Array.from({ length: parts }, (_, i) => tickets.slice(i * MOST_TICKETS, (i + 1) * MOST_TICKETS))
+}

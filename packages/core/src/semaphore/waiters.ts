@@ -1,0 +1,165 @@
+import type { StoreError } from '../errors.js'
+import { MOST_TICKETS } from '../resilience/guarded-permits.js'
+import type { Permits } from '../stores/store.js'
+import type { Renewal } from './renewal.js'
+
+export interface WaitersOptions {
+  readonly permits: Permits
+  readonly renewal: Renewal
+  readonly limit: () => number
+  /** Whether tickets have to be polled, as the store is not in this process. */
+  readonly polls: boolean
+}
+
+/**
+ * The tickets of one semaphore of this process that wait for a permit. A store elsewhere announces a granted permit.
+ * Because announcements can be lost, waiting tickets are also polled every 100 ms; polling keeps them in the queue, and
+ * puts them there again where the store has lost its data.
+ */
+export class Waiters {
+  readonly #options: WaitersOptions
+  readonly #byTicket = new Map<number, Waiter>()
+  /** Oldest first. */
+  readonly #byKey = new Map<string, Set<number>>()
+  /** Why the store did not answer when it was last asked; undefined where it did. */
+  #failure: unknown
+  #tickets = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isListening = false
+
+  constructor(options: WaitersOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The ticket that holds a permit of `key`; undefined where none was free within `patience` milliseconds. `lost` is called
+   * when the store has lost the permit while it is held.
+   */
+  take(key: string, patience: number, lost: () => void, signal?: AbortSignal): Promise<number | undefined> {
+    return new Promise((resolve, reject) => {
+      const ticket = ++this.#tickets
+      const end = (): void => {
+        clearTimeout(timer)
+        signal?.removeEventListener('abort', abort)
+        this.#forget(key, ticket)
+      }
+      const waiter: Waiter = {
+        key,
+        isKnown: false,
+        granted: () => {
+          end()
+          this.#options.renewal.hold(key, ticket, lost)
+          resolve(ticket)
+        },
+        leave: (error) => {
+          end()
+          if (error === undefined) resolve(undefined)
+          else reject(error)
+          return waiter.isKnown ? this.#options.renewal.release(key, ticket) : undefined
+        },
+      }
+      const abort = (): void => void waiter.leave(signal!.reason)
+      const timer = patience > 0 ? setTimeout(() => void waiter.leave(this.#failure), patience) : undefined
+      signal?.addEventListener('abort', abort)
+      this.#byTicket.set(ticket, waiter)
+      this.#queueOf(key).add(ticket)
+      void this.#ask(waiter, ticket, patience > 0)
+    })
+  }
+
+  /** Under a limit that has changed. */
+  pollAll(): Promise<unknown> {
+    return Promise.all(
+      [...this.#byKey].map(([key, tickets]) => this.#poll(key, [...tickets].slice(0, MOST_TICKETS))),
+    )
+  }
+
+  /** Rejects all that wait. */
+  async close(error: StoreError): Promise<void> {
+    await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.leave(error)))
+    clearTimeout(this.#timer)
+  }
+
+  #queueOf(key: string): Set<number> {
+    const queue = this.#byKey.get(key) ?? new Set()
+    this.#byKey.set(key, queue)
+    return queue
+  }
+
+  #forget(key: string, ticket: number): void {
+    this.#byTicket.delete(ticket)
+    const queue = this.#byKey.get(key)
+    queue?.delete(ticket)
+    if (queue?.size === 0) this.#byKey.delete(key)
+  }
+
+  async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
+    const { permits, limit } = this.#options
+    waiter.isKnown = true // it may be by the time it leaves
+    try {
+      const taken = permits.take(waiter.key, ticket, limit(), waits)
+      const isTaken = taken instanceof Promise ? await taken : taken
+      this.#failure = undefined
+      if (isTaken) this.#grant(waiter, ticket)
+      else if (!waits) void waiter.leave()
+    } catch (error) {
+      waiter.isKnown = (error as Partial<StoreError>).sent !== false
+      this.#failure = error
+      if (!waits) void waiter.leave(error)
+    }
+    if (this.#byTicket.has(ticket)) this.#watch()
+  }
+
+  #grant(waiter: Waiter, ticket: number): void {
+    if (this.#byTicket.has(ticket)) waiter.granted()
+    // It has left while the permit was on its way.
+    else void this.#options.renewal.release(waiter.key, ticket)
+  }
+
+  #watch(): void {
+    if (!this.#isListening) {
+      this.#isListening = true
+      this.#options.permits.listen((ticket) => {
+        const waiter = this.#byTicket.get(ticket)
+        if (waiter) void this.#poll(waiter.key, [ticket])
+      })
+    }
+    if (!this.#options.polls || this.#timer !== undefined) return
+    this.#timer = setTimeout(() => void this.#run(), POLL_MS)
+    this.#timer.unref?.()
+  }
+
+  async #run(): Promise<void> {
+    await this.pollAll()
+    this.#timer = undefined
+    if (this.#byTicket.size > 0) this.#watch()
+  }
+
+  async #poll(key: string, tickets: readonly number[]): Promise<void> {
+    const { permits, limit } = this.#options
+    for (const ticket of tickets) this.#byTicket.get(ticket)!.isKnown = true
+    try {
+      const polled = permits.poll(key, tickets, limit())
+      const states = polled instanceof Promise ? await polled : polled
+      this.#failure = undefined
+      for (const [i, ticket] of tickets.entries()) {
+        const waiter = this.#byTicket.get(ticket)
+        if (states[i] === 'held' && waiter) waiter.granted()
+        else if (states[i] === 'unknown' && waiter) await this.#ask(waiter, ticket, true)
+      }
+    } catch (error) {
+      this.#failure = error
+    }
+  }
+}
+
+interface Waiter {
+  readonly key: string
+  /** Whether the store may know of the ticket. */
+  isKnown: boolean
+  granted(): void
+  /** Rejects with `error`, or is denied without one. */
+  leave(error?: unknown): Promise<void> | undefined
+}
+
+const POLL_MS = 100

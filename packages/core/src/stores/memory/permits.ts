@@ -1,0 +1,86 @@
+import type { Permits, TicketState } from '../store.js'
+
+/** The permits of all semaphores in this process, by name and key. Keys that nobody uses take no memory. */
+export class MemoryPermits {
+  readonly #queues = new Map<string, KeyQueue>()
+
+  /** Those of one semaphore. */
+  of(name: string): Permits {
+    const tickets = new Map<number, Ticket>()
+    const queues = this.#queues
+    let granted: ((ticket: number) => void) | undefined
+
+    const idOf = (key: string): string => `${name}\n${key}` // names have no line breaks
+    const stateOf = (ticket: number): TicketState => {
+      const known = tickets.get(ticket)
+      return known ? (known.isHeld ? 'held' : 'waiting') : 'unknown'
+    }
+    const release = (key: string, ticket: number): void => {
+      const known = tickets.get(ticket)
+      const queue = queues.get(idOf(key))
+      if (!known || !queue) return
+      tickets.delete(ticket)
+      if (known.isHeld) queue.held--
+      else queue.waiting.delete(known)
+      serve(queue)
+      if (queue.held === 0 && queue.waiting.size === 0) queues.delete(idOf(key))
+    }
+
+    return {
+      take(key, ticket, limit, waits) {
+        const queue: KeyQueue = queues.get(idOf(key)) ?? { held: 0, waiting: new Set() }
+        const isFree = queue.held < limit && queue.waiting.size === 0
+        if (!isFree && !waits) return false
+        const taken: Ticket = { limit, isHeld: isFree, report: () => granted?.(ticket) }
+        if (isFree) queue.held++
+        else queue.waiting.add(taken)
+        queues.set(idOf(key), queue)
+        tickets.set(ticket, taken)
+        return isFree
+      },
+      poll(key, polled, limit) {
+        const queue = queues.get(idOf(key))
+        if (queue) {
+          for (const ticket of queue.waiting)
+            if (polled.some((one) => tickets.get(one) === ticket)) ticket.limit = limit
+          serve(queue)
+        }
+        return polled.map(stateOf)
+      },
+      renew: (_key, renewed) => renewed.map(stateOf),
+      release(key, released) {
+        for (const ticket of released) release(key, ticket)
+      },
+      listen(listener) {
+        granted = listener
+      },
+      close() {
+        granted = undefined
+      },
+    }
+  }
+}
+
+interface KeyQueue {
+  held: number
+  /** Oldest first. */
+  readonly waiting: Set<Ticket>
+}
+
+interface Ticket {
+  /** That of its semaphore: others of the same name may have another one. */
+  limit: number
+  isHeld: boolean
+  readonly report: () => void
+}
+
+/** Grants what is free to the oldest tickets. */
+function serve(queue: KeyQueue): void {
+  for (const ticket of queue.waiting) {
+    if (queue.held >= ticket.limit) return
+    queue.waiting.delete(ticket)
+    queue.held++
+    ticket.isHeld = true
+    ticket.report()
+  }
+}
