@@ -3,10 +3,11 @@
 //
 // Core is 110 modules, and loading as many files took more CPU than a whole rate limiter of others. Its entries are
 // bundled: as ES modules in shared chunks, and as CommonJS in one file, in which modules are still run one by one when they
-// are needed. Whatever an entry point shares with another is there once.
+// are needed. Whatever an entry point shares with another is there once. So are its types: the compiler's for CommonJS, which
+// the ES modules' in packages/core/types name again, and of these only what an entry reaches.
 import { build, transformSync } from 'esbuild'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 
 /** What a stripped file begins with. */
 const STRIPPED = '/* MIT */\n'
@@ -42,8 +43,8 @@ async function bundle(folder) {
   const { exports } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
   const entries = Object.values(exports).map((entry) => ({
     name: basename(entry.import.default, '.mjs'),
-    esm: join(folder, entry.import.types.replace(/\.d\.ts$/, '.js')),
-    cjs: `${entry.require.types.replace(/\.d\.ts$/, '.js')}`,
+    types: join(folder, entry.require.types),
+    cjs: entry.require.types.replace(/\.d\.ts$/, '.js'),
   }))
   rmSync(outdir, { recursive: true, force: true })
   /** @type {import('esbuild').BuildOptions} */
@@ -60,7 +61,9 @@ async function bundle(folder) {
   }
   await build({
     ...shared,
-    entryPoints: Object.fromEntries(entries.map(({ name, esm }) => [name, esm])),
+    entryPoints: Object.fromEntries(
+      entries.map(({ name, cjs }) => [name, join(folder, cjs.replace('/cjs/', '/esm/'))]),
+    ),
     outExtension: { '.js': '.mjs' },
     format: 'esm',
     splitting: true,
@@ -77,6 +80,26 @@ async function bundle(folder) {
   for (const { name } of entries) {
     writeFileSync(`${outdir}/${name}.cjs`, `module.exports = require('./core.cjs').${name}()\n`)
   }
+  const types = `${folder}/dist/cjs`
+  const reached = new Set()
+  for (const entry of entries) reachTypes(entry.types, reached)
+  const published = [...reached].map((file) => `!/${relative(types, file)}`)
+  // Of "files" in the manifest, npm packs what the .npmignore of a folder inside does not leave out.
+  writeFileSync(`${types}/.npmignore`, `${['*.d.ts', ...published].join('\n')}\n`)
+}
+
+/**
+ * Adds a file of types, and all that it imports, to `reached`.
+ * @param {string} file
+ * @param {Set<string>} reached
+ */
+function reachTypes(file, reached) {
+  if (reached.has(file)) return
+  reached.add(file)
+  for (const [, path = ''] of readFileSync(file, 'utf8').matchAll(
+    /(?:\bfrom |\bimport\()['"](\.[^'"]+)['"]/g,
+  ))
+    reachTypes(join(dirname(file), path.replace(/\.js$/, '.d.ts')), reached)
 }
 
 /** @typedef {{ types: string, default: string }} Target */

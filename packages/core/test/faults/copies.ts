@@ -59,15 +59,16 @@ async function install(scope: string): Promise<void> {
   symlinkSync(resolve('packages/core/node_modules'), join(scope, 'core/node_modules'))
 }
 
-/** The manifest with entries as they are compiled here, beside their types, and not in one file. */
+/** The manifest with entries as they are compiled here, where the types of CommonJS lie, and not in one file. */
 function manifestOf(folder: string): object {
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as object
-  const entry = (_: string, value: unknown): unknown => {
-    const { types, default: code } = (value ?? {}) as { types?: unknown; default?: unknown }
-    if (typeof types !== 'string' || typeof code !== 'string') return value
-    return { types, default: types.replace(/\.d\.ts$/, '.js') }
+  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as {
+    exports: Record<string, { require: { types: string } }>
   }
-  return JSON.parse(JSON.stringify(manifest, entry)) as object
+  const entries = Object.entries(manifest.exports).map(([name, entry]) => {
+    const code = entry.require.types.replace(/\.d\.ts$/, '.js')
+    return [name, { import: code.replace('/cjs/', '/esm/'), require: code }]
+  })
+  return { ...manifest, exports: Object.fromEntries(entries) as object }
 }
 
 function setVersion(folder: string, version: string): void {
