@@ -13,6 +13,9 @@ export const CONTRACT_NUMBER = 1
 /** Under this symbol each part says which contract it keeps; stores of users' own making say nothing. */
 export const CONTRACT = Symbol.for('sluice.contract')
 
+/** Under this symbol a limiter says where it counts, so that an adapter can make others which count there. */
+export const SETTINGS = Symbol.for('sluice.settings')
+
 /**
  * `what` names the part in the message.
  * @throws {PolicyError} VERSION_MISMATCH where `part` was made under another contract.

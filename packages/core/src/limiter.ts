@@ -1,4 +1,4 @@
-import { CONTRACT, CONTRACT_NUMBER } from './contract.js'
+import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from './contract.js'
 import { checkCost } from './cost.js'
 import { Decision } from './decision.js'
 import { type Duration, parseDuration } from './duration.js'
@@ -35,6 +35,9 @@ export interface LimiterOptions extends GuardOptions {
   readonly enforce?: boolean
 }
 
+/** Where a limiter counts and what it does in an outage; neither what it is called nor how much it admits. */
+export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies'>
+
 export interface ShapeOptions {
   /**
    * Policies of this call, for example of the caller's tier. Lists of equal shapes (algorithms, windows, buckets, in
@@ -66,6 +69,7 @@ export function createLimiter(options: LimiterOptions): Limiter {
 /** Made by `createLimiter`. Every method throws (or rejects with) StoreError CLOSED after `close()`. */
 export class Limiter {
   readonly name: string
+  readonly #settings: LimiterSettings
   readonly #store: Store
   readonly #ownsStore: boolean
   readonly #events = new Events((event, error) => this.#listenerFailed(event, error))
@@ -88,6 +92,7 @@ export class Limiter {
       throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)
     }
     this.name = printableName(name ?? 'default', 'limiter name')
+    this.#settings = withoutNameAndPolicies(options)
     this.#store = leased(guarded(store ?? memoryStore(), options), leases)
     this.#ownsStore = this.#store !== store
     this.#warnings = new Warnings(this.#events, this.name)
@@ -99,6 +104,11 @@ export class Limiter {
   /** @internal */
   get [CONTRACT](): number {
     return CONTRACT_NUMBER
+  }
+
+  /** @internal */
+  get [SETTINGS](): LimiterSettings {
+    return this.#settings
   }
 
   /**
@@ -243,6 +253,10 @@ const LONGEST_WAIT_MS = 86_400_000
 
 function costOf(options: CallOptions | undefined): number {
   return options?.cost === undefined ? 1 : checkCost(options.cost)
+}
+
+function withoutNameAndPolicies({ name: _n, policies: _p, ...settings }: LimiterOptions): LimiterSettings {
+  return settings
 }
 
 function closedError(): StoreError {

@@ -1,10 +1,11 @@
-import { digest } from '@sluice/core/http'
+import { digest, settingsOf } from '@sluice/core/http'
 import type { FastifyInstance } from 'fastify'
 import type { RateLimitOptions } from './index.js'
 
 /*
  * What routes inherit of the plugin: whatever does not say how much. A route that says `{ limit, window }` and no more
- * counts where the plugin counts, by the plugin's key, and is answered as the plugin answers.
+ * counts where the plugin counts, by the plugin's key, and is answered as the plugin answers. A plugin that was given a
+ * limiter counts where the limiter does.
  */
 
 const OF_LIMITERS = ['store', 'onStoreError', 'deadline', 'leases', 'enforce'] as const
@@ -30,7 +31,17 @@ export function inheritFrom(
   options: RateLimitOptions,
 ): void {
   const own = Object.entries(options).filter(([name]) => INHERITED.has(name))
-  app[DEFAULTS] = { ...app[DEFAULTS], ...Object.fromEntries(own) }
+  app[DEFAULTS] = { ...around(app, options), ...Object.fromEntries(own) }
+}
+
+/** A limiter says all of where it counts, so that nothing of it comes from the plugins outside. */
+function around(
+  { [DEFAULTS]: outer }: { [DEFAULTS]?: RateLimitOptions },
+  { limiter }: RateLimitOptions,
+): RateLimitOptions {
+  if (!limiter) return outer ?? {}
+  const ofRequests = OF_REQUESTS.filter((name) => outer && name in outer).map((name) => [name, outer?.[name]])
+  return { ...Object.fromEntries(ofRequests), ...settingsOf(limiter), name: limiter.name }
 }
 
 /** The options of a route with what it inherits. A limiter of its own has a store of its own. */

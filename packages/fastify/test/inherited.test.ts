@@ -1,4 +1,4 @@
-import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, type Keyspace, memoryStore, slidingLog, type Store } from '@sluice/core'
 import type { FastifyInstance } from 'fastify'
 import { rateLimit, type RateLimitOptions } from '../src/index.js'
 import { ask, closeApps, serve, statuses } from './served.js'
@@ -7,6 +7,7 @@ afterEach(closeApps)
 
 const once = { limit: 1, window: '1m' } as const
 const served = () => 'served'
+const silence = () => new Promise<never>(() => {})
 
 describe('a route with a limit of its own under a plugin', () => {
   it("counts in the plugin's store, as every process does", async () => {
@@ -48,6 +49,40 @@ describe('a route with a limit of its own under a plugin', () => {
     const denied = await as('ann')
     expect([denied.status, await denied.json()]).toEqual([429, { slow: 'down' }])
     expect([denied.headers.has('ratelimit'), denied.headers.has('x-ratelimit-limit')]).toEqual([true, false])
+  })
+
+  it("counts in the store of the plugin's limiter, named after it", async () => {
+    const store = memoryStore()
+    const limiter = createLimiter({ name: 'api', policies: [slidingLog({ limit: 99, window: '1m' })], store })
+    const start = () =>
+      serve(async (app) => {
+        await app.register(rateLimit, { limiter, headers: 'ietf' })
+        app.get('/own', { config: { rateLimit: { ...once } } }, served)
+      })
+    const [one, other] = [await start(), await start()]
+    expect((await ask(one, '/own')).headers.get('ratelimit-policy')).toBe('"api GET /own";q=1;w=60')
+    expect(await statuses(other, '/own')).toEqual([429])
+    expect(store.size).toBe(1)
+  })
+
+  it("fails as the plugin's limiter does, and enforces as it does", async () => {
+    const silent: Store = {
+      now: () => performance.now() * 1000,
+      keyspace: (_, policies) => ({ policies, decide: silence }) as unknown as Keyspace,
+      close: () => {},
+    }
+    const policies = [slidingLog({ limit: 99, window: '1m' })]
+    const failing = { name: 'api', policies, store: silent, deadline: '1ms' } as const
+    const app = await serve(async (app) => {
+      const limiter = createLimiter({ ...failing, onStoreError: 'deny', enforce: true })
+      await app.register(rateLimit, { limiter })
+      app.get('/own', { config: { rateLimit: { ...once } } }, served)
+      app.register(async (child) => {
+        await child.register(rateLimit, { limiter: createLimiter({ policies, enforce: false }) })
+        child.get('/shadow', { config: { rateLimit: { ...once } } }, served)
+      })
+    })
+    expect(await statuses(app, '/own', '/shadow', '/shadow')).toEqual([503, 200, 200])
   })
 
   it.each<[string, RateLimitOptions]>([

@@ -17,7 +17,7 @@ export {
   userKey,
 } from './keys.js'
 export type { Misuse } from './misuse.js'
-export type { GuardOptions } from './options.js'
+export { type GuardOptions, settingsOf } from './options.js'
 export type { Platform, RequestReader } from './platform.js'
 export { expressTrust, fastifyTrust } from './proxy-trust.js'
 export { onResponseSent } from './response-sent.js'

@@ -1,7 +1,7 @@
-import { checkContract } from '../contract.js'
+import { checkContract, SETTINGS } from '../contract.js'
 import type { Decision } from '../decision.js'
 import { PolicyError } from '../errors.js'
-import { createLimiter, type Limiter, type LimiterOptions } from '../limiter.js'
+import { createLimiter, type Limiter, type LimiterOptions, type LimiterSettings } from '../limiter.js'
 import type { MaybePromise } from '../stores/store.js'
 import type { HeaderOptions } from './headers.js'
 import { atOdds, invalidOption } from './invalid-option.js'
@@ -37,6 +37,14 @@ export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
     throw invalidOption('options must be an object', options)
   for (const [name, value] of Object.entries(options)) checkOption(name, value)
   return options.limiter ? checkShared(options, options.limiter) : createLimiter(described(options))
+}
+
+/**
+ * Where a limiter counts and what it does in an outage, for limiters that are to do the same under another name. One
+ * that was given no store has none to pass on.
+ */
+export function settingsOf(limiter: Limiter): LimiterSettings {
+  return limiter[SETTINGS]
 }
 
 /** What each option is for. The type checker sees to it that none is missing. */
