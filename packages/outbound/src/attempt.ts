@@ -30,16 +30,16 @@ export const FINAL: Verdict = { succeeded: false, pauseMs: 0, again: false }
 export class Attempt {
   readonly #queue: CallQueue
   readonly #terms: Terms
-  readonly #keyQueue: KeyQueue
   readonly #until: number
-  #answered: KeyQueue
+  /** The key that the latest answer is about. */
+  #answered: string
   #delayMs = 0
   #times = 0
 
   constructor(queue: CallQueue, terms: Terms) {
     this.#queue = queue
     this.#terms = terms
-    this.#keyQueue = this.#answered = queue.keyQueue(terms.key)
+    this.#answered = terms.key
     this.#until = performance.now() + terms.maxWaitMs
   }
 
@@ -57,11 +57,11 @@ export class Attempt {
     const start = performance.now()
     try {
       signal?.throwIfAborted()
-      const wait = this.#queue.wait(this.#keyQueue, this.#terms, this.#until, ++this.#times)
+      const wait = this.#queue.wait(this.#keyQueue(), this.#terms, this.#until, ++this.#times)
       wait.start(this.#delay())
       const turn = await wait.turn
       const waitMs = Math.round(performance.now() - start)
-      if (this.#keyQueue.pauses.resumed()) this.#queue.emit({ type: 'resumed', key })
+      if (this.#keyQueue().pauses.resumed()) this.#queue.emit({ type: 'resumed', key })
       if (waitMs > 0) this.#queue.emit({ type: 'waited', key, priority, waitMs })
       return turn
     } catch (error) {
@@ -74,7 +74,8 @@ export class Attempt {
 
   /** Does what the verdict asks for. Returns whether the call is to be made again, at its next turn. */
   observe({ succeeded, pauseMs, again, key = this.#terms.key, status }: Verdict): boolean {
-    const answered = (this.#answered = key === this.#terms.key ? this.#keyQueue : this.#queue.keyQueue(key))
+    this.#answered = key
+    const answered = this.#keyQueue(key)
     if (succeeded) answered.pauses.succeeded()
     const ms = Math.min(pauseMs ?? answered.pauses.silentMs(), this.#queue.maxHoldMs)
     if (ms > 0 && answered.pause(ms, this.#queue.policies)) {
@@ -88,7 +89,12 @@ export class Attempt {
 
   /** The limiter holds the key of the call; where another one answered, its pause has to be sat out here. */
   #delay(): number {
-    const pauseMs = this.#answered === this.#keyQueue ? 0 : this.#answered.pauses.leftMs
+    const pauseMs = this.#answered === this.#terms.key ? 0 : this.#keyQueue(this.#answered).pauses.leftMs
     return pauseMs > 0 ? pauseMs + this.#delayMs : this.#delayMs
+  }
+
+  /** Asked for anew each time: while no call waits for a key, its queue may be forgotten, and others make another. */
+  #keyQueue(key = this.#terms.key): KeyQueue {
+    return this.#queue.keyQueue(key)
   }
 }

@@ -6,7 +6,7 @@ export class KeyQueues {
   readonly #limiter: Limiter
   readonly #semaphore: Semaphore | undefined
   readonly #queues = new Map<string, KeyQueue>()
-  #sweepAt = 1000
+  #sweepAt = LEAST_SWEPT
 
   constructor(limiter: Limiter, semaphore: Semaphore | undefined) {
     this.#limiter = limiter
@@ -24,7 +24,7 @@ export class KeyQueues {
 
   #forgetIdle(): void {
     for (const [key, queue] of this.#queues) if (queue.idle) this.#queues.delete(key)
-    this.#sweepAt = Math.max(1000, 2 * this.#queues.size)
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
   }
 }
 
@@ -36,4 +36,6 @@ export function keyQueuesOf(limiter: Limiter, semaphore: Semaphore | undefined):
   return known
 }
 
+/** Queues of keys that no call waits for are kept up to this many, or as many as are in use. */
+const LEAST_SWEPT = 100
 const queuesByLimiter = new WeakMap<Limiter, WeakMap<object, KeyQueues>>()

@@ -9,17 +9,22 @@ export function untilEnd(response: Response, ended: () => void): Response {
     ended()
     return response
   }
+  // Or what the call held would be kept until the response is collected.
+  const end = (): void => {
+    unread.unregister(ended)
+    ended()
+  }
   if (isNodeStream(body)) {
+    unread.register(response, ended, ended)
+    for (const event of ['finish', 'end', 'close', 'error']) body.once(event, end)
     // node-fetch: what is read from the network into its buffer has arrived, whether it is read from there or not.
-    if (body.writableFinished === true || body.destroyed === true) ended()
-    for (const event of ['finish', 'end', 'close', 'error']) body.once(event, ended)
-    unread.register(response, ended)
+    if (body.writableFinished === true || body.destroyed === true) end()
     return response
   }
   const { status, statusText, headers } = response
   const Same = response.constructor as typeof Response
-  const same = posingAs(response, new Same(observed(body, ended), { status, statusText, headers }))
-  unread.register(same, ended)
+  const same = posingAs(response, new Same(observed(body, end), { status, statusText, headers }))
+  unread.register(same, ended, ended)
   return same
 }
 

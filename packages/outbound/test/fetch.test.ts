@@ -1,5 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { createLimiter, createSemaphore, gcra, memoryStore, type Policy, tokenBucket } from '@sluice/core'
+import { bytesInUse } from '../../core/test/faults/heap.js'
 import { decisionOf, limitFetch, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 
 /** Timers and the clock of this file are Jest's, and the other side is a function: nothing sleeps. */
@@ -358,6 +359,22 @@ describe('obeying', () => {
     expect(events).toEqual([{ type: 'held', key: 'https://api.example', status: 429, holdMs: 60_000 }])
   })
 
+  it('takes it back too where the process has called a thousand other keys meanwhile', async () => {
+    let refuse!: (response: Response) => void
+    const slow = new Promise<Response>((resolve) => (refuse = resolve))
+    const { fetch, sent } = open({ limiter: evenly() }, (n) => (n === 1 ? slow : new Response('ok')))
+    outcome(fetch(`${URL_}/first`, { method: 'POST' }))
+    await pass(0)
+    for (let i = 0; i < 1100; i++) await fetch(`https://${i}.example/`)
+    outcome(fetch(`${URL_}/second`))
+    await pass(0)
+    refuse(refusal({ 'Retry-After': '5' }))
+    await pass(4900)
+    expect(sent.at(-1)?.url).toBe('https://1099.example/')
+    await pass(400)
+    expect(sent.at(-1)?.url).toBe(`${URL_}/second`)
+  })
+
   it('tells of one pause once, however many replies ask for it', async () => {
     const answers: ((response: Response) => void)[] = []
     const { fetch, events } = open({ retries: 0 }, () => new Promise((resolve) => answers.push(resolve)))
@@ -649,6 +666,24 @@ describe('with a semaphore', () => {
     const { fetch, sent } = open({ semaphore: limited() })
     for (let i = 0; i < 5; i++) await fetch(URL_)
     expect(sent).toHaveLength(5)
+  })
+
+  it('a response whose body was read holds nothing of its call', async () => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const acquire = semaphore.acquire.bind(semaphore)
+    const permits: WeakRef<object>[] = []
+    semaphore.acquire = async (options) => {
+      const permit = await acquire(options)
+      permits.push(new WeakRef(permit))
+      return permit
+    }
+    const { fetch } = open({ semaphore })
+    const response = await fetch(URL_)
+    await response.text()
+    await new Promise(jest.requireActual<typeof import('node:timers')>('node:timers').setImmediate)
+    bytesInUse()
+    expect([permits.length, permits[0]?.deref()]).toEqual([1, undefined])
+    expect(response.bodyUsed).toBe(true)
   })
 
   it('nor does an answer without a body, or an error', async () => {
