@@ -5,7 +5,8 @@ import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
 /**
  * An interceptor of undici 7 or later whose requests wait for their turn, and that obeys what the other side answers:
  * `new Agent().compose(limitDispatch(options))`. Requests fail with `RateLimitExceededError` where there is no turn
- * within `maxWait`. An interceptor does not hear of `close()`, which fails the requests that wait then.
+ * within `maxWait`. undici does not report `close()` to interceptors: a request that waits then fails at its turn, as
+ * undici fails what comes after the end. Where such requests are to go out first, give the dispatcher too.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitDispatch(options: OutboundOptions): Interceptor

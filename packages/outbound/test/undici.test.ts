@@ -201,6 +201,29 @@ it.each(['inside', 'outside'])(
   },
 )
 
+it('as an interceptor alone fails the calls that wait when the agent is closed, and leaves no timer behind', async () => {
+  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+  const { dispatcher, limiter } = await open(ok)
+  const before = timers()
+  expect(await (await request(other.origin, { dispatcher })).body.text()).toBe('ok')
+  const calls = [1, 2, 3].map((i) => request(`${other.origin}/${i}`, { dispatcher }))
+  const failures = Promise.all(calls.map((call) => call.catch((error: unknown) => error)))
+  await dispatcher.close()
+  expect(await failures).toMatchObject(Array(3).fill({ code: 'UND_ERR_DESTROYED' }))
+  expect(other.arrived).toHaveLength(1)
+  expect(timers()).toBeLessThanOrEqual(before)
+  await limiter.close()
+})
+
+it('as an interceptor alone fails the calls that wait at once when the limiter is closed', async () => {
+  const { dispatcher, limiter } = await open(ok)
+  await limiter.hold(other.origin, '10s')
+  const call = request(other.origin, { dispatcher })
+  await dispatcher.close()
+  await limiter.close()
+  await expect(call).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
 describe('a dispatcher with a limit', () => {
   const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitDispatch(agent, { limiter })
 
