@@ -19,6 +19,7 @@ export interface Place {
 }
 
 const DEFAULTS = Symbol('sluice.defaults')
+type Context = FastifyInstance & { [DEFAULTS]?: RateLimitOptions }
 
 /** Whether the plugin's options describe a limit, and not only what routes inherit. */
 export function isLimit(options: RateLimitOptions): boolean {
@@ -26,30 +27,20 @@ export function isLimit(options: RateLimitOptions): boolean {
 }
 
 /** Lets the routes of a context, and of those inside of it, inherit what is in `options`. */
-export function inheritFrom(
-  app: FastifyInstance & { [DEFAULTS]?: RateLimitOptions },
-  options: RateLimitOptions,
-): void {
+export function inheritFrom(app: Context, options: RateLimitOptions): void {
   const own = Object.entries(options).filter(([name]) => INHERITED.has(name))
   app[DEFAULTS] = { ...around(app, options), ...Object.fromEntries(own) }
 }
 
 /** A limiter says all of where it counts, so that nothing of it comes from the plugins outside. */
-function around(
-  { [DEFAULTS]: outer }: { [DEFAULTS]?: RateLimitOptions },
-  { limiter }: RateLimitOptions,
-): RateLimitOptions {
-  if (!limiter) return outer ?? {}
-  const ofRequests = OF_REQUESTS.filter((name) => outer && name in outer).map((name) => [name, outer?.[name]])
+function around({ [DEFAULTS]: outer = {} }: Context, { limiter }: RateLimitOptions): RateLimitOptions {
+  if (!limiter) return outer
+  const ofRequests = OF_REQUESTS.filter((name) => name in outer).map((name) => [name, outer[name]])
   return { ...Object.fromEntries(ofRequests), ...settingsOf(limiter), name: limiter.name }
 }
 
 /** The options of a route with what it inherits. A limiter of its own has a store of its own. */
-export function routeOptions(
-  route: RateLimitOptions,
-  app: FastifyInstance & { [DEFAULTS]?: RateLimitOptions },
-  place: Place,
-): RateLimitOptions {
+export function routeOptions(route: RateLimitOptions, app: Context, place: Place): RateLimitOptions {
   const defaults = app[DEFAULTS] ?? {}
   const names = route.limiter ? OF_REQUESTS : [...OF_LIMITERS, ...OF_REQUESTS]
   const inherited = Object.fromEntries(
