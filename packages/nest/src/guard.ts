@@ -33,7 +33,9 @@ export class RateLimitGuard implements CanActivate {
 /** Nest gives the guards of one run the same context. A property costs less than a WeakSet. */
 const COUNTED = Symbol.for('sluice.nest.counted')
 
-function attempt(limit: Limit, call: Call): ReturnType<Limit> {
+type Answer = ReturnType<Limit>
+
+function attempt(limit: Limit, call: Call): Answer {
   try {
     return limit(call, call)
   } catch (error) {
@@ -42,12 +44,7 @@ function attempt(limit: Limit, call: Call): ReturnType<Limit> {
 }
 
 /** Hears what a limit says in its own time, and then the others. */
-async function goOn(
-  call: Call,
-  first: ReturnType<Limit>,
-  limits: readonly Limit[],
-  next: number,
-): Promise<boolean> {
+async function goOn(call: Call, first: Answer, limits: readonly Limit[], next: number): Promise<boolean> {
   try {
     // 12,000 operations of GraphQL that one denial decides: each await that is not needed would count.
     let denied = first instanceof Promise ? await first : first
@@ -56,17 +53,15 @@ async function goOn(
     return true
   } catch (error) {
     const charged = call.decisions.splice(0).filter(({ allowed }) => allowed)
-    if (charged.length > 0) {
+    if (charged.length > 0)
       await Promise.allSettled(charged.map((decision) => giveBack(call, decision, limits)))
-    }
     throw error
   }
 }
 
 /** What a limit charged for a run that another one refused; what it reports then is what is left without the charge. */
 async function giveBack(call: Call, decision: Decision, limits: readonly Limit[]): Promise<void> {
-  const limit = limits.find(({ limiter }) => limiter.name === decision.limiter)
-  await limit?.giveBack(call, call, decision)
+  await limits.find(({ limiter }) => limiter.name === decision.limiter)?.giveBack(call, call, decision)
 }
 
 /**
@@ -93,11 +88,9 @@ export class RateLimitException extends HttpException {
 function exceptionOf(denied: Denied, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
   if (denied.hungUp) return new HttpException('Client Closed Request', 499)
-  let exception = EXCEPTIONS.get(denied)
-  if (!exception) {
-    exception = new RateLimitException(denied.answer ?? 'Too Many Requests', decisions.at(-1)!)
-    EXCEPTIONS.set(denied, exception)
-  }
+  const body = denied.answer ?? 'Too Many Requests'
+  const exception = EXCEPTIONS.get(denied) ?? new RateLimitException(body, decisions.at(-1)!)
+  EXCEPTIONS.set(denied, exception)
   return exception
 }
 

@@ -30,9 +30,7 @@ export class Nest11Gateways implements OnModuleInit {
 
   #guardIsGlobal(): boolean {
     const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith(APP_GUARD))
-    return global.some(
-      ({ metatype, instance }) => metatype === RateLimitGuard || instance instanceof RateLimitGuard,
-    )
+    return global.some(({ metatype, instance }) => isOurs(metatype) || isOurs(instance))
   }
 
   /** @throws {PolicyError} INVALID_OPTION for a gateway with a limit and without a guard. */
@@ -54,5 +52,7 @@ export class Nest11Gateways implements OnModuleInit {
 
 function isGuarded(subject: object): boolean {
   const guards = (Reflect.getMetadata(GUARDS, subject) as readonly unknown[] | undefined) ?? []
-  return guards.some((guard) => guard === RateLimitGuard || guard instanceof RateLimitGuard)
+  return guards.some(isOurs)
 }
+
+const isOurs = (guard: unknown) => guard === RateLimitGuard || guard instanceof RateLimitGuard
