@@ -51,11 +51,11 @@ export class Waiters {
           this.#options.renewal.hold(key, ticket, lost)
           resolve(ticket)
         },
-        leave: (error) => {
+        leave: async (error) => {
           end()
           if (error === undefined) resolve(undefined)
           else reject(error)
-          return waiter.isKnown ? this.#options.renewal.release(key, ticket) : undefined
+          if (waiter.isKnown) await this.#options.renewal.release(key, ticket)
         },
       }
       const abort = (): void => void waiter.leave(signal!.reason)
@@ -159,7 +159,7 @@ interface Waiter {
   isKnown: boolean
   granted(): void
   /** Rejects with `error`, or is denied without one. */
-  leave(error?: unknown): Promise<void> | undefined
+  leave(error?: unknown): Promise<void>
 }
 
 const POLL_MS = 100
