@@ -36,6 +36,16 @@ class Key {
     return this.#keyspaces[tier]!.correct({ kind: 'release', key: 'k', charge, units }) as number
   }
 
+  /** Units as of now. */
+  correct(kind: 'charge' | 'refund', cost: number): void {
+    this.#keyspaces[0]!.correct({ kind, key: 'k', cost })
+  }
+
+  /** A charge that the state does not hold, as a replica that took over had not heard of it. */
+  lose(seconds: number, cost: number): void {
+    this.#charges.push({ at: seconds * second, cost, decidedAt: seconds * second })
+  }
+
   owed(tier = 0): number {
     const { remaining } = this.#keyspaces[tier]!.decide('peek', 'k', 0, 0) as { remaining: number }
     return this.#capacity - remaining
@@ -98,6 +108,31 @@ it('does not seek a charge that fell out of the slots in the slot that took its 
   expect(key.charge(21, 10)).toBe(14)
   expect(key.release(21, 0, 15)).toBe(0)
   expect(key.owed()).toBe(14)
+  // Nor are the units of that slot taken out: of 13 owed at 22 s, 10 are of the third charge.
+  expect(key.release(22, 1, 10)).toBe(3)
+  expect(key.owed()).toBe(10)
+})
+
+it('does not seek a charge that was lost in a failover in an older slot, whose place it would have taken', () => {
+  const key = open(4)
+  key.charge(4.9, 40)
+  key.lose(20, 10)
+  // By the plain rule: 5 of its 10 may have drained since.
+  expect(key.release(25, 1, 10)).toBe(5)
+  expect(key.owed()).toBe(15)
+})
+
+it('counts no more in a slot than calls can charge within it, however often units are given back as of now', () => {
+  const key = new Key(gcra({ limit: 10, window: '10s', burst: 10, slots: 4 }))
+  key.charge(0, 10)
+  for (let i = 0; i < 4; i++) {
+    key.correct('refund', 5)
+    key.correct('charge', 5)
+  }
+  key.now = 4.9 * second
+  key.correct('charge', 20)
+  // 20 are owed at 4.9 s. The slot holds 25 units, 10 of them of the first charge, and 15 are left as if charged at 5 s.
+  expect(key.release(5.9, 0, 10)).toBeCloseTo(4.9)
 })
 
 it('empties the slots between two charges that lie far apart', () => {
@@ -148,13 +183,27 @@ describe('slots', () => {
 
   it('are not for interval refill, which counts whole tokens', () => {
     expect(() => tokenBucket({ ...numbers, refill: 'interval', slots: 4 })).toThrow(
-      expect.objectContaining({ code: 'INVALID_OPTION' }),
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining("refill: 'greedy'"),
+      }),
     )
   })
 
   it('bound capacity and limit so that their sums stay exact', () => {
     const largest = (limit: number) => () => gcra({ limit, window: '1h', slots: 16 })
     expect(largest(500_000)).not.toThrow()
-    expect(largest(600_000)).toThrow(expect.objectContaining({ code: 'CAPACITY_TOO_LARGE' }))
+    expect(largest(600_000)).toThrow(
+      expect.objectContaining({
+        code: 'CAPACITY_TOO_LARGE',
+        message: expect.stringMatching(/^burst and limit .* got 600000 and 600000: use a shorter window/),
+      }),
+    )
+  })
+
+  it('may hold sums of 2^52, and none above', () => {
+    const of = (burst: number) => () => gcra({ limit: 4, window: 2 ** 22, burst, slots: 4 })
+    expect(of(2 ** 29 - 1)).not.toThrow()
+    expect(of(2 ** 29)).toThrow(expect.objectContaining({ code: 'CAPACITY_TOO_LARGE' }))
   })
 })
