@@ -147,6 +147,16 @@ it('empties the slots between two charges that lie far apart', () => {
   expect(key.owed()).toBe(52)
 })
 
+it('lets the debt before the oldest slot drain in the slots that nothing was charged in', () => {
+  const key = open(4)
+  key.charge(4.9, 100)
+  key.charge(60, 10)
+  key.charge(64.9, 10)
+  // 100 at 5 s, 60 at 45 s, where the oldest slot begins, and 40 at 65 s. Then 10 are charged, and one drains.
+  expect(key.release(66, 1, 10)).toBeCloseTo(9.9)
+  expect(key.owed()).toBe(49)
+})
+
 it('follows the plain rule where another limit has drained the debt, until nothing is owed', () => {
   const [slow, fast] = [10, 20].map((limit) => gcra({ limit, window: '10s', burst: 100, slots: 4 }))
   const key = new Key(slow!, fast!)

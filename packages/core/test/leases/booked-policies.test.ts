@@ -10,6 +10,7 @@ describe('the sliding window that leases are booked by', () => {
     [{ limit: 10, window: '7h', buckets: 7 }, 1000, 25_201_001, 10],
     [{ limit: 10, window: '1s', buckets: 8, count: 'weighted' }, 1, 1001, 9],
     [{ limit: 10, window: 3_599_968, buckets: 256, count: 'weighted' }, 32, 3_600_000, 9],
+    [{ limit: 10, window: 3_599_990, count: 'weighted' }, 11, 3_600_010, 9],
     [{ limit: 10, window: '2h', buckets: 8, count: 'weighted' }, 1, 7_200_008, 9],
     [{ limit: 2, window: '100ms', buckets: 1, count: 'weighted' }, 50, 150, 1],
   ]
