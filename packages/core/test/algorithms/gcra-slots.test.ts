@@ -167,6 +167,21 @@ it('follows the plain rule where another limit has drained the debt, until nothi
   key.charge(101, 40, 1)
   key.charge(109, 20, 1)
   expect(key.release(112, 2, 40, 1)).toBe(22)
+  // The slower limit keeps none of its charges apart, even where nothing is owed.
+  key.charge(201, 40)
+  key.charge(209, 20, 1)
+  expect(key.release(212, 4, 40, 1)).toBe(18)
+})
+
+it('does not count units that are given back as of now as charged', () => {
+  const key = open(4)
+  key.charge(1, 40)
+  key.charge(9, 20)
+  key.correct('refund', 1)
+  expect(key.owed()).toBe(51)
+  // As without it, 18 are left of the second charge.
+  expect(key.release(12, 0, 40)).toBe(30)
+  expect(key.owed()).toBe(18)
 })
 
 it('has a place that is left pay for itself alone', () => {
