@@ -67,6 +67,18 @@ describe('settle', () => {
     expect((await limiter.peek('k')).resetAfterMs).toBe(2000)
   })
 
+  it('gives back what is among the newest 1,000 entries of a log, and leaves what others made', async () => {
+    const store = memoryStore({ clock: clock.now })
+    limiter = createLimiter({ name: 'log', store, policies: [slidingLog({ limit: 2000, window: '1s' })] })
+    await limiter.consume('k', { cost: 200 })
+    clock.pass(1)
+    const decision = await limiter.consume('k', { cost: 600 })
+    clock.pass(1)
+    await limiter.consume('k', { cost: 600 })
+    await expect(decision.settle(0)).resolves.toBe(-400)
+    expect(await remaining()).toBe(1000)
+  })
+
   it('is refused the second time', async () => {
     const decision = await limiter.consume('k')
     await decision.settle(1)
