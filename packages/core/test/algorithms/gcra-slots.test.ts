@@ -200,6 +200,10 @@ describe('slots', () => {
     expect(new Set(shapes)).toEqual(new Set(['gcra-slots/60000/16']))
   })
 
+  it.each([4, 64])('may be %p', (slots) => {
+    expect(gcra({ ...numbers, slots }).buckets).toBe(slots)
+  })
+
   it.each([3, 65, 4.5, NaN, '8'])('may not be %p', (slots) => {
     expect(() => gcra({ ...numbers, slots: slots as number })).toThrow(
       expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining('from 4 to 64') }),
