@@ -1,4 +1,5 @@
 import { gcra } from '../../src/index.js'
+import { Tab } from './tab.js'
 import { itInBulk, passed, play, type Row } from './timeline.js'
 
 describe('gcra', () => {
@@ -46,5 +47,13 @@ describe('gcra', () => {
   itInBulk('keeps the rate of 3 a second under callers that never stop for ten minutes', () => {
     const calls = Array.from({ length: 600_000 / 5 }, (_, i) => i * 5)
     expect(passed([gcra({ limit: 3, window: '1s', burst: 3 })], calls)).toHaveLength(3 * 600 + 2)
+  })
+
+  it('gives no credit for the part of the tick in which the debt ends', () => {
+    const tab = new Tab(gcra({ limit: 10, window: '2h' }))
+    tab.charge(0, 1)
+    // Half of a tick of 1 ms has passed, and what is left ends inside it: both need 720.001 s from now on.
+    tab.charge(719.9995, 1)
+    expect(tab.paidAt()).toBe(1440.0005)
   })
 })
