@@ -177,7 +177,7 @@ export const mistakes = [
     row: 20,
     file: `${src}/stores/memory.ts`,
     text: 'i < slots && performance.now() < end;',
-    broken: 'i < table.cursor.slots.top;',
+    broken: 'i < this.chunks.length * CHUNK_SLOTS;',
   },
   {
     mechanism: 'checked input',
@@ -203,7 +203,7 @@ export const mistakes = [
     text: 'cursor.instants[i] = earliest\n',
     broken:
       'cursor.instants[i] = earliest\n' +
-      "      if (i === 0 && slot !== 0 && mode === 'charge' && earliest <= now) cursor.admit(policies.slice(0, 1), now, cost)\n",
+      "      if (i === 0 && slot !== 0 && ask === 'consume' && earliest <= now) cursor.admit(policies.slice(0, 1), now, cost)\n",
   },
   {
     mechanism: 'policies together',

@@ -79,6 +79,7 @@ export async function runRow(row) {
   })
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
   const [, verdict, figure] = /^(pass|FAIL) .*? s {2}(.*)$/m.exec(output) ?? []
+  if (figure?.startsWith('ReferenceError: ')) throw new Error(`a name in the mistake is gone: ${figure}`)
   if (verdict) return { pass: verdict === 'pass', figure: figure ?? '' }
   if (child.signalCode) return { pass: false, figure: `ended by its time limit of ${LONGEST_MS / 1000} s` }
   throw new Error(`row ${row} said nothing:\n${errors}`)
