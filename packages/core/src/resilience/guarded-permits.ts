@@ -32,7 +32,7 @@ class GuardedPermits implements Permits {
   constructor(permits: Permits, line: Line, { deadlineMs, held }: GuardedPermitsOptions) {
     this.#permits = permits
     this.#line = line
-    this.#deadline = new Deadline(deadlineMs)
+    this.#deadline = new Deadline(deadlineMs, line)
     this.#held = held
   }
 

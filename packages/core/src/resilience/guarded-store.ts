@@ -37,7 +37,7 @@ class GuardedStore implements Store {
     this.#store = store
     this.#backing = backingOf(store)
     this.#failureMode = failureMode
-    this.#deadline = new Deadline(deadlineMs)
+    this.#deadline = new Deadline(deadlineMs, this.#backing.line)
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {

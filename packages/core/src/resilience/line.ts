@@ -1,7 +1,7 @@
 import { StoreError } from '../errors.js'
 import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
-import type { Deadline, Waiting } from './deadline.js'
+import type { Deadline, Traffic, Waiting } from './deadline.js'
 import { isOutage, isSilence } from './outage.js'
 import { type Generation, UnderWay } from './under-way.js'
 
@@ -9,7 +9,7 @@ import { type Generation, UnderWay } from './under-way.js'
  * The way to one store, for all limiters of this process that use it. A bounded number of calls is under way; the others
  * wait here, in their order, and are dropped unsent when their deadline passes. None is sent while the circuit is open.
  */
-export class Line {
+export class Line implements Traffic {
   readonly #store: Store
   readonly #circuit = new Circuit<Error>()
   readonly #underWay = new UnderWay()
@@ -17,6 +17,8 @@ export class Line {
   /** Calls that wait for room, the oldest first. Those that were dropped stay until the others are fewer than they. */
   #queue: Sent<unknown>[] = []
   #dropped = 0
+  /** Calls that were answered, in time or not. */
+  answered = 0
   #isStarted = false
   /** While the store connects for the first time, calls wait for that instead of their deadline. */
   #isStarting = false
@@ -26,6 +28,11 @@ export class Line {
   constructor(store: Store) {
     this.#store = store
     this.#mostPending = store.maxPending ?? MOST_PENDING
+  }
+
+  /** Calls that wait for room. */
+  get waiting(): number {
+    return this.#queue.length - this.#dropped
   }
 
   /**
@@ -69,6 +76,7 @@ export class Line {
   ended(generation: Generation): void {
     this.#underWay.end(generation)
     this.#isSilent = false
+    this.answered++
     this.#sendWaiting()
   }
 
@@ -89,7 +97,7 @@ export class Line {
     while (this.#queue.length > 0 && !this.#underWay.isFull) {
       const next = this.#queue.shift()!
       if (next.gone) this.#dropped--
-      else next.start(this.#underWay, performance.now())
+      else next.startOrDrop(this.#underWay, performance.now())
     }
   }
 
@@ -116,7 +124,7 @@ export class Line {
   }
 
   get #isFull(): boolean {
-    const pending = this.#underWay.count + this.#queue.length - this.#dropped
+    const pending = this.#underWay.count + this.waiting
     return pending >= this.#mostPending && (this.#isStarting || this.#underWay.isFull)
   }
 
@@ -134,6 +142,7 @@ class Sent<T> implements Caller, Waiting {
   gone = false
   unsent = true
   since = 0
+  endsAt = 0
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
   #isQueued = true
@@ -152,6 +161,13 @@ class Sent<T> implements Caller, Waiting {
   await(): void {
     this.since = performance.now()
     this.deadline.begin(this)
+  }
+
+  /** There is room. A call whose time was over before is dropped unsent. */
+  startOrDrop(underWay: UnderWay, now: number): void {
+    this.#isQueued = false
+    if (this.deadline.isOver(this)) this.deadline.giveUp(this)
+    else this.start(underWay, now)
   }
 
   start(underWay: UnderWay, now: number): void {

@@ -1,6 +1,30 @@
-import { Deadline } from '../../src/resilience/deadline.js'
+import { Deadline, type Waiting } from '../../src/resilience/deadline.js'
 
 const never = new Promise<never>(() => {})
+
+/** What `answer` gives, if it does in time. */
+function within<T>(deadline: Deadline, answer: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const waiting: Waiting = {
+      since: performance.now(),
+      endsAt: 0,
+      before: undefined,
+      after: undefined,
+      giveUp: reject,
+    }
+    deadline.begin(waiting)
+    const end = (settle: () => void) => () => (deadline.end(waiting), settle())
+    answer.then(
+      (value) => end(() => resolve(value))(),
+      (error: Error) => end(() => reject(error))(),
+    )
+  })
+}
+
+function busy(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
 
 describe('a deadline', () => {
   beforeEach(() => jest.useFakeTimers())
@@ -10,7 +34,7 @@ describe('a deadline', () => {
     const deadline = new Deadline(80)
     const ended: string[] = []
     const wait = (name: string) =>
-      deadline.within(never).catch(({ code }: { code: string }) => ended.push(`${name} ${code}`))
+      within(deadline, never).catch(({ code }: { code: string }) => ended.push(`${name} ${code}`))
     void wait('first')
     await jest.advanceTimersByTimeAsync(30)
     void wait('second')
@@ -24,20 +48,20 @@ describe('a deadline', () => {
 
   it('gives answers and errors that come in time as they are', async () => {
     const deadline = new Deadline(80)
-    expect(await deadline.within(Promise.resolve(1))).toBe(1)
-    await expect(deadline.within(Promise.reject(new Error('no')))).rejects.toThrow('no')
+    expect(await within(deadline, Promise.resolve(1))).toBe(1)
+    await expect(within(deadline, Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 
   it('goes on for others when an answer comes too late', async () => {
     const deadline = new Deadline(80)
     let answer = (): void => {}
-    const late = deadline.within(new Promise<void>((resolve) => (answer = resolve)))
+    const late = within(deadline, new Promise<void>((resolve) => (answer = resolve)))
     const codes: string[] = []
     const wait = (waited: Promise<unknown>) => waited.catch(({ code }: { code: string }) => codes.push(code))
     void wait(late)
     await jest.advanceTimersByTimeAsync(40)
-    void wait(deadline.within(never))
-    void wait(deadline.within(never))
+    void wait(within(deadline, never))
+    void wait(within(deadline, never))
     await jest.advanceTimersByTimeAsync(40)
     answer()
     await jest.advanceTimersByTimeAsync(40)
@@ -47,12 +71,12 @@ describe('a deadline', () => {
   it('needs one timer for all calls, which keeps no process alive when nobody waits', async () => {
     const begin = jest.spyOn(globalThis, 'setTimeout')
     const deadline = new Deadline(80)
-    const answers = Array.from({ length: 100 }, () => deadline.within(Promise.resolve()))
+    const answers = Array.from({ length: 100 }, () => within(deadline, Promise.resolve()))
     const timer = begin.mock.results[0]!.value as NodeJS.Timeout
     expect(timer.hasRef()).toBe(true)
     await Promise.all(answers)
     expect(timer.hasRef()).toBe(false)
-    const late = deadline.within(never).catch((error: unknown) => error)
+    const late = within(deadline, never).catch((error: unknown) => error)
     expect(timer.hasRef()).toBe(true)
     expect(begin).toHaveBeenCalledTimes(1)
     await jest.advanceTimersByTimeAsync(80)
@@ -61,13 +85,56 @@ describe('a deadline', () => {
   })
 })
 
-describe('a process that stood still itself', () => {
+describe('a process that was busy itself', () => {
   it('reads what has arrived meanwhile before it gives up', async () => {
-    const deadline = new Deadline(10)
-    const answer = new Promise((resolve) => setImmediate(() => resolve('in time')))
-    const heard = deadline.within(answer)
-    const end = performance.now() + 40
-    while (performance.now() < end); // busy
+    const deadline = new Deadline(20)
+    let heard: Promise<unknown>
+    await new Promise<void>((begin) => {
+      setTimeout(() => {
+        heard = within(deadline, new Promise((resolve) => setImmediate(() => resolve('in time'))))
+        begin()
+      })
+    })
+    // The timer of the deadline is due before anything is read.
+    busy(80)
+    expect(await heard!).toBe('in time')
+  })
+
+  it('counts the time of a call from the end of the turn in which it was made', async () => {
+    const deadline = new Deadline(50)
+    const sent = new Promise<void>((resolve) => setImmediate(resolve))
+    const answer = sent.then(() => new Promise((resolve) => setTimeout(() => resolve('in time'), 10)))
+    const heard = within(deadline, answer)
+    busy(80)
     expect(await heard).toBe('in time')
+  })
+
+  it('counts the time in which others were answered only as far as it had nothing else to do', async () => {
+    const traffic = { answered: 0, waiting: 1 }
+    const deadline = new Deadline(30, traffic)
+    let outcome: unknown = 'waits'
+    const heard = within(deadline, never).catch(({ code }: { code: string }) => (outcome = code))
+    for (let turn = 0; turn < 20; turn++) {
+      await new Promise(setImmediate)
+      traffic.answered++
+      busy(5)
+    }
+    expect(outcome).toBe('waits')
+    traffic.waiting = 0
+    expect(await heard).toBe('STORE_TIMEOUT')
+  })
+
+  it('counts all of its time while nothing is answered', async () => {
+    const deadline = new Deadline(30, { answered: 0, waiting: 1 })
+    const heard = within(deadline, never).catch(({ code }: { code: string }) => code)
+    const began = performance.now()
+    let outcome: unknown
+    void heard.then((code) => (outcome = code))
+    while (outcome === undefined) {
+      await new Promise(setImmediate)
+      busy(2)
+    }
+    expect(outcome).toBe('STORE_TIMEOUT')
+    expect(performance.now() - began).toBeLessThan(1000)
   })
 })
