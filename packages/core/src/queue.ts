@@ -1,8 +1,10 @@
 import { Instants } from './instants.js'
 import type { Plan } from './plan.js'
+import { giveBack } from './stores/giving-back.js'
 import {
   type Answer,
   type Booking,
+  type Caller,
   isDenied,
   type Keyspace,
   type MaybePromise,
@@ -19,7 +21,7 @@ const PARTING_MS = 30
 export class Queue {
   readonly #store: Store
   readonly #instants = new Instants()
-  readonly #turns = new Set<Promise<Turn>>()
+  readonly #turns = new Set<Promise<unknown>>()
   readonly #wakeUps = new Set<(error: Error) => void>()
   #closed: Error | undefined
 
@@ -33,16 +35,14 @@ export class Queue {
    */
   turn(plan: Plan, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
     const turn = this.#take(plan, key, cost, maxWait, signal)
-    this.#turns.add(turn)
-    const forget = (): unknown => this.#turns.delete(turn)
-    turn.then(forget, forget)
+    this.#keep(turn)
     return turn
   }
 
   /** Rejects everybody who waits with `error`; resolves when they have given their places back, or 30 ms later. */
   async close(error: Error): Promise<void> {
     this.#closed = error
-    for (const wakeUp of this.#wakeUps) wakeUp(error)
+    for (const wakeUp of [...this.#wakeUps]) wakeUp(error)
     let timer: ReturnType<typeof setTimeout>
     const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, PARTING_MS)))
     await Promise.race([Promise.allSettled(this.#turns), patience])
@@ -55,8 +55,11 @@ export class Queue {
     let patience = maxWait
     for (;;) {
       const sent = this.#store.now()
-      const booked = plan.keyspace.decide('book', key, cost, patience)
-      const answer = booked instanceof Promise ? await booked : booked
+      const caller: Waiter = { gone: false, unsent: false }
+      // In shadow mode nobody waits, for a store neither.
+      const booked = plan.keyspace.decide('book', key, cost, patience, plan.enforce ? caller : undefined)
+      const undo = (late: Answer): Promise<void> => giveBack(keyspaceOf(plan, late), key, cost, late)
+      const answer = booked instanceof Promise ? await this.#hear(booked, caller, undo, signal) : booked
       const received = this.#store.now()
       const wait = answer.at - answer.now
       // Where another store decided, its time is of another clock.
@@ -67,8 +70,7 @@ export class Queue {
         const late = isDenied(answer) ? 0 : Math.max(0, received - comes)
         return { answer, waited: received - start, late }
       }
-      const keyspace = answer.degraded?.by ?? plan.keyspace
-      const place = { booking: answer.booking, keyspace }
+      const place = { booking: answer.booking, keyspace: keyspaceOf(plan, answer) }
       try {
         await this.#sleep(comes, signal)
       } catch (error) {
@@ -83,34 +85,84 @@ export class Queue {
     }
   }
 
+  /** The answer to a booking. Who leaves does not wait for it: what it charged is given back when it comes. */
+  #hear(
+    booked: Promise<Answer>,
+    caller: Waiter,
+    undo: (late: Answer) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    let isHeard = false
+    const heard = (settle: () => void): void => {
+      isHeard = true
+      settle()
+    }
+    return this.#unlessLeft(signal, (resolve, reject) => {
+      booked.then(
+        (answer) => heard(() => resolve(answer)),
+        (error: unknown) => heard(() => reject(error)),
+      )
+      return () => {
+        if (isHeard) return
+        caller.gone = true
+        caller.left?.()
+        this.#keep(booked.then(undo))
+      }
+    })
+  }
+
   /** Timers may fire early: the clock decides. */
   #sleep(until: number, signal?: AbortSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      let timer: ReturnType<typeof setTimeout>
-      const leave = (settle: () => void): void => {
-        clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
-        this.#wakeUps.delete(wakeUp)
-        settle()
-      }
-      const abort = (): void => leave(() => reject(signal!.reason))
-      const wakeUp = (error: unknown): void => leave(() => reject(error))
+    return this.#unlessLeft<void>(signal, (resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout> | undefined
       const look = (): void => {
         try {
           const left = until - this.#store.now()
-          if (left <= 0) leave(resolve)
+          if (left <= 0 && !this.#closed && !signal?.aborted) resolve()
           else timer = setTimeout(look, Math.ceil(left / 1000))
         } catch (error) {
-          wakeUp(error) // the store was closed meanwhile
+          reject(error) // the store was closed meanwhile
         }
       }
-      if (this.#closed) return reject(this.#closed)
-      if (signal?.aborted) return reject(signal.reason)
-      signal?.addEventListener('abort', abort)
-      this.#wakeUps.add(wakeUp)
       look()
+      return () => clearTimeout(timer)
     })
   }
+
+  /** Rejects when `signal` aborts or the queue closes. `begin` returns what ends its work, whatever the outcome. */
+  #unlessLeft<T>(
+    signal: AbortSignal | undefined,
+    begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let end: (() => void) | undefined
+      const settle = (how: () => void): void => {
+        signal?.removeEventListener('abort', abort)
+        this.#wakeUps.delete(wakeUp)
+        end?.()
+        how()
+      }
+      const abort = (): void => settle(() => reject(signal!.reason))
+      const wakeUp = (error: unknown): void => settle(() => reject(error))
+      signal?.addEventListener('abort', abort)
+      this.#wakeUps.add(wakeUp)
+      end = begin((value) => settle(() => resolve(value)), wakeUp)
+      if (this.#closed) wakeUp(this.#closed)
+      else if (signal?.aborted) abort()
+    })
+  }
+
+  /** Until it has settled, a queue that closes waits for it. */
+  #keep(work: Promise<unknown>): void {
+    this.#turns.add(work)
+    const forget = (): unknown => this.#turns.delete(work)
+    work.then(forget, forget)
+  }
+}
+
+/** A caller, as the store sees it. */
+interface Waiter extends Caller {
+  gone: boolean
 }
 
 export interface Turn {
@@ -125,6 +177,11 @@ export interface Turn {
 interface Place {
   readonly booking: Booking | undefined
   readonly keyspace: Keyspace
+}
+
+/** Where a booking was decided. */
+function keyspaceOf(plan: Plan, answer: Answer): Keyspace {
+  return answer.degraded?.by ?? plan.keyspace
 }
 
 /** Whether a place may be used at its turn. One that is held is given back; in doubt the place is good. */

@@ -4,6 +4,7 @@ import {
   type Answer,
   type Ask,
   type Booking,
+  type Caller,
   type Correction,
   isAboutKey,
   isDenied,
@@ -41,8 +42,8 @@ export class LeasedKeyspace implements Keyspace {
     this.policies = options.terms.told
   }
 
-  decide(ask: Ask, key: string, cost: number, maxWait: number): MaybePromise<Answer> {
-    if (ask !== 'consume' || cost === 0) return this.#state.decide(ask, key, cost, maxWait)
+  decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
+    if (ask !== 'consume' || cost === 0) return this.#state.decide(ask, key, cost, maxWait, caller)
     const { slices, size, terms, now: clock } = this.#options
     const now = clock()
     const found = slices.find(this.#state.policies, key, now)

@@ -1,8 +1,10 @@
 import type { Policy } from '../policy.js'
+import { giveBack } from '../stores/giving-back.js'
 import {
   type Answer,
   type Ask,
   type Booking,
+  type Caller,
   type Correction,
   isAboutKey,
   type Keyspace,
@@ -14,6 +16,7 @@ import { undecided } from './failure-mode.js'
 import type { Health } from './health.js'
 import type { Line } from './line.js'
 import { isOutage, notAsked, failureOf } from './outage.js'
+import { bookPatiently } from './wait.js'
 
 export interface GuardedKeyspaceOptions {
   /** The state in the store. */
@@ -40,11 +43,15 @@ export class GuardedKeyspace implements Keyspace {
     this.#options = options
   }
 
-  decide(ask: Ask, key: string, cost: number, maxWait: number): MaybePromise<Answer> {
-    const { denials } = this.#options
+  /** A `caller` who books goes on listening after the deadline where nothing else decides in time: 'throw' and 'deny'. */
+  decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
+    const { denials, mode } = this.#options
     const call = { ask, key, cost, maxWait }
     if (ask === 'peek') return this.#ask(call)
-    if (ask === 'book') return this.#ask(call, (answer) => answer.booking && denials?.forget(key))
+    if (ask === 'book') {
+      if (caller && (mode === 'throw' || mode === 'deny')) return this.#wait(call, caller)
+      return this.#ask(call, (answer) => answer.booking && denials?.forget(key))
+    }
     const known = denials?.find(this.policies, key, cost)
     if (known) return known
     const asked = denials?.ask()
@@ -80,6 +87,25 @@ export class GuardedKeyspace implements Keyspace {
       },
       (failure) => this.#instead(call, failure),
     )
+  }
+
+  async #wait(call: Call, caller: Caller): Promise<Answer> {
+    const { line, remote, deadline, health, denials } = this.#options
+    const { ask, key, cost, maxWait } = call
+    try {
+      const answer = await bookPatiently(line, deadline, {
+        maxWait,
+        caller,
+        book: (most, sender) => remote.decide(ask, key, cost, most, sender),
+        read: () => remote.decide('peek', key, 0, 0),
+        giveBack: (late) => void giveBack(this, key, cost, late).catch(() => {}),
+      })
+      if (answer.booking) denials?.forget(key)
+      health.decided()
+      return answer
+    } catch (failure) {
+      return this.#instead(call, failure)
+    }
   }
 
   #instead({ ask, key, cost, maxWait }: Call, failure: unknown, wasRefused = false): Answer {

@@ -3,6 +3,7 @@ import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, Traffic, Waiting } from './deadline.js'
 import { isOutage, isSilence } from './outage.js'
+import { Recovery } from './recovery.js'
 import { type Generation, UnderWay } from './under-way.js'
 
 /**
@@ -19,6 +20,10 @@ export class Line implements Traffic {
   #dropped = 0
   /** Calls that were answered, in time or not. */
   answered = 0
+  /** Calls that were answered before their deadline. */
+  answeredInTimeSoFar = 0
+  /** Those who wait until the store answers again. */
+  readonly recovery = new Recovery(this)
   #isStarted = false
   /** While the store connects for the first time, calls wait for that instead of their deadline. */
   #isStarting = false
@@ -57,18 +62,49 @@ export class Line implements Traffic {
   ): Promise<T> {
     // One promise and no async function: they would take more time than everything else that is done here.
     return new Promise((resolve, reject) => {
-      const sent = new Sent(this, call, deadline, resolve, reject, answered, failed)
-      if (!this.#isStarted) this.#start()
-      if (!this.#isStarting) sent.await()
-      const mustWait = this.#isStarting || this.#queue.length > 0 || this.#underWay.isFull
-      if (mustWait) this.#queue.push(sent as Sent<unknown>)
-      else sent.start(this.#underWay, sent.since)
+      this.#take(new Sent(this, call, deadline, resolve, reject, answered, failed))
     })
+  }
+
+  /** Sends a call whose caller goes on listening after the deadline. */
+  listen<T>(call: (caller: Caller) => MaybePromise<T>, deadline: Deadline, patient: Patient<T>): Sent<T> {
+    const { answered, failed } = patient
+    const sent = new Sent(
+      this,
+      call,
+      deadline,
+      answered.bind(patient),
+      failed.bind(patient),
+      undefined,
+      undefined,
+      patient,
+    )
+    this.#take(sent)
+    return sent
+  }
+
+  /**
+   * Whether the store is not known to be silent.
+   * @throws {StoreError} CLOSED when the store is closed.
+   */
+  answers(): boolean {
+    this.#store.now()
+    return this.#circuit.open === undefined
+  }
+
+  /** Whether one more may wait until the store answers again. */
+  get takesWaiting(): boolean {
+    return this.recovery.size < this.#mostPending
   }
 
   /** Sends `read` if it is time to see whether the store is back. No caller waits for its answer. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
-    if (!this.#circuit.open || !this.#circuit.isProbeDue() || this.#underWay.isFull) return
+    if (this.#circuit.open) this.look(read, deadline)
+  }
+
+  /** Sends `read` to see whether the store answers, unless that was done a moment ago. */
+  look(read: () => MaybePromise<unknown>, deadline: Deadline): void {
+    if (!this.#circuit.isProbeDue() || this.#underWay.isFull) return
     this.send(read, deadline).catch(() => {})
   }
 
@@ -78,6 +114,14 @@ export class Line implements Traffic {
     this.#isSilent = false
     this.answered++
     this.#sendWaiting()
+  }
+
+  #take<T>(sent: Sent<T>): void {
+    if (!this.#isStarted) this.#start()
+    if (!this.#isStarting) sent.await()
+    const mustWait = this.#isStarting || this.#queue.length > 0 || this.#underWay.isFull
+    if (mustWait) this.#queue.push(sent as Sent<unknown>)
+    else sent.start(this.#underWay, sent.since)
   }
 
   #start(): void {
@@ -102,13 +146,14 @@ export class Line implements Traffic {
   }
 
   answeredInTime(): void {
+    this.answeredInTimeSoFar++
     this.#circuit.succeeded()
   }
 
   /** A call failed in time, or its deadline passed. */
-  failed(error: unknown, { deadline, gone, unsent }: Tried): void {
+  failed(error: unknown, { deadline, unsent }: Tried, isOverdue: boolean): void {
     if (!isOutage(error)) return
-    if (gone && !unsent) this.#isSilent = true
+    if (isOverdue && !unsent) this.#isSilent = true
     // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return
     if (isSilence(error)) this.#circuit.failed(error, deadline.ms)
@@ -124,7 +169,7 @@ export class Line implements Traffic {
   }
 
   get #isFull(): boolean {
-    const pending = this.#underWay.count + this.waiting
+    const pending = this.#underWay.count + this.waiting + this.recovery.size
     return pending >= this.#mostPending && (this.#isStarting || this.#underWay.isFull)
   }
 
@@ -138,7 +183,7 @@ interface Tried extends Caller {
 }
 
 /** A call, and the caller who waits for its answer. */
-class Sent<T> implements Caller, Waiting {
+export class Sent<T> implements Caller, Waiting {
   gone = false
   unsent = true
   since = 0
@@ -146,6 +191,7 @@ class Sent<T> implements Caller, Waiting {
   before: Waiting | undefined = undefined
   after: Waiting | undefined = undefined
   #isQueued = true
+  #isOverdue = false
 
   constructor(
     readonly line: Line,
@@ -155,6 +201,7 @@ class Sent<T> implements Caller, Waiting {
     readonly reject: (error: unknown) => void,
     readonly answered: ((answer: T) => T) | undefined,
     readonly failed: ((error: unknown) => T) | undefined,
+    readonly patient?: Patient<T>,
   ) {}
 
   /** The deadline counts from here. */
@@ -166,7 +213,7 @@ class Sent<T> implements Caller, Waiting {
   /** There is room. A call whose time was over before is dropped unsent. */
   startOrDrop(underWay: UnderWay, now: number): void {
     this.#isQueued = false
-    if (this.deadline.isOver(this)) this.deadline.giveUp(this)
+    if (!this.patient && this.deadline.isOver(this)) this.deadline.giveUp(this)
     else this.start(underWay, now)
   }
 
@@ -188,16 +235,32 @@ class Sent<T> implements Caller, Waiting {
   }
 
   giveUp(error: StoreError): void {
+    const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
+    this.#isOverdue = true
+    if (this.patient) {
+      this.line.failed(failure, this, true)
+      return this.patient.overdue(failure)
+    }
     this.gone = true
     if (this.#isQueued) this.line.dropped()
-    this.#tell(this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error)
+    this.#tell(failure)
+  }
+
+  /** A patient caller leaves. A call that is not written yet is not sent any more. */
+  leave(): void {
+    if (this.gone) return
+    this.gone = true
+    if (this.#isQueued) this.line.dropped()
+    this.deadline.end(this)
   }
 
   #answer(generation: Generation, answer: T): void {
     this.line.ended(generation)
-    if (this.gone) return
-    this.deadline.end(this)
-    this.line.answeredInTime()
+    if (this.gone) return this.patient?.tooLate(answer)
+    if (!this.#isOverdue) {
+      this.deadline.end(this)
+      this.line.answeredInTime()
+    }
     try {
       this.resolve(this.answered ? this.answered(answer) : answer)
     } catch (error) {
@@ -214,7 +277,7 @@ class Sent<T> implements Caller, Waiting {
   }
 
   #tell(error: unknown): void {
-    this.line.failed(error, this)
+    this.line.failed(error, this, this.gone)
     try {
       if (this.failed) this.resolve(this.failed(error))
       else this.reject(error)
@@ -222,6 +285,16 @@ class Sent<T> implements Caller, Waiting {
       this.reject(instead)
     }
   }
+}
+
+/** A caller who goes on listening after the deadline. */
+export interface Patient<T> {
+  /** Nothing came until the deadline. */
+  overdue(error: StoreError): void
+  answered(answer: T): void
+  failed(error: unknown): void
+  /** An answer came after the caller had left. */
+  tooLate(answer: T): void
 }
 
 /** Calls that wait for a store's answer in a process, sent or not, unless the store says otherwise. */

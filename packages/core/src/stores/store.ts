@@ -107,6 +107,8 @@ export interface Caller {
    * surely not carried out, and says nothing about the store.
    */
   unsent: boolean
+  /** What the store wants to hear when a caller goes who may wait longer than a deadline. */
+  left?: (() => void) | undefined
 }
 
 export type MaybePromise<T> = T | Promise<T>

@@ -1,0 +1,10 @@
+import { type Answer, isDenied, type Keyspace } from './store.js'
+
+/** Gives back what a booking charged, whether its place lies ahead or had come at once. */
+export async function giveBack(keyspace: Keyspace, key: string, cost: number, answer: Answer): Promise<void> {
+  const isCharged = !answer.degraded || answer.degraded.by
+  if (isDenied(answer) || !isCharged || cost === 0) return
+  const { booking, at, now } = answer
+  if (booking) await keyspace.cancel(booking)
+  else await keyspace.correct({ kind: 'release', key, charge: { at, cost, decidedAt: now }, units: cost })
+}

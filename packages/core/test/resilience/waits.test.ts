@@ -1,0 +1,256 @@
+import {
+  createLimiter,
+  type Decision,
+  type FailureMode,
+  gcra,
+  type Limiter,
+  type StoreErrorCode,
+} from '../../src/index.js'
+import { RemoteStore } from './remote-store.js'
+
+/** Ten a second, one at a time: each call that waits comes 100 ms after the one before. */
+const policies = [gcra({ limit: 10, window: '1s', burst: 1 })]
+
+let store: RemoteStore
+beforeEach(() => {
+  jest.useFakeTimers()
+  store = new RemoteStore(() => performance.now() * 1000)
+})
+afterEach(() => jest.useRealTimers())
+
+const open = (onStoreError: FailureMode = 'throw', enforce = true): Limiter =>
+  createLimiter({ name: 'api', policies, store, onStoreError, enforce })
+
+const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
+
+/** What a promise came to so far. */
+function outcome(promise: Promise<Decision>) {
+  const seen: { decision?: Decision; error?: unknown } = {}
+  promise.then(
+    (decision) => (seen.decision = decision),
+    (error: unknown) => (seen.error = error),
+  )
+  return seen
+}
+
+describe('a wait while the store stands still', () => {
+  it.each(['throw', 'deny'] as const)(
+    "goes on listening for the booking it sent, under '%s'",
+    async (mode) => {
+      const limiter = open(mode)
+      store.stop()
+      const waits = [1, 2, 3].map(() => outcome(limiter.acquire('k', { maxWait: '20s' })))
+      await pass(300)
+      expect(waits).toEqual([{}, {}, {}])
+      store.recover()
+      await pass(200)
+      expect(waits.map(({ decision }) => decision)).toEqual([
+        expect.objectContaining({ allowed: true, degraded: undefined, waitMs: 300 }),
+        expect.objectContaining({ allowed: true, degraded: undefined, waitMs: 400 }),
+        expect.objectContaining({ allowed: true, degraded: undefined, waitMs: 500 }),
+      ])
+      expect(store.count('book')).toBe(3)
+    },
+  )
+
+  it.each(['local', 'allow'] as const)(
+    "is decided after the deadline where something else can, '%s'",
+    async (mode) => {
+      const limiter = open(mode)
+      store.stop()
+      const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
+      await pass(50)
+      expect(wait.decision).toMatchObject({ allowed: true, degraded: 'timeout' })
+    },
+  )
+
+  it('is decided after the deadline in shadow mode', async () => {
+    const limiter = open('deny', false)
+    store.stop()
+    const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
+    await pass(50)
+    expect(wait.decision).toMatchObject({ allowed: true, wouldDeny: true, degraded: 'timeout' })
+  })
+
+  it('ends at maxWait, and gives back what was booked all the same', async () => {
+    const limiter = open()
+    store.stop()
+    const wait = outcome(limiter.acquire('k', { maxWait: '1s' }))
+    await pass(999)
+    expect(wait).toEqual({})
+    await pass(1)
+    expect(wait.error).toMatchObject({ code: 'STORE_TIMEOUT', sent: true })
+    store.recover()
+    await pass(0)
+    expect(store.count('book')).toBe(1)
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  it("is denied at maxWait under 'deny'", async () => {
+    const limiter = open('deny')
+    store.stop()
+    const wait = outcome(limiter.acquire('k', { maxWait: '1s' }))
+    await pass(1000)
+    expect(wait.decision).toMatchObject({ allowed: false, degraded: 'timeout', reason: undefined })
+  })
+
+  it('is denied where its turn has become later than maxWait, and gives the place back', async () => {
+    const limiter = open()
+    await limiter.acquire('k')
+    store.stop()
+    const waits = [1, 2].map(() => outcome(limiter.acquire('k', { maxWait: '300ms' })))
+    await pass(250)
+    store.recover()
+    await pass(50)
+    expect(waits[0]!.decision).toMatchObject({ allowed: true, waitMs: 250 })
+    expect(waits[1]!.decision).toMatchObject({ allowed: false, reason: 'limit' })
+    await pass(50)
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  it('keeps counting against the circuit, and then sends nothing until the store answers', async () => {
+    const limiter = open()
+    store.stop()
+    for (let i = 0; i < 30; i++) {
+      outcome(limiter.acquire(`k${i}`, { maxWait: '20s' }))
+      await pass(10)
+    }
+    expect(() => limiter.decide('k')).toThrow(expect.objectContaining({ code: 'STORE_TIMEOUT' }))
+    const sent = store.count('book')
+    expect(sent).toBeLessThan(30)
+    await pass(2000)
+    expect(store.count('book')).toBe(sent)
+    const late = outcome(limiter.acquire('late', { maxWait: '20s' }))
+    store.recover()
+    await pass(200)
+    expect(late.decision).toMatchObject({ allowed: true, degraded: undefined })
+    expect(store.count('book')).toBe(31)
+  })
+
+  it('waits for room with those that are on the wire', async () => {
+    const limiter = open()
+    store.stop()
+    const waits = Array.from({ length: 1100 }, (_, i) =>
+      outcome(limiter.acquire(`k${i}`, { maxWait: '20s' })),
+    )
+    await pass(300)
+    expect(store.arrived).toHaveLength(1000)
+    store.recover()
+    await pass(0)
+    expect(store.arrived).toHaveLength(1100)
+    expect(waits.filter(({ decision }) => decision?.allowed)).toHaveLength(1100)
+  })
+})
+
+describe('who leaves while a booking is on its way', () => {
+  it.each([
+    ['charges at once', 0],
+    ['lies ahead', 1],
+  ])('is told at once, and gives back what %s', async (_, before) => {
+    const limiter = open()
+    for (let i = 0; i < before; i++) await limiter.acquire('k')
+    store.stop()
+    const controller = new AbortController()
+    const wait = outcome(limiter.acquire('k', { maxWait: '20s', signal: controller.signal }))
+    await pass(100)
+    controller.abort(new Error('gone'))
+    await pass(0)
+    expect(wait.error).toEqual(new Error('gone'))
+    store.recover()
+    await pass(0)
+    expect(store.count('book')).toBe(before + 1)
+    expect((await limiter.peek('k')).remaining).toBe(1)
+  })
+
+  it('by an abort before it was sent leaves nothing behind', async () => {
+    const limiter = open()
+    store.fail('STORE_LOADING')
+    const controller = new AbortController()
+    const wait = outcome(limiter.acquire('k', { maxWait: '20s', signal: controller.signal }))
+    await pass(500)
+    controller.abort(new Error('gone'))
+    await pass(0)
+    expect(wait.error).toEqual(new Error('gone'))
+    expect(jest.getTimerCount()).toBe(0)
+    const sent = store.count('book')
+    store.recover()
+    await pass(5000)
+    expect(store.count('book')).toBe(sent)
+  })
+
+  it('by close is rejected, and no timer is left', async () => {
+    const limiter = open()
+    store.stop()
+    const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
+    await pass(100)
+    const closed = limiter.close()
+    await pass(30)
+    await closed
+    expect(wait.error).toMatchObject({ code: 'CLOSED' })
+    expect(jest.getTimerCount()).toBe(0)
+    store.recover()
+    await pass(0)
+    expect(store.count('release')).toBe(1)
+  })
+})
+
+describe('a wait whose booking fails', () => {
+  it.each(['STORE_LOADING', 'STORE_BUSY', 'STORE_OOM', 'STORE_READONLY'] as const)(
+    'is sent again once the store answers, after %s',
+    async (code) => {
+      const limiter = open()
+      store.fail(code)
+      const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
+      await pass(1000)
+      expect(wait).toEqual({})
+      store.recover()
+      await pass(1500)
+      expect(wait.decision).toMatchObject({ allowed: true, degraded: undefined })
+      expect((await limiter.peek('k')).remaining).toBe(1)
+    },
+  )
+
+  it('tells the failure at maxWait', async () => {
+    store.fail('STORE_OOM')
+    const wait = outcome(open().acquire('k', { maxWait: '2s' }))
+    await pass(1999)
+    expect(wait).toEqual({})
+    await pass(1)
+    expect(wait.error).toMatchObject({ code: 'STORE_OOM' })
+  })
+
+  it.each<StoreErrorCode>(['STORE_FORBIDDEN', 'STORE_ERROR', 'STORE_TIMEOUT', 'CLIENT_MISSING'])(
+    'is final after %s',
+    async (failure) => {
+      store.fail(failure)
+      const wait = outcome(open().acquire('k', { maxWait: '20s' }))
+      await pass(0)
+      expect(wait.error).toMatchObject({ code: failure })
+      store.recover()
+      await pass(5000)
+      expect(store.count('book')).toBe(1)
+    },
+  )
+
+  it('is booked once more for each connection that broke, once the store answers', async () => {
+    const limiter = open()
+    store.fail('STORE_UNAVAILABLE')
+    const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
+    await pass(3000)
+    expect(store.count('book')).toBe(1)
+    store.recover()
+    await pass(300)
+    expect(wait.decision).toMatchObject({ allowed: true })
+    expect(store.count('book')).toBe(2)
+  })
+
+  it('is rejected when the store is closed meanwhile', async () => {
+    store.fail('STORE_LOADING')
+    const wait = outcome(open().acquire('k', { maxWait: '20s' }))
+    await pass(100)
+    store.close()
+    await pass(25)
+    expect(wait.error).toMatchObject({ code: 'CLOSED' })
+    expect(jest.getTimerCount()).toBe(0)
+  })
+})
