@@ -31,6 +31,7 @@ import { row as givingBack } from './row-29-giving-back.js'
 import { row as burst } from './row-30-burst.js'
 import { row as rollingDeploy } from './row-32-rolling-deploy.js'
 import { row as twoCopies } from './row-33-two-copies.js'
+import { row as waits } from './row-34-waits.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -65,4 +66,5 @@ export const rows: readonly Row[] = [
   burst,
   rollingDeploy,
   twoCopies,
+  waits,
 ]

@@ -17,6 +17,7 @@ export function isReadOnly(error: unknown): boolean {
 
 /**
  * The error for what a client rejected with.
+ * - `timeout`: the client gave up on the reply, by a `commandTimeout` of ioredis.
  * - `unavailable`: no connection, or it broke, or the Cluster does not serve this slot.
  * - `oom`: out of memory, with a policy that evicts nothing.
  * - `readonly`: a replica, or a master that refuses writes.
@@ -37,6 +38,8 @@ export function storeError(cause: unknown): Error {
 export function storeFailure(error: unknown): StoreFailure {
   const code = replyCode(error)
   if (code !== undefined) return FAILURES[code] ?? 'error'
+  // The client's own limit for a reply: the connection stands, and the call may be carried out yet.
+  if ((error as Partial<Error> | null)?.message === 'Command timed out') return 'timeout'
   // What is no reply of Redis comes from the client: a broken connection under one of a dozen texts, or a bug.
   return error instanceof SluiceError || isBug(error) ? 'error' : 'unavailable'
 }

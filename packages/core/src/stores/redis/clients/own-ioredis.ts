@@ -20,10 +20,13 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
     client.once('close', () => reject(new Error('the connection was closed before it was ready')))
   })
   first.catch(() => {}) // a rejection is for those who wait for it
+  let timesReady = 0
+  client.on('ready', () => timesReady++)
   const endRefreshers = cluster && refreshersOf(client)
   return {
     connection: cluster ? connection : afterStepDown(client, connection),
     isReady: () => client.status === 'ready',
+    timesReady: () => timesReady,
     first,
     end() {
       client.disconnect()

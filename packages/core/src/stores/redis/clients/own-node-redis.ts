@@ -19,6 +19,8 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
   const connection = nodeRedisConnection(client)
   let ended = false
+  let timesReady = 0
+  client.on('ready', () => timesReady++)
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
   const connected = untilConnected(client, () => ended)
   const first = Promise.race([connected, failed])
@@ -33,6 +35,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
         }
       : connection,
     isReady: () => client.isReady,
+    ...(!cluster && { timesReady: () => timesReady }),
     first,
     end() {
       ended = true

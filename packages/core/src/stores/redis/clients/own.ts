@@ -1,6 +1,7 @@
 import { StoreError } from '../../../errors.js'
 import type { Bytes, Key, RedisConnection, Reply } from '../client.js'
 import { type RedisOptions, redisOptions } from './endpoint.js'
+import { storeError } from './failure.js'
 import type { Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'
 import { openNodeRedis } from './own-node-redis.js'
@@ -77,6 +78,7 @@ export class OwnConnection implements RedisConnection {
         return reject(new Error(`${MOST_WAITING} calls wait for a connection already`))
       }
       this.#pending.add(reject)
+      const isUnwritten = this.#keptBack()
       const sent = this.#opened
         ? send(this.#opened.connection)
         : this.#open().then(({ connection }) => send(connection))
@@ -87,10 +89,18 @@ export class OwnConnection implements RedisConnection {
         },
         (error: Error) => {
           this.#pending.delete(reject)
-          reject(error)
+          reject(isUnwritten() ? unwritten(error) : error)
         },
       )
     })
+  }
+
+  /** For a call that is made now: whether the client has kept it back ever since, as it was not connected. */
+  #keptBack(): () => boolean {
+    const opened = this.#opened
+    if (opened?.isReady()) return () => false
+    const before = opened?.timesReady?.() ?? 0
+    return () => this.#opened?.timesReady?.() === before
   }
 
   #open(): Promise<Opened> {
@@ -114,6 +124,13 @@ export class OwnConnection implements RedisConnection {
         : openNodeRedis(found.nodeRedis, this.#options)
     return this.#opened
   }
+}
+
+/** The failure of a call that was surely not carried out. What a server refused says so itself. */
+function unwritten(error: Error): Error {
+  const failure = storeError(error)
+  if (!(failure instanceof StoreError) || failure.failure !== 'unavailable') return error
+  return new StoreError('STORE_UNAVAILABLE', failure.message, { cause: error, sent: false })
 }
 
 function closed(): StoreError {

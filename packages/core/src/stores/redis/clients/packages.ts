@@ -22,7 +22,7 @@ export interface OwnIoredis extends IoredisClient {
   /** Another client with the same options but for these. */
   duplicate(options: object): OwnIoredis
   on(event: 'error', listener: (error: unknown) => void): unknown
-  on(event: 'end', listener: () => void): unknown
+  on(event: 'end' | 'ready', listener: () => void): unknown
   on(event: '+node', listener: (node: OwnIoredis) => void): unknown
 }
 
@@ -35,6 +35,7 @@ export interface OwnNodeRedis extends NodeRedisClient {
   readonly isReady: boolean
   once(event: 'ready', listener: () => void): unknown
   once(event: 'error', listener: (error: unknown) => void): unknown
+  readonly on: NodeRedisClient['on'] & ((event: 'ready', listener: () => void) => unknown)
   /** A cluster's. */
   readonly masters?: readonly { readonly client?: { destroy(): void } }[]
   connect(): Promise<unknown>
