@@ -12,6 +12,8 @@ const CALLS = 5000
 const LIMIT = 100
 /** Calls of a store that may be on the wire. */
 const MOST_SENT = 1000
+const FEW_CALLS = 500
+const BUSY_MS = 80
 
 async function burst(share: number): Promise<Outcome> {
   const server = await startRedis()
@@ -36,15 +38,18 @@ async function burst(share: number): Promise<Outcome> {
       degraded += degradedOf(decisions)
     }
     const manyKeys = await callsOf(open('many keys', '1s'), (i) => `key ${i}`)
+    const busy = degradedOf(await callsBeforeBusyTime(open('busy')))
     const sent = await sentToOneThatStandsStill(server, open('silent'))
     const pass =
       oneKey.every((admitted) => admitted === LIMIT) &&
       degraded === 0 &&
       degradedOf(manyKeys) === 0 &&
+      busy === 0 &&
       sent <= MOST_SENT
     const figure =
       `${CALLS} calls in one tick, limit ${LIMIT}: admitted ${[...new Set(oneKey)].join(', ')} in ${times} bursts on one ` +
-      `key, ${degraded} degraded; on ${CALLS} keys ${degradedOf(manyKeys)} degraded; while Redis stood still ${sent} sent`
+      `key, ${degraded} degraded; on ${CALLS} keys ${degradedOf(manyKeys)} degraded; ` +
+      `${FEW_CALLS} calls of a process that is busy for ${BUSY_MS} ms then, ${busy} degraded; while Redis stood still ${sent} sent`
     return { pass, figure }
   } finally {
     for (const limiter of limiters) await limiter.close()
@@ -55,6 +60,14 @@ async function burst(share: number): Promise<Outcome> {
 
 function callsOf(limiter: Limiter, keyOf: (i: number) => string): Promise<Decision[]> {
   return Promise.all(Array.from({ length: CALLS }, (_, i) => limiter.consume(keyOf(i))))
+}
+
+/** The event loop stands still for longer than the deadline before anything is written. */
+function callsBeforeBusyTime(limiter: Limiter): Promise<Decision[]> {
+  const calls = Array.from({ length: FEW_CALLS }, (_, i) => limiter.consume(`key ${i}`))
+  const end = performance.now() + BUSY_MS
+  while (performance.now() < end);
+  return Promise.all(calls)
 }
 
 function degradedOf(decisions: readonly Decision[]): number {

@@ -29,6 +29,7 @@ import { row as shutdown } from './row-27-shutdown.js'
 import { row as contextRetention } from './row-28-context-retention.js'
 import { row as givingBack } from './row-29-giving-back.js'
 import { row as burst } from './row-30-burst.js'
+import { row as coldStart } from './row-31-cold-start.js'
 import { row as rollingDeploy } from './row-32-rolling-deploy.js'
 import { row as twoCopies } from './row-33-two-copies.js'
 import { row as waits } from './row-34-waits.js'
@@ -64,6 +65,7 @@ export const rows: readonly Row[] = [
   contextRetention,
   givingBack,
   burst,
+  coldStart,
   rollingDeploy,
   twoCopies,
   waits,
