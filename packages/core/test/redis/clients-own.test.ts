@@ -2,10 +2,10 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as ioredis from 'ioredis'
 import * as iovalkey from 'iovalkey'
 import * as nodeRedis from 'redis'
-import { PolicyError } from '../../src/errors.js'
+import { PolicyError, type StoreError } from '../../src/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/client.js'
 import type { RedisOptions } from '../../src/stores/redis/clients/endpoint.js'
-import { storeFailure } from '../../src/stores/redis/clients/failure.js'
+import { storeError, storeFailure } from '../../src/stores/redis/clients/failure.js'
 import { ownConnection } from '../../src/stores/redis/clients/own.js'
 import { openIoredis } from '../../src/stores/redis/clients/own-ioredis.js'
 import { openNodeRedis } from '../../src/stores/redis/clients/own-node-redis.js'
@@ -91,6 +91,22 @@ describe('a connection of its own', () => {
     expect(Date.now() - started).toBeLessThan(1500)
     connection.close()
     await proxy.close()
+  })
+
+  it('tells calls that were never written from those whose reply was lost', async () => {
+    const sent = (error: unknown) => (storeError(error) as StoreError).sent
+    const proxy = await startProxy(server)
+    const connection = ownConnection({ host: proxy.host, port: proxy.port })
+    await connection.eval(ECHO, [K], [K])
+    proxy.cutOnReply()
+    expect(sent(await failure(connection))).toBe(true)
+    await proxy.refuse()
+    await until('the connection to be given up', async () => sent(await failure(connection)) === false)
+    await proxy.close()
+    connection.close()
+    const early = ownConnection({ host: proxy.host, port: proxy.port })
+    expect(sent(await failure(early))).toBe(false)
+    early.close()
   })
 
   it('lets at most 1,000 calls wait', async () => {

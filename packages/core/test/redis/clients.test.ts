@@ -156,6 +156,7 @@ describe('storeFailure', () => {
     ],
     ['connect ECONNREFUSED 127.0.0.1:6379', 'unavailable'],
     ['Connection is closed.', 'unavailable'],
+    ['Command timed out', 'timeout'],
     ['', 'unavailable'],
   ])('sorts %p as %s', (message, failure) => {
     expect(storeFailure(new Error(message))).toBe(failure)

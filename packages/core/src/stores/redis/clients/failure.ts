@@ -36,6 +36,7 @@ export function storeError(cause: unknown): Error {
 
 /** Sorts what a client rejected with. Of Redis's texts only the first word counts: the rest differs by version. */
 export function storeFailure(error: unknown): StoreFailure {
+  if (error instanceof StoreError && error.failure) return error.failure
   const code = replyCode(error)
   if (code !== undefined) return FAILURES[code] ?? 'error'
   // The client's own limit for a reply: the connection stands, and the call may be carried out yet.

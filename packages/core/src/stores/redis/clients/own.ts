@@ -75,7 +75,8 @@ export class OwnConnection implements RedisConnection {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closed())
       if (this.#pending.size >= MOST_WAITING && !this.#opened?.isReady()) {
-        return reject(new Error(`${MOST_WAITING} calls wait for a connection already`))
+        const what = `${MOST_WAITING} calls wait for a connection already`
+        return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
       this.#pending.add(reject)
       const isUnwritten = this.#keptBack()
