@@ -1,7 +1,9 @@
-// Denials a second for a key that Redis has denied, in a fresh process: who remembers them does not ask again.
+// Denials a second for a key that Redis has denied, in a fresh process: who remembers them does not ask again. Of a key
+// four costs are remembered, so that most calls of random costs ask.
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
+import { randomFrom } from '../figures/random.js'
 import { answering } from '../processes/child.js'
 import { connect } from './connection.js'
 
@@ -20,6 +22,8 @@ const contenders = {
     const limiter = limiterNamed('denied-consume')
     return () => limiter.consume(KEY)
   },
+  'Sluice, decide, costs of 1 to 4': () => callsOfRandomCost('denied-few-costs', 4),
+  'Sluice, decide, costs of 1 to 100': () => callsOfRandomCost('denied-many-costs', 100),
   'rate-limiter-flexible, inMemoryBlock': () => {
     const options = { keyPrefix: 'block', points: 1, duration: 3600, inMemoryBlockOnConsumed: 1 }
     const limiter = new RateLimiterRedis({ storeClient: redis, ...options })
@@ -49,9 +53,25 @@ answering(async (/** @type {{ ms: number }} */ { ms }) => {
   return { calls, perCpuSecond: (calls / (user + system)) * 1e6 }
 })
 
-/** @param {string} limiter */
-function limiterNamed(limiter) {
-  const policies = [gcra({ limit: 1, window: '1h' })]
+/**
+ * The first call takes all there is.
+ * @param {string} name
+ * @param {number} most
+ */
+function callsOfRandomCost(name, most) {
+  const limiter = limiterNamed(name, most)
+  const random = randomFrom(1)
+  let cost = most
+  return () => {
+    const decision = limiter.decide(KEY, { cost })
+    cost = 1 + Math.floor(random() * most)
+    return decision
+  }
+}
+
+/** @param {string} limiter @param {number} limit */
+function limiterNamed(limiter, limit = 1) {
+  const policies = [gcra({ limit, window: '1d' })]
   return createLimiter({
     name: limiter,
     policies,

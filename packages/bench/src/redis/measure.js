@@ -80,7 +80,13 @@ export async function scriptTimes({ client, control, rounds, wanted }) {
  * @param {Bench} bench
  */
 export async function denials({ server: { host, port }, control, rounds, wanted }) {
-  const names = ['Sluice, decide', 'Sluice, await consume', 'rate-limiter-flexible, inMemoryBlock']
+  const names = [
+    'Sluice, decide',
+    'Sluice, decide, costs of 1 to 4',
+    'Sluice, decide, costs of 1 to 100',
+    'Sluice, await consume',
+    'rate-limiter-flexible, inMemoryBlock',
+  ]
   return inRounds(names.filter(wanted), { rounds }, async (name) => {
     const child = startChild(new URL('denials.js', import.meta.url), [name, JSON.stringify({ host, port })])
     try {
