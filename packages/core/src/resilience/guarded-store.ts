@@ -11,7 +11,10 @@ import { Health } from './health.js'
 export interface GuardOptions {
   /** What a call gets when the store cannot decide; default 'local'. A memory store always decides. */
   readonly onStoreError?: FailureMode
-  /** The longest the store may take to answer, 1 ms to 1 minute; default 50 ms. */
+  /**
+   * The longest the store may take to answer, 1 ms to 1 minute; default 50 ms. `acquire` goes on waiting for it up to
+   * `maxWait` under 'throw' and 'deny', where nothing else decides.
+   */
   readonly deadline?: Duration
 }
 
