@@ -8,7 +8,7 @@ import { PolicyError } from './errors.js'
  */
 
 /** Raised whenever limiter, store, policy or decision change for each other. Users' code is not concerned by it. */
-export const CONTRACT_NUMBER = 1
+export const CONTRACT_NUMBER = 2
 
 /** Under this symbol each part says which contract it keeps; stores of users' own making say nothing. */
 export const CONTRACT = Symbol.for('sluice.contract')
