@@ -82,11 +82,11 @@ class Wait implements Patient<Answer>, Recovering {
 
   answered(answer: Answer): void {
     const { maxWait } = this.booking
-    // An answer in time is as good as one of a store that never fails.
-    const isLate = this.#timer !== undefined
+    const took = performance.now() - this.#began
     this.#end()
-    const wait = answer.at - answer.now + (performance.now() - this.#began) * 1000
-    if (!isLate || isDenied(answer) || wait <= maxWait) return this.resolve(answer)
+    const wait = answer.at - answer.now
+    const isTooLate = took > this.deadline.ms && wait > 0 && wait + took * 1000 > maxWait
+    if (!isTooLate || isDenied(answer)) return this.resolve(answer)
     this.booking.giveBack(answer)
     this.resolve({ ...answer, reason: 'limit', booking: undefined })
   }
@@ -117,7 +117,9 @@ class Wait implements Patient<Answer>, Recovering {
     if (!this.#failure?.sent || error.sent) this.#failure = error
   }
 
+  /** Nobody waits for what brings back a place of one who has left. */
   #endInTime(): void {
+    if (this.booking.caller.gone) return
     const left = this.#until - performance.now()
     if (left > 0) this.#timer ??= setTimeout(() => this.#expire(), Math.ceil(left))
     else this.#expire()

@@ -178,15 +178,16 @@ describe('who leaves while a booking is on its way', () => {
     expect(store.count('book')).toBe(sent)
   })
 
-  it('by close is rejected, and no timer is left', async () => {
+  it.each([10, 100])('by close after %d ms is rejected, and no timer is left', async (after) => {
     const limiter = open()
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
-    await pass(100)
+    await pass(after)
     const closed = limiter.close()
     await pass(30)
     await closed
     expect(wait.error).toMatchObject({ code: 'CLOSED' })
+    await pass(50)
     expect(jest.getTimerCount()).toBe(0)
     store.recover()
     await pass(0)
