@@ -42,7 +42,7 @@ export class Queue {
   /** Rejects everybody who waits with `error`; resolves when they have given their places back, or 30 ms later. */
   async close(error: Error): Promise<void> {
     this.#closed = error
-    for (const wakeUp of [...this.#wakeUps]) wakeUp(error)
+    for (const wakeUp of this.#wakeUps) wakeUp(error)
     let timer: ReturnType<typeof setTimeout>
     const patience = new Promise<void>((resolve) => (timer = setTimeout(resolve, PARTING_MS)))
     await Promise.race([Promise.allSettled(this.#turns), patience])
@@ -135,11 +135,11 @@ export class Queue {
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      let end: (() => void) | undefined
+      let end = (): void => {} // until `begin` has returned
       const settle = (how: () => void): void => {
         signal?.removeEventListener('abort', abort)
         this.#wakeUps.delete(wakeUp)
-        end?.()
+        end()
         how()
       }
       const abort = (): void => settle(() => reject(signal!.reason))

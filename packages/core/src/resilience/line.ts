@@ -68,17 +68,9 @@ export class Line implements Traffic {
 
   /** Sends a call whose caller goes on listening after the deadline. */
   listen<T>(call: (caller: Caller) => MaybePromise<T>, deadline: Deadline, patient: Patient<T>): Sent<T> {
-    const { answered, failed } = patient
-    const sent = new Sent(
-      this,
-      call,
-      deadline,
-      answered.bind(patient),
-      failed.bind(patient),
-      undefined,
-      undefined,
-      patient,
-    )
+    const answered = (answer: T): void => patient.answered(answer)
+    const failed = (error: unknown): void => patient.failed(error)
+    const sent = new Sent(this, call, deadline, answered, failed, undefined, undefined, patient)
     this.#take(sent)
     return sent
   }

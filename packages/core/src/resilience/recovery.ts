@@ -40,7 +40,7 @@ export class Recovery {
     try {
       answers = this.#line.answers()
     } catch (closed) {
-      for (const waiting of [...this.#waiting.keys()]) {
+      for (const waiting of this.#waiting.keys()) {
         this.leave(waiting)
         waiting.fail(closed)
       }
@@ -52,7 +52,7 @@ export class Recovery {
     }
     this.#heard = answered
     if (!answers) return
-    for (const [waiting, seen] of [...this.#waiting]) {
+    for (const [waiting, seen] of this.#waiting) {
       if (answered === seen || now < waiting.notBefore) continue
       this.leave(waiting)
       waiting.goOn()
