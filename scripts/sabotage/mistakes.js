@@ -77,8 +77,8 @@ export const mistakes = [
     mistake: 'answers are waited for without end',
     row: 8,
     file: `${src}/resilience/deadline.ts`,
-    text: 'if (this.#timer === undefined) this.#lookIn(this.ms)',
-    broken: 'if (this.#timer === undefined && this.ms < 0) this.#lookIn(this.ms)',
+    text: 'if (this.#timer === undefined) this.#lookIn(this.ms, waiting.since)',
+    broken: 'if (this.#timer === undefined && this.ms < 0) this.#lookIn(this.ms, waiting.since)',
   },
   {
     mechanism: 'circuit breaker',

@@ -171,6 +171,7 @@ describe('who leaves while a booking is on its way', () => {
     controller.abort(new Error('gone'))
     await pass(0)
     expect(wait.error).toEqual(new Error('gone'))
+    await pass(50) // the timer of a deadline runs out
     expect(jest.getTimerCount()).toBe(0)
     const sent = store.count('book')
     store.recover()
@@ -252,6 +253,7 @@ describe('a wait whose booking fails', () => {
     store.close()
     await pass(25)
     expect(wait.error).toMatchObject({ code: 'CLOSED' })
+    await pass(50)
     expect(jest.getTimerCount()).toBe(0)
   })
 })
