@@ -28,7 +28,7 @@ const config: Config = {
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {
     '^@sluice/core/http$': '<rootDir>/packages/core/src/http/index.ts',
-    '^@sluice/core/redis$': '<rootDir>/packages/core/src/stores/redis.ts',
+    '^@sluice/core/redis$': '<rootDir>/packages/core/src/stores/redis/index.ts',
     '^@sluice/([a-z]+)$': '<rootDir>/packages/$1/src/index.ts',
     '^(\\.{1,2}/.*)\\.js$': ['$1.ts', '$1.js'],
   },

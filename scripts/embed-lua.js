@@ -2,7 +2,7 @@
 // only people read are left out; those that begin with "-- word:" tell what a module needs and stay.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
-const target = 'packages/core/src/stores/redis/modules.gen.ts'
+const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
 const modules = readdirSync('lua')
   .filter((file) => file.endsWith('.lua'))
   .toSorted()

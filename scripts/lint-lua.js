@@ -5,8 +5,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@sluice/core'
-import { composeScript } from '../packages/core/dist/cjs/stores/redis/compose.js'
-import { modules } from '../packages/core/dist/cjs/stores/redis/modules.gen.js'
+import { composeScript } from '../packages/core/dist/cjs/stores/redis/script/compose.js'
+import { modules } from '../packages/core/dist/cjs/stores/redis/script/modules.gen.js'
 
 const minute = { limit: 10, window: /** @type {const} */ ('1m') }
 const alone = {

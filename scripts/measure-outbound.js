@@ -14,7 +14,7 @@ await build({
   format: 'esm',
   // The sources, as in Jest and in the workers.
   alias: {
-    '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+    '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
     '@sluice/core': resolve('packages/core/src/index.ts'),
   },
 })

@@ -12,7 +12,7 @@ await build({
   format: 'esm',
   // The sources, as in Jest and in the processes of a fleet.
   alias: {
-    '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+    '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
     '@sluice/core/http': resolve('packages/core/src/http/index.ts'),
     '@sluice/core': resolve('packages/core/src/index.ts'),
   },

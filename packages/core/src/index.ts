@@ -1,6 +1,6 @@
 export * from './algorithms/index.js'
-export { Decision, type DecisionRecord, type PolicyState } from './decision.js'
-export { type Duration, parseDuration } from './duration.js'
+export { Decision, type DecisionRecord, type PolicyState } from './limiter/decision.js'
+export { type Duration, parseDuration } from './values/duration.js'
 export {
   InputError,
   PolicyError,
@@ -9,8 +9,8 @@ export {
   type StoreErrorCode,
   type StoreErrorOptions,
   type StoreFailure,
-} from './errors.js'
-export type { LimiterEvents, Listener } from './events.js'
+} from './values/errors.js'
+export type { LimiterEvents, Listener } from './limiter/events.js'
 export type { LeaseOptions } from './leases/lease-options.js'
 export {
   type AcquireOptions,
@@ -19,9 +19,9 @@ export {
   type Limiter,
   type LimiterOptions,
   type ShapeOptions,
-} from './limiter.js'
+} from './limiter/limiter.js'
 export type { FailureMode } from './resilience/failure-mode.js'
-export type { Algorithm, Policy, PolicyOptions, View } from './policy.js'
+export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
 export {
   createSemaphore,
   type Semaphore,
@@ -29,5 +29,5 @@ export {
   type SemaphoreOptions,
 } from './semaphore/semaphore.js'
 export type { Permit } from './semaphore/permit.js'
-export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory.js'
+export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory/index.js'
 export type { Answer, Booking, Keyspace, Permits, Reason, Store, TicketState } from './stores/store.js'

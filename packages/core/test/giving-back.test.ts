@@ -10,7 +10,7 @@ import {
   type StoreErrorCode,
   tokenBucket,
 } from '../src/index.js'
-import { redisStore } from '../src/stores/redis.js'
+import { redisStore } from '../src/stores/redis/index.js'
 import { FakeClock } from './fake-clock.js'
 import { callsOf } from './faults/charged.js'
 import { monitor } from './redis/servers/monitor.js'

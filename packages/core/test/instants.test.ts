@@ -1,4 +1,4 @@
-import { Instants } from '../src/instants.js'
+import { Instants } from '../src/limiter/instants.js'
 
 /** The store's clock is 1,000 ahead of this process's; instants are in microseconds. */
 const AHEAD = 1000

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import fc from 'fast-check'
-import { digest } from '../src/key.js'
-import { sha256 } from '../src/sha256.js'
+import { digest } from '../src/values/key.js'
+import { sha256 } from '../src/values/sha256.js'
 
 const nodes = (bytes: Uint8Array) => createHash('sha256').update(bytes).digest('hex')
 

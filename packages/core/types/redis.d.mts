@@ -1,1 +1,1 @@
-export * from '../dist/cjs/stores/redis.js'
+export * from '../dist/cjs/stores/redis/index.js'

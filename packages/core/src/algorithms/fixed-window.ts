@@ -1,5 +1,12 @@
-import { type Algorithm, type Charge, type Lease, Policy, type PolicyOptions, type View } from '../policy.js'
-import type { State } from '../state.js'
+import {
+  type Algorithm,
+  type Charge,
+  type Lease,
+  Policy,
+  type PolicyOptions,
+  type View,
+} from './contract/policy.js'
+import type { State } from './contract/state.js'
 
 /*
  * One counter per window, windows aligned to the epoch. The cheapest algorithm and the one that misleads most: at

@@ -1,4 +1,4 @@
-import type { Algorithm, Policy } from '../policy.js'
+import type { Algorithm, Policy } from './contract/policy.js'
 import { admit, check, type DebtOptions, debtPolicy, earliest, lease, release, take, view } from './gcra.js'
 
 /*

@@ -6,9 +6,9 @@ import {
   Policy,
   type PolicyOptions,
   type View,
-} from '../policy.js'
-import { expected, PolicyError } from '../errors.js'
-import type { State } from '../state.js'
+} from './contract/policy.js'
+import { expected, PolicyError } from '../values/errors.js'
+import type { State } from './contract/state.js'
 
 /*
  * Every admitted unit is kept with its instant, so the answer is exact in every span and not only on average. It

@@ -7,9 +7,9 @@ import {
   Policy,
   type PolicyOptions,
   type View,
-} from '../policy.js'
-import { expected, PolicyError } from '../errors.js'
-import type { State } from '../state.js'
+} from './contract/policy.js'
+import { expected, PolicyError } from '../values/errors.js'
+import type { State } from './contract/state.js'
 
 /*
  * The window slides over N buckets of equal width, aligned to the epoch; the N+1 that (t - window, t] touches are

@@ -1,6 +1,6 @@
-import { type Algorithm, type Charge, type Lease, Policy, type View } from '../policy.js'
-import { expected, PolicyError } from '../errors.js'
-import type { State } from '../state.js'
+import { type Algorithm, type Charge, type Lease, Policy, type View } from './contract/policy.js'
+import { expected, PolicyError } from '../values/errors.js'
+import type { State } from './contract/state.js'
 import * as debt from './gcra.js'
 
 /*

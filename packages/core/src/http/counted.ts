@@ -1,6 +1,6 @@
-import { CONTRACT_NUMBER } from '../contract.js'
-import type { Decision } from '../decision.js'
-import type { Limiter } from '../limiter.js'
+import { CONTRACT_NUMBER } from '../values/contract.js'
+import type { Decision } from '../limiter/decision.js'
+import type { Limiter } from '../limiter/limiter.js'
 import { warn } from './misuse.js'
 
 /*

@@ -1,5 +1,5 @@
-import { checkCost } from '../cost.js'
-import type { Decision } from '../decision.js'
+import { checkCost } from '../values/cost.js'
+import type { Decision } from '../limiter/decision.js'
 import type { MaybePromise } from '../stores/store.js'
 import { addressesOf, addressOf, isHungUp, keepAddresses } from './addresses.js'
 import { after, isPromise } from './after.js'

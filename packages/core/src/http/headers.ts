@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../limiter/decision.js'
 import type { Counted } from './counted.js'
 import { writeIetfDraft11 } from './ietf-draft-11.js'
 import { invalidOption } from './invalid-option.js'

@@ -1,4 +1,4 @@
-export { digest } from '../key.js'
+export { digest } from '../values/key.js'
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './counted.js'
 export { createGuard, type Denied, type Guard } from './guard.js'

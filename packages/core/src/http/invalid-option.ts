@@ -1,4 +1,4 @@
-import { expected, PolicyError } from '../errors.js'
+import { expected, PolicyError } from '../values/errors.js'
 
 /** What an option must be and is not. */
 export function invalidOption(what: string, value: unknown): Error {

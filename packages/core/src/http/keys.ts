@@ -1,4 +1,4 @@
-import { expected, InputError } from '../errors.js'
+import { expected, InputError } from '../values/errors.js'
 import type { MaybePromise } from '../stores/store.js'
 import { HungUpError } from './addresses.js'
 import { after } from './after.js'
@@ -6,7 +6,7 @@ import { clientAddress, IPV6_PREFIX } from './client-address.js'
 import { invalidOption } from './invalid-option.js'
 import { type Misuse, proxyMisuse } from './misuse.js'
 import type { RequestReader } from './platform.js'
-import { sha256 } from '../sha256.js'
+import { sha256 } from '../values/sha256.js'
 
 /** What a key function may ask beside the request, so that one key function works in every framework. */
 export interface KeySource<Req> extends RequestReader<Req> {

@@ -1,5 +1,5 @@
-import type { Decision } from '../decision.js'
-import type { Limiter } from '../limiter.js'
+import type { Decision } from '../limiter/decision.js'
+import type { Limiter } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
 import { isPromise } from './after.js'
 import type { Denied } from './guard.js'

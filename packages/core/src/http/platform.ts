@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../limiter/decision.js'
 import type { Problem } from './problem.js'
 
 /** How an adapter reads the requests of its framework. */

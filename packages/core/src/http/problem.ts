@@ -1,4 +1,4 @@
-import type { Decision } from '../decision.js'
+import type { Decision } from '../limiter/decision.js'
 import type { Counted } from './counted.js'
 import { retryAfterSeconds } from './headers.js'
 import { quotas } from './quota.js'

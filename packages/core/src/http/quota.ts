@@ -1,5 +1,5 @@
-import { policiesOf, type PolicyState } from '../decision.js'
-import type { Policy } from '../policy.js'
+import { policiesOf, type PolicyState } from '../limiter/decision.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import { type Counted, tightestOfEach } from './counted.js'
 
 /** One policy as clients are told of it. */

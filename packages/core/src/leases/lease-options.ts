@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from '../duration.js'
-import { expected, PolicyError } from '../errors.js'
+import { type Duration, parseDuration } from '../values/duration.js'
+import { expected, PolicyError } from '../values/errors.js'
 
 /** How much of a hot key's allowance a process may hold, and for how long. */
 export interface LeaseOptions {

@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import { undecided } from '../resilience/failure-mode.js'
 import {
   type Answer,

@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import type { Keyspace, MaybePromise, Report, Store } from '../stores/store.js'
 import { type LeaseOptions, type ParsedLeaseOptions, parseLeaseOptions } from './lease-options.js'
 import { LeasedKeyspace } from './leased-keyspace.js'

@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import type { Answer } from '../stores/store.js'
 
 /** What is remembered of a key that has no slice. */

@@ -1,5 +1,5 @@
-import { haveEqualNumbers, type Policy } from '../policy.js'
-import { Generations } from '../resilience/generations.js'
+import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
+import { Generations } from '../values/generations.js'
 import { type Seen, Slice } from './slice.js'
 
 /**

@@ -1,5 +1,5 @@
-import { PolicyError } from '../errors.js'
-import type { Policy } from '../policy.js'
+import { PolicyError } from '../values/errors.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 
 /** What a list of policies becomes where units are served up to a while after they were booked. */
 export interface Terms {

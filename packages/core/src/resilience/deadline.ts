@@ -1,4 +1,4 @@
-import { StoreError } from '../errors.js'
+import { StoreError } from '../values/errors.js'
 import { LoopTime } from './loop-time.js'
 
 /**

@@ -1,6 +1,6 @@
-import { haveEqualNumbers, type Policy } from '../policy.js'
+import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
 import type { Answer, DenialCacheBounds } from '../stores/store.js'
-import { Generations } from './generations.js'
+import { Generations } from '../values/generations.js'
 
 /**
  * What a store has denied, by key, so that a caller who goes on knocking costs no calls. Nothing but time, or a

@@ -1,4 +1,4 @@
-import { expected, PolicyError, type StoreFailure } from '../errors.js'
+import { expected, PolicyError, type StoreFailure } from '../values/errors.js'
 import type { Answer } from '../stores/store.js'
 
 /**

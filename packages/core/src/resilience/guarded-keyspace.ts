@@ -1,4 +1,4 @@
-import type { Policy } from '../policy.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import { giveBack } from '../stores/giving-back.js'
 import {
   type Answer,

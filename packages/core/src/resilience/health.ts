@@ -1,4 +1,4 @@
-import type { StoreFailure } from '../errors.js'
+import type { StoreFailure } from '../values/errors.js'
 import type { Report } from '../stores/store.js'
 
 /** Tells a limiter's listeners when its store stops deciding and when it does again, once each. */

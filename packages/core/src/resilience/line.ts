@@ -1,4 +1,4 @@
-import { StoreError } from '../errors.js'
+import { StoreError } from '../values/errors.js'
 import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, Traffic, Waiting } from './deadline.js'

@@ -1,4 +1,4 @@
-import { STORE_FAILURES, StoreError, type StoreFailure } from '../errors.js'
+import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
 
 /** A set-up or an order of calls that no waiting mends, and that nothing may stand in for. */
 const LASTING = new Set(['CLOSED', 'CLIENT_MISSING'])

@@ -1,4 +1,4 @@
-import { StoreError, type StoreFailure } from '../errors.js'
+import { StoreError, type StoreFailure } from '../values/errors.js'
 import { type Answer, type Caller, isDenied, type MaybePromise } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import type { Line, Patient, Sent } from './line.js'

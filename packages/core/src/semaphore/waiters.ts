@@ -1,4 +1,4 @@
-import type { StoreError } from '../errors.js'
+import type { StoreError } from '../values/errors.js'
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
 import type { Permits } from '../stores/store.js'
 import type { Renewal } from './renewal.js'

@@ -1,4 +1,4 @@
-import { expected, PolicyError } from '../errors.js'
+import { expected, PolicyError } from '../values/errors.js'
 
 /** @throws {PolicyError} INVALID_OPTION */
 export function checkMaxShapes(maxShapes = 1000): number {

@@ -1,5 +1,5 @@
-import type { StoreFailure } from '../errors.js'
-import type { Charge, Policy } from '../policy.js'
+import type { StoreFailure } from '../values/errors.js'
+import type { Charge, Policy } from '../algorithms/contract/policy.js'
 
 /*
  * The store contract.

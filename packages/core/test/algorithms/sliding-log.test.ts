@@ -1,5 +1,5 @@
 import { slidingLog } from '../../src/index.js'
-import { State } from '../../src/state.js'
+import { State } from '../../src/algorithms/contract/state.js'
 import { busiest, crowds, itInBulk, keyOf, passed, play, type Row } from './timeline.js'
 
 describe('sliding log', () => {

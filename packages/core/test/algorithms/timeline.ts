@@ -1,4 +1,4 @@
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/values/clock.js'
 import { createLimiter, type Decision, memoryStore, type Policy } from '../../src/index.js'
 import type { Store } from '../../src/stores/store.js'
 

@@ -1,4 +1,4 @@
-import type { Policy } from '../../src/policy.js'
+import type { Policy } from '../../src/algorithms/contract/policy.js'
 import type { Kind, Step } from './traffic.js'
 
 /** One call with all its numbers, to be made on the product and on the model alike. */

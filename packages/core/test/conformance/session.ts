@@ -1,4 +1,4 @@
-import type { Policy } from '../../src/policy.js'
+import type { Policy } from '../../src/algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, DatedCharge, Keyspace, Store } from '../../src/stores/store.js'
 import type { Deed, Told } from './deed.js'
 

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { toStringMethod } from 'fast-check'
-import type { Policy } from '../../src/policy.js'
+import type { Policy } from '../../src/algorithms/contract/policy.js'
 import type { Model, Options } from './rule.js'
 
 /** One algorithm in one of its variants, with the factory that makes its policies and the model that judges them. */

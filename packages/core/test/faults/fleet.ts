@@ -92,7 +92,7 @@ async function bundle(
     ignoreAnnotations: true, // package.json says that nothing has side effects; caller-clock.ts is one
     external: [...missing],
     alias: {
-      '@sluice/core/redis': join(sources, 'packages/core/src/stores/redis.ts'),
+      '@sluice/core/redis': join(sources, 'packages/core/src/stores/redis/index.ts'),
       '@sluice/core': join(sources, 'packages/core/src/index.ts'),
     },
   })

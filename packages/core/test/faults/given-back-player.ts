@@ -1,5 +1,5 @@
 import { type Keyspace, type Store, StoreError } from '@sluice/core'
-import { Decision } from '../../src/decision.js'
+import { Decision } from '../../src/limiter/decision.js'
 import { leased } from '../../src/leases/leased-store.js'
 import { guarded } from '../../src/resilience/guarded-store.js'
 import type { Answer, Booking } from '../../src/stores/store.js'

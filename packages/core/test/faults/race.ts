@@ -1,5 +1,5 @@
 import { termsOf } from '../../src/leases/terms.js'
-import type { Policy } from '../../src/policy.js'
+import type { Policy } from '../../src/algorithms/contract/policy.js'
 import type { Job, Result } from './caller.js'
 import { policyOf } from './every-algorithm.js'
 import type { Fleet } from './fleet.js'

@@ -1,5 +1,5 @@
 import { joinKey } from '@sluice/core/http'
-import { digest, storedKey } from '../../src/key.js'
+import { digest, storedKey } from '../../src/values/key.js'
 import { keyspaceOf, redisKey } from '../../src/stores/redis/redis-key.js'
 import type { Outcome, Row } from './row.js'
 

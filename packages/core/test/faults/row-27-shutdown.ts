@@ -81,7 +81,7 @@ async function bundle(outfile: string): Promise<void> {
     platform: 'node',
     format: 'cjs',
     alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
       '@sluice/core': resolve('packages/core/src/index.ts'),
     },
   })

@@ -76,7 +76,7 @@ async function bundled(): Promise<{ readonly file: string; remove(): void }> {
     platform: 'node',
     format: 'esm',
     alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
       '@sluice/core': resolve('packages/core/src/index.ts'),
     },
   })

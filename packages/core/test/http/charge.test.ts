@@ -1,6 +1,6 @@
-import { createLimiter, type Limiter } from '../../src/limiter.js'
+import { createLimiter, type Limiter } from '../../src/limiter/limiter.js'
 import { slidingLog } from '../../src/algorithms/index.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { memoryStore } from '../../src/stores/memory/index.js'
 import { guardOf, pass, type PlainOptions, type PlainResponse } from './plain-platform.js'
 
 let limiter: Limiter

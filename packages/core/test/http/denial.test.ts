@@ -1,7 +1,7 @@
 import { gcra, slidingLog } from '../../src/algorithms/index.js'
-import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limiter.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limiter/limiter.js'
 import type { FailureMode } from '../../src/resilience/failure-mode.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { memoryStore } from '../../src/stores/memory/index.js'
 import { RemoteStore } from '../resilience/remote-store.js'
 import { FROM_HOME, guardOf, pass, type PlainOptions, PlainResponse } from './plain-platform.js'
 

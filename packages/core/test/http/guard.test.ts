@@ -1,8 +1,8 @@
 import { slidingLog } from '../../src/algorithms/index.js'
 import { createGuard } from '../../src/http/index.js'
-import { createLimiter, type Limiter } from '../../src/limiter.js'
-import type { Policy } from '../../src/policy.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { createLimiter, type Limiter } from '../../src/limiter/limiter.js'
+import type { Policy } from '../../src/algorithms/contract/policy.js'
+import { memoryStore } from '../../src/stores/memory/index.js'
 import {
   FROM_HOME,
   guardOf,

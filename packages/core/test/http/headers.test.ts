@@ -1,9 +1,9 @@
 import { type Item, parseList } from 'structured-headers'
 import { gcra, slidingLog, tokenBucket } from '../../src/algorithms/index.js'
-import type { Decision } from '../../src/decision.js'
-import { createLimiter, type LimiterOptions } from '../../src/limiter.js'
-import type { Policy } from '../../src/policy.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import type { Decision } from '../../src/limiter/decision.js'
+import { createLimiter, type LimiterOptions } from '../../src/limiter/limiter.js'
+import type { Policy } from '../../src/algorithms/contract/policy.js'
+import { memoryStore } from '../../src/stores/memory/index.js'
 import { guardOf, pass, type PlainOptions } from './plain-platform.js'
 
 const WALL_MS = 1_700_000_000_500

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { InputError, PolicyError } from '../../src/errors.js'
+import { InputError, PolicyError } from '../../src/values/errors.js'
 import {
   apiKeyKey,
   byApiKey,

@@ -1,5 +1,5 @@
 import { byApiKey, byIp, byUser, decisionAbout, joinKey } from '../../src/http/index.js'
-import { createLimiter, type Limiter } from '../../src/limiter.js'
+import { createLimiter, type Limiter } from '../../src/limiter/limiter.js'
 import { slidingLog } from '../../src/algorithms/index.js'
 import {
   FROM_HOME,

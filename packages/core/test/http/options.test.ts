@@ -1,7 +1,7 @@
 import { slidingLog } from '../../src/algorithms/index.js'
-import { PolicyError } from '../../src/errors.js'
-import { createLimiter } from '../../src/limiter.js'
-import { memoryStore } from '../../src/stores/memory.js'
+import { PolicyError } from '../../src/values/errors.js'
+import { createLimiter } from '../../src/limiter/limiter.js'
+import { memoryStore } from '../../src/stores/memory/index.js'
 import { guardOf, pass, type PlainOptions } from './plain-platform.js'
 
 const policies = [slidingLog({ limit: 99, window: '1m' })]

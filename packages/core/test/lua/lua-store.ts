@@ -1,6 +1,6 @@
-import type { Clock } from '../../src/clock.js'
+import type { Clock } from '../../src/values/clock.js'
 import type { Bytes, Key } from '../../src/stores/redis/client.js'
-import { composeScript } from '../../src/stores/redis/compose.js'
+import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace } from '../../src/stores/redis/keyspace.js'
 import { ScriptRunner } from '../../src/stores/redis/script-runner.js'

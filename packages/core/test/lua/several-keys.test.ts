@@ -1,5 +1,5 @@
 import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../src/index.js'
-import { composeScript } from '../../src/stores/redis/compose.js'
+import { composeScript } from '../../src/stores/redis/script/compose.js'
 import {
   hasHealed,
   packRequest,

@@ -1,5 +1,5 @@
 import { createLimiter, gcra, type Limiter } from '../../src/index.js'
-import { redisStore, type RedisStore } from '../../src/stores/redis.js'
+import { redisStore, type RedisStore } from '../../src/stores/redis/index.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(30_000)

@@ -2,7 +2,7 @@ import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
-import { ownConnection } from '../../src/stores/redis/clients/own.js'
+import { ownConnection } from '../../src/stores/redis/connection/own.js'
 import type { RedisConnection } from '../../src/stores/redis/client.js'
 import type { Address } from './servers/command.js'
 

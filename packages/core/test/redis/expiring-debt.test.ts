@@ -1,5 +1,5 @@
 import { gcra } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 import type { Keyspace } from '../../src/stores/store.js'
 import { FakeClock } from '../fake-clock.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../src/index.js'
-import { redisStore, type RedisStoreOptions } from '../../src/stores/redis.js'
+import { redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
 import { startCluster } from './servers/cluster.js'
 import { command, info } from './servers/command.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'

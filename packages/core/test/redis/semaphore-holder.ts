@@ -1,5 +1,5 @@
 import { createSemaphore } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 
 /*
  * A process to be killed: takes one place, or gets in line with as many tickets as it is told, and says so.

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { createLimiter, createSemaphore, gcra, type Semaphore, type Store } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 import { pause, until } from './servers/until.js'
 

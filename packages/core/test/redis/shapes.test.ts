@@ -1,5 +1,5 @@
 import { createLimiter, gcra, PolicyError } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 import { bytesInUse } from '../faults/heap.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
 import type { Policy } from '../../src/index.js'
-import { composeScript } from '../../src/stores/redis/compose.js'
+import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { STATE_FORMAT } from '../../src/stores/redis/redis-key.js'
 import { packCharge, packRequest, type Request } from '../../src/stores/redis/wire.js'
 import { findShapes } from '../conformance/shapes.js'

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 import { conformance } from '../conformance/kit.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 

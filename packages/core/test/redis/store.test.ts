@@ -9,7 +9,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 import { command, info } from './servers/command.js'
 import { monitor } from './servers/monitor.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'

@@ -10,7 +10,7 @@ import {
   slidingWindow,
   type Store,
 } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis.js'
+import { redisStore } from '../../src/stores/redis/index.js'
 import { type Cluster, startCluster } from './servers/cluster.js'
 import { type Address, command } from './servers/command.js'
 import { type SentinelSetup, startSentinel } from './servers/sentinel.js'

@@ -33,7 +33,7 @@ export async function startCrew<J = Job, R = Report>(source = WORKER): Promise<C
     format: 'cjs',
     logLevel: 'error',
     alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
       '@sluice/core': resolve('packages/core/src/index.ts'),
     },
   })

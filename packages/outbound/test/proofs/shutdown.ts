@@ -24,7 +24,7 @@ async function run(): Promise<Outcome> {
     format: 'cjs',
     logLevel: 'error',
     alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis.ts'),
+      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
       '@sluice/core': resolve('packages/core/src/index.ts'),
     },
   })

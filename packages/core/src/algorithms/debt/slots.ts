@@ -1,6 +1,6 @@
-import { type Charge, LARGEST_PRODUCT, type Policy } from '../../policy.js'
-import { PolicyError } from '../../errors.js'
-import type { State } from '../../state.js'
+import { type Charge, LARGEST_PRODUCT, type Policy } from '../contract/policy.js'
+import { PolicyError } from '../../values/errors.js'
+import type { State } from '../contract/state.js'
 
 /*
  * The charges of the last two windows, counted apart in slots of equal width, and the debt before them. With it the debt

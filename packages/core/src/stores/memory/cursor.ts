@@ -1,6 +1,6 @@
-import type { Charge, Policy } from '../../policy.js'
-import type { Ring } from '../../ring.js'
-import { State } from '../../state.js'
+import type { Charge, Policy } from '../../algorithms/contract/policy.js'
+import type { Ring } from '../../algorithms/contract/ring.js'
+import { State } from '../../algorithms/contract/state.js'
 import type { Undo } from './bookings.js'
 import { type Page, Slots } from './slots.js'
 

@@ -1,4 +1,4 @@
-import type { Policy } from '../../policy.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
 import type { Table } from './table.js'
 

@@ -1,4 +1,4 @@
-import type { Algorithm, Policy, View } from '../../policy.js'
+import type { Algorithm, Policy, View } from '../../algorithms/contract/policy.js'
 import type { Answer } from '../store.js'
 import type { Cursor } from './cursor.js'
 import { MemoryAnswer } from './memory-answer.js'

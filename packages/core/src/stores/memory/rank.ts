@@ -1,4 +1,4 @@
-import type { Policy, View } from '../../policy.js'
+import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Table } from './table.js'
 
 /**

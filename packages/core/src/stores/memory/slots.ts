@@ -1,4 +1,4 @@
-import { Ring } from '../../ring.js'
+import { Ring } from '../../algorithms/contract/ring.js'
 import { KeyIndex } from './key-index.js'
 
 /**

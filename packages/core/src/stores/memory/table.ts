@@ -1,4 +1,4 @@
-import type { Policy, View } from '../../policy.js'
+import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'

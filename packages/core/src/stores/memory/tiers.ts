@@ -1,4 +1,4 @@
-import { haveEqualNumbers, type Policy } from '../../policy.js'
+import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 
 /**
  * The lists of policies under which the keys of a table are decided, by number, so that each key can be judged by the

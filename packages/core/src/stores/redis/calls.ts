@@ -1,4 +1,4 @@
-import { StoreError } from '../../errors.js'
+import { StoreError } from '../../values/errors.js'
 import type { Caller } from '../store.js'
 import type { Bytes } from './client.js'
 

@@ -1,4 +1,4 @@
-import { StoreError } from '../../errors.js'
+import { StoreError } from '../../values/errors.js'
 import { Batch } from './batch.js'
 import { type Call, failAll, prepared, settle, stillWaitedFor } from './calls.js'
 import type { Bytes } from './client.js'

@@ -1,5 +1,5 @@
-import type { Policy } from '../../policy.js'
-import { composeScript } from './compose.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
+import { composeScript } from './script/compose.js'
 import { GroupCommit } from './group-commit.js'
 import type { ScriptRunner } from './script-runner.js'
 

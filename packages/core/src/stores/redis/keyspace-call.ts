@@ -1,4 +1,4 @@
-import { haveEqualNumbers } from '../../policy.js'
+import { haveEqualNumbers } from '../../algorithms/contract/policy.js'
 import type { Answer, Caller, Report } from '../store.js'
 import type { Call } from './calls.js'
 import { hasHealed, packRequest, type Request, unpackAnswers } from './wire.js'

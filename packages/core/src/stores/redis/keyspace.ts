@@ -1,5 +1,5 @@
-import { expected, InputError, StoreError, type StoreErrorCode } from '../../errors.js'
-import type { Policy } from '../../policy.js'
+import { expected, InputError, StoreError, type StoreErrorCode } from '../../values/errors.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Caller, Correction, Keyspace } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
 import { type CallContext, KeyspaceCall, type Read } from './keyspace-call.js'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { Permits, TicketState } from '../store.js'
 import type { Subscribe } from './clients/subscription.js'
-import { modules } from './modules.gen.js'
+import { modules } from './script/modules.gen.js'
 import { keyspaceOf, redisKey } from './redis-key.js'
 import type { ScriptRunner } from './script-runner.js'
 

@@ -1,4 +1,4 @@
-import { digest } from '../../key.js'
+import { digest } from '../../values/key.js'
 
 /**
  * The format of the state in Redis, a part of every key. Whatever changes the place, the unit or the meaning of a header

@@ -1,4 +1,4 @@
-import type { Policy } from '../../policy.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
 
 /**
  * The smallest limits that this process has met in each keyspace. What a call under a faster tier consumed has still to

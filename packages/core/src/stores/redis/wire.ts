@@ -1,5 +1,5 @@
 import { Buffer } from 'node:buffer' // the global is a getter
-import type { Policy } from '../../policy.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Booking, DatedCharge, Reason } from '../store.js'
 
 /*

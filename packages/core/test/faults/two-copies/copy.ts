@@ -1,5 +1,5 @@
 import type * as Core from '../../../src/index.js'
-import type { redisStore } from '../../../src/stores/redis.js'
+import type { redisStore } from '../../../src/stores/redis/index.js'
 
 /** One copy of all packages. Those that need core's types of their own are loosely typed here. */
 export interface Copy {

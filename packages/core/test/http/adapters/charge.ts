@@ -1,5 +1,5 @@
 import type { GuardOptions } from '../../../src/http/index.js'
-import type { Limiter } from '../../../src/limiter.js'
+import type { Limiter } from '../../../src/limiter/limiter.js'
 import type { Adapter, Answer } from './adapter.js'
 import { stopped, warningsOf } from './limits.js'
 import type { Serve, Site } from './site.js'

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { createLimiter } from '../../../src/limiter.js'
+import { createLimiter } from '../../../src/limiter/limiter.js'
 import { slidingLog } from '../../../src/algorithms/index.js'
 import type { Adapter } from './adapter.js'
 import type { Serve } from './site.js'

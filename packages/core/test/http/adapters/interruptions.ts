@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { byIp, byUser, type GuardOptions } from '../../../src/http/index.js'
-import type { Limiter } from '../../../src/limiter.js'
+import type { Limiter } from '../../../src/limiter/limiter.js'
 import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import { stopped } from './limits.js'

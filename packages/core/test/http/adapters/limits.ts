@@ -1,7 +1,7 @@
 import { slidingLog } from '../../../src/algorithms/index.js'
-import { StoreError } from '../../../src/errors.js'
-import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/limiter.js'
-import { memoryStore } from '../../../src/stores/memory.js'
+import { StoreError } from '../../../src/values/errors.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/limiter/limiter.js'
+import { memoryStore } from '../../../src/stores/memory/index.js'
 import type { Keyspace, Store } from '../../../src/stores/store.js'
 
 /** A limiter of `limit` a minute whose clock stands still. */

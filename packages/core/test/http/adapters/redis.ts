@@ -1,6 +1,6 @@
 import { slidingLog } from '../../../src/algorithms/index.js'
-import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/limiter.js'
-import { redisStore } from '../../../src/stores/redis.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../../src/limiter/limiter.js'
+import { redisStore } from '../../../src/stores/redis/index.js'
 import type { Store } from '../../../src/stores/store.js'
 import { freePort } from '../../redis/servers/free-port.js'
 import { type RedisServer, startRedis } from '../../redis/servers/redis-server.js'

@@ -1,4 +1,4 @@
-import { expected, PolicyError } from '../../../errors.js'
+import { expected, PolicyError } from '../../../values/errors.js'
 import type { RedisConnection } from '../client.js'
 import { type IoredisClient, ioredisConnection } from './ioredis.js'
 import { type NodeRedisClient, nodeRedisConnection } from './node-redis.js'

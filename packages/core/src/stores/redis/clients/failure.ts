@@ -1,4 +1,4 @@
-import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../../../errors.js'
+import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../../../values/errors.js'
 
 /** Whether the node does not know the script (yet, or since a restart, a failover, SCRIPT FLUSH): EVAL loads it. */
 export function isNoScript(error: unknown): boolean {

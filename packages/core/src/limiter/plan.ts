@@ -1,8 +1,8 @@
-import { checkContract } from './contract.js'
+import { checkContract } from '../values/contract.js'
 import type { DecisionSource } from './decision.js'
-import { expected, PolicyError } from './errors.js'
-import type { Policy } from './policy.js'
-import type { Keyspace, Report, Store } from './stores/store.js'
+import { expected, PolicyError } from '../values/errors.js'
+import type { Policy } from '../algorithms/contract/policy.js'
+import type { Keyspace, Report, Store } from '../stores/store.js'
 
 /** A checked list of policies, and the state that belongs to its shapes. */
 export class Plan implements DecisionSource {

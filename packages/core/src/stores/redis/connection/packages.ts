@@ -1,6 +1,6 @@
-import { StoreError } from '../../../errors.js'
-import type { IoredisClient } from './ioredis.js'
-import type { NodeRedisClient } from './node-redis.js'
+import { StoreError } from '../../../values/errors.js'
+import type { IoredisClient } from '../clients/ioredis.js'
+import type { NodeRedisClient } from '../clients/node-redis.js'
 
 /*
  * The client packages are optional peers: they are loaded when a connection is to be made, never by importing this.

@@ -1,6 +1,6 @@
 import { Instants } from './instants.js'
 import type { Plan } from './plan.js'
-import { giveBack } from './stores/giving-back.js'
+import { giveBack } from '../stores/giving-back.js'
 import {
   type Answer,
   type Booking,
@@ -9,7 +9,7 @@ import {
   type Keyspace,
   type MaybePromise,
   type Store,
-} from './stores/store.js'
+} from '../stores/store.js'
 
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000

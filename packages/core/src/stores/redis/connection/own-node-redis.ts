@@ -1,7 +1,7 @@
-import { StoreError } from '../../../errors.js'
+import { StoreError } from '../../../values/errors.js'
 import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
 import type { RedisOptions } from './endpoint.js'
-import { nodeRedisConnection } from './node-redis.js'
+import { nodeRedisConnection } from '../clients/node-redis.js'
 import type { Opened } from './opened.js'
 import type { NodeRedisPackage, OwnNodeRedis } from './packages.js'
 

@@ -1,5 +1,5 @@
 import type { Decision } from './decision.js'
-import type { StoreFailure } from './errors.js'
+import type { StoreFailure } from '../values/errors.js'
 
 /** What a limiter tells about itself, by event name. */
 export interface LimiterEvents {

@@ -1,5 +1,5 @@
-import { checkContract } from './contract.js'
-import { expected, PolicyError } from './errors.js'
+import { checkContract } from '../values/contract.js'
+import { expected, PolicyError } from '../values/errors.js'
 import type { LimiterOptions } from './limiter.js'
 
 /** Every option there is. The type checker sees to it that none is missing. */

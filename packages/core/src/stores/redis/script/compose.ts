@@ -1,7 +1,7 @@
-import type { Policy } from '../../policy.js'
+import type { Policy } from '../../../algorithms/contract/policy.js'
 import { modules } from './modules.gen.js'
 import { withOperators } from './operators.js'
-import { OPERATIONS, REASONS } from './wire.js'
+import { OPERATIONS, REASONS } from '../wire.js'
 
 /*
  * A script for each list of shapes: the engine with the modules that the list needs, lines repeated for each policy

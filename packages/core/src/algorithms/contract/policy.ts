@@ -1,6 +1,6 @@
-import { CONTRACT, CONTRACT_NUMBER } from './contract.js'
-import { type Duration, formatDuration, parseDuration } from './duration.js'
-import { expected, PolicyError } from './errors.js'
+import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
+import { type Duration, formatDuration, parseDuration } from '../../values/duration.js'
+import { expected, PolicyError } from '../../values/errors.js'
 import type { State } from './state.js'
 
 /**

@@ -1,7 +1,7 @@
-import { checkCost } from './cost.js'
-import { SluiceError, type StoreError, type StoreFailure } from './errors.js'
-import type { Policy } from './policy.js'
-import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from './stores/store.js'
+import { checkCost } from '../values/cost.js'
+import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
+import type { Policy } from '../algorithms/contract/policy.js'
+import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from '../stores/store.js'
 
 /** How one policy of the list stands. Times are whole milliseconds, rounded up. */
 export interface PolicyState {

@@ -1,5 +1,5 @@
 import type { RedisConnection, Reply } from '../client.js'
-import { isReadOnly } from './failure.js'
+import { isReadOnly } from '../clients/failure.js'
 import type { OwnIoredis } from './packages.js'
 
 /**

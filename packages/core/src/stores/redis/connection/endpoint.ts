@@ -1,4 +1,4 @@
-import { expected, PolicyError } from '../../../errors.js'
+import { expected, PolicyError } from '../../../values/errors.js'
 
 /**
  * Where Redis is and how to log in: one server, the master that Sentinels know as `name`, or a Cluster. Beside these,
