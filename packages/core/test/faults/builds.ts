@@ -39,7 +39,7 @@ export class Builds {
 
   /** Undefined where there is no such commit. */
   at(commit: string): Sources | undefined {
-    const archive = git('archive', commit, 'packages/core/src')
+    const archive = git('archive', commit, 'packages/core/src', 'packages/core/package.json')
     if (!archive) return undefined
     const folder = join(this.#folder, commit)
     mkdirSync(folder)
@@ -50,7 +50,13 @@ export class Builds {
   /** These sources, with two fields of the header in each other's place and therefore another format. */
   ofAnotherFormat(): Sources {
     const folder = join(this.#folder, 'another-format')
-    for (const path of ['package.json', 'scripts/embed-lua.js', 'lua', 'packages/core/src']) {
+    for (const path of [
+      'package.json',
+      'scripts/embed-lua.js',
+      'lua',
+      'packages/core/src',
+      'packages/core/package.json',
+    ]) {
       cpSync(path, join(folder, path), { recursive: true })
     }
     edit(join(folder, 'lua/engine.lua'), SWAPPED)

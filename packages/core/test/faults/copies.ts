@@ -15,7 +15,7 @@ export interface Installed {
 const PACKAGES = ['core', 'express', 'koa', 'fastify', 'hono', 'nest', 'outbound']
 /** As tsconfig.base.json has it, which a copy of the sources may be without. */
 const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefineForClassFields: false } }
-const CONTRACT = 'contract.js'
+const CONTRACT = 'values/contract.js'
 const CONTRACT_LINE = /CONTRACT_NUMBER = (\d+)/
 
 /** `program` is bundled into the folder, as `program.mjs`. */

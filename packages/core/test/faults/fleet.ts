@@ -1,7 +1,7 @@
 import { build } from 'esbuild'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { Job, Result } from './caller.js'
@@ -92,10 +92,19 @@ async function bundle(
     ignoreAnnotations: true, // package.json says that nothing has side effects; caller-clock.ts is one
     external: [...missing],
     alias: {
-      '@sluice/core/redis': join(sources, 'packages/core/src/stores/redis/index.ts'),
-      '@sluice/core': join(sources, 'packages/core/src/index.ts'),
+      '@sluice/core/redis': sourceOf('./redis', sources),
+      '@sluice/core': sourceOf('.', sources),
     },
   })
+}
+
+/** The source of an entry point, which another commit may have at another place. */
+function sourceOf(entry: string, sources: string): string {
+  const core = join(sources, 'packages/core')
+  const { exports } = JSON.parse(readFileSync(join(core, 'package.json'), 'utf8')) as {
+    exports: Record<string, { require: { types: string } }>
+  }
+  return join(core, exports[entry]!.require.types.replace('dist/cjs', 'src').replace(/\.d\.ts$/, '.ts'))
 }
 
 /** Rejects with what went wrong there, and when the process ends instead of answering. */

@@ -28,7 +28,10 @@ const PROGRAM = `
   main()
 `
 const CORE = join(__dirname, '../../src')
-const alias = { '@sluice/core': join(CORE, 'index.ts'), '@sluice/core/redis': join(CORE, 'stores/redis.ts') }
+const alias = {
+  '@sluice/core': join(CORE, 'index.ts'),
+  '@sluice/core/redis': join(CORE, 'stores/redis/index.ts'),
+}
 
 describe('a bundle of a program with core and its Redis store', () => {
   let server: RedisServer

@@ -10,7 +10,7 @@ import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(60_000)
 
-const SOURCES = join(__dirname, '../../src/stores/redis/clients')
+const SOURCES = join(__dirname, '../../src/stores/redis/connection')
 const folder = mkdtempSync(join(tmpdir(), 'sluice-process-'))
 let server: RedisServer
 let cluster: Cluster

@@ -3,6 +3,8 @@ import { redisStore } from '../../src/stores/redis/index.js'
 import { bytesInUse } from '../faults/heap.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 
+jest.setTimeout(30_000) // a thousand scripts are composed
+
 let server: RedisServer
 beforeAll(async () => {
   server = await startRedis()

@@ -12,28 +12,32 @@ const OPERATORS: Readonly<Record<string, (a: string, b: string) => string>> = {
 
 /** The script with operators in place of those calls, but where an argument itself calls something and would do it twice. */
 export function withOperators(script: string): string {
-  const calls = [...script.matchAll(/\b(max|min|floor|ceil)\(/g)].map(({ index }) => index)
-  // From the last on, as a call within a call comes after its name.
-  return calls.reduceRight((text, start) => {
-    const open = text.indexOf('(', start)
-    const [args, end] = argumentsAt(text, open + 1)
-    const name = text.slice(start, open)
+  let text = ''
+  let end = 0
+  for (const { 0: call, 1: name, index } of script.matchAll(/\b(max|min|floor|ceil)\(/g)) {
+    if (index < end) continue // within the arguments of the one before
+    const [given, after] = argumentsAt(script, index + call.length)
+    const args = given.map(withOperators)
     const inPlace = args.some((arg) => /\w\(/.test(arg))
-      ? `math.${text.slice(start, end)}`
-      : OPERATORS[name]!(operand(args[0]!), operand(args[1] ?? ''))
-    return text.slice(0, start) + inPlace + text.slice(end)
-  }, script)
+      ? `math.${name}(${args.join(',')})`
+      : OPERATORS[name!]!(operand(args[0]!), operand(args[1] ?? ''))
+    text += script.slice(end, index) + inPlace
+    end = after
+  }
+  return text + script.slice(end)
 }
 
 /** The arguments that begin at `start`, and where the call ends. */
 function argumentsAt(text: string, start: number): [args: string[], end: number] {
-  const args = ['']
-  for (let i = start, depth = 0; ; i++) {
+  const args: string[] = []
+  for (let i = start, from = start, depth = 0; ; i++) {
     const char = text[i]!
-    if (char === ')' && depth-- === 0) return [args, i + 1]
     if (char === '(') depth++
-    if (char === ',' && depth === 0) args.push('')
-    else args.push(args.pop()! + char)
+    else if (char === ')' && depth-- === 0) return [[...args, text.slice(from, i)], i + 1]
+    else if (char === ',' && depth === 0) {
+      args.push(text.slice(from, i))
+      from = i + 1
+    }
   }
 }
 
