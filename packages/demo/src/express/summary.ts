@@ -1,0 +1,64 @@
+import { Tally } from '../tally.js'
+import { mark, paint, verdict } from '../terminal/paint.js'
+import { type Column, COUNT_COLUMNS, tableHead, tableRow } from '../terminal/table.js'
+import type { Answers } from './answers.js'
+import { permitted } from './promise.js'
+import type { Route } from './routes.js'
+import { heading } from './words.js'
+
+export interface Summary {
+  readonly text: string
+  /** Whether no caller got more than was promised, and every answer was a success or a proper refusal. */
+  readonly held: boolean
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: '', width: 30 },
+  { title: 'sent', width: 7, align: 'right' },
+  ...COUNT_COLUMNS,
+  { title: 'permitted', width: 9, align: 'right' },
+  { title: '', width: 1 },
+]
+
+/** Every caller's answers beside what the policies permit one key in that time. */
+export function summarize(routes: readonly Route[], answers: readonly Answers[]): Summary {
+  const checks = answers.map(check)
+  const failed = checks.filter(({ held }) => !held)
+  const lines = routes.flatMap((route) => [
+    heading(route),
+    ...checks.filter(({ of }) => of.route === route).map(({ line }) => line),
+  ])
+  const held = failed.length === 0
+  const last = held
+    ? `Every limit held for all ${checks.length} callers.`
+    : `The check failed for ${failed.length} of ${checks.length} callers.`
+  return { text: [tableHead(COLUMNS), ...lines, '', EXPLANATION, '', verdict(held, last)].join('\n'), held }
+}
+
+const EXPLANATION = paint(
+  'dim',
+  `permitted: the most that the limit lets one caller have in the time from its\nfirst request to its last answer.`,
+)
+
+interface Check {
+  readonly of: Answers
+  readonly held: boolean
+  readonly line: string
+}
+
+function check(answers: Answers): Check {
+  const { route, caller, tally } = answers
+  const { allowed, refused } = tally.total
+  const most = permitted(route.policies, Tally.spanMs([tally]))
+  const held = allowed <= most && tally.failed === 0
+  const sent = allowed + refused + tally.failed * (route.cost?.units ?? 1)
+  const details = [...answers.refusedBy].map(([policies, calls]) => `${calls} refused by ${policies}`)
+  if (tally.failed > 0) details.push(`neither a success nor a proper refusal: ${tally.failed}`)
+  const numbers = [sent, allowed, refused, most].map(String)
+  const line = tableRow(COLUMNS, [`  ${caller.name}`, ...numbers, mark(held)])
+  return {
+    of: answers,
+    held,
+    line: [line, ...details.map((detail) => paint('dim', `    ${detail}`))].join('\n'),
+  }
+}

@@ -1,0 +1,39 @@
+import type { Outcome, Who } from '@sluice/examples/payments/worker.js'
+
+/** What the workers have reported so far. */
+export class Progress {
+  /** Payments of the batch, by worker. */
+  readonly paid: number[]
+  readonly failures: string[] = []
+  /** Time from the wish to the answer, in milliseconds. */
+  readonly tookMs: Record<Who, number[]> = { batch: [], customer: [] }
+
+  /** @param shares payments of the batch that each worker has to make. */
+  constructor(readonly shares: readonly number[]) {
+    this.paid = shares.map(() => 0)
+  }
+
+  add(worker: number, outcome: Outcome): void {
+    if ('failed' in outcome) {
+      this.failures.push(outcome.failed)
+      return
+    }
+    this.tookMs[outcome.who].push(outcome.tookMs)
+    if (outcome.who === 'batch') this.paid[worker]!++
+  }
+
+  get all(): number {
+    return this.shares.reduce((sum, share) => sum + share, 0)
+  }
+
+  get allPaid(): number {
+    return this.paid.reduce((sum, count) => sum + count, 0)
+  }
+}
+
+/** `2.04 s`, or a dash while there are none. */
+export function medianSeconds(times: readonly number[]): string {
+  const sorted = times.toSorted((a, b) => a - b)
+  const median = sorted[Math.floor(sorted.length / 2)]
+  return median === undefined ? '-' : `${(median / 1000).toFixed(2)} s`
+}

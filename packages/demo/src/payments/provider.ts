@@ -1,0 +1,82 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+/** What the provider lets through, by its own count. */
+export const theirs = { limit: 200, windowMs: 10_000, latencyMs: 60 }
+
+/** How long it is out of order. */
+export const OUT_OF_ORDER_MS = 1500
+
+/** Another company's service, which knows nothing of Sluice: it keeps a log of instants and answers 429 above its limit. */
+export class Provider {
+  /** Instants of all calls, on the clock of `performance.now()`. */
+  readonly arrivals: number[] = []
+  /** How often each payment was made, by its Idempotency-Key. */
+  readonly paid = new Map<string, number>()
+  tooMany = 0
+  /** Calls refused because the provider was out of order. */
+  outOfOrder = 0
+  mostAtOnce = 0
+  #accepted: number[] = []
+  #atOnce = 0
+  #brokenUntil = 0
+  readonly #server = createServer((req, res) => this.#answer(req, res))
+
+  /** Resolves with its origin. */
+  async start(): Promise<string> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Answers 503 with Retry-After for OUT_OF_ORDER_MS. */
+  breakDown(): void {
+    this.#brokenUntil = performance.now() + OUT_OF_ORDER_MS
+  }
+
+  get hasBroken(): boolean {
+    return this.#brokenUntil > 0
+  }
+
+  get broken(): boolean {
+    return performance.now() < this.#brokenUntil
+  }
+
+  get atOnce(): number {
+    return this.#atOnce
+  }
+
+  get callsInWindow(): number {
+    const since = performance.now() - theirs.windowMs
+    let first = this.arrivals.length
+    while (first > 0 && this.arrivals[first - 1]! > since) first--
+    return this.arrivals.length - first
+  }
+
+  close(): void {
+    this.#server.close()
+    this.#server.closeAllConnections()
+  }
+
+  #answer(req: IncomingMessage, res: ServerResponse): void {
+    req.resume()
+    const now = performance.now()
+    this.arrivals.push(now)
+    this.mostAtOnce = Math.max(this.mostAtOnce, ++this.#atOnce)
+    res.once('close', () => this.#atOnce--)
+    this.#accepted = this.#accepted.filter((at) => at > now - theirs.windowMs)
+    if (this.broken) {
+      this.outOfOrder++
+      res.writeHead(503, { 'Retry-After': Math.ceil((this.#brokenUntil - now) / 1000) }).end()
+    } else if (this.#accepted.length >= theirs.limit) {
+      this.tooMany++
+      res.writeHead(429, { 'Retry-After': 1 }).end()
+    } else {
+      this.#accepted.push(now)
+      const id = String(req.headers['idempotency-key'])
+      this.paid.set(id, (this.paid.get(id) ?? 0) + 1)
+      setTimeout(() => res.writeHead(201).end('{"paid":true}'), theirs.latencyMs)
+    }
+  }
+}

@@ -1,0 +1,51 @@
+/** How many units were allowed and refused. */
+export interface Count {
+  readonly allowed: number
+  readonly refused: number
+}
+
+/** What one caller was answered, in units: calls, or what each call costs. All instants are of one clock, in milliseconds. */
+export class Tally {
+  /** Calls that were neither allowed nor properly refused. */
+  failed = 0
+  readonly #total = { allowed: 0, refused: 0 }
+  #recent: { readonly at: number; readonly result: keyof Count; readonly units: number }[] = []
+  #firstAskedAt = Infinity
+  #lastAnsweredAt = 0
+
+  add(result: keyof Count | 'failed', askedAt: number, answeredAt: number, units = 1): void {
+    this.#firstAskedAt = Math.min(this.#firstAskedAt, askedAt)
+    this.#lastAnsweredAt = Math.max(this.#lastAnsweredAt, answeredAt)
+    if (result === 'failed') {
+      this.failed++
+      return
+    }
+    this.#total[result] += units
+    this.#recent.push({ at: answeredAt, result, units })
+  }
+
+  get total(): Count {
+    return this.#total
+  }
+
+  lastSecond(now: number): Count {
+    this.#recent = this.#recent.filter(({ at }) => at > now - 1000)
+    const count = { allowed: 0, refused: 0 }
+    for (const { result, units } of this.#recent) count[result] += units
+    return count
+  }
+
+  /** From the first call to the last answer: every call that was allowed was allowed in between. */
+  static spanMs(tallies: readonly Tally[]): number {
+    const first = Math.min(...tallies.map((tally) => tally.#firstAskedAt))
+    const last = Math.max(...tallies.map((tally) => tally.#lastAnsweredAt))
+    return Math.max(0, last - first)
+  }
+}
+
+export function sum(counts: readonly Count[]): Count {
+  return {
+    allowed: counts.reduce((total, { allowed }) => total + allowed, 0),
+    refused: counts.reduce((total, { refused }) => total + refused, 0),
+  }
+}

@@ -1,0 +1,45 @@
+import type { Count } from '../tally.js'
+import { paint, widthOf } from './paint.js'
+
+export interface Column {
+  readonly title: string
+  readonly width: number
+  readonly align?: 'right'
+}
+
+export const COUNT_COLUMNS: readonly Column[] = [
+  { title: 'allowed', width: 7, align: 'right' },
+  { title: 'refused', width: 7, align: 'right' },
+]
+
+export function countCells({ allowed, refused }: Count): readonly string[] {
+  return [
+    paint(allowed > 0 ? 'green' : 'dim', String(allowed)),
+    paint(refused > 0 ? 'red' : 'dim', String(refused)),
+  ]
+}
+
+/** What the other columns leave of `width`, within bounds. */
+export function roomFor(columns: readonly Column[], width: number, least: number, most: number): number {
+  const taken = columns.reduce((sum, column) => sum + column.width + GAP.length, 0)
+  return Math.min(most, Math.max(least, width - taken))
+}
+
+export function tableRow(columns: readonly Column[], cells: readonly string[]): string {
+  return columns
+    .map(({ width, align }, i) => pad(cells[i] ?? '', width, align))
+    .join(GAP)
+    .trimEnd()
+}
+
+export function tableHead(columns: readonly Column[]): string {
+  const titles = columns.map(({ title }) => title)
+  return paint('dim', tableRow(columns, titles))
+}
+
+const GAP = '  '
+
+function pad(text: string, width: number, align?: 'right'): string {
+  const spaces = ' '.repeat(Math.max(0, width - widthOf(text)))
+  return align === 'right' ? spaces + text : text + spaces
+}
