@@ -28,6 +28,7 @@ const limiter = createLimiter({
 const stop = new AbortController()
 for (const event of ['SIGINT', 'SIGTERM', 'disconnect']) process.once(event, () => stop.abort())
 
+await store.ready() // rejects where there is no Redis
 const { signal } = stop
 const startedAt = performance.now()
 for (let call = 1; !signal.aborted; call++) {

@@ -37,7 +37,7 @@ test.each([
     run?.child.kill('SIGINT')
     expect(await run.exitCode).toBe(1)
     expect(run.errors()).toBe('')
-    expect(run.output()).toContain('Stopped early.')
+    expect(run.output()).toContain('Stopped early, before every payment was made.')
     expect(run.output()).toContain('✓ 0 payments were made twice')
   },
   60_000,

@@ -13,7 +13,7 @@ export interface Summary {
 }
 
 const COLUMNS: readonly Column[] = [
-  { title: '', width: 30 },
+  { title: '', width: 18 },
   { title: 'sent', width: 7, align: 'right' },
   ...COUNT_COLUMNS,
   { title: 'permitted', width: 9, align: 'right' },

@@ -31,15 +31,16 @@ gets what. Uses the Redis that REDIS_URL names, or else starts one of its own.
     const redis = await openRedis()
     const account = `demo ${randomUUID()}`
     const members = DEMANDS.map((demand) => new Member(redis.url, account, even ? 0 : demand))
-    const finish = show(
-      view(`${members.length} processes share ${LIMIT} calls a minute`, redis.what, members),
-    )
+    const title = `${members.length} processes share ${LIMIT} calls a minute`
     try {
+      await Promise.all(members.map(({ begun }) => begun))
+      const finish = show(view(title, redis.what, members))
       const over = sleep(seconds * 1000, undefined, { signal: stop, ref: false }).catch(() => {})
       await Promise.race([over, ...members.map(({ gone }) => gone)])
-    } finally {
       await Promise.all(members.map((member) => member.end()))
       finish()
+    } finally {
+      await Promise.all(members.map((member) => member.end()))
       await redis.stop()
     }
     const { held, text } = check(

@@ -8,6 +8,8 @@ import { LIMIT } from './check.js'
 /** A process of the fleet: the worker of examples/fleet, which reports the outcome of each of its calls. */
 export class Member {
   readonly tally = new Tally()
+  /** Resolves when the process has reported for the first time, or has ended. */
+  readonly begun: Promise<unknown>
   /** Resolves when the process has ended and everything it reported is counted. */
   readonly gone: Promise<unknown>
   readonly #child: ChildProcess
@@ -27,6 +29,7 @@ export class Member {
     // Detached, so that Ctrl-C in the terminal does not reach it: `end` stops it, and it reports its last call.
     this.#child = fork(WORKER, { env: { ...process.env, ...settings }, detached: true })
     this.gone = Promise.all([once(this.#child, 'exit'), once(this.#child, 'disconnect')])
+    this.begun = Promise.race([once(this.#child, 'message'), this.gone])
     this.#child.on('message', ({ result, askedAt, answeredAt }: Outcome) =>
       this.tally.add(result, askedAt, answeredAt),
     )

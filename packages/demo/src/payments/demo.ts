@@ -52,8 +52,8 @@ once, and that is out of order for a while in the middle.
       provider.close()
       await redis?.stop()
     }
-    const { text, held } = summarize(progress, provider, performance.now() - startedAt)
-    console.log(`\n${stop.aborted ? 'Stopped early.\n\n' : ''}${text}`)
+    const { text, held } = summarize(progress, provider, performance.now() - startedAt, stop.aborted)
+    console.log(`\n${text}`)
     return held
   },
 }

@@ -10,7 +10,7 @@ export interface Summary {
 }
 
 /** What was promised beside what the provider saw. */
-export function summarize(progress: Progress, provider: Provider, spanMs: number): Summary {
+export function summarize(progress: Progress, provider: Provider, spanMs: number, stopped: boolean): Summary {
   const { all, allPaid, failures, tookMs } = progress
   const twice = [...provider.paid.values()].filter((times) => times > 1).length
   const checks: readonly (readonly [boolean, string])[] = [
@@ -27,6 +27,12 @@ export function summarize(progress: Progress, provider: Provider, spanMs: number
   const outage = provider.hasBroken ? `, and was out of order for ${OUT_OF_ORDER_MS / 1000} s` : ''
   const failed = checks.filter(([each]) => !each).length
   const held = failed === 0
+  const outcome = (): string => {
+    if (held) return verdict(true, 'Every payment was made once, within the limits.')
+    if (stopped && failed === 1 && allPaid < all)
+      return paint('yellow', 'Stopped early, before every payment was made.')
+    return verdict(false, `${failed} of ${checks.length} checks failed.`)
+  }
   const lines = [
     ...checks.map(([each, text]) => `${mark(each)} ${text}`),
     '',
@@ -37,12 +43,7 @@ export function summarize(progress: Progress, provider: Provider, spanMs: number
     ].map((line) => paint('dim', line)),
     ...failures.slice(0, 3).map((failure) => paint('red', failure)),
     '',
-    verdict(
-      held,
-      held
-        ? 'Every payment was made once, within the limits.'
-        : `${failed} of ${checks.length} checks failed.`,
-    ),
+    outcome(),
   ]
   return { text: lines.join('\n'), held }
 }
