@@ -28,7 +28,10 @@ const limiter = createLimiter({
 const stop = new AbortController()
 for (const event of ['SIGINT', 'SIGTERM', 'disconnect']) process.once(event, () => stop.abort())
 
-await store.ready() // rejects where there is no Redis
+await store.ready().catch(({ message }: Error) => {
+  console.error(message)
+  process.exit(1)
+})
 const { signal } = stop
 const startedAt = performance.now()
 for (let call = 1; !signal.aborted; call++) {
