@@ -34,7 +34,7 @@ app.get('/search', searchLimit, (_req, res) => {
   res.json({ found: [] })
 })
 
-// Two policies at once: one against haste, one against patience. A refusal charges neither.
+// Two policies at once: one against haste, one against patience. A denial charges neither.
 const loginLimit = rateLimit({ name: 'login', policies: limits.login, key: byUser(userOf, 'login') })
 app.post('/login', loginLimit, (_req, res) => {
   res.json({ welcome: true })

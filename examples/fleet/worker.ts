@@ -4,14 +4,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 
 /** What became of a call; instants of `Date.now()`, the same clock for all processes of a machine. */
 export interface Outcome {
-  readonly result: 'allowed' | 'refused' | 'failed'
+  readonly result: 'allowed' | 'denied' | 'failed'
   readonly askedAt: number
   readonly answeredAt: number
 }
 
 const { REDIS_URL = 'redis://localhost:6379', ACCOUNT = 'acme' } = process.env
 const callsPerMinute = Number(process.env['CALLS_PER_MINUTE'] ?? 600)
-/** How often this process asks. 0: it waits for its turn before each call, and is never refused. */
+/** How often this process asks. 0: it waits for its turn before each call, and is never denied. */
 const callsPerSecond = Number(process.env['CALLS_PER_SECOND'] ?? 20)
 
 // The same in every process: name and key select the state in Redis, so the limit is one for all of them.
@@ -50,7 +50,7 @@ async function ask(): Promise<void> {
     const decision = await (callsPerSecond > 0
       ? limiter.consume(ACCOUNT)
       : limiter.acquire(ACCOUNT, { signal }))
-    report({ result: decision.allowed ? 'allowed' : 'refused', askedAt, answeredAt: Date.now() })
+    report({ result: decision.allowed ? 'allowed' : 'denied', askedAt, answeredAt: Date.now() })
   } catch (error) {
     if (error !== signal.reason) report({ result: 'failed', askedAt, answeredAt: Date.now() })
   }

@@ -19,7 +19,7 @@ test('workers that are started by hand share one limit, and end by themselves on
   const results = await Promise.all(
     workers.map(async (worker) => {
       const own = []
-      while (own.at(-1) !== 'refused') own.push(await nextLine(worker))
+      while (own.at(-1) !== 'denied') own.push(await nextLine(worker))
       return own
     }),
   )

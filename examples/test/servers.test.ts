@@ -47,7 +47,7 @@ describe.each([
 describe('the Express example', () => {
   beforeEach(() => serve('express'), 30_000)
 
-  test('refuses a second login at once, and names the policy that refused it', async () => {
+  test('denies a second login at once, and names the policy that denied it', async () => {
     expect((await ask('/login', as('ann', 'POST'))).status).toBe(200)
     const denied = await ask('/login', as('ann', 'POST'))
     expect(denied.status).toBe(429)
@@ -68,7 +68,7 @@ describe('the Express example', () => {
 describe.each(['hono', 'koa'])('the %s example', (framework) => {
   beforeEach(() => serve(framework), 30_000)
 
-  test('refuses a fourth order in a row, and lists both limits it came under', async () => {
+  test('denies a fourth order in a row, and lists both limits it came under', async () => {
     const statuses = []
     for (let i = 0; i < 3; i++) statuses.push((await ask('/orders', as('ann', 'POST'))).status)
     const denied = await ask('/orders', as('ann', 'POST'))
@@ -100,7 +100,7 @@ describe('the Fastify example', () => {
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, '3'])
   })
 
-  test('charges an import its rows, and refuses what is too large', async () => {
+  test('charges an import its rows, and denies what is too large', async () => {
     const post = (rows: number) =>
       ask('/import', {
         method: 'POST',
@@ -122,7 +122,7 @@ describe('the Fastify example', () => {
 describe('the Nest example', () => {
   beforeEach(() => serve('nest'), 30_000)
 
-  test('refuses a fourth order in a row, which is charged to none of its limits', async () => {
+  test('denies a fourth order in a row, which is charged to none of its limits', async () => {
     const statuses = []
     for (let i = 0; i < 3; i++) statuses.push((await ask('/orders', as('ann', 'POST'))).status)
     const denied = await ask('/orders', as('ann', 'POST'))

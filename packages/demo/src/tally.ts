@@ -1,14 +1,14 @@
-/** How many units were allowed and refused. */
+/** How many units were allowed and denied. */
 export interface Count {
   readonly allowed: number
-  readonly refused: number
+  readonly denied: number
 }
 
 /** What one caller was answered, in units: calls, or what each call costs. All instants are of one clock, in milliseconds. */
 export class Tally {
-  /** Calls that were neither allowed nor properly refused. */
+  /** Calls that were neither allowed nor properly denied. */
   failed = 0
-  readonly #total = { allowed: 0, refused: 0 }
+  readonly #total = { allowed: 0, denied: 0 }
   #recent: { readonly at: number; readonly result: keyof Count; readonly units: number }[] = []
   #firstAskedAt = Infinity
   #lastAnsweredAt = 0
@@ -30,7 +30,7 @@ export class Tally {
 
   lastSecond(now: number): Count {
     this.#recent = this.#recent.filter(({ at }) => at > now - 1000)
-    const count = { allowed: 0, refused: 0 }
+    const count = { allowed: 0, denied: 0 }
     for (const { result, units } of this.#recent) count[result] += units
     return count
   }
@@ -46,6 +46,6 @@ export class Tally {
 export function sum(counts: readonly Count[]): Count {
   return {
     allowed: counts.reduce((total, { allowed }) => total + allowed, 0),
-    refused: counts.reduce((total, { refused }) => total + refused, 0),
+    denied: counts.reduce((total, { denied }) => total + denied, 0),
   }
 }

@@ -6,7 +6,7 @@ afterEach(() => {
   run?.child.kill('SIGKILL')
 })
 
-test('sends traffic, refuses what is beyond the limits, and finds that every limit held', async () => {
+test('sends traffic, denies what is beyond the limits, and finds that every limit held', async () => {
   run = start(['express', '--seconds', '2'])
   expect(await run.exitCode).toBe(0)
   const callers = [...run.output().matchAll(/^ {2}(\S+) +(\d+) +(\d+) +(\d+) +(\d+) {2}(\S)$/gm)]
@@ -16,14 +16,14 @@ test('sends traffic, refuses what is beyond the limits, and finds that every lim
   expect(rows.map(([name]) => name)).toEqual(
     expect.arrayContaining(['127.0.0.1', 'alice', 'bob', 'carol', 'acme', 'globex', 'eve']),
   )
-  for (const [, sent, allowed, refused, permitted, mark] of rows) {
-    expect(sent).toBe(Number(allowed) + Number(refused))
+  for (const [, sent, allowed, denied, permitted, mark] of rows) {
+    expect(sent).toBe(Number(allowed) + Number(denied))
     expect(allowed).toBeLessThanOrEqual(Number(permitted))
     expect(allowed).toBeGreaterThan(0)
     expect(mark).toBe('✓')
   }
   expect(rows.find(([name]) => name === 'carol')).toMatchObject(['carol', 8, 8, 0, expect.any(Number), '✓'])
-  expect(rows.filter(([, , , refused]) => Number(refused) > 0).length).toBeGreaterThanOrEqual(5)
+  expect(rows.filter(([, , , denied]) => Number(denied) > 0).length).toBeGreaterThanOrEqual(5)
   expect(run.output()).toContain('Every limit held')
 }, 30_000)
 

@@ -3,20 +3,20 @@ import { cut, widthOf } from '../src/terminal/paint.js'
 import { roomFor, tableRow } from '../src/terminal/table.js'
 
 test.each([
-  [{ allowed: 0, refused: 0 }, '··········'],
-  [{ allowed: 50, refused: 0 }, '█████·····'],
-  [{ allowed: 60, refused: 40 }, '██████░░░░'],
-  [{ allowed: 1, refused: 0 }, '█·········'],
-  [{ allowed: 99, refused: 1 }, '█████████░'],
-  [{ allowed: 1, refused: 99 }, '█░░░░░░░░░'],
-  [{ allowed: 0, refused: 100 }, '░░░░░░░░░░'],
-  [{ allowed: 120, refused: 0 }, '██████████'],
+  [{ allowed: 0, denied: 0 }, '··········'],
+  [{ allowed: 50, denied: 0 }, '█████·····'],
+  [{ allowed: 60, denied: 40 }, '██████░░░░'],
+  [{ allowed: 1, denied: 0 }, '█·········'],
+  [{ allowed: 99, denied: 1 }, '█████████░'],
+  [{ allowed: 1, denied: 99 }, '█░░░░░░░░░'],
+  [{ allowed: 0, denied: 100 }, '░░░░░░░░░░'],
+  [{ allowed: 120, denied: 0 }, '██████████'],
 ])('draws %j of 100 as %s', (count, drawn) => {
   expect(bar(10, 100, count)).toBe(drawn)
 })
 
 test('draws nothing of nothing', () => {
-  expect(bar(5, 0, { allowed: 0, refused: 0 })).toBe('·····')
+  expect(bar(5, 0, { allowed: 0, denied: 0 })).toBe('·····')
 })
 
 test('aligns cells by what they take up on the screen, colours aside', () => {

@@ -17,7 +17,7 @@ export const express: Demo = {
   usage: `Usage: npm start -- [options]
 
 Runs an Express server with rate limits, sends traffic to it over HTTP, and shows
-what is allowed and refused.
+what is allowed and denied.
 
   --serve        only serve, and print curl lines to try
   --port N       port to listen on (default: any that is free)

@@ -22,7 +22,7 @@ export interface Route {
   readonly callers: readonly Caller[]
 }
 
-/** On each route one caller asks for too much; callers who ask for less than the limit are never refused because of it. */
+/** On each route one caller asks for too much; callers who ask for less than the limit are never denied because of it. */
 export function routesUnder(limits: typeof exampleLimits): readonly Route[] {
   return [
     {

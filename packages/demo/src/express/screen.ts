@@ -22,10 +22,10 @@ export function view(title: string, routes: readonly Route[], answers: readonly 
       `${BAR_LEGEND}${costly.join('')}`,
       'Latest answer: whose it was, and its X-RateLimit-Remaining or its Retry-After.',
     ],
-    lineHead: `Allowed/refused so far:\n\n${tableHead(columns)}`,
+    lineHead: `Allowed/denied so far:\n\n${tableHead(columns)}`,
     line(seconds) {
       const totals = rows.map(({ callers }) => sum(callers.map(({ tally }) => tally.total)))
-      return tableRow(columns, [seconds, ...totals.map(({ allowed, refused }) => `${allowed}/${refused}`)])
+      return tableRow(columns, [seconds, ...totals.map(({ allowed, denied }) => `${allowed}/${denied}`)])
     },
   }
 }
@@ -68,7 +68,7 @@ function screen(rows: readonly Row[], width: number): readonly string[] {
       return tableRow(columns, [
         nameIn(route),
         limitIn(route),
-        bar(room, second.allowed + second.refused, second),
+        bar(room, second.allowed + second.denied, second),
         ...(wide ? countCells(second) : []),
         ...countCells(total),
         latestOf(callers[0], wide),
@@ -87,6 +87,6 @@ function latestOf(answers: Answers | undefined, wide: boolean): string {
   const { caller, latest } = answers
   if (latest.verdict === 'failed') return paint('red', `${caller.name} failed`)
   if (latest.verdict === 'allowed') return `${caller.name} ${latest.remaining} left`
-  const policy = wide && latest.refusedBy.length > 0 ? ` (${latest.refusedBy.at(-1)})` : ''
+  const policy = wide && latest.deniedBy.length > 0 ? ` (${latest.deniedBy.at(-1)})` : ''
   return paint('yellow', `${caller.name} wait ${latest.retryAfter}s${policy}`)
 }

@@ -8,7 +8,7 @@ import { heading } from './words.js'
 
 export interface Summary {
   readonly text: string
-  /** Whether no caller got more than was promised, and every answer was a success or a proper refusal. */
+  /** Whether no caller got more than was promised, and every answer was a success or a proper denial. */
   readonly held: boolean
 }
 
@@ -48,13 +48,13 @@ interface Check {
 
 function check(answers: Answers): Check {
   const { route, caller, tally } = answers
-  const { allowed, refused } = tally.total
+  const { allowed, denied } = tally.total
   const most = permitted(route.policies, Tally.spanMs([tally]))
   const held = allowed <= most && tally.failed === 0
-  const sent = allowed + refused + tally.failed * (route.cost?.units ?? 1)
-  const details = [...answers.refusedBy].map(([policies, calls]) => `${calls} refused by ${policies}`)
-  if (tally.failed > 0) details.push(`neither a success nor a proper refusal: ${tally.failed}`)
-  const numbers = [sent, allowed, refused, most].map(String)
+  const sent = allowed + denied + tally.failed * (route.cost?.units ?? 1)
+  const details = [...answers.deniedBy].map(([policies, calls]) => `${calls} denied by ${policies}`)
+  if (tally.failed > 0) details.push(`neither a success nor a proper denial: ${tally.failed}`)
+  const numbers = [sent, allowed, denied, most].map(String)
   const line = tableRow(COLUMNS, [`  ${caller.name}`, ...numbers, mark(held)])
   return {
     of: answers,

@@ -46,21 +46,21 @@ async function ask(url: string, route: Route, request: RequestInit): Promise<Ans
     const response = await fetch(url, request)
     return answerOf(response, await response.text(), route)
   } catch {
-    return { verdict: 'failed', remaining: undefined, retryAfter: undefined, refusedBy: [] }
+    return { verdict: 'failed', remaining: undefined, retryAfter: undefined, deniedBy: [] }
   }
 }
 
-/** A refusal that does not say when to come back is not the answer that was promised. */
+/** A denial that does not say when to come back is not the answer that was promised. */
 function answerOf({ ok, status, headers }: Response, body: string, route: Route): Answer {
   const retryAfter = numberIn(headers.get('retry-after'), /^(\d+)$/)
-  const refused = status === 429 && retryAfter !== undefined
+  const denied = status === 429 && retryAfter !== undefined
   return {
-    verdict: ok ? 'allowed' : refused ? 'refused' : 'failed',
+    verdict: ok ? 'allowed' : denied ? 'denied' : 'failed',
     remaining:
       numberIn(headers.get('x-ratelimit-remaining'), /^(\d+)$/) ??
       numberIn(headers.get('ratelimit'), /;r=(\d+)/),
     retryAfter,
-    refusedBy: refused && route.policies.length > 1 ? violatedPolicies(body, route) : [],
+    deniedBy: denied && route.policies.length > 1 ? violatedPolicies(body, route) : [],
   }
 }
 

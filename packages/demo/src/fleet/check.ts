@@ -12,14 +12,14 @@ export interface Verdict {
 }
 
 /**
- * Whether the fleet as a whole got what one limit permits. All happens within a minute, so where calls are refused the
+ * Whether the fleet as a whole got what one limit permits. All happens within a minute, so where calls are denied the
  * total is exact. Where they wait, the first may pass at once and each other SPACING_MS after the one before; a tenth
  * may be missing, for turns that were given up at the end or came while a process was busy.
  */
 export function check(tallies: readonly Tally[], even: boolean): Verdict {
-  const { allowed, refused } = sum(tallies.map(({ total }) => total))
+  const { allowed, denied } = sum(tallies.map(({ total }) => total))
   const failed = tallies.reduce((count, tally) => count + tally.failed, 0)
-  const asked = allowed + refused + failed
+  const asked = allowed + denied + failed
   const ms = Tally.spanMs(tallies)
   const most = even ? 1 + Math.floor(ms / SPACING_MS) : Math.min(LIMIT, asked)
   const least = even ? Math.floor(0.9 * most) : most

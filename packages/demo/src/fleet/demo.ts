@@ -18,7 +18,7 @@ export const fleet: Demo = {
 Four processes share one limit of ${LIMIT} calls a minute in one Redis, and show who
 gets what. Uses the Redis that REDIS_URL names, or else starts one of its own.
 
-  --even         wait for turns, one each 100 ms, in place of being refused
+  --even         wait for turns, one each 100 ms, in place of being denied
   --seconds N    how long, 1 to 50 (default: 20)
   --help         show this`,
 

@@ -11,9 +11,9 @@ export function view(title: string, redis: string, members: readonly Member[]): 
     title,
     screen: (width) => screen(members, width),
     legend: [`${BAR_LEGEND} One key in ${redis}.`],
-    lineHead: `One key in ${redis}. Allowed/refused so far, a column for each process:\n`,
+    lineHead: `One key in ${redis}. Allowed/denied so far, a column for each process:\n`,
     line(seconds) {
-      const totals = members.map(({ tally: { total } }) => `${total.allowed}/${total.refused}`.padStart(9))
+      const totals = members.map(({ tally: { total } }) => `${total.allowed}/${total.denied}`.padStart(9))
       return `${seconds.padStart(5)} s ${totals.join(' ')}`
     },
   }
@@ -23,7 +23,7 @@ function screen(members: readonly Member[], width: number): readonly string[] {
   const now = Date.now()
   const all = sum(members.map(({ tally }) => tally.total))
   const seconds = members.map(({ tally }) => tally.lastSecond(now))
-  const busiest = Math.max(10, ...seconds.map(({ allowed, refused }) => allowed + refused))
+  const busiest = Math.max(10, ...seconds.map(({ allowed, denied }) => allowed + denied))
   const room = roomFor([...LEFT, ...RIGHT], width, 11, 50)
   const columns = [...LEFT, { title: 'last second', width: room }, ...RIGHT]
   const rows = members.map(({ pid, callsPerSecond, tally: { total } }, i) =>

@@ -28,7 +28,7 @@ function workers({ shares, paid }: Progress, width: number): readonly string[] {
   return shares.map((share, i) =>
     tableRow(
       [left, { title: '', width: room }, right],
-      [`worker ${i + 1}`, bar(room, share, { allowed: paid[i]!, refused: 0 }), `${paid[i]} of ${share}`],
+      [`worker ${i + 1}`, bar(room, share, { allowed: paid[i]!, denied: 0 }), `${paid[i]} of ${share}`],
     ),
   )
 }
@@ -40,7 +40,7 @@ function facts(progress: Progress, provider: Provider, width: number): readonly 
     { title: '', width: width - LABEL - 2 },
   ]
   const level = (count: number, limit: number): string =>
-    `${bar(20, limit, { allowed: count, refused: 0 })}  ${count} of ${limit}`
+    `${bar(20, limit, { allowed: count, denied: 0 })}  ${count} of ${limit}`
   const state = provider.broken
     ? paint('yellow', 'out of order: it answers 503 and asks for a pause')
     : paint('green', 'works')

@@ -9,13 +9,13 @@ export interface Column {
 
 export const COUNT_COLUMNS: readonly Column[] = [
   { title: 'allowed', width: 7, align: 'right' },
-  { title: 'refused', width: 7, align: 'right' },
+  { title: 'denied', width: 7, align: 'right' },
 ]
 
-export function countCells({ allowed, refused }: Count): readonly string[] {
+export function countCells({ allowed, denied }: Count): readonly string[] {
   return [
     paint(allowed > 0 ? 'green' : 'dim', String(allowed)),
-    paint(refused > 0 ? 'red' : 'dim', String(refused)),
+    paint(denied > 0 ? 'red' : 'dim', String(denied)),
   ]
 }
 
