@@ -9,7 +9,7 @@ import type { RateLimitOptions } from './index.js'
  */
 
 const OF_LIMITERS = ['store', 'onStoreError', 'deadline', 'leases', 'enforce'] as const
-const OF_REQUESTS = ['key', 'skip', 'headers', 'reset', 'onDenied'] as const
+const OF_REQUESTS = ['key', 'skip', 'headers', 'resetAs', 'onDenied'] as const
 const INHERITED = new Set<string>([...OF_LIMITERS, ...OF_REQUESTS, 'name'])
 
 /** Where a route is. */

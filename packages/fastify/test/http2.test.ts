@@ -12,12 +12,12 @@ describe('over HTTP/2', () => {
   let app: ReturnType<typeof serve>
   let session: ClientHttp2Session
   let limiter: Limiter
-  let charge: jest.Mock
+  let shouldCharge: jest.Mock
 
   beforeEach(async () => {
     limiter = createLimiter({ policies: [slidingLog({ limit: 2, window: '1m' })] })
-    charge = jest.fn(() => false)
-    app = serve(limiter, charge)
+    shouldCharge = jest.fn(() => false)
+    app = serve(limiter, shouldCharge)
     session = connect(await app.listen({ port: 0, host: '127.0.0.1' }))
   })
 
@@ -34,11 +34,11 @@ describe('over HTTP/2', () => {
     expect(await status('/hooked')).toBe(200)
   })
 
-  it('charge is asked when the response was sent', async () => {
+  it('shouldCharge is asked when the response was sent', async () => {
     const responded = app.responded()
     await status('/charged')
     await responded
-    expect(charge.mock.calls).toHaveLength(1)
+    expect(shouldCharge.mock.calls).toHaveLength(1)
     expect((await limiter.peek('k')).remaining).toBe(2)
   })
 
@@ -53,7 +53,7 @@ describe('over HTTP/2', () => {
     await once(stream, 'response')
     hangUp(stream)
     await responded
-    expect(charge.mock.calls).toHaveLength(0)
+    expect(shouldCharge.mock.calls).toHaveLength(0)
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
@@ -64,7 +64,7 @@ describe('over HTTP/2', () => {
     await reached
     stream.close(constants.NGHTTP2_CANCEL)
     await responded
-    expect(charge.mock.calls).toHaveLength(0)
+    expect(shouldCharge.mock.calls).toHaveLength(0)
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
@@ -77,11 +77,11 @@ describe('over HTTP/2', () => {
   }
 })
 
-function serve(limiter: Limiter, charge: () => boolean) {
+function serve(limiter: Limiter, shouldCharge: () => boolean) {
   const app = fastify({ http2: true, forceCloseConnections: true })
   app.register(rateLimit, { limiter })
   app.get('/', () => 'served')
-  const config = { rateLimit: { limiter, key: () => 'k', charge } }
+  const config = { rateLimit: { limiter, key: () => 'k', shouldCharge } }
   app.get('/charged', { config }, () => LARGE)
   app.get('/late', { config }, async (_request, reply) => {
     await once(reply.raw, 'close')

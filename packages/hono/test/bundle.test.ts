@@ -9,7 +9,7 @@ const ENTRY = `
   import { Hono } from 'hono'
   import { byApiKey, rateLimit } from './packages/hono/src/index.ts'
   const app = new Hono()
-    .use(rateLimit({ limit: 1, window: '1m', key: byApiKey(), charge: (c) => c.res.status < 400 }))
+    .use(rateLimit({ limit: 1, window: '1m', key: byApiKey(), shouldCharge: (c) => c.res.status < 400 }))
     .get('/', (c) => c.text('served'))
   const ask = async () => {
     const response = await app.request('/', { headers: { 'X-API-Key': 'key' } })

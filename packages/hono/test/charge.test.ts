@@ -4,13 +4,13 @@ import { rateLimit } from '../src/index.js'
 
 /* A runtime that knows Requests and Responses alone; @hono/node-server is what test/kit.test.ts runs on. */
 
-describe('charge without a server that tells what was sent', () => {
+describe('shouldCharge, without a server that reports what was sent', () => {
   let limiter: Limiter
-  let charge: jest.Mock<boolean, [Context]>
+  let shouldCharge: jest.Mock<boolean, [Context]>
 
   beforeEach(() => {
     limiter = createLimiter({ policies: [slidingLog({ limit: 4, window: '1m' })] })
-    charge = jest.fn((c: Context) => c.res.status < 400)
+    shouldCharge = jest.fn((c: Context) => c.res.status < 400)
   })
 
   it('is asked when the runtime has taken the last of the body, not before', async () => {
@@ -18,17 +18,17 @@ describe('charge without a server that tells what was sent', () => {
       await respond(() => new Response(streamOf(['first', 'last']), { status: 500 }))
     ).body!.getReader()
     expect(text(await reader.read())).toBe('first')
-    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     expect(text(await reader.read())).toBe('last')
     expect((await reader.read()).done).toBe(true)
-    expect([charge.mock.calls.length, await remaining()]).toEqual([1, 4])
+    expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([1, 4])
   })
 
   it('keeps status, headers and body as they are', async () => {
     const response = await respond((c) => c.json({ served: true }, 201, { 'X-Other': 'too' }))
     expect([response.status, response.headers.get('x-other')]).toEqual([201, 'too'])
     expect(await response.json()).toEqual({ served: true })
-    expect(charge).toHaveReturnedWith(true)
+    expect(shouldCharge).toHaveReturnedWith(true)
     expect(await remaining()).toBe(3)
   })
 
@@ -47,7 +47,7 @@ describe('charge without a server that tells what was sent', () => {
     await reader.read()
     await reader.cancel('hung up')
     expect(cancelled).toHaveBeenCalledWith('hung up')
-    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
   it('is not asked where the request was aborted', async () => {
@@ -55,19 +55,19 @@ describe('charge without a server that tells what was sent', () => {
     const response = await respond(() => new Response(streamOf(['first'])), { signal: caller.signal })
     caller.abort()
     await response.text()
-    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
   it('is not asked where the body breaks off', async () => {
     const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('no more')) })
     const response = await respond(() => new Response(broken))
     await expect(response.text()).rejects.toThrow('no more')
-    expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+    expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
   it('does not hide that a handler gives no response', async () => {
     const failed = jest.fn((_error: Error, c: Context) => c.text('failed', 500))
-    const app = new Hono().use(rateLimit({ limiter, key: () => 'k', charge })).onError(failed)
+    const app = new Hono().use(rateLimit({ limiter, key: () => 'k', shouldCharge })).onError(failed)
     app.get('/', () => undefined as never)
     expect((await app.request('/')).status).toBe(500)
     expect(failed.mock.calls[0]![0].message).toMatch('not finalized')
@@ -76,15 +76,15 @@ describe('charge without a server that tells what was sent', () => {
   it('is asked once by each of several limiters', async () => {
     const other = jest.fn(() => false)
     const app = new Hono()
-      .use(rateLimit({ limiter, key: () => 'other', charge: other }))
-      .use(rateLimit({ limiter, key: () => 'k', charge }))
+      .use(rateLimit({ limiter, key: () => 'other', shouldCharge: other }))
+      .use(rateLimit({ limiter, key: () => 'k', shouldCharge }))
       .get('/', (c) => c.text('served'))
     await (await app.request('/')).text()
-    expect([charge.mock.calls.length, other.mock.calls.length]).toEqual([1, 1])
+    expect([shouldCharge.mock.calls.length, other.mock.calls.length]).toEqual([1, 1])
   })
 
   async function respond(handler: (c: Context) => Response, init?: RequestInit): Promise<Response> {
-    const app = new Hono().use(rateLimit({ limiter, key: () => 'k', charge })).get('/', handler)
+    const app = new Hono().use(rateLimit({ limiter, key: () => 'k', shouldCharge })).get('/', handler)
     return app.request('/', init)
   }
 

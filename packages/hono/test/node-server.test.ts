@@ -21,14 +21,14 @@ describe.each<[string, (env: object) => object]>([
   let server: Server
   let session: ClientHttp2Session
   let limiter: Limiter
-  let charge: jest.Mock
+  let shouldCharge: jest.Mock
 
   beforeEach(async () => {
     limiter = createLimiter({ policies: [slidingLog({ limit: 2, window: '1m' })] })
-    charge = jest.fn(() => false)
+    shouldCharge = jest.fn(() => false)
     const app = new Hono<Env>()
       .get('/', rateLimit({ limiter, connInfo: getConnInfo }), (c) => c.text('served'))
-      .use('/:charged', rateLimit({ limiter, key: () => 'k', charge }))
+      .use('/:charged', rateLimit({ limiter, key: () => 'k', shouldCharge }))
       .get('/late', async (c) => {
         await once((c.env.server ?? c.env).outgoing, 'close')
         return c.text('too late')
@@ -54,11 +54,11 @@ describe.each<[string, (env: object) => object]>([
     expect((await limiter.peek('ip:127.0.0.1')).remaining).toBe(0)
   })
 
-  it('charge is asked when the response was sent', async () => {
+  it('shouldCharge is asked when the response was sent', async () => {
     const responded = nextResponse()
     await status('/charged')
     await responded
-    expect(charge.mock.calls).toHaveLength(1)
+    expect(shouldCharge.mock.calls).toHaveLength(1)
     expect((await limiter.peek('k')).remaining).toBe(2)
   })
 
@@ -72,7 +72,7 @@ describe.each<[string, (env: object) => object]>([
     await once(stream, 'response')
     hangUp(stream)
     await responded
-    expect(charge.mock.calls).toHaveLength(0)
+    expect(shouldCharge.mock.calls).toHaveLength(0)
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
@@ -83,7 +83,7 @@ describe.each<[string, (env: object) => object]>([
     await reached
     stream.close(constants.NGHTTP2_CANCEL)
     await responded
-    expect(charge.mock.calls).toHaveLength(0)
+    expect(shouldCharge.mock.calls).toHaveLength(0)
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 

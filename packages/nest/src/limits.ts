@@ -50,8 +50,8 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
 
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
-    const { limits: _l, key: _k, skip: _s, headers: _h, reset: _r, onDenied: _o, ...defaults } = this.options
-    const limiter = createLimiter({ ...defaults, store: this.#store, ...options })
+    const { limits: _l, key: _k, skip: _s, headers: _h, resetAs: _r, onDenied: _o, ...shared } = this.options
+    const limiter = createLimiter({ ...shared, store: this.#store, ...options })
     this.#limiters.push(limiter)
     return limiter
   }

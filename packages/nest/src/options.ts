@@ -39,7 +39,7 @@ export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> 
 }
 
 type Default =
-  'store' | 'onStoreError' | 'deadline' | 'enforce' | 'key' | 'skip' | 'headers' | 'reset' | 'onDenied'
+  'store' | 'onStoreError' | 'deadline' | 'enforce' | 'key' | 'skip' | 'headers' | 'resetAs' | 'onDenied'
 
 /** As `createLimiter` takes them; the name is also that of `@InjectLimiter`. */
 export type NamedLimiterOptions = LimiterOptions & { readonly name: string }

@@ -85,18 +85,18 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect((await limiter.peek('k')).remaining).toBe(2)
   })
 
-  it('with charge give back by outcome alone, without a warning where another one refuses', async () => {
+  it('with shouldCharge give back by outcome alone, without a warning where another one refuses', async () => {
     const limiter = stopped(2)
     const warned = jest.fn()
     limiter.on('warning', warned)
-    const charge = jest.fn(() => false)
+    const shouldCharge = jest.fn(() => false)
     @Controller()
-    @RateLimit({ limiter, key: () => 'k', charge })
+    @RateLimit({ limiter, key: () => 'k', shouldCharge })
     class Site {
       @Get() @RateLimit({ limit: 1, window: '1m' }) get() {}
     }
     expect(await statuses(await serve(Site), '/', '/')).toEqual([200, 429])
-    expect([charge.mock.calls.length, warned.mock.calls]).toEqual([1, []])
+    expect([shouldCharge.mock.calls.length, warned.mock.calls]).toEqual([1, []])
     expect((await limiter.peek('k')).remaining).toBe(2)
   })
 

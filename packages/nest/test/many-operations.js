@@ -24,7 +24,7 @@ const CASES = [
   ['denied', 1, {}],
   ['allowed, IETF headers', OPERATIONS, { headers: ['x-ratelimit', 'ietf'] }],
   ['denied, IETF headers', 1, { headers: ['x-ratelimit', 'ietf'] }],
-  ['allowed, charge by outcome', OPERATIONS, { charge: () => true }],
+  ['allowed, charge by outcome', OPERATIONS, { shouldCharge: () => true }],
 ]
 
 const refusal = new Error('denied')

@@ -138,7 +138,7 @@ describe('RateLimitModule', () => {
 
   it('gives its defaults to limits and limiters that say nothing else', async () => {
     const imports = [
-      RateLimitModule.forRoot({ enforce: false, reset: 'delta', limits: [{ limit: 1, window: '1m' }] }),
+      RateLimitModule.forRoot({ enforce: false, resetAs: 'delta', limits: [{ limit: 1, window: '1m' }] }),
       RateLimitModule.forFeature([
         { name: 'shadow', policies },
         { name: 'strict', policies, enforce: true },
@@ -165,9 +165,9 @@ describe('an application does not start', () => {
       'cost must be a function, got 5',
     ],
     [
-      'with a charge that is no function',
-      () => RateLimit({ ...limit, charge: true as never }),
-      'charge must be a function',
+      'with a shouldCharge that is not a function',
+      () => RateLimit({ ...limit, shouldCharge: true as never }),
+      'shouldCharge must be a function',
     ],
     ['with a limit that is none', () => RateLimit({ limit: 0, window: '1m' }), 'limit must be'],
     ['with an unknown option', () => RateLimit({ ...limit, max: 5 } as never), "there is no option 'max'"],

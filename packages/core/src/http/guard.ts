@@ -42,7 +42,7 @@ export function createGuard<Req, Res>(
   const limiter = limiterOf(options)
   const writeHeaders = headerWriter(options)
   const choosePolicies = policyChooser(options)
-  const { key: keyOf = byIp(), cost: costOf = () => 1, skip, charge, onDenied } = options
+  const { key: keyOf = byIp(), cost: costOf = () => 1, skip, shouldCharge, onDenied } = options
   const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
   const source: KeySource<Req> = {
     ...platform,
@@ -120,7 +120,7 @@ export function createGuard<Req, Res>(
     platform.decided?.(req, decision)
     if (!decision.allowed) return respond(req, res, key, { decision, cost, answers: new Map() })
     record(req, res, key, decision)
-    if (charge) giveBackUnlessCharged(charge, req, res, platform, limiter, decision)
+    if (shouldCharge) giveBackUnlessCharged(shouldCharge, req, res, platform, limiter, decision)
     return undefined
   }
 

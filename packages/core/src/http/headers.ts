@@ -13,7 +13,7 @@ export interface HeaderOptions {
   /** On every response, allowed or denied; default 'x-ratelimit'. false leaves only Retry-After on denials. */
   readonly headers?: HeaderFormat | readonly HeaderFormat[] | false
   /** X-RateLimit-Reset in seconds since 1970 ('epoch', default) or from now ('delta'). */
-  readonly reset?: 'epoch' | 'delta'
+  readonly resetAs?: 'epoch' | 'delta'
 }
 
 /** Writes the headers of all limiters that have counted a request. */
@@ -24,8 +24,9 @@ export type WriteHeaders = (all: readonly Counted[], set: SetHeader) => void
  * @throws {PolicyError} INVALID_OPTION for a format that is not known.
  */
 export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
-  const { headers = 'x-ratelimit', reset = 'epoch' } = options
-  if (reset !== 'epoch' && reset !== 'delta') throw invalidOption("reset must be 'epoch' or 'delta'", reset)
+  const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
+  if (resetAs !== 'epoch' && resetAs !== 'delta')
+    throw invalidOption("resetAs must be 'epoch' or 'delta'", resetAs)
   const formats = headers === false ? [] : Array.isArray(headers) ? headers : [headers]
   if (!formats.every((format) => format === 'x-ratelimit' || format === 'ietf')) {
     throw invalidOption("headers must be 'x-ratelimit', 'ietf', both or false", headers)
@@ -35,7 +36,7 @@ export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
   if (!xRateLimit && !ietf) return undefined
   return function writeHeaders(all, set) {
     const announced = all.length === 1 ? all : all.filter((counted) => counted.announced)
-    if (xRateLimit) writeXRateLimit(announced, reset, set)
+    if (xRateLimit) writeXRateLimit(announced, resetAs, set)
     if (ietf) writeIetfDraft11(announced, set)
   }
 }

@@ -23,7 +23,7 @@ export interface GuardOptions<Req, Res>
    * Asked when the response has been sent: false gives back what was charged on entry. Nobody is asked when the
    * caller hung up before, so hanging up is never free.
    */
-  readonly charge?: (req: Req, res: Res) => MaybePromise<boolean>
+  readonly shouldCharge?: (req: Req, res: Res) => MaybePromise<boolean>
   /** Answers a denial instead of the problem details; status and headers are set by then. */
   readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
 }
@@ -61,15 +61,25 @@ const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies'
   key: 'callback',
   cost: 'callback',
   skip: 'callback',
-  charge: 'callback',
+  shouldCharge: 'callback',
   onDenied: 'callback',
   headers: 'other',
-  reset: 'other',
+  resetAs: 'other',
   limiter: 'other',
 }
 
+/** Names that options had, with those that they have. */
+const RENAMED = new Map([
+  ['charge', 'shouldCharge'],
+  ['reset', 'resetAs'],
+])
+
 function checkOption(name: string, value: unknown): void {
-  if (!Object.hasOwn(KINDS, name)) throw new PolicyError('INVALID_OPTION', `there is no option '${name}'`)
+  if (!Object.hasOwn(KINDS, name)) {
+    const renamed = RENAMED.get(name)
+    const hint = renamed ? `: it is called '${renamed}'` : ''
+    throw new PolicyError('INVALID_OPTION', `there is no option '${name}'${hint}`)
+  }
   const callback = KINDS[name as keyof typeof KINDS] === 'callback'
   if (callback && value !== undefined && typeof value !== 'function') {
     throw invalidOption(`${name} must be a function`, value)

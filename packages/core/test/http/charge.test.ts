@@ -13,63 +13,66 @@ beforeEach(() => {
   limiter.on('warning', ({ code }) => void warnings.push(code))
 })
 
-describe('charge', () => {
+describe('shouldCharge', () => {
   it('has the request charged while it is handled', async () => {
-    await pass([guard({ charge: () => false })])
+    await pass([guard({ shouldCharge: () => false })])
     expect(await left()).toBe(4)
   })
 
   it('gives everything back when it says no', async () => {
-    await finish(await pass([guard({ cost: () => 3, charge: () => false })]))
+    await finish(await pass([guard({ cost: () => 3, shouldCharge: () => false })]))
     expect(await left()).toBe(5)
   })
 
   it('keeps the charge when it says yes', async () => {
-    await finish(await pass([guard({ charge: () => true })]))
+    await finish(await pass([guard({ shouldCharge: () => true })]))
     expect(await left()).toBe(4)
   })
 
   it.each([[undefined], [0], [null], ['']])(
     'keeps the charge when it says %p, which is not no',
     async (value) => {
-      await finish(await pass([guard({ charge: () => value as never })]))
+      await finish(await pass([guard({ shouldCharge: () => value as never })]))
       expect(await left()).toBe(4)
     },
   )
 
   it('sees the response as it was sent', async () => {
-    const res = await pass([guard({ charge: (_req, res) => res.status !== 304 })])
+    const res = await pass([guard({ shouldCharge: (_req, res) => res.status !== 304 })])
     res.status = 304
     await finish(res)
     expect(await left()).toBe(5)
   })
 
   it('may be async', async () => {
-    await finish(await pass([guard({ charge: async () => false })]))
+    await finish(await pass([guard({ shouldCharge: async () => false })]))
     expect(await left()).toBe(5)
   })
 
   it.each<[string, () => boolean | Promise<boolean>]>([
     ['throws', () => fail()],
     ['rejects', async () => fail()],
-  ])('keeps the charge and is reported once when it %s', async (_, charge) => {
-    const failing = guard({ charge })
+  ])('keeps the charge and is reported once when it %s', async (_, shouldCharge) => {
+    const failing = guard({ shouldCharge })
     for (let i = 0; i < 2; i++) await finish(await pass([failing]))
     expect(await left()).toBe(3)
     expect(warnings).toEqual(['CHARGE_FAILED'])
   })
 
   it('is not asked about a denial', async () => {
-    const charge = jest.fn(() => false)
-    const res = await pass([guard({ cost: () => 6, charge })])
+    const shouldCharge = jest.fn(() => false)
+    const res = await pass([guard({ cost: () => 6, shouldCharge })])
     await finish(res)
-    expect(charge).not.toHaveBeenCalled()
+    expect(shouldCharge).not.toHaveBeenCalled()
   })
 
   it('gives each of two limiters back its own', async () => {
     const other = createLimiter({ policies: [slidingLog({ limit: 5, window: '1m' })] })
     await finish(
-      await pass([guard({ charge: () => false }), guardOf({ limiter: other, charge: () => true })]),
+      await pass([
+        guard({ shouldCharge: () => false }),
+        guardOf({ limiter: other, shouldCharge: () => true }),
+      ]),
     )
     expect(await left()).toBe(5)
     expect((await other.peek('ip:192.0.2.1')).remaining).toBe(4)

@@ -32,7 +32,7 @@ describe('X-RateLimit headers', () => {
 
   it('tell the reset from now on request, rounded up', async () => {
     const { headers } = await pass([
-      limited([slidingLog({ limit: 3, window: '1200ms' })], { reset: 'delta' }),
+      limited([slidingLog({ limit: 3, window: '1200ms' })], { resetAs: 'delta' }),
     ])
     expect(headers['X-RateLimit-Reset']).toBe('2')
   })

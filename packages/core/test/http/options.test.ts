@@ -43,17 +43,27 @@ describe('options of a guard', () => {
     ['a key that is no function', { limiter, key: 'x-api-key' }],
     ['a cost that is no function', { limiter, cost: 3 }],
     ['a skip that is no function', { limiter, skip: true }],
-    ['a charge that is no function', { limiter, charge: false }],
+    ['a shouldCharge that is not a function', { limiter, shouldCharge: false }],
     ['an onDenied that is no function', { limiter, onDenied: 'slow down' }],
     ['headers that are not known', { limiter, headers: 'draft-6' }],
     ['a list of headers with one that is not known', { limiter, headers: ['ietf', 'draft-6'] }],
     ['a list with a hole in it for headers', { limiter, headers: [undefined] }],
     ['headers: true', { limiter, headers: true }],
-    ['a reset that is not known', { limiter, reset: 'date' }],
+    ['the former name of shouldCharge', { limiter, charge: () => true }],
+    ['the former name of resetAs', { limiter, reset: 'delta' }],
+    ['a resetAs that is not known', { limiter, resetAs: 'date' }],
   ])('are refused with INVALID_OPTION: %s', (_, options) => {
     expect(() => guardOf(options as PlainOptions)).toThrow(
       expect.objectContaining({ constructor: PolicyError, code: 'INVALID_OPTION' }),
     )
+  })
+
+  it.each([
+    ['charge', 'shouldCharge'],
+    ['reset', 'resetAs'],
+  ])('are refused under the former name %s, with the present one', (former, present) => {
+    const options = { limiter, [former]: undefined }
+    expect(() => guardOf(options)).toThrow(`there is no option '${former}': it is called '${present}'`)
   })
 
   it('need a name where a store is given', () => {

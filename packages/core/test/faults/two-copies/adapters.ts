@@ -64,7 +64,7 @@ async function served([made, used]: Pair, serve: Serve, headers: 'x-ratelimit' |
   const { createLimiter, fixedWindow, gcra } = made.core
   const policies = [fixedWindow({ limit: 1, window: '1d' }), gcra({ limit: 60, window: '1d' })]
   const limiter = createLimiter({ name: 'mixed', policies })
-  const options = { limiter, headers, reset: 'delta', key: () => 'caller' }
+  const options = { limiter, headers, resetAs: 'delta', key: () => 'caller' }
   await serve(used, options, async (send) => {
     const [allowed, denied] = [await send(), await send()]
     assert.deepEqual([allowed.status, await allowed.text(), denied.status], [200, 'served', 429])

@@ -21,7 +21,7 @@ export interface Adapter<Req, Res> {
   header(req: Req, name: string): string | undefined
   /** In upper case. */
   method(req: Req): string
-  /** What `charge` reads of a response that was sent. */
+  /** What `shouldCharge` reads of a response that was sent. */
   status(res: Res): number
   /** Does, and gives back, what an `onDenied` has to so that a denial is answered with `text`. */
   answerDenial(req: Req, res: Res, text: string): unknown

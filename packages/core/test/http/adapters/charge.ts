@@ -16,8 +16,8 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       [404, 4],
       [500, 4],
     ])('sees the status %i of the response', async (status, left) => {
-      const charge = (_req: Req, res: Res) => adapter.status(res) < 400
-      const site = await limited(charge, () => ({ status, body: 'done' }))
+      const shouldCharge = (_req: Req, res: Res) => adapter.status(res) < 400
+      const site = await limited(shouldCharge, () => ({ status, body: 'done' }))
       await exchange(site)
       expect(await remaining()).toBe(left)
     })
@@ -28,25 +28,28 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
     })
 
     it('is not asked about a denial', async () => {
-      const charge = jest.fn(() => false)
-      const site = await serve([{ limiter, key: () => 'k', cost: () => 5, charge }])
+      const shouldCharge = jest.fn(() => false)
+      const site = await serve([{ limiter, key: () => 'k', cost: () => 5, shouldCharge }])
       await exchange(site)
-      expect(charge).not.toHaveBeenCalled()
+      expect(shouldCharge).not.toHaveBeenCalled()
     })
 
     it.each<[string, () => boolean | Promise<boolean>]>([
       ['throws', () => fail()],
       ['rejects', async () => fail()],
-    ])('keeps the charge and is reported when it %s', async (_, charge) => {
+    ])('keeps the charge and is reported when it %s', async (_, shouldCharge) => {
       const warnings = warningsOf(limiter)
-      const site = await limited(charge)
+      const site = await limited(shouldCharge)
       expect((await exchange(site)).status).toBe(200)
       expect(await remaining()).toBe(3)
       expect(warnings).toEqual(['CHARGE_FAILED'])
     })
 
-    function limited(charge: GuardOptions<Req, Res>['charge'] & {}, answer?: () => Answer | Promise<Answer>) {
-      return serve([{ limiter, key: () => 'k', charge }], answer && { answer })
+    function limited(
+      shouldCharge: GuardOptions<Req, Res>['shouldCharge'] & {},
+      answer?: () => Answer | Promise<Answer>,
+    ) {
+      return serve([{ limiter, key: () => 'k', shouldCharge }], answer && { answer })
     }
 
     async function remaining(): Promise<number> {

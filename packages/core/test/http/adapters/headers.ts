@@ -17,7 +17,7 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
     })
 
     it('are X-RateLimit on a denial, its reset as seconds from now where asked for', async () => {
-      const site = await serve([{ limiter: stopped(1), reset: 'delta' }])
+      const site = await serve([{ limiter: stopped(1), resetAs: 'delta' }])
       await site.send()
       const { status, headers } = await site.send()
       expect(status).toBe(429)

@@ -22,16 +22,16 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
         await gate.opened
         yield 'last'
       }
-      const charge = jest.fn(() => false)
-      const site = await limited(charge, () => ({ body: body() }))
+      const shouldCharge = jest.fn(() => false)
+      const site = await limited(shouldCharge, () => ({ body: body() }))
       const closed = site.nextClosed()
       const socket = sendRaw(site.port, GET)
       await received(socket, 'first')
-      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+      expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
       gate.open()
       await closed
       socket.destroy()
-      expect([charge.mock.calls.length, await remaining()]).toEqual([1, 4])
+      expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([1, 4])
     })
 
     it('keeps the charge when a stream breaks off', async () => {
@@ -40,19 +40,19 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
         await turn()
         throw new Error('no more')
       }
-      const charge = jest.fn(() => false)
-      const site = await limited(charge, () => ({ body: body() }))
+      const shouldCharge = jest.fn(() => false)
+      const site = await limited(shouldCharge, () => ({ body: body() }))
       const closed = site.nextClosed()
       await expect(site.send()).rejects.toThrow()
       await closed
-      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+      expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     })
 
     it('keeps the charge when the caller hangs up before the response', async () => {
       const gate = closedGate()
       const handling = closedGate()
-      const charge = jest.fn(() => false)
-      const site = await limited(charge, async () => {
+      const shouldCharge = jest.fn(() => false)
+      const site = await limited(shouldCharge, async () => {
         handling.open()
         await gate.opened
         return { body: 'too late' }
@@ -64,22 +64,22 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       await closed
       gate.open()
       await site.idle()
-      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+      expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     })
 
     it.each<[string, () => string | AsyncIterable<string>]>([
       ['a large response', () => LARGE],
       ['a stream', endless],
     ])('keeps the charge when the caller hangs up in the middle of %s', async (_, body) => {
-      const charge = jest.fn(() => false)
-      const site = await limited(charge, () => ({ body: body() }))
+      const shouldCharge = jest.fn(() => false)
+      const site = await limited(shouldCharge, () => ({ body: body() }))
       const closed = site.nextClosed()
       const socket = sendRaw(site.port, GET)
       await received(socket, 'xxx')
       socket.destroy()
       await closed
       await site.idle()
-      expect([charge.mock.calls.length, await remaining()]).toEqual([0, 3])
+      expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     })
 
     it.each<[string, (wait: () => Promise<void>) => GuardOptions<Req, Res>]>([
@@ -132,8 +132,11 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       expect(site.handled).toBe(keys.length)
     })
 
-    function limited(charge: GuardOptions<Req, Res>['charge'] & {}, answer?: () => Answer | Promise<Answer>) {
-      return serve([{ limiter, key: () => 'k', charge }], answer && { answer })
+    function limited(
+      shouldCharge: GuardOptions<Req, Res>['shouldCharge'] & {},
+      answer?: () => Answer | Promise<Answer>,
+    ) {
+      return serve([{ limiter, key: () => 'k', shouldCharge }], answer && { answer })
     }
 
     async function remaining(): Promise<number> {

@@ -42,7 +42,7 @@ export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<R
 
     it('a charge is given back where the outcome says so', async () => {
       const limiter = shared(GENEROUS)
-      const site = await serve([{ limiter, key: () => 'k', charge: async () => false }])
+      const site = await serve([{ limiter, key: () => 'k', shouldCharge: async () => false }])
       await site.send()
       await until('the charge to be given back', async () => (await limiter.peek('k')).remaining === 20)
       expect(site.handled).toBe(1)
