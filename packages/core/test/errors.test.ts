@@ -10,7 +10,7 @@ describe('docs/errors.md', () => {
   })
 })
 
-/** Codes stand in the sources as a quoted text, or as a key of the table of misuse messages. */
+/** Codes appear in the sources as quoted text, or as a key of the messages in setup-warnings.ts. */
 function codesInSources(): Set<string> {
   const codes = new Set<string>(['CLOSED'])
   for (const folder of readdirSync(join(root, 'packages')).map((name) =>

@@ -1,22 +1,23 @@
 import ipaddr from 'ipaddr.js'
+import type { RequestReader } from './platform.js'
 
 /*
- * One caller must have one name, however its address is written, or it has as many allowances as there are
- * spellings. And two callers must not share a name, or one of them uses up what belongs to the other.
+ * One caller must have one name, however its address is written; otherwise it has one allowance per spelling. Two callers
+ * must not share a name; otherwise one of them consumes the other's allowance.
  */
 
-/** What one customer of a provider gets at least: all of its addresses are one caller. */
+/** The smallest network that a provider gives to a customer. All addresses in it count as one caller. */
 export const IPV6_PREFIX = 64
 
 /**
- * The canonical name of the caller behind an address as a socket or a proxy header gives it: an IPv4 address, or
- * the IPv6 network of `ipv6Prefix` bits (32 to 128) it lies in, such as `2001:db8::/64`. Ports, brackets and zones
- * are dropped. `undefined` when the text is not an address.
+ * The canonical name of the caller at an address as a socket or a proxy header gives it: the IPv4 address, or the IPv6
+ * network of `ipv6Prefix` bits (32 to 128; default 64) that contains it, such as `2001:db8::/64`. Ports, brackets and zones
+ * are dropped. undefined if the text is not an address.
  */
 export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX): string | undefined {
   if (text === undefined) return undefined
   if (IPV4.test(text)) return text
-  // How a dual-stack server sees every IPv4 caller. Masked as IPv6 all of them would lie in one network, ::/64.
+  // A dual-stack server sees every IPv4 caller in this form. Masked as IPv6, all of them would be in one network, ::/64.
   if (text.startsWith('::ffff:') && IPV4.test(text.slice(7))) return text.slice(7)
   const bare = withoutPort(text)
   if (IPV4.test(bare)) return bare
@@ -24,21 +25,21 @@ export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX
   return groups && (ipv4Inside(groups) ?? networkOf(groups, ipv6Prefix))
 }
 
-/** Four decimal numbers. `010.0.0.1` is 10.0.0.1 to some parsers and 8.0.0.1 to others, so it is neither here. */
+/** Four decimal numbers. `010.0.0.1` is 10.0.0.1 to some parsers and 8.0.0.1 to others, so it is not accepted. */
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`)
 
-/** Some proxies forward the port, which is another one on each connection: each would be a fresh caller. */
+/** Some proxies forward the port, which changes with each connection; each connection would count as a new caller. */
 function withoutPort(text: string): string {
   const match = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text) ?? /^([\d.]+):\d{1,5}$/.exec(text)
   return match ? match[1]! : text
 }
 
-/** The eight groups, or undefined. The zone is the receiver's own name for an interface, not the caller's. */
+/** The eight groups, or undefined. The zone is dropped: it names an interface of the receiver. */
 function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)
   if (zone === '') return undefined
-  // ipaddr.js reads an IPv4 tail with octal and hexadecimal numbers.
+  // ipaddr.js would accept octal and hexadecimal numbers in an IPv4 tail.
   if (address.includes('.') && !IPV4.test(address.slice(address.lastIndexOf(':') + 1))) return undefined
   try {
     return ipaddr.IPv6.parse(address).parts
@@ -48,8 +49,8 @@ function ipv6Groups(text: string): readonly number[] | undefined {
 }
 
 /**
- * The IPv4 address that an IPv6 address stands for. Through NAT64 (RFC 6052) all IPv4 callers would share a /64.
- * With 6to4 (RFC 3056) it is the reverse: every IPv4 address owns 65,536 networks of /64 to come from.
+ * The IPv4 address that an IPv6 address represents. With NAT64 (RFC 6052) all IPv4 callers would share one /64. With 6to4
+ * (RFC 3056) every IPv4 address owns 65,536 networks of /64.
  */
 function ipv4Inside(groups: readonly number[]): string | undefined {
   const [a, b, c, d, e, f, g, h] = groups as [number, number, number, number, number, number, number, number]
@@ -63,7 +64,7 @@ function ipv4Text(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
 
-/** A provider gives each customer a /64 or more, so that whoever owns one can come from 2^64 addresses. */
+/** Callers are counted by network, because a provider gives each customer at least a /64, which is 2^64 addresses. */
 function networkOf(groups: readonly number[], prefix: number): string {
   const masked = groups.map((group, i) => {
     const bits = Math.min(16, Math.max(0, prefix - 16 * i))
@@ -71,4 +72,74 @@ function networkOf(groups: readonly number[], prefix: number): string {
   })
   const text = new ipaddr.IPv6(masked).toRFC5952String()
   return prefix === 128 ? text : `${text}/${prefix}`
+}
+
+/*
+ * Node drops the address of a closed connection. A caller that hangs up while a session is looked up would be counted as one
+ * without an address, which is a second allowance. Addresses are therefore read before anything is waited for, and kept
+ * with the request for all limiters that see it.
+ */
+
+/** A registered symbol, which the ESM and the CJS build of this package share in one process. */
+const ADDRESSES = Symbol.for('sluice.addresses')
+
+/** The addresses of a request when the first limiter saw it. */
+interface Addresses {
+  readonly address: string | undefined
+  readonly socketAddress: string | undefined
+  /** Whether the connection was closed by then, so that its address is unknown. */
+  readonly hungUp: boolean
+}
+
+/** A reader of requests that also names the object under which their addresses are kept. */
+export interface AddressSource<Req> extends RequestReader<Req> {
+  identity(req: Req): object
+}
+
+/** The addresses of a request: those that were kept, else the current ones. */
+export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
+  return keptOf(req, source)[ADDRESSES] ?? readAddresses(req, source)
+}
+
+/** Only the address that the framework reports, which is enough for most requests. */
+export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | undefined {
+  const kept = keptOf(req, source)[ADDRESSES]
+  if (kept) return kept.address
+  try {
+    return source.address(req)
+  } catch {
+    return readAddresses(req, source).address
+  }
+}
+
+/** Keeps the addresses of a request. To be called before anything is waited for. */
+export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
+  keptOf(req, source)[ADDRESSES] ??= readAddresses(req, source)
+}
+
+function keptOf<Req>(req: Req, source: AddressSource<Req>): { [ADDRESSES]?: Addresses } {
+  return source.identity(req)
+}
+
+/** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */
+export class HungUpError extends Error {
+  override readonly name = 'HungUpError'
+}
+
+export function isHungUp(error: unknown): error is HungUpError {
+  // Not instanceof: the ESM and the CJS build of this package may meet in one process.
+  return (error as Error | undefined)?.name === 'HungUpError'
+}
+
+function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
+  try {
+    const address = source.address(req)
+    const socketAddress = source.socketAddress(req)
+    const hungUp = !address && !socketAddress && source.hungUp?.(req) === true
+    return { address, socketAddress, hungUp }
+  } catch (error) {
+    // HTTP/2 throws once a session is gone.
+    if (source.hungUp?.(req)) return { address: undefined, socketAddress: undefined, hungUp: true }
+    throw error
+  }
 }

@@ -1,39 +1,28 @@
 import { checkCost } from '../values/cost.js'
 import type { Decision } from '../limiter/decision.js'
 import type { MaybePromise } from '../stores/store.js'
-import { addressesOf, addressOf, isHungUp, keepAddresses } from './addresses.js'
-import { after, isPromise } from './after.js'
-import { giveBackUnlessCharged } from './charge.js'
-import { type Counted, count, countedOf, replaceDecision } from './counted.js'
+import { chain, isPromise } from './chain.js'
+import { addressesOf, addressOf, isHungUp, keepAddresses } from './client-address.js'
+import { decisionsAbout, record, replaceDecision, type RequestDecision } from './decisions.js'
+import { denialResponse, type Denied, PROBLEM_TYPE } from './denial.js'
 import { headerWriter } from './headers.js'
-import { byIp, type KeySource } from './keys.js'
-import { warn, warnInsideHandler } from './misuse.js'
-import { type GuardOptions, limiterOf } from './options.js'
+import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
+import { type EarlierDenial, operationsOf } from './operations.js'
+import { type GuardOptions, limiterOf, policyChooser } from './options.js'
 import type { Platform, SetHeader } from './platform.js'
-import { policyChooser } from './policies.js'
-import { denialOf, PROBLEM_TYPE } from './problem.js'
-import { holdsRawIpv6 } from './raw-ipv6.js'
-import { operationsOf, type Refusal } from './operations.js'
+import { warn, warnInsideHandler } from './setup-warnings.js'
 
 export interface Guard<Req, Res> {
-  /** Gives undefined when the request may pass; else it has been answered. */
+  /** Returns undefined if the request may pass; otherwise the request has been answered. */
   (req: Req, res: Res): MaybePromise<Denied | undefined>
-  /** Gives back what a decision of this guard charged for a request that another guard refused, and says so in its headers. */
+  /** Gives back what this guard charged for a request that another guard denied, and corrects the headers. */
   readonly giveBack: (req: Req, res: Res, decision: Decision) => Promise<void>
 }
 
-export interface Denied {
-  /** What `onDenied` or the platform's `send` returned. */
-  readonly answer: unknown
-  /** Nobody is there to be answered. */
-  readonly hungUp?: true
-}
-
 /**
- * What an adapter calls on each request: skip, key, cost, policies, decision, headers, answer. Nothing is waited for
- * unless a callback or the store makes it wait. What a callback throws or rejects with comes out of the call, and
- * nothing is charged then.
- * @throws {PolicyError} when an option cannot work.
+ * Makes the function that an adapter calls on each request: skip, key, cost, policies, decision, headers, answer. It waits
+ * only for callbacks and stores that are async. If a callback throws or rejects, so does the call, and nothing is charged.
+ * @throws {PolicyError} for options that cannot work.
  */
 export function createGuard<Req, Res>(
   options: GuardOptions<Req, Res>,
@@ -49,7 +38,7 @@ export function createGuard<Req, Res>(
     address: (req) => addressOf(req, platform),
     socketAddress: (req) => addressesOf(req, platform).socketAddress,
     hungUp: (req) => addressesOf(req, platform).hungUp,
-    warn: (misuse) => warn(limiter, misuse),
+    warn: (warning) => warn(limiter, warning),
   }
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
@@ -59,27 +48,27 @@ export function createGuard<Req, Res>(
     const difference = await decision.settle(0)
     const request = platform.identity(req)
     replaceDecision(request, decision, decision.afterGivingBack(-difference))
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(countedOf(request), setterOf(res))
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(decisionsAbout(request), setterOf(res))
   }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
     const answer = skip
-      ? after(skip(req), (skipped) => (skipped ? undefined : admit(req, res)))
+      ? chain(skip(req), (skipped) => (skipped ? undefined : admit(req, res)))
       : admit(req, res)
     if (isPromise(answer)) keepAddresses(req, platform)
     return answer
   }
 
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return after(keyFor(req), (key) => {
+    return chain(keyFor(req), (key) => {
       if (key === HUNG_UP) return { answer: undefined, hungUp: true }
       if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
-      const before = deniedBefore(req, res, key)
-      return before ?? after(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
+      const earlier = deniedEarlier(req, res, key)
+      return earlier ?? chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
     })
   }
 
-  /** HUNG_UP where the caller hung up before it could be told from others: it goes no further, and nobody is charged. */
+  /** HUNG_UP if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
   function keyFor(req: Req): MaybePromise<string | typeof HUNG_UP> {
     try {
       const key = keyOf(req, source)
@@ -92,25 +81,25 @@ export function createGuard<Req, Res>(
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (!repeats(req)) return ask(req, res, key, cost)
     const operations = operationsOf(platform.identity(req), limiter, key)
-    return operations.inTurn(() => deniedBefore(req, res, key, cost) ?? ask(req, res, key, cost))
+    return operations.run(() => deniedEarlier(req, res, key, cost) ?? ask(req, res, key, cost))
   }
 
   function ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    return after(choosePolicies(req), (policies) => {
+    return chain(choosePolicies(req), (policies) => {
       const call = policies ? { cost, policies } : { cost }
-      return after(limiter.decide(key, call), (decision) => answer(req, res, key, cost, decision))
+      return chain(limiter.decide(key, call), (decision) => obey(req, res, key, cost, decision))
     })
   }
 
-  /** What an earlier denial of the same request decides, as far as `cost` is known. */
-  function deniedBefore(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
-    const refusal = repeats(req) && operationsOf(platform.identity(req), limiter, key).refusal(cost)
-    if (!refusal) return undefined
-    platform.decided?.(req, refusal.decision)
-    return refusal.answers.get(guard) ?? respond(req, res, key, refusal)
+  /** The answer if an earlier denial of the same request decides this operation too. `cost` is undefined while unknown. */
+  function deniedEarlier(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
+    const denial = repeats(req) && operationsOf(platform.identity(req), limiter, key).denialFor(cost)
+    if (!denial) return undefined
+    platform.decided?.(req, denial.decision)
+    return denial.answers.get(guard) ?? deny(req, res, key, denial)
   }
 
-  function answer(
+  function obey(
     req: Req,
     res: Res,
     key: string,
@@ -118,38 +107,57 @@ export function createGuard<Req, Res>(
     decision: Decision,
   ): MaybePromise<Denied | undefined> {
     platform.decided?.(req, decision)
-    if (!decision.allowed) return respond(req, res, key, { decision, cost, answers: new Map() })
-    record(req, res, key, decision)
-    if (shouldCharge) giveBackUnlessCharged(shouldCharge, req, res, platform, limiter, decision)
+    if (!decision.allowed) return deny(req, res, key, { decision, cost, answers: new Map() })
+    recordAndWrite(req, res, key, decision)
+    if (shouldCharge) platform.onFinished(req, res, () => void settleByOutcome(req, res, decision))
     return undefined
   }
 
-  function respond(req: Req, res: Res, key: string, refusal: Refusal): MaybePromise<Denied> {
-    const all = record(req, res, key, refusal.decision)
-    // Whoever began the response has to end it; the request goes no further.
-    const denied = platform.headersSent(res) ? { answer: undefined } : deny(req, res, refusal.decision, all)
+  /**
+   * Gives back what `decision` charged if `shouldCharge` returns false. Anything else it returns keeps the charge, and so
+   * does an error; if the caller hung up before, it is not called.
+   */
+  async function settleByOutcome(req: Req, res: Res, decision: Decision): Promise<void> {
+    try {
+      if ((await shouldCharge!(req, res)) === false) await decision.settle(0)
+    } catch (error) {
+      limiter.warn('CHARGE_FAILED', `shouldCharge failed, so the request stays charged: ${String(error)}`)
+    }
+  }
+
+  function deny(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
+    const all = recordAndWrite(req, res, key, denial.decision)
+    // A response that has begun is left to its handler; the request goes no further.
+    const denied = platform.headersSent(res) ? { answer: undefined } : answer(req, res, denial.decision, all)
     if (repeats(req)) {
-      refusal.answers.set(guard, denied)
-      operationsOf(platform.identity(req), limiter, key).refuse(refusal)
+      denial.answers.set(guard, denied)
+      operationsOf(platform.identity(req), limiter, key).remember(denial)
     }
     return denied
   }
 
   /** Adds a decision to those about the request, and writes the headers of all. */
-  function record(req: Req, res: Res, key: string, decision: Decision): readonly Counted[] {
-    const counted = { limiter, decision, announced: writeHeaders !== undefined }
-    const all = count(platform.identity(req), counted, key, repeats(req))
+  function recordAndWrite(req: Req, res: Res, key: string, decision: Decision): readonly RequestDecision[] {
+    const request = platform.identity(req)
+    const inHeaders = writeHeaders !== undefined
+    if (record(request, { limiter, decision, inHeaders }, key, repeats(req))) warn(limiter, 'COUNTED_TWICE')
+    const all = decisionsAbout(request)
     if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, setterOf(res))
     return all
   }
 
-  function deny(req: Req, res: Res, decision: Decision, all: readonly Counted[]): MaybePromise<Denied> {
-    const { status, retryAfter, problem } = denialOf(decision, all)
+  function answer(
+    req: Req,
+    res: Res,
+    decision: Decision,
+    all: readonly RequestDecision[],
+  ): MaybePromise<Denied> {
+    const { status, retryAfter, problem } = denialResponse(decision, all)
     const set = setterOf(res)
     platform.setStatus(res, status)
     set('Cache-Control', 'no-store')
     if (retryAfter !== undefined) set('Retry-After', String(retryAfter))
-    if (onDenied) return after(onDenied(req, res, decision), (answer) => ({ answer }))
+    if (onDenied) return chain(onDenied(req, res, decision), (given) => ({ answer: given }))
     set('Content-Type', PROBLEM_TYPE)
     return { answer: platform.send(req, res, problem) }
   }

@@ -1,7 +1,8 @@
 export { digest } from '../values/key.js'
 export { clientAddress } from './client-address.js'
-export { decisionAbout } from './counted.js'
-export { createGuard, type Denied, type Guard } from './guard.js'
+export { decisionAbout } from './decisions.js'
+export type { Denied } from './denial.js'
+export { createGuard, type Guard } from './guard.js'
 export type { HeaderFormat, HeaderOptions } from './headers.js'
 export {
   apiKeyKey,
@@ -16,8 +17,8 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export type { Misuse } from './misuse.js'
 export { type GuardOptions, settingsOf } from './options.js'
-export type { Platform, RequestReader } from './platform.js'
+export type { Platform, Problem, RequestReader } from './platform.js'
 export { expressTrust, fastifyTrust } from './proxy-trust.js'
 export { onResponseSent } from './response-sent.js'
+export type { SetupWarning } from './setup-warnings.js'

@@ -1,32 +1,33 @@
-import { expected, InputError } from '../values/errors.js'
 import type { MaybePromise } from '../stores/store.js'
-import { HungUpError } from './addresses.js'
-import { after } from './after.js'
-import { clientAddress, IPV6_PREFIX } from './client-address.js'
-import { invalidOption } from './invalid-option.js'
-import { type Misuse, proxyMisuse } from './misuse.js'
-import type { RequestReader } from './platform.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
 import { sha256 } from '../values/sha256.js'
+import { chain } from './chain.js'
+import { clientAddress, HungUpError, IPV6_PREFIX } from './client-address.js'
+import type { RequestReader } from './platform.js'
+import { proxyWarning, type SetupWarning } from './setup-warnings.js'
 
-/** What a key function may ask beside the request, so that one key function works in every framework. */
+/** What a key function can read beside the request, so that one key function works in every framework. */
 export interface KeySource<Req> extends RequestReader<Req> {
-  /** Reports a misuse, once for each limiter. */
-  warn(misuse: Misuse): void
+  /** Reports a warning, once for each limiter. */
+  warn(warning: SetupWarning): void
 }
 
-/** Names whom a request is counted for. */
+/** Returns the key that a request is counted under. */
 export type KeyFunction<Req> = (req: Req, source: KeySource<Req>) => MaybePromise<string>
 
-/** Text or a number, as databases give ids. The number 1 and the text '1' are one. */
+/** Text or a number, as databases give ids. The number 1 and the text '1' are the same key. */
 export type KeyPart = string | number | bigint
 
 export interface ByIpOptions {
-  /** Bits of an IPv6 address that name one caller, 32 to 128; default 64. */
+  /**
+   * How many leading bits of an IPv6 address identify a caller, 32 to 128.
+   * @default 64
+   */
   readonly ipv6Prefix?: number
 }
 
 /**
- * One key for each client address (see `clientAddress`): the framework's, or the socket's where that is not an IP.
+ * One key for each client address (see `clientAddress`): the framework's address, or the socket's if that is not an IP.
  * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
  */
 export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
@@ -35,36 +36,36 @@ export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
 }
 
 /**
- * One key for each user and action, or for each user where no action is named. `pick` finds the user's id and may be
- * async. A request without a user is limited by address.
- * @throws {InputError} INVALID_KEY, on the request, when `pick` gives what is not an id.
+ * One key for each user and action, or for each user if no action is given. `pick` returns the user's id and may be async.
+ * A request without a user is counted by address.
+ * @throws {InputError} INVALID_KEY, on the request, if `pick` returns something that is not an id.
  */
 export function byUser<Req>(
   pick: (req: Req) => MaybePromise<KeyPart | null | undefined>,
   action?: string,
 ): KeyFunction<Req> {
   if (typeof pick !== 'function') {
-    throw invalidOption('byUser needs a function that picks the user id', pick)
+    throw expected(PolicyError, 'INVALID_OPTION', 'byUser needs a function that picks the user id', pick)
   }
   if (action !== undefined && typeof action !== 'string') {
-    throw invalidOption('the action of byUser must be a string', action)
+    throw expected(PolicyError, 'INVALID_OPTION', 'the action of byUser must be a string', action)
   }
   const toKey = (req: Req, source: KeySource<Req>, id: KeyPart | null | undefined): string => {
     if (id !== undefined && id !== null && id !== '') return userKey(id, action)
     source.warn('USER_MISSING')
     return addressKey(req, source)
   }
-  return (req, source) => after(pick(req), (id) => toKey(req, source, id))
+  return (req, source) => chain(pick(req), (id) => toKey(req, source, id))
 }
 
 /**
- * One key for each API key, which is kept as its SHA-256: what is read in Redis or in a log cannot be used to sign
- * in. The scheme (`Bearer`, in any case) and the space around it are not part of it: callers may vary both. A request
- * without one is limited by address. Check API keys before the limiter: who may invent them has a fresh allowance with each.
+ * One key for each API key. Only its SHA-256 is kept, so that nobody can sign in with what Redis or a log shows. The scheme
+ * (`Bearer`, in any case) and the space around it are dropped, because callers can vary both. A request without an API key
+ * is counted by address. Check API keys before the limiter: a caller that invents them has a new allowance with each.
  */
 export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
   if (typeof header !== 'string' || header === '') {
-    throw invalidOption('byApiKey needs the name of a header', header)
+    throw expected(PolicyError, 'INVALID_OPTION', 'byApiKey needs the name of a header', header)
   }
   const name = header.toLowerCase()
   const scheme = CREDENTIALS.has(name) ? ANY_SCHEME : BEARER
@@ -77,8 +78,8 @@ export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
 }
 
 /**
- * Whom `byIp` counts at this address: the key to block or to reset.
- * @throws {InputError} INVALID_KEY when it is not an IP address.
+ * The key that `byIp` gives for this address, for example to block or to reset it.
+ * @throws {InputError} INVALID_KEY if it is not an IP address.
  */
 export function ipKey(address: string, options: ByIpOptions = {}): string {
   const caller = clientAddress(address, checkedPrefix(options))
@@ -88,8 +89,8 @@ export function ipKey(address: string, options: ByIpOptions = {}): string {
 }
 
 /**
- * Whom `byUser` counts for this id, and action where it names one: the key to block or to reset.
- * @throws {InputError} INVALID_KEY for what is not an id.
+ * The key that `byUser` gives for this id, and for the action if there is one, for example to block or to reset it.
+ * @throws {InputError} INVALID_KEY if `id` is not an id.
  */
 export function userKey(id: KeyPart, action?: string): string {
   if (id === '') throw expected(InputError, 'INVALID_KEY', 'the id of a user must not be empty', id)
@@ -97,8 +98,9 @@ export function userKey(id: KeyPart, action?: string): string {
 }
 
 /**
- * Whom `byApiKey` counts for this API key: the key to block or to reset. `Bearer` before it and space around it are dropped.
- * @throws {InputError} INVALID_KEY for an empty one.
+ * The key that `byApiKey` gives for this API key, for example to block or to reset it. `Bearer` before it and the space
+ * around it are dropped.
+ * @throws {InputError} INVALID_KEY if it is empty.
  */
 export function apiKeyKey(apiKey: string): string {
   const bare = typeof apiKey === 'string' ? apiKey.trim().replace(BEARER, '') : ''
@@ -108,8 +110,8 @@ export function apiKeyKey(apiKey: string): string {
 }
 
 /**
- * Joins parts so that two lists of parts never meet in one key: `a:b` and `c` differ from `a` and `b:c`.
- * @throws {InputError} INVALID_KEY for no parts, or one that is missing or not an id.
+ * Joins parts to a key. Different lists of parts give different keys: `a:b` and `c` differ from `a` and `b:c`.
+ * @throws {InputError} INVALID_KEY if there are no parts, or if one is missing or not an id.
  */
 export function joinKey(...parts: readonly KeyPart[]): string {
   let key = escaped(parts[0]!)
@@ -117,7 +119,7 @@ export function joinKey(...parts: readonly KeyPart[]): string {
   return key
 }
 
-/** Headers of RFC 9110, whose value begins with a scheme. */
+/** The headers of RFC 9110 whose value begins with a scheme. */
 const CREDENTIALS = new Set(['authorization', 'proxy-authorization'])
 const ANY_SCHEME = /^(?:[!#$%&'*+.^_`|~\w-]+[ \t]+|bearer$)/i
 const BEARER = /^bearer(?:[ \t]+|$)/i
@@ -128,12 +130,13 @@ function hashedKey(apiKey: string): string {
 
 function checkedPrefix({ ipv6Prefix = IPV6_PREFIX }: ByIpOptions): number {
   if (Number.isInteger(ipv6Prefix) && ipv6Prefix >= 32 && ipv6Prefix <= 128) return ipv6Prefix
-  throw invalidOption('ipv6Prefix must be a whole number from 32 to 128', ipv6Prefix)
+  const what = 'ipv6Prefix must be a whole number from 32 to 128'
+  throw expected(PolicyError, 'INVALID_OPTION', what, ipv6Prefix)
 }
 
 function addressKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number): string {
-  const misuse = proxyMisuse(req, source)
-  if (misuse) source.warn(misuse)
+  const warning = proxyWarning(req, source)
+  if (warning) source.warn(warning)
   const address =
     clientAddress(source.address(req), ipv6Prefix) ?? clientAddress(source.socketAddress(req), ipv6Prefix)
   if (address !== undefined) return `ip:${escaped(address)}`
@@ -147,8 +150,22 @@ function escaped(part: KeyPart): string {
   return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text
 }
 
-/** An object would become `[object Object]`, and undefined `undefined`: one key for everybody. */
+/** An object would become `[object Object]`, and undefined `undefined`: one key for all callers. */
 function numberText(part: number | bigint): string {
   if (typeof part === 'bigint' || Number.isFinite(part)) return String(part)
   throw expected(InputError, 'INVALID_KEY', 'a part of a key must be a string, a number or a bigint', part)
 }
+
+/**
+ * Whether a key contains the caller's own IPv6 address, raw or as a part of `joinKey`. Keys of `byIp` begin with `ip:` and are
+ * masked, so they never do.
+ */
+export function holdsRawIpv6<Req>(key: string, req: Req, reader: RequestReader<Req>): boolean {
+  if (typeof key !== 'string' || !LIKE_IPV6.test(key) || key.startsWith('ip:')) return false
+  const address = reader.address(req)
+  if (!address || !clientAddress(address)?.includes('/')) return false
+  return key.includes(address) || key.includes(joinKey(address))
+}
+
+/** Found in every IPv6 address, raw or as a part of `joinKey`. */
+const LIKE_IPV6 = /::|(?::[\da-f]{1,4}){3}|%3A%3A|(?:%3A[\da-f]{1,4}){3}/i

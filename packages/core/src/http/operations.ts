@@ -1,20 +1,20 @@
 import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
-import { isPromise } from './after.js'
-import type { Denied } from './guard.js'
+import { isPromise } from './chain.js'
+import type { Denied } from './denial.js'
 
 /*
  * A GraphQL request may run one operation under thousands of aliases, all in one tick. The first denial of a limiter decides
- * those that follow under the same key: neither the store nor any callback is asked again. For this to mean anything where
- * the store is another process, no more than some operations of a request ask it at once; the others wait for an answer.
+ * the later operations under the same key: neither the store nor any callback is asked again. A remote store would be asked
+ * about all of them before its first reply, so only some operations of a request ask at once; the others wait.
  */
 
-/** A limiter's denial of one request. */
-export interface Refusal {
+/** A limiter's denial of a request, which decides the later operations of the same request. */
+export interface EarlierDenial {
   readonly decision: Decision
   readonly cost: number
-  /** How each guard of the limiter answers it. */
+  /** The answer of each guard of the limiter. */
   readonly answers: Map<object, MaybePromise<Denied>>
 }
 
@@ -22,30 +22,30 @@ const MOST_AT_ONCE = 16
 
 /** The operations of one request that one limiter counts under one key. */
 export class Operations {
-  #refusal: Refusal | undefined
+  #denial: EarlierDenial | undefined
   #asking = 0
   readonly #waiting: (() => void)[] = []
-  /** The first that waits: taking each off the front of the list would be quadratic. */
+  /** Index of the first waiting operation. Removing each from the front of the list would be quadratic. */
   #next = 0
 
   /**
-   * The denial that decides a further operation. A cost that never fits says nothing about lighter ones: it decides those
-   * whose cost is known to be no less.
+   * The denial that decides a further operation of this cost, 0 while it is unknown. The denial of a cost that never fits
+   * decides only operations of at least that cost.
    */
-  refusal(cost = 0): Refusal | undefined {
-    const refusal = this.#refusal
-    return refusal && (refusal.decision.reason !== 'cost' || cost >= refusal.cost) ? refusal : undefined
+  denialFor(cost = 0): EarlierDenial | undefined {
+    const denial = this.#denial
+    return denial && (denial.decision.reason !== 'cost' || cost >= denial.cost) ? denial : undefined
   }
 
-  refuse(refusal: Refusal): void {
-    this.#refusal = refusal
+  remember(denial: EarlierDenial): void {
+    this.#denial = denial
   }
 
-  /** Calls `ask` now, or when fewer operations are asking. `ask` looks for a refusal itself, which may have come by then. */
-  inTurn<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
+  /** Calls `ask` as soon as fewer than 16 operations are asking. `ask` must check `denialFor` first: a denial may exist by then. */
+  run<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#asking >= MOST_AT_ONCE) {
-      const turn = new Promise<void>((resolve) => this.#waiting.push(resolve))
-      return turn.then(() => this.inTurn(ask))
+      const room = new Promise<void>((resolve) => this.#waiting.push(resolve))
+      return room.then(() => this.run(ask))
     }
     this.#asking++
     let answer
@@ -63,10 +63,10 @@ export class Operations {
   #done(): void {
     this.#asking--
     if (this.#next === this.#waiting.length) return
-    // One alone, which lets the next one go when it is answered: at once, where a denial decides it.
-    const go = this.#waiting[this.#next++]!
+    // Only one, which starts the next when it is answered. If a denial decides it, that is at once.
+    const start = this.#waiting[this.#next++]!
     if (this.#next === this.#waiting.length) this.#next = this.#waiting.length = 0
-    go()
+    start()
   }
 }
 

@@ -1,53 +1,86 @@
-import { checkContract, SETTINGS } from '../values/contract.js'
+import { slidingLog } from '../algorithms/index.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import type { Decision } from '../limiter/decision.js'
-import { PolicyError } from '../values/errors.js'
 import { createLimiter, type Limiter, type LimiterOptions, type LimiterSettings } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
+import { checkContract, SETTINGS } from '../values/contract.js'
+import type { Duration } from '../values/duration.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
+import { chain } from './chain.js'
 import type { HeaderOptions } from './headers.js'
-import { atOdds, invalidOption } from './invalid-option.js'
 import type { KeyFunction } from './keys.js'
-import { ownPolicies, type PoliciesOptions } from './policies.js'
 
-/** What every adapter takes: a limiter or how to make one, and how requests are counted and answered. */
-export interface GuardOptions<Req, Res>
-  extends Partial<Omit<LimiterOptions, 'policies'>>, PoliciesOptions<Req>, HeaderOptions {
+/** Returns the policies for a request; undefined for the limiter's own. */
+export type ChoosePolicies<Req> = (req: Req) => MaybePromise<readonly Policy[] | undefined>
+
+/** The options of every adapter: a limiter or the options to make one, and how requests are counted and answered. */
+export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'policies'>>, HeaderOptions {
   /** A limiter to share, instead of the options that make one. */
   readonly limiter?: Limiter
-  /** Whom a request is counted for; default `byIp()`. */
+  /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */
+  readonly limit?: number
+  readonly window?: Duration
+  /**
+   * All policies must admit a request. A function chooses them for each request, for example by the caller's tier, from
+   * lists that are made once; if it returns undefined, the limiter's own policies apply.
+   */
+  readonly policies?: readonly Policy[] | ChoosePolicies<Req>
+  /**
+   * The key that a request is counted under.
+   * @default byIp()
+   */
   readonly key?: KeyFunction<Req>
-  /** Units that a request takes; default 1. */
+  /**
+   * Units that a request takes.
+   * @default () => 1
+   */
   readonly cost?: (req: Req) => MaybePromise<number>
-  /** Requests that are not counted and get no headers; default none. */
+  /**
+   * Whether a request passes uncounted and without headers.
+   * @default () => false
+   */
   readonly skip?: (req: Req) => MaybePromise<boolean>
   /**
-   * Asked when the response has been sent: false gives back what was charged on entry. Nobody is asked when the
-   * caller hung up before, so hanging up is never free.
+   * Called when the response has been sent: false gives back what the request was charged on entry. Not called if the
+   * caller hung up before, so that hanging up is never free.
+   * @default () => true
    */
   readonly shouldCharge?: (req: Req, res: Res) => MaybePromise<boolean>
-  /** Answers a denial instead of the problem details; status and headers are set by then. */
+  /** Answers a denial in place of the problem details. Status and headers are set by then. */
   readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
 }
 
 /**
- * The limiter that `options` hold or describe.
- * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or at odds.
+ * The limiter in `options`, or a new one made from them.
+ * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
 export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
-  if (typeof options !== 'object' || options === null)
-    throw invalidOption('options must be an object', options)
+  if (typeof options !== 'object' || options === null) {
+    throw expected(PolicyError, 'INVALID_OPTION', 'options must be an object', options)
+  }
   for (const [name, value] of Object.entries(options)) checkOption(name, value)
-  return options.limiter ? checkShared(options, options.limiter) : createLimiter(described(options))
+  return options.limiter ? checkShared(options, options.limiter) : createLimiter(limiterOptionsOf(options))
 }
 
 /**
- * Where a limiter counts and what it does in an outage, for limiters that are to do the same under another name. One
- * that was given no store has none to pass on.
+ * The function that chooses the policies of each request.
+ * It throws {InputError} INVALID_POLICIES for a request that gets no policies from a limiter without its own.
+ */
+export function policyChooser<Req, Res>(options: GuardOptions<Req, Res>): ChoosePolicies<Req> {
+  const { limiter, limit, policies } = options
+  if (typeof policies !== 'function') return () => undefined
+  return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
+}
+
+/**
+ * The store and the outage behaviour of a limiter, for other limiters that are to share them under another name. `store` is
+ * missing if the limiter was given none.
  */
 export function settingsOf(limiter: Limiter): LimiterSettings {
   return limiter[SETTINGS]
 }
 
-/** What each option is for. The type checker sees to it that none is missing. */
+/** What each option is for. The type makes sure that none is missing. */
 const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies' | 'callback' | 'other'> = {
   name: 'limiter',
   store: 'limiter',
@@ -68,7 +101,7 @@ const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies'
   limiter: 'other',
 }
 
-/** Names that options had, with those that they have. */
+/** The former names of options, and the present ones. */
 const RENAMED = new Map([
   ['charge', 'shouldCharge'],
   ['reset', 'resetAs'],
@@ -82,24 +115,53 @@ function checkOption(name: string, value: unknown): void {
   }
   const callback = KINDS[name as keyof typeof KINDS] === 'callback'
   if (callback && value !== undefined && typeof value !== 'function') {
-    throw invalidOption(`${name} must be a function`, value)
+    throw expected(PolicyError, 'INVALID_OPTION', `${name} must be a function`, value)
   }
 }
 
-/** A function of policies goes with a limiter, as it says nothing about the limiter's own. */
+/** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */
 function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter): Limiter {
-  if (typeof limiter.decide !== 'function')
-    throw invalidOption('limiter must be made by createLimiter()', limiter)
+  if (typeof limiter.decide !== 'function') {
+    throw expected(PolicyError, 'INVALID_OPTION', 'limiter must be made by createLimiter()', limiter)
+  }
   checkContract('limiter', limiter)
   for (const [name, value] of Object.entries(options)) {
     const kind = KINDS[name as keyof typeof KINDS]
     const describes = kind === 'limiter' || (kind === 'policies' && typeof value !== 'function')
-    if (describes && value !== undefined) throw atOdds(name, 'limiter')
+    if (describes && value !== undefined) throw conflictingOptions(name, 'limiter')
   }
   return limiter
 }
 
-function described<Req, Res>(options: GuardOptions<Req, Res>): LimiterOptions {
+function limiterOptionsOf<Req, Res>(options: GuardOptions<Req, Res>): LimiterOptions {
   const own = Object.entries(options).filter(([name]) => KINDS[name as keyof typeof KINDS] === 'limiter')
   return { ...(Object.fromEntries(own) as Partial<LimiterOptions>), policies: ownPolicies(options) }
+}
+
+/** The policies that a limiter is made with: `policies` if it is a list, else those of `limit` and `window`. */
+function ownPolicies<Req, Res>({ limit, window, policies }: GuardOptions<Req, Res>): readonly Policy[] {
+  const list = typeof policies === 'function' ? undefined : policies
+  if (list !== undefined && !Array.isArray(list)) {
+    const what = 'policies must be a list or a function that gives one'
+    throw expected(PolicyError, 'INVALID_OPTION', what, list)
+  }
+  if (list && limit !== undefined) throw conflictingOptions('limit', 'policies')
+  if (list && window !== undefined) throw conflictingOptions('window', 'policies')
+  if (limit !== undefined && window !== undefined) return [slidingLog({ limit, window })]
+  if (limit !== undefined || window !== undefined || !policies) {
+    throw new PolicyError('INVALID_OPTION', 'limit and window are needed, both, or policies, or a limiter')
+  }
+  return list ?? PLACEHOLDER
+}
+
+/** A limiter cannot be made without policies. `requirePolicies` makes sure that no request is counted under these. */
+const PLACEHOLDER: readonly Policy[] = [slidingLog({ limit: 1, window: '1s' })]
+
+function requirePolicies(list: readonly Policy[] | undefined): readonly Policy[] {
+  if (list) return list
+  throw expected(InputError, 'INVALID_POLICIES', 'policies must give a list where there is no limit', list)
+}
+
+function conflictingOptions(name: string, other: string): PolicyError {
+  return new PolicyError('INVALID_OPTION', `${name} and ${other} exclude each other: leave one of them out`)
 }

@@ -9,12 +9,12 @@ import {
   joinKey,
   userKey,
   type KeyFunction,
-  type Misuse,
+  type SetupWarning,
 } from '../../src/http/index.js'
 import { FROM_HOME, plain, type PlainRequest } from './plain-platform.js'
 
-const warned: Misuse[] = []
-const source = { ...plain, warn: (misuse: Misuse) => void warned.push(misuse) }
+const warned: SetupWarning[] = []
+const source = { ...plain, warn: (warning: SetupWarning) => void warned.push(warning) }
 const keyOf = (key: KeyFunction<PlainRequest>, req: PlainRequest = FROM_HOME) => key(req, source)
 
 beforeEach(() => void warned.splice(0))

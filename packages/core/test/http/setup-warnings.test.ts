@@ -24,7 +24,7 @@ beforeEach(() => {
   warnings = []
 })
 
-describe('misuse is reported once, by its code', () => {
+describe('a setup warning is reported once, by its code', () => {
   it.each<[string, PlainRequest, PlainOptions]>([
     ['TRUST_PROXY_PERMISSIVE', { ...FROM_HOME, proxyTrust: 'all' }, {}],
     ['FORWARDED_NOT_TRUSTED', { ...FORWARDED, proxyTrust: 'none' }, {}],

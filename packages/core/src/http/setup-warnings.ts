@@ -2,7 +2,8 @@ import type { Limiter } from '../limiter/limiter.js'
 import type { RequestReader } from './platform.js'
 
 /*
- * Set-ups that work and do not limit. Each is found while requests are served, reported once and never refused.
+ * Set-ups that run but do not limit as intended. Each is detected while requests are served and reported once per limiter;
+ * requests are never refused for it.
  */
 
 const SETTINGS =
@@ -48,15 +49,16 @@ const MESSAGES = {
     '), or choose another key',
 } as const
 
-export type Misuse = keyof typeof MESSAGES
+/** The code of a warning; docs/errors.md has a section for each. */
+export type SetupWarning = keyof typeof MESSAGES
 
-/** Reports a misuse by its code, once for each limiter. */
-export function warn(limiter: Limiter, misuse: Misuse): void {
-  limiter.warn(misuse, MESSAGES[misuse])
+/** Reports a warning by its code, once for each limiter. */
+export function warn(limiter: Limiter, warning: SetupWarning): void {
+  limiter.warn(warning, MESSAGES[warning])
 }
 
-/** Finds a proxy setting under which addresses do not tell callers apart. */
-export function proxyMisuse<Req>(req: Req, reader: RequestReader<Req>): Misuse | undefined {
+/** Detects proxy settings under which an address does not identify a caller. */
+export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
   const trust = reader.proxyTrust(req)
   if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
   const forwarded = reader.header(req, 'x-forwarded-for') !== undefined
@@ -67,8 +69,8 @@ export function proxyMisuse<Req>(req: Req, reader: RequestReader<Req>): Misuse |
 let reportedInHandler = false
 
 /**
- * Warns when the stack shows the framework calling a handler. Once for the process: each request would make a
- * limiter that has not warned yet.
+ * Warns if the stack trace shows the framework calling a handler. Once per process, because each request would make a new
+ * limiter, which has not warned yet.
  */
 export function warnInsideHandler(limiter: Limiter, handlerFrame: RegExp): void {
   if (reportedInHandler || !handlerFrame.test(new Error().stack ?? '')) return

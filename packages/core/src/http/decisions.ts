@@ -1,0 +1,112 @@
+import { CONTRACT_NUMBER } from '../values/contract.js'
+import type { Decision } from '../limiter/decision.js'
+import type { Limiter } from '../limiter/limiter.js'
+
+/*
+ * The decisions of all limiters about one request, kept on the request itself, because all limiters write one set of
+ * headers. A property costs less than a WeakMap. The symbol is registered, so that the ESM and the CJS build of this
+ * package share it in one process; copies of another contract do not read each other's decisions.
+ */
+const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
+
+/**
+ * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
+ * number of decisions.
+ */
+export interface RequestDecision {
+  readonly limiter: Limiter
+  /** Whether headers show it. A limiter with `headers: false` stays invisible beside others. */
+  readonly inHeaders: boolean
+  /** The limiter's most restrictive decision; among equals the oldest. */
+  readonly decision: Decision
+}
+
+interface RecordedDecision extends RequestDecision {
+  decision: Decision
+  latest: Decision
+  /** The position of `latest` among the decisions of all limiters, from 1. */
+  order: number
+  /** The keys that the request was counted under, unless requests repeat. */
+  readonly keys: string[]
+}
+
+interface CountedRequest {
+  [DECISIONS]?: RecordedDecision[]
+}
+
+/**
+ * Records a decision about `request`. Returns whether the same limiter had already counted the request under the same key;
+ * always false where requests repeat.
+ */
+export function record(
+  request: object,
+  { limiter, decision, inHeaders }: RequestDecision,
+  key: string,
+  repeats = false,
+): boolean {
+  const all = ((request as CountedRequest)[DECISIONS] ??= [])
+  let earlier: RecordedDecision | undefined
+  let order = 1
+  let wasCounted = false
+  for (const other of all) {
+    order = Math.max(order, other.order + 1)
+    if (other.limiter !== limiter) continue
+    wasCounted ||= !repeats && other.keys.includes(key)
+    if (other.inHeaders === inHeaders) earlier = other
+  }
+  if (!earlier) {
+    all.push({ limiter, inHeaders, decision, latest: decision, order, keys: repeats ? [] : [key] })
+    return wasCounted
+  }
+  earlier.decision = moreRestrictive(earlier.decision, decision)
+  earlier.latest = decision
+  earlier.order = order
+  if (!repeats) earlier.keys.push(key)
+  return wasCounted
+}
+
+/** Replaces an earlier decision about `request` after its charge was given back. */
+export function replaceDecision(request: object, before: Decision, after: Decision): void {
+  for (const recorded of (request as CountedRequest)[DECISIONS] ?? []) {
+    if (recorded.decision === before) recorded.decision = after
+    if (recorded.latest === before) recorded.latest = after
+  }
+}
+
+/** What each limiter has decided about `request`, in the order in which the limiters first counted it. */
+export function decisionsAbout(request: object): readonly RequestDecision[] {
+  return (request as CountedRequest)[DECISIONS] ?? []
+}
+
+/** The latest decision about `request`, or the latest of the limiter with the given name; undefined if there is none. */
+export function decisionAbout(request: object, limiter?: string): Decision | undefined {
+  let latest: RecordedDecision | undefined
+  for (const recorded of (request as CountedRequest)[DECISIONS] ?? []) {
+    const matches = limiter === undefined || recorded.latest.limiter === limiter
+    if (matches && recorded.order > (latest?.order ?? 0)) latest = recorded
+  }
+  return latest?.latest
+}
+
+/** The decision that leaves the caller least: a denial, else the smallest `remaining`; among equals the oldest. */
+export function mostRestrictive(all: readonly RequestDecision[]): Decision {
+  let most = all[0]!.decision
+  for (const { decision } of all) most = moreRestrictive(most, decision)
+  return most
+}
+
+/** The most restrictive decision of each limiter, in the order in which the limiters first counted the request. */
+export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly Decision[] {
+  if (all.length === 1) return [all[0]!.decision]
+  const byLimiter = new Map<Limiter, Decision>()
+  for (const { limiter, decision } of all) {
+    const other = byLimiter.get(limiter)
+    byLimiter.set(limiter, other ? moreRestrictive(other, decision) : decision)
+  }
+  return [...byLimiter.values()]
+}
+
+function moreRestrictive(one: Decision, other: Decision): Decision {
+  if (one.allowed !== other.allowed) return one.allowed ? other : one
+  return other.remaining < one.remaining ? other : one
+}

@@ -1,0 +1,65 @@
+import type { Decision } from '../limiter/decision.js'
+import type { RequestDecision } from './decisions.js'
+import { reportedPolicies, retryAfterSeconds } from './headers.js'
+import type { Problem } from './platform.js'
+
+/** The response to a denied request. */
+export interface DenialResponse {
+  readonly status: 429 | 503
+  /** Seconds; undefined if no wait helps. */
+  readonly retryAfter: number | undefined
+  readonly problem: Problem
+}
+
+/** What a guard returns about a request that may not pass. The request has been answered by then. */
+export interface Denied {
+  /** What `onDenied` or the platform's `send` returned. */
+  readonly answer: unknown
+  /** Set if the caller hung up before it could be identified. Nothing was charged, and no response is needed. */
+  readonly hungUp?: true
+}
+
+export const PROBLEM_TYPE = 'application/problem+json'
+
+/**
+ * The response to a request that `denied` did not let pass. If the store failed and no policy denied the request, the
+ * caller has done nothing wrong: 503, to be retried in a second. A denial by the local policies in an outage is a 429.
+ */
+export function denialResponse(denied: Decision, all: readonly RequestDecision[]): DenialResponse {
+  if (denied.degraded !== undefined && denied.reason === undefined) return REDUCED_CAPACITY
+  const retryAfter = retryAfterSeconds(denied)
+  const problem = {
+    type: `${TYPES}#quota-exceeded`,
+    title: 'Quota Exceeded',
+    status: 429,
+    detail: detailOf(retryAfter),
+    'violated-policies': violatedPolicies(denied, all),
+  }
+  return { status: 429, retryAfter, problem }
+}
+
+const TYPES = 'https://iana.org/assignments/http-problem-types'
+
+const REDUCED_CAPACITY: DenialResponse = {
+  status: 503,
+  retryAfter: 1,
+  problem: {
+    type: `${TYPES}#temporary-reduced-capacity`,
+    title: 'Temporary Reduced Capacity',
+    status: 503,
+    detail: 'Requests cannot be counted for now. Try again in 1 second.',
+  },
+}
+
+function detailOf(retryAfter: number | undefined): string {
+  if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
+  return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
+}
+
+/** Names as in the RateLimit headers. A block or a hold violates no policy. */
+function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
+  if (denied.reason === 'blocked' || denied.reason === 'held') return []
+  return reportedPolicies(all)
+    .filter(({ state }) => state.retryAfterMs > 0)
+    .map(({ name }) => name)
+}
