@@ -1,10 +1,10 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { RateLimitHook } from './index.js'
+import type { RateLimitHook } from './hook.js'
 
 /*
- * A path that cannot be decoded, or a parameter that is too long, never reaches a route: Fastify answers it without any
- * hook. The one place that sees such requests is the option `frameworkErrors`, which cannot be set from outside when
- * the application exists already. So it is set where Fastify keeps it, around the application's own.
+ * A request whose path cannot be decoded, or whose parameter is too long, never reaches a route: Fastify answers it without
+ * running a hook. Only the option `frameworkErrors` sees such requests, and it cannot be set from outside once the
+ * application exists. This file therefore wraps the application's own handler where Fastify keeps it.
  */
 
 type FrameworkErrors = (
@@ -13,14 +13,14 @@ type FrameworkErrors = (
   reply: FastifyReply,
 ) => void
 
-/** Limits the requests that reach no route. Only the outermost context of an application answers them. */
+/** Limits the requests that reach no route. Does nothing in inner contexts, because the outermost one answers them. */
 export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
   const options = internal(app, 'fastify.options') as { frameworkErrors?: FrameworkErrors } | undefined
   const TrustingRequest = internal(app, 'fastify.Request') as { prototype: object } | undefined
   if (!options || !TrustingRequest) return
   const { frameworkErrors: answer = answerAsFastify } = options
   options.frameworkErrors = function limitFrameworkErrors(error, request, reply) {
-    // Fastify makes them without `trustProxy`: all callers behind a proxy would be one.
+    // Fastify makes these requests without `trustProxy`, so all callers behind a proxy would count as one.
     if (!(request instanceof (TrustingRequest as never)))
       Object.setPrototypeOf(request, TrustingRequest.prototype)
     limit(request, reply, (failure) => {
@@ -30,14 +30,14 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
   }
 }
 
-/** What Fastify sends where the application has no `frameworkErrors` of its own. */
+/** What Fastify sends if the application has no `frameworkErrors` of its own. */
 function answerAsFastify(
   ...[{ code, message, statusCode = 400 }, , reply]: Parameters<FrameworkErrors>
 ): void {
   reply.code(statusCode).send({ error: 'Bad Request', code, message, statusCode })
 }
 
-/** What the outermost context keeps under a symbol of Fastify's. Undefined in the contexts inside, which inherit it. */
+/** The value that a context itself keeps under one of Fastify's symbols; undefined in inner contexts, which inherit it. */
 function internal(app: FastifyInstance, description: string): unknown {
   const symbol = Object.getOwnPropertySymbols(app).find((own) => own.description === description)
   return symbol && Reflect.get(app, symbol)

@@ -1,7 +1,7 @@
 import { fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
-/** Of HTTP/1 or HTTP/2, whatever the application has decorated it with. */
+/** A request of HTTP/1 or HTTP/2, with any decorations of the application. */
 // oxlint-disable-next-line typescript/no-explicit-any
 export type AnyRequest = FastifyRequest<any, any, any, any, any, any, any, any>
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -17,7 +17,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header(name, value),
   setStatus: (reply, status) => void reply.code(status),
-  // With a serializer Fastify adds no charset, which application/problem+json does not have.
+  // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem) => reply.serializer(JSON.stringify).send(problem),
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   handlerFrame: /\bpreHandlerCallback/,

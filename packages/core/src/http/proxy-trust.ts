@@ -1,29 +1,29 @@
 import type { RequestReader } from './platform.js'
 
 /*
- * Whose X-Forwarded-For a framework believes: nobody's, that of some proxies, or everybody's. Read by its own adapter,
- * and by that of Nest, which runs on either.
+ * Which proxies a framework trusts to set X-Forwarded-For. Each function is used by the framework's own adapter and by that
+ * of Nest, which runs on either.
  */
 
-/** As the setting 'trust proxy' of an application of Express's says. */
-export function expressTrust(app: ExpressApp | undefined): ProxyTrust {
+/** Reads the setting 'trust proxy' of an Express application. */
+export function expressTrust(app: ExpressAppLike | undefined): ProxyTrust {
   const setting = app?.get('trust proxy')
   return setting === true ? 'all' : setting ? 'some' : 'none'
 }
 
-/** As far as a request of Fastify's tells. */
-export function fastifyTrust(request: FastifyRequest): ProxyTrust {
+/** Infers the setting `trustProxy` from a Fastify request, because the setting itself cannot be read. */
+export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
   if (request.ips === undefined) return 'none'
   if (trustsStrangers(request)) return 'all'
-  // Alone in the list: whoever is at the other end is not believed. With a number of proxies, nobody ever is.
+  // A single entry is the socket's own, which is not trusted. With a number for `trustProxy`, there is never another one.
   return request.ips.length > 1 ? 'some' : 'none'
 }
 
 /**
- * Whether it believes everybody. The setting cannot be read, so Fastify is asked, once, about a request that a stranger
- * brings from more strangers than there ever are proxies in a row.
+ * Whether Fastify trusts every proxy. Tested once per server with a made-up request from an unknown address through 30
+ * unknown proxies, more than a real chain ever has.
  */
-function trustsStrangers({ server, constructor }: FastifyRequest): boolean {
+function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
   if (!TRUSTS.has(server)) {
     const raw = {
       socket: { remoteAddress: STRANGER },
@@ -40,12 +40,12 @@ const TRUSTS = new WeakMap<object, boolean>()
 
 type ProxyTrust = ReturnType<RequestReader<unknown>['proxyTrust']>
 
-interface ExpressApp {
+interface ExpressAppLike {
   get(setting: string): unknown
 }
 
-interface FastifyRequest {
+interface FastifyRequestLike {
   readonly server: object
-  /** From the socket outwards, as far as they are believed; undefined where no proxy is. */
+  /** The addresses from the socket outwards, as far as they are trusted; undefined if no proxy is. */
   readonly ips?: readonly string[] | undefined
 }

@@ -3,20 +3,21 @@ import type { Http2Stream } from 'node:http2'
 
 type Raw = IncomingMessage & { readonly stream?: Http2Stream }
 
-/** What waits for the end of a response: one listener for all, as a GraphQL request may have 12,000 of them. */
-const WAITING = new WeakMap<ServerResponse, (() => void)[]>()
+/** The listeners of each response, behind one 'finish' listener, because a GraphQL request may add 12,000. */
+const LISTENERS = new WeakMap<ServerResponse, (() => void)[]>()
 
-/** Calls `listener` once the whole of a response of Node's has been sent, and never when the caller hung up before. */
+/** Calls `listener` once the whole of a Node response has been sent; never if the caller hung up before. */
 export function onResponseSent(
   request: IncomingMessage,
   response: ServerResponse,
   listener: () => void,
 ): void {
-  const waiting = WAITING.get(response)
-  if (waiting) return void waiting.push(listener)
+  const present = LISTENERS.get(response)
+  if (present) return void present.push(listener)
   const listeners = [listener]
-  WAITING.set(response, listeners)
-  // HTTP/2 always calls it finished, and Node 20 and 22 when the rest of it went to a connection that was gone.
+  LISTENERS.set(response, listeners)
+  // 'finish' also fires when the caller hung up: always with HTTP/2, and in Node 20 and 22 if the connection closed before
+  // the last of the body.
   const hungUp = (): boolean => {
     const { stream, socket } = request as Raw
     return stream ? request.aborted || !stream.writableFinished : socket.destroyed
