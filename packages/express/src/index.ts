@@ -16,9 +16,11 @@ export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 export type RateLimitOptions = GuardOptions<Request, Response>
 
 /**
- * Middleware that counts each request and answers 429 to those beyond the limit. Requests pass on in the same tick
- * when the store is memory and no callback is async; errors go to `next`.
- * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
+ * Middleware that counts each request and answers those beyond the limit with 429. With a memory store and no async
+ * callback, a request passes on in the same tick. Errors go to `next`.
+ * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
  */
 export function rateLimit(options: RateLimitOptions): RequestHandler {
   const guard = createGuard(options, express)
@@ -38,8 +40,8 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
 }
 
 /**
- * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
- * Undefined where none has counted the request.
+ * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
+ * undefined if no such limiter has counted the request.
  */
 export function decisionOf(req: Request, limiter?: string): Decision | undefined {
   return decisionAbout(req, limiter)

@@ -7,14 +7,14 @@ import { type AddressOptions, platformFor } from './platform.js'
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
-/** Callbacks get a context of the application's own variables and bindings, where `rateLimit` is given their types. */
+/** With `rateLimit<Env>`, callbacks get a context of the application's own variables and bindings. */
 // oxlint-disable-next-line typescript/no-explicit-any -- what Hono's own Context defaults to
 export interface RateLimitOptions<E extends Env = any>
   extends GuardOptions<Context<E>, Context<E>>, AddressOptions {}
 
-/** What the middleware sets on the context. */
+/** The variables that the middleware sets on the context. */
 export interface RateLimitVariables {
-  /** What the latest limiter decided about the request; undefined where none has counted it. */
+  /** The latest limiter's decision about the request; undefined if no limiter has counted it. */
   rateLimit: Decision | undefined
 }
 
@@ -23,8 +23,10 @@ declare module 'hono' {
 }
 
 /**
- * Middleware that counts each request and answers 429 to those beyond the limit. Errors are thrown, as Hono expects it.
- * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
+ * Middleware that counts each request and answers those beyond the limit with 429. Errors are thrown, as Hono expects.
+ * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m', connInfo: getConnInfo }))
  */
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
@@ -43,8 +45,8 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
 }
 
 /**
- * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
- * Undefined where none has counted the request.
+ * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
+ * undefined if no such limiter has counted the request.
  */
 export function decisionOf(c: Context, limiter?: string): Decision | undefined {
   return decisionAbout(c, limiter)

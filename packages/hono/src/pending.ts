@@ -2,13 +2,13 @@ import { onResponseSent } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** What is left to do for a request when its response is there. */
+/** The work left for a request until its response exists. */
 interface Pending {
   readonly headers: Map<string, string>
   readonly onSent: (() => void)[]
 }
 
-/** What @hono/node-server gives as `c.env`. */
+/** `c.env` in @hono/node-server. */
 interface NodeBindings {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
@@ -16,36 +16,36 @@ interface NodeBindings {
 
 const PENDING = new WeakMap<Context, Pending>()
 
-/** Sets a header of whatever response there will be. */
+/** Sets a header of the response, which may not exist yet. */
 export function setHeader(c: Context, name: string, value: string): void {
   c.header(name, value)
   pendingOf(c).headers.set(name, value)
 }
 
-/** Calls `listener` once the whole response has been sent, and never when the caller hung up before. */
+/** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
 export function onSent(c: Context, listener: () => void): void {
   const { incoming, outgoing } = bindingsOf(c)
   if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
   else pendingOf(c).onSent.push(listener)
 }
 
-/** On Node the request and the response that Hono was called with. */
+/** On Node, the request and the response that Hono was called with. */
 export function bindingsOf(c: Context): Partial<NodeBindings> {
   const env = c.env as Partial<NodeBindings & { server: NodeBindings }> | undefined
   return env?.server ?? env ?? {}
 }
 
-/** To be called when the handler has responded. */
+/** Adds the headers and the listeners to the response. To be called once the handler has responded. */
 export function complete(c: Context): void {
   const pending = PENDING.get(c)
   if (!pending || !c.finalized) return
   PENDING.delete(c)
-  // Hono leaves them out where a handler returns a Response of its own making.
+  // Hono omits them if the handler returns a Response that it made itself.
   for (const [name, value] of pending.headers) if (!c.res.headers.has(name)) c.header(name, value)
   if (pending.onSent.length > 0) c.res = watched(c, () => pending.onSent.forEach((listener) => listener()))
 }
 
-/** The response, which calls `listener` when the runtime has taken the last of its body. */
+/** The same response, which calls `listener` when the runtime has read the last of its body. */
 function watched({ req, res }: Context, listener: () => void): Response {
   if (!res.body || req.method === 'HEAD') {
     listener()

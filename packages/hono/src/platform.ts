@@ -5,11 +5,12 @@ import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onSent, setHeader } from './pending.js'
 
 export interface AddressOptions {
-  /** The runtime's `getConnInfo`, which knows the other end of the connection. Needed to count by address. */
+  /** The runtime's `getConnInfo`, which returns the address of the connection. Required to count by address. */
   readonly connInfo?: (c: Context) => { readonly remote: { readonly address?: string | undefined } }
   /**
-   * How many proxies are in front, each of which appends to X-Forwarded-For whom it serves; default 0, and nothing in
-   * that header is believed. Callers that can reach the application around the proxies choose their own address.
+   * How many proxies are in front of the application. Each must append its client's address to X-Forwarded-For. With 0 that
+   * header is ignored. Callers that can bypass the proxies choose their own address.
+   * @default 0
    */
   readonly trustProxy?: number
 }
@@ -39,12 +40,12 @@ export function platformFor(
     setStatus: (c, status) => c.status(status as StatusCode),
     send: (_request, c, problem) => c.body(JSON.stringify(problem)),
     onFinished: (_request, c, listener) => onSent(c, listener),
-    // What `compose` and `Hono` call handlers in.
+    // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,
   }
 }
 
-/** Whom the proxy farthest out has seen. What stands before that the caller may have made up. */
+/** The address that the outermost proxy has seen. Entries before it may be forged by the caller. */
 function forwardedFor(c: Context, proxies: number): string | undefined {
   const chain = c.req.header('x-forwarded-for')?.split(',') ?? []
   return chain.at(-Math.min(proxies, chain.length))?.trim()

@@ -20,7 +20,7 @@ import type {
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
-/** Callbacks get a context of the application's own state and context, where `rateLimit` is given their types. */
+/** With `rateLimit<State, Context>`, callbacks get a context of the application's own types. */
 export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> = GuardOptions<
   ParameterizedContext<StateT, ContextT>,
   Response
@@ -28,14 +28,16 @@ export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> =
 
 /** What the middleware adds to `ctx.state`. */
 export interface RateLimitState {
-  /** What the latest limiter decided about the request; undefined where none has counted it. */
+  /** The latest limiter's decision about the request; undefined if no limiter has counted it. */
   rateLimit?: Decision
 }
 
 /**
- * Middleware that counts each request and answers 429 to those beyond the limit. Requests pass on in the same tick
- * when the store is memory and no callback is async; errors are thrown, as Koa expects it.
- * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
+ * Middleware that counts each request and answers those beyond the limit with 429. With a memory store and no async
+ * callback, a request passes on in the same tick. Errors are thrown, as Koa expects.
+ * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
+ * @example
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
  */
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
 export function rateLimit<StateT, ContextT = {}>(
@@ -62,8 +64,8 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
 }
 
 /**
- * The decision about a request, for example to settle it: the latest, or that of the limiter of the given name.
- * Undefined where none has counted the request.
+ * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
+ * undefined if no such limiter has counted the request.
  */
 export function decisionOf(ctx: ParameterizedContext, limiter?: string): Decision | undefined {
   return decisionAbout(ctx, limiter)
@@ -76,7 +78,7 @@ const koa: Platform<Context, Response> = {
   hungUp: ({ socket }) => socket.destroyed,
   header: (ctx, name) => ctx.get(name) || undefined,
   proxyTrust({ app }) {
-    // Without a count Koa believes the first address of the header, which is the one that the caller wrote.
+    // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
     return !app.proxy ? 'none' : app.maxIpsCount > 0 ? 'some' : 'all'
   },
   headersSent: (res) => res.headerSent,
@@ -92,12 +94,12 @@ const koa: Platform<Context, Response> = {
 
 const HEADERS = Symbol('headers of the limiters')
 
-/** The headers that were set on a response here. */
+/** The headers that this adapter has set on a response. */
 function headersOf(res: Response & { [HEADERS]?: Record<string, string> }): Record<string, string> {
   return (res[HEADERS] ??= {})
 }
 
-/** Koa answers an error, also `ctx.throw(404)`, with the headers that the error brings along and with no others. */
+/** Koa answers an error, also `ctx.throw(404)`, with only the headers in the error itself, so the limits are added there. */
 function rethrow(error: unknown, res: Response): never {
   if (error instanceof Error) {
     const { headers } = error as { headers?: Record<string, string> }

@@ -8,9 +8,8 @@ import type { Call } from './options.js'
 import { callOf } from './platform.js'
 
 /**
- * Counts each run of a handler under the limits that hold for it. Where one refuses, the others get back what they
- * charged, and the exception filters a RateLimitException (WsException in gateways). Global, local or both: a run is
- * counted once.
+ * Counts each call of a handler against all limits that apply to it. If one denies, the charges of the others are given back
+ * and a RateLimitException is thrown (a WsException in gateways). Whether global, local or both, it counts a call once.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -21,7 +20,7 @@ export class RateLimitGuard implements CanActivate {
     context[COUNTED] = true
     const call = callOf(context)
     const limits = call ? this.limits.of(call) : []
-    // Where nothing has to be waited for the handler runs at once.
+    // If nothing has to be waited for, the handler runs in the same tick.
     for (let i = 0; i < limits.length; i++) {
       const denied = attempt(limits[i]!, call!)
       if (denied) return goOn(call!, denied, limits, i + 1)
@@ -30,7 +29,7 @@ export class RateLimitGuard implements CanActivate {
   }
 }
 
-/** Nest gives the guards of one run the same context. A property costs less than a WeakSet. */
+/** Nest passes the same context to all guards of a call. A property costs less than a WeakSet. */
 const COUNTED = Symbol.for('sluice.nest.counted')
 
 type Answer = ReturnType<Limit>
@@ -43,10 +42,10 @@ function attempt(limit: Limit, call: Call): Answer {
   }
 }
 
-/** Hears what a limit says in its own time, and then the others. */
+/** Waits for an async limit, then asks the limits after it. */
 async function goOn(call: Call, first: Answer, limits: readonly Limit[], next: number): Promise<boolean> {
   try {
-    // 12,000 operations of GraphQL that one denial decides: each await that is not needed would count.
+    // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
     let denied = first instanceof Promise ? await first : first
     for (let i = next; !denied && i < limits.length; i++) denied = await limits[i]!(call, call)
     if (denied) throw call.kind === 'ws' ? await wsExceptionOf(denied, call) : exceptionOf(denied, call)
@@ -59,14 +58,14 @@ async function goOn(call: Call, first: Answer, limits: readonly Limit[], next: n
   }
 }
 
-/** What a limit charged for a run that another one refused; what it reports then is what is left without the charge. */
+/** Gives back what one limit charged for a call that another denied. Its headers then show what is left without the charge. */
 async function giveBack(call: Call, decision: Decision, limits: readonly Limit[]): Promise<void> {
   await limits.find(({ limiter }) => limiter.name === decision.limiter)?.giveBack(call, call, decision)
 }
 
 /**
- * A denial on its way to the exception filters: 429, or 503 where nobody could decide. Headers are set by then;
- * `getResponse()` is the problem details, or what `onDenied` gave.
+ * A denial as exception filters receive it: 429, or 503 if the store failed and `onStoreError` is 'deny'. Headers are set by
+ * then. `getResponse()` is the problem details, or what `onDenied` returned.
  */
 export class RateLimitException extends HttpException {
   constructor(
@@ -77,14 +76,14 @@ export class RateLimitException extends HttpException {
     if (typeof body === 'object' && 'detail' in body) this.message = String(body.detail)
   }
 
-  /** What GraphQL servers send beside the message. In JSON a `retryAfterMs` without end is null. */
+  /** Sent by GraphQL servers beside the message. A `retryAfterMs` of Infinity is null in JSON. */
   get extensions(): Readonly<Record<string, unknown>> {
     const { retryAfterMs } = this.decision
     return { code: HttpStatus[this.getStatus()], retryAfterMs, problem: this.getResponse() }
   }
 }
 
-/** What a call is refused with: what `onDenied` made, or an exception of ours. */
+/** The exception for a denied call: the one that `onDenied` returned, or a RateLimitException. */
 function exceptionOf(denied: Denied, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
   if (denied.hungUp) return new HttpException('Client Closed Request', 499)
@@ -94,14 +93,14 @@ function exceptionOf(denied: Denied, { decisions }: Call): Error {
   return exception
 }
 
-/** Operations of GraphQL that one denial decides share one, as its stack costs more than the rest of the guard. */
+/** GraphQL operations decided by one denial share one exception, because its stack trace costs more than the rest. */
 const EXCEPTIONS = new WeakMap<Denied, RateLimitException>()
 
-/** The same as the filters of gateways know it. */
+/** The same denial in the form that filters of gateways expect. */
 async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   const exception = exceptionOf(denied, call)
   if (denied.answer instanceof Error) return exception
-  // Only gateways need the package, and they have it.
+  // Only gateways need this package, and applications with gateways have it.
   const { WsException } = await import('@nestjs/websockets')
   const extensions = exception instanceof RateLimitException ? exception.extensions : {}
   const error = { status: 'error', message: exception.message, ...extensions }
@@ -110,8 +109,8 @@ async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
 }
 
 /**
- * The filters of Nest 11 emit an exception on the client, which with socket.io sends it, and with `ws` does nothing. One
- * listener a client, as an application's own filters may emit nothing.
+ * The filters of Nest 11 emit an exception on the client. With socket.io that sends it; with `ws` it does nothing, so a
+ * listener sends it. One listener per client, which stays, because an application's own filters may emit nothing.
  */
 function answerOnNest11(client: Call['req'], error: object): void {
   ERRORS.add(error)

@@ -9,12 +9,14 @@ import { nest } from './platform.js'
 /** Where Nest keeps the options of the module. */
 export const MODULE_OPTIONS = 'sluice.options'
 
-/** Two that charge one limiter are one. */
+type Key = Options.KeyProvider['key']
+
+/** A limit as it applies to handlers. Those with the same `limiter` charge it once. */
 export type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
 
 /**
- * The limits of every handler and the limiters by name. Made when the application starts, so that what cannot work
- * fails there; closed when it shuts down, with the store that they share.
+ * The limits of every handler, and the limiters by name. They are made when the application starts, so that invalid options
+ * fail there, and closed with the shared store when it shuts down.
  */
 @Injectable()
 export class Limits implements OnModuleInit, OnApplicationShutdown {
@@ -22,7 +24,7 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
   readonly #names = new Set<string>()
   readonly #limiters: Limiter[] = []
   readonly #limits = new Map<Options.RateLimitOptions, Limit>()
-  /** By handler, and by the class that it runs in or, for a field of GraphQL, itself. */
+  /** By handler, then by its class or, for a GraphQL field, by the handler itself. */
   readonly #found = new WeakMap<object, Map<object, readonly Limit[]>>()
 
   constructor(
@@ -50,21 +52,21 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
 
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
-    const { limits: _l, key: _k, skip: _s, headers: _h, resetAs: _r, onDenied: _o, ...shared } = this.options
-    const limiter = createLimiter({ ...shared, store: this.#store, ...options })
+    const { limits: _l, key: _k, skip: _s, headers: _h, resetAs: _r, onDenied: _o, ...rest } = this.options
+    const limiter = createLimiter({ ...rest, store: this.#store, ...options })
     this.#limiters.push(limiter)
     return limiter
   }
 
-  /** What counts a call, outermost first, each limiter once: where two levels share one, the inner says how. */
+  /** The limits of a call, outermost first, each limiter once: if two levels share one, the inner level's options apply. */
   of({ kind, context }: Options.Call): readonly Limit[] {
     const handler = context.getHandler()
-    // A field inside an operation is not another operation: only what its own method says counts.
+    // A field inside an operation is not another operation: only the limits of its own method apply.
     const nested = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
     return this.at(nested ? handler : context.getClass(), handler)
   }
 
-  /** What counts the runs of a handler of a class, or of a field of GraphQL, which is its own place. */
+  /** The limits of a handler in a class. A GraphQL field is its own place, without class and module. */
   at(place: object, handler: object): readonly Limit[] {
     let byPlace = this.#found.get(handler)
     if (!byPlace) this.#found.set(handler, (byPlace = new Map()))
@@ -102,7 +104,7 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
     return limit
   }
 
-  /** In one store, two limiters of one name would share what was consumed. */
+  /** In one store, two limiters of the same name would share their usage. */
   #claim(name: string): Limit['limiter'] {
     const taken = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
     if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', taken)
@@ -110,8 +112,8 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
     return { name }
   }
 
-  #keyOf(key: Options.KeyFunction | Type<Options.KeyProvider>): Options.KeyFunction {
-    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as Options.KeyFunction
+  #keyOf(key: Key | Type<Options.KeyProvider>): Key {
+    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as Key
     const provider = this.modules.get(key, { strict: false })
     return (call, source) => provider.key(call, source)
   }

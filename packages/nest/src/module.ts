@@ -16,20 +16,22 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitModul
   .build()
 
 /**
- * `forRoot` or `forRootAsync` once, in the root module; `forFeature` where limiters are to be injected. Limiters share
- * the store of `forRoot` (default: a memoryStore), and are closed with it when the application is.
+ * Import `forRoot` or `forRootAsync` once, in the root module, and `forFeature` in modules that inject limiters. All limiters
+ * share the store of `forRoot` (default: a memoryStore), and are closed with it when the application is.
+ * @example
+ * RateLimitModule.forRoot({ limits: [{ limit: 100, window: '1m' }] })
  */
 @Global()
 @Module({ imports: [DiscoveryModule], providers: OWN, exports: OWN })
 export class RateLimitModule extends ConfigurableModuleClass {
-  /** Limiters to inject with `@InjectLimiter(name)`, and to share as `@RateLimit({ limiter: name })`. */
+  /** Defines limiters that `@InjectLimiter(name)` injects and `@RateLimit({ limiter: name })` shares. */
   static forFeature(limiters: readonly NamedLimiterOptions[]): DynamicModule {
     const providers = limiters.map((options) => ({
       provide: limiterToken(options.name),
       useFactory: (limits: Limits) => limits.define(options),
       inject: [Limits],
     }))
-    // Not this class, which would bring a guard and limits of its own.
+    // Not this class, which would add another guard and other limits.
     return { module: class RateLimitFeature {}, providers, exports: providers }
   }
 }

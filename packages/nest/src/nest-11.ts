@@ -10,8 +10,8 @@ const MESSAGE_HANDLER = 'websockets:message_mapping'
 const GUARDS = '__guards__'
 
 /**
- * Nest 11 runs no global guard in gateways, so that a limit on one would never count. It cannot be put there from outside:
- * the application does not start, and says what to write.
+ * Nest 11 runs no global guards in gateways, so a limit there would never count, and a guard cannot be added from outside.
+ * The application therefore does not start; the error says what to write.
  */
 @Injectable()
 export class Nest11Gateways implements OnModuleInit {
@@ -33,7 +33,7 @@ export class Nest11Gateways implements OnModuleInit {
     return global.some(({ metatype, instance }) => isOurs(metatype) || isOurs(instance))
   }
 
-  /** @throws {PolicyError} INVALID_OPTION for a gateway with a limit and without a guard. */
+  /** @throws {PolicyError} INVALID_OPTION for a gateway with a limit and no guard. */
   #check(gateway: Type): void {
     const prototype = gateway.prototype as Record<string, object>
     for (const name of new MetadataScanner().getAllMethodNames(prototype)) {

@@ -1,4 +1,4 @@
 import * as common from '@nestjs/common'
 
-/** Nest 12 has the pipe, and no version before. A package's version cannot be read alike by ESM, CommonJS and bundlers. */
+/** Tested by a pipe that is new in Nest 12, because no way to read a package's version works in ESM, CommonJS and bundles. */
 export const IS_NEST_11 = !('StandardSchemaValidationPipe' in common)

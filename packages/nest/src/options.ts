@@ -1,39 +1,40 @@
 import type { ExecutionContext, Type } from '@nestjs/common'
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
-import type { GuardOptions, KeyFunction as KeyOf } from '@sluice/core/http'
+import type { GuardOptions, KeyFunction } from '@sluice/core/http'
 
-/** As Nest types them, which does not know the framework either. */
+/** `any`, as in Nest's own types, which do not know the framework either. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Native = any
 
-/** One run of a handler: an HTTP request, an operation of a GraphQL request, or a message over a WebSocket. */
+/** One call of a handler: an HTTP request, an operation of a GraphQL request, or a WebSocket message. */
 export interface Call {
   readonly kind: 'http' | 'graphql' | 'ws'
-  /** The framework's request; of a subscription the request that opened its connection; in a gateway the client. */
+  /** The framework's request; for a subscription, the request that opened the connection; in a gateway, the client. */
   readonly req: Native
-  /** The framework's response; undefined where there is none to set headers on. */
+  /** The framework's response; undefined if there is none to set headers on. */
   readonly res: Native
   readonly context: ExecutionContext
-  /** The decisions about it so far, oldest first; none any more when a limit has refused. */
+  /** The decisions about this call so far, oldest first; emptied when a limit denies. */
   readonly decisions: Decision[]
 }
 
-export type KeyFunction = KeyOf<Call>
-
-/** A provider that gives keys. */
+/** A provider that returns keys. */
 export interface KeyProvider {
-  key: KeyFunction
+  key: KeyFunction<Call>
 }
 
-/** Callbacks get a call in the place of both request and response. */
+/** Callbacks get a call in place of both request and response. */
 export interface RateLimitOptions extends Omit<GuardOptions<Call, Call>, 'key' | 'limiter'> {
-  /** A function, or the class of a provider (a singleton of any module). Default `byIp()`. */
-  readonly key?: KeyFunction | Type<KeyProvider>
-  /** A limiter to share, or the name of one of `RateLimitModule.forFeature`. */
+  /**
+   * A function, or the class of a provider (a singleton of any module).
+   * @default byIp()
+   */
+  readonly key?: KeyFunction<Call> | Type<KeyProvider>
+  /** A limiter to share, or the name of one from `RateLimitModule.forFeature`. */
   readonly limiter?: Limiter | string
 }
 
-/** What limits and limiters go by unless they say otherwise, and the limits that hold for every handler. */
+/** The defaults of limits and limiters, and the limits that apply to every handler. */
 export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> {
   readonly limits?: readonly RateLimitOptions[]
 }
@@ -41,5 +42,5 @@ export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> 
 type Default =
   'store' | 'onStoreError' | 'deadline' | 'enforce' | 'key' | 'skip' | 'headers' | 'resetAs' | 'onDenied'
 
-/** As `createLimiter` takes them; the name is also that of `@InjectLimiter`. */
+/** The options of `createLimiter`; `name` is also that of `@InjectLimiter`. */
 export type NamedLimiterOptions = LimiterOptions & { readonly name: string }

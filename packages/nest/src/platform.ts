@@ -3,7 +3,7 @@ import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@slui
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
-/** Undefined in contexts that are not counted, such as those of microservices. */
+/** undefined in contexts that are not counted, such as those of microservices. */
 export function callOf(context: ExecutionContext): Call | undefined {
   const kind = context.getType<string>()
   const [req, res, operation] = context.getArgs()
@@ -12,22 +12,22 @@ export function callOf(context: ExecutionContext): Call | undefined {
   return kind === 'graphql' ? { kind, ...exchangeOf(operation), context, decisions: [] } : undefined
 }
 
-/** Servers differ in what they put into the context of an operation; graphql-ws has the request in `extra`, Mercurius beside its `reply`. */
+/** Servers put different values into an operation's context: graphql-ws the request in `extra`, Mercurius a `reply` beside it. */
 function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
   const { req: given, res, reply } = operation ?? {}
   const req = given?.extra?.request ?? given ?? operation?.request ?? {}
-  // In a subscription, Mercurius gives a reply that has nothing but the request.
+  // In a subscription, the reply of Mercurius has only a request.
   return { req, res: res ?? (reply?.raw ? reply : req.res) }
 }
 
-/** Clients of `ws` know their socket, those of socket.io the request that opened the connection. */
+/** A client of `ws` has its socket; one of socket.io has the request that opened the connection. */
 function socketOf(req: Call['req']): Call['req'] {
   return req.socket ?? req._socket ?? req.request?.socket
 }
 
-/** Express and Fastify, which wraps Node's requests and responses as `raw`; and the clients of gateways. */
+/** Reads requests of Express and of Fastify, which wraps Node's as `raw`, and clients of gateways. */
 export const nest: Platform<Call, Call> = {
-  // Never what lives as long as a connection, or all decisions about it would be kept.
+  // Never an object that lives as long as a connection; it would keep all decisions about it.
   identity: ({ req, res, context }) => (res ? req : context),
   repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
@@ -38,16 +38,16 @@ export const nest: Platform<Call, Call> = {
   proxyTrust: ({ req }) => (req.raw ? fastifyTrust(req) : expressTrust(req.app)),
   headersSent: ({ res }) => Boolean(res?.sent || (res?.raw ?? res)?.headersSent),
   setHeader({ kind, res }, name, value) {
-    // A GraphQL server answers in its own form, also where it was an operation of several that was denied.
+    // A GraphQL server answers in its own format, even if one of several operations was denied.
     if (!res || (kind === 'graphql' && name === 'Content-Type')) return
     if (res.raw) res.header(name, value)
-    // As a list of one: Nest 11 on Express would replace any text but application/json, with a warning for each denial.
+    // As a list of one: otherwise Nest 11 on Express replaces any type but application/json, and warns on each denial.
     else res.setHeader(name, IS_NEST_11 && name === 'Content-Type' ? [value] : value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   send: (_call, _res, problem) => problem,
   onFinished({ decisions }, { req, res }, listener) {
-    // What a refusal by another limit has given back cannot be given back again.
+    // If another limit denied the call, its charges have already been given back.
     if (res) onResponseSent(req.raw ?? req, res.raw ?? res, () => decisions.length > 0 && listener())
   },
   // Limiters are made when the application starts.
