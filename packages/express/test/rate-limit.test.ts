@@ -8,14 +8,14 @@ describe('rateLimit', () => {
     expect(rateLimit({ limit: 1, window: '1m' }).name).toBe('rateLimit')
   })
 
-  it('passes on before it returns when the store is memory', () => {
+  it('passes on before it returns with a memory store', () => {
     const middleware = rateLimit({ limit: 1, window: '1m', key: () => 'everybody' })
     const next = jest.fn()
     middleware({} as Request, { setHeader: jest.fn() } as unknown as Response, next)
     expect(next).toHaveBeenCalledWith()
   })
 
-  it('limits each user on its own', async () => {
+  it('limits each user separately', async () => {
     const app = appWith((app) => {
       const user = (req: Request) => req.get('x-user')
       app.use(rateLimit({ limit: 1, window: '1m', key: byUser(user, 'read') }))
@@ -25,7 +25,7 @@ describe('rateLimit', () => {
     expect((await request(app).get('/').set('x-user', 'ann')).status).toBe(429)
   })
 
-  it('limits each API key on its own', async () => {
+  it('limits each API key separately', async () => {
     const app = appWith((app) => app.use(rateLimit({ limit: 1, window: '1m', key: byApiKey() })))
     await request(app).get('/').set('X-API-Key', 'one')
     expect((await request(app).get('/').set('X-API-Key', 'two')).status).toBe(200)
@@ -43,7 +43,7 @@ describe('rateLimit', () => {
     expect(headers['x-ratelimit-remaining']).toBe('6')
   })
 
-  it('limits one route alone', async () => {
+  it('limits only its route', async () => {
     const app = appWith((app) => app.get('/limited', rateLimit({ limit: 1, window: '1m' })))
     await request(app).get('/limited')
     expect((await request(app).get('/limited')).status).toBe(429)
@@ -58,7 +58,7 @@ describe('rateLimit', () => {
     expect((await request(app).get('/')).headers['x-ratelimit-limit']).toBe('4')
   })
 
-  it('stops a denied request whose response has begun, and leaves the rest to who began it', async () => {
+  it('stops a denied request whose response has begun, and leaves the response to its handler', async () => {
     const handler = jest.fn()
     const app = appWith((app) => {
       app.use((_req, res, next) => {
@@ -73,7 +73,7 @@ describe('rateLimit', () => {
     expect(handler).not.toHaveBeenCalled()
   })
 
-  it('passes the error of a handler behind an async limiter on once', async () => {
+  it('passes on the error of a handler after an async limiter once', async () => {
     const handled = jest.fn((_error, _req, res, _next) => void res.status(500).end())
     const fail = () => {
       throw new Error('no database')
@@ -83,7 +83,7 @@ describe('rateLimit', () => {
     expect(handled).toHaveBeenCalledTimes(1)
   })
 
-  it('knows a trust proxy that is a function from one that is true', async () => {
+  it('distinguishes a trust proxy that is a function from one that is true', async () => {
     const limiter = ofNine()
     const warnings: string[] = []
     limiter.on('warning', ({ code }) => void warnings.push(code))
@@ -123,7 +123,7 @@ describe('a limiter', () => {
 })
 
 describe('decisionOf', () => {
-  it('gives handlers the decision, to settle for example', async () => {
+  it('gives handlers the decision, for example to settle it', async () => {
     const limiter = ofNine()
     const app = appWith((app) => {
       app.use(rateLimit({ limiter, key: () => 'k' }), async (req, res) => {
@@ -135,7 +135,7 @@ describe('decisionOf', () => {
     expect((await limiter.peek('k')).remaining).toBe(5)
   })
 
-  it('is that of the limiter of a name', async () => {
+  it('finds the decision of the limiter with the given name', async () => {
     const seen: (string | undefined)[] = []
     const app = appWith((app) => {
       for (const name of ['first', 'second']) app.use(rateLimit({ limit: 9, window: '1m', name }))

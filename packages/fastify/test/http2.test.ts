@@ -30,11 +30,11 @@ describe('over HTTP/2', () => {
     expect([await status('/'), await status('/'), await status('/')]).toEqual([200, 200, 429])
   })
 
-  it('a route takes a hook', async () => {
+  it('a route accepts a hook', async () => {
     expect(await status('/hooked')).toBe(200)
   })
 
-  it('shouldCharge is asked when the response was sent', async () => {
+  it('shouldCharge is called when the response has been sent', async () => {
     const responded = app.responded()
     await status('/charged')
     await responded
@@ -45,9 +45,13 @@ describe('over HTTP/2', () => {
   it.each<[string, string, (stream: ClientHttp2Stream) => void]>([
     ['resets a large response', '/charged', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
     ['goes away in the middle of a large response', '/charged', () => session.destroy()],
-    ['resets what a handler sends by itself', '/raw', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
+    [
+      'resets a response that the handler sends itself',
+      '/raw',
+      (stream) => stream.close(constants.NGHTTP2_CANCEL),
+    ],
     ['resets a stream', '/streamed', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
-  ])('the charge stays when the caller %s', async (_, path, hangUp) => {
+  ])('the charge is kept when the caller %s', async (_, path, hangUp) => {
     const responded = app.responded()
     const stream = session.request({ ':path': path }).on('error', () => undefined)
     await once(stream, 'response')
@@ -57,7 +61,7 @@ describe('over HTTP/2', () => {
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
-  it('the charge stays when the caller hangs up before the response', async () => {
+  it('the charge is kept when the caller hangs up before the response', async () => {
     const responded = app.responded()
     const reached = once(app.server, 'request')
     const stream = session.request({ ':path': '/late' }).on('error', () => undefined)

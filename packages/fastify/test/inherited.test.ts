@@ -10,7 +10,7 @@ const served = () => 'served'
 const silence = () => new Promise<never>(() => {})
 
 describe('a route with a limit of its own under a plugin', () => {
-  it("counts in the plugin's store, as every process does", async () => {
+  it("counts in the plugin's store, shared by every process", async () => {
     const store = memoryStore()
     const start = () =>
       serve(async (app) => {
@@ -25,7 +25,7 @@ describe('a route with a limit of its own under a plugin', () => {
     expect(await statuses(one, '/search')).toEqual([429])
   })
 
-  it('counts in a store that the plugin has been given without a limit', async () => {
+  it('counts in the store of a plugin without a limit', async () => {
     const store = memoryStore()
     const app = await serve(async (app) => {
       await app.register(rateLimit, { store })
@@ -35,7 +35,7 @@ describe('a route with a limit of its own under a plugin', () => {
     expect(store.size).toBe(1)
   })
 
-  it("counts by the plugin's key, is answered by its onDenied, and has its headers", async () => {
+  it("uses the plugin's key, onDenied and headers", async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, {
         key: (request) => request.headers['x-user'] as string,
@@ -51,7 +51,7 @@ describe('a route with a limit of its own under a plugin', () => {
     expect([denied.headers.has('ratelimit'), denied.headers.has('x-ratelimit-limit')]).toEqual([true, false])
   })
 
-  it("counts in the store of the plugin's limiter, named after it", async () => {
+  it("counts in the store of the plugin's limiter, and is named after it", async () => {
     const store = memoryStore()
     const limiter = createLimiter({ name: 'api', policies: [slidingLog({ limit: 99, window: '1m' })], store })
     const start = () =>
@@ -65,7 +65,7 @@ describe('a route with a limit of its own under a plugin', () => {
     expect(store.size).toBe(1)
   })
 
-  it("fails as the plugin's limiter does, and enforces as it does", async () => {
+  it("has the onStoreError and enforce of the plugin's limiter", async () => {
     const silent: Store = {
       now: () => performance.now() * 1000,
       keyspace: (_, policies) => ({ policies, decide: silence }) as unknown as Keyspace,
@@ -114,7 +114,7 @@ describe('a route with a limit of its own under a plugin', () => {
     expect((await ask(app, '/')).headers.has('ratelimit')).toBe(true)
   })
 
-  it('is named after method and path in the store, however long or foreign these are', async () => {
+  it('is named after method and path in the store, even long or non-ASCII ones', async () => {
     const names: (string | null)[] = []
     const app = await serve(async (app) => {
       await app.register(rateLimit, { name: 'api', store: memoryStore(), headers: 'ietf' })
@@ -131,7 +131,7 @@ describe('a route with a limit of its own under a plugin', () => {
   })
 })
 
-describe('a path that Fastify cannot read', () => {
+describe('a malformed path', () => {
   it('is counted by the plugin', async () => {
     const app = await serve((app) => app.register(rateLimit, { ...once }))
     const first = await ask(app, '/%ff')
@@ -148,7 +148,7 @@ describe('a path that Fastify cannot read', () => {
     expect(await statuses(app, '/%ff', '/%c0')).toEqual([429, 429])
   })
 
-  it('is counted for a parameter that is too long', async () => {
+  it('is counted if a parameter is too long', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, { ...once })
       app.get('/of/:id', served)
@@ -165,7 +165,7 @@ describe('a path that Fastify cannot read', () => {
     ])
   })
 
-  it("is answered by the application's own frameworkErrors where it passes", async () => {
+  it("is answered by the application's own frameworkErrors if it is allowed", async () => {
     const frameworkErrors = jest.fn(
       (_error: Error, _request: unknown, reply: any) => void reply.code(418).send(),
     )
@@ -183,7 +183,7 @@ describe('a path that Fastify cannot read', () => {
           await child.register(rateLimit, { ...once })
         }),
     ],
-  ])('is not counted where the plugin %s', async (_, prepare) => {
+  ])('is not counted if the plugin %s', async (_, prepare) => {
     const app = await serve(prepare)
     expect(await statuses(app, '/%ff', '/%ff')).toEqual([400, 400])
   })

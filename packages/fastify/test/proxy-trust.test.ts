@@ -12,11 +12,11 @@ describe('trustProxy', () => {
   it.each<[string, FastifyServerOptions['trustProxy'], string[]]>([
     ['is left at its default', undefined, ['FORWARDED_NOT_TRUSTED']],
     ['is false', false, ['FORWARDED_NOT_TRUSTED']],
-    ['is a number, which Fastify takes and trusts nobody', NUMBER, ['FORWARDED_NOT_TRUSTED']],
+    ['is a number, with which Fastify trusts no proxy', NUMBER, ['FORWARDED_NOT_TRUSTED']],
     ['names other proxies', '10.0.0.0/8', ['FORWARDED_NOT_TRUSTED']],
     ['is true', true, ['TRUST_PROXY_PERMISSIVE']],
-    ['is a function that trusts everybody', () => true, ['TRUST_PROXY_PERMISSIVE']],
-    ['names everybody', ['0.0.0.0/1', '128.0.0.0/1'], ['TRUST_PROXY_PERMISSIVE']],
+    ['is a function that trusts every address', () => true, ['TRUST_PROXY_PERMISSIVE']],
+    ['names every address', ['0.0.0.0/1', '128.0.0.0/1'], ['TRUST_PROXY_PERMISSIVE']],
     ['names the proxy', '127.0.0.1', []],
     ['is a list of proxies', ['10.0.0.0/8', 'loopback'], []],
     ['is a function that knows the proxy', (address) => address === '127.0.0.1', []],
@@ -33,7 +33,7 @@ describe('trustProxy', () => {
     expect(warnings).toEqual(reported)
   })
 
-  it('that is a number leaves a caller no way to choose its address', async () => {
+  it('as a number lets no caller choose its address', async () => {
     const app = await serve((app) => app.register(rateLimit, { limit: 1, window: '1m' }), {
       trustProxy: NUMBER,
     })

@@ -9,7 +9,7 @@ const served = () => 'served'
 afterEach(closeApps)
 
 describe('the plugin', () => {
-  it('limits every route of its context, and paths that are none', async () => {
+  it('limits every route of its context, and unknown paths', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, { limit: 2, window: '1m' })
       app.get('/a', served).get('/b', served)
@@ -26,7 +26,7 @@ describe('the plugin', () => {
     expect(await statuses(app, '/a', '/a', '/b', '/b')).toEqual([200, 429, 200, 429])
   })
 
-  it('registered in a child context limits the routes of that alone', async () => {
+  it('in a child context limits only the routes of that context', async () => {
     const app = await serve((app) => {
       app.get('/', served)
       app.register(async (child) => {
@@ -37,7 +37,7 @@ describe('the plugin', () => {
     expect(await statuses(app, '/child', '/child', '/', '/')).toEqual([200, 429, 200, 200])
   })
 
-  it('registered in a context and in a child of it counts the requests of the child in both', async () => {
+  it("in a context and its child counts the child's requests in both", async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, { limit: 3, window: '1m', name: 'all', headers: 'ietf' })
       app.get('/', served)
@@ -61,7 +61,7 @@ describe('the plugin', () => {
     expect((await ask(app, '/', broken)).status).toBe(429)
   })
 
-  it('runs the hooks of answers on denials', async () => {
+  it('runs the hooks of responses on denials', async () => {
     const app = await serve(async (app) => {
       app.addHook('onSend', async (_request, reply) => void reply.header('x-sent', 'yes'))
       await app.register(rateLimit, { ...once, cost: () => 2 })
@@ -80,14 +80,14 @@ describe('the plugin', () => {
       },
     ],
     ['a hook', async () => rateLimitHook({ limit: 1 })],
-  ])('refuses options of %s that cannot work while the application is set up', async (_, prepare) => {
+  ])('refuses invalid options of %s while the application is set up', async (_, prepare) => {
     const started = serve(prepare)
     await expect(started).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 })
 
 describe('config.rateLimit', () => {
-  it('limits a route in place of the plugin', async () => {
+  it('limits a route instead of the plugin', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, once)
       app.get('/', served).get('/own', { config: { rateLimit: { limit: 2, window: '1m' } } }, served)
@@ -95,7 +95,7 @@ describe('config.rateLimit', () => {
     expect(await statuses(app, '/own', '/own', '/own', '/', '/')).toEqual([200, 200, 429, 200, 429])
   })
 
-  it('that is false leaves a route without a limit and without headers', async () => {
+  it('as false leaves a route without limit and headers', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, once)
       app.get('/free', { config: { rateLimit: false } }, served)
@@ -104,7 +104,7 @@ describe('config.rateLimit', () => {
     expect((await ask(app, '/free')).headers.has('x-ratelimit-limit')).toBe(false)
   })
 
-  it('is all that limits where the plugin has no options', async () => {
+  it('is the only limit if the plugin has no options', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit)
       app.get('/', served).get('/own', { config: { rateLimit: once } }, served)
@@ -112,7 +112,7 @@ describe('config.rateLimit', () => {
     expect(await statuses(app, '/', '/', '/own', '/own')).toEqual([200, 200, 200, 429])
   })
 
-  it('counts a route once where the plugin is registered twice', async () => {
+  it('counts a route once if the plugin is registered twice', async () => {
     const cost = jest.fn(() => 1)
     const app = await serve(async (app) => {
       await app.register(rateLimit)
@@ -125,7 +125,7 @@ describe('config.rateLimit', () => {
     expect(cost).toHaveBeenCalledTimes(1)
   })
 
-  it('counts GET and the HEAD that belongs to it together', async () => {
+  it('counts GET and its HEAD together', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit)
       app.get('/', { config: { rateLimit: once } }, served)
@@ -158,7 +158,7 @@ describe('a group of routes shares one limiter', () => {
         return (app, path) => app.get(path, { config: { rateLimit: { limiter } } }, served)
       },
     ],
-  ])('%s, and leaves the others alone', async (_, group) => {
+  ])('%s, without other routes', async (_, group) => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, { limit: 1, window: '1m' })
       const add = group()
@@ -169,7 +169,7 @@ describe('a group of routes shares one limiter', () => {
     expect(await statuses(app, '/two', '/one', '/other')).toEqual([200, 429, 200])
   })
 
-  it('but no two applications', async () => {
+  it('but not with another application', async () => {
     const prepare = async (app: FastifyInstance) => {
       await app.register(rateLimit)
       app.get('/', { config: { rateLimit: once } }, served)
@@ -201,7 +201,7 @@ describe('rateLimitHook', () => {
 })
 
 describe('the decision', () => {
-  it('is on the request: the latest, or that of the limiter of a name', async () => {
+  it('is on the request: the latest, or that of the limiter with the given name', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, { limit: 9, window: '1m', name: 'first' })
       const onRequest = rateLimitHook({ limit: 9, window: '1m', name: 'second' })
@@ -251,7 +251,7 @@ describe('onDenied', () => {
   it.each<[string, (request: FastifyRequest, reply: FastifyReply) => unknown]>([
     ['returns', (_request, reply) => noText(reply)],
     ['resolves to', async (_request, reply) => noText(reply)],
-  ])('hands what it %s and cannot be sent to the error handler', async (_, onDenied) => {
+  ])('passes to the error handler what it %s and cannot be sent', async (_, onDenied) => {
     const app = await serve(async (app) => {
       app.setErrorHandler((error, _request, reply) => reply.code(500).send({ handled: String(error) }))
       await app.register(rateLimit, { ...once, cost: () => 2, onDenied })

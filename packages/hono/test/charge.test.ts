@@ -13,7 +13,7 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     shouldCharge = jest.fn((c: Context) => c.res.status < 400)
   })
 
-  it('is asked when the runtime has taken the last of the body, not before', async () => {
+  it('is called when the runtime has read the last of the body, not before', async () => {
     const reader = (
       await respond(() => new Response(streamOf(['first', 'last']), { status: 500 }))
     ).body!.getReader()
@@ -24,7 +24,7 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([1, 4])
   })
 
-  it('keeps status, headers and body as they are', async () => {
+  it('changes neither status, headers nor body', async () => {
     const response = await respond((c) => c.json({ served: true }, 201, { 'X-Other': 'too' }))
     expect([response.status, response.headers.get('x-other')]).toEqual([201, 'too'])
     expect(await response.json()).toEqual({ served: true })
@@ -35,12 +35,12 @@ describe('shouldCharge, without a server that reports what was sent', () => {
   it.each<[string, string, (c: Context) => Response]>([
     ['without a body', 'GET', (c) => c.body(null, 500)],
     ['to HEAD', 'HEAD', (c) => c.text('served', 500)],
-  ])('is asked about a response %s, which has no body to wait for', async (_, method, handler) => {
+  ])('is called for a response %s, which has no body to wait for', async (_, method, handler) => {
     await respond(handler, { method })
     expect(await remaining()).toBe(4)
   })
 
-  it('is not asked where the runtime cancels the body', async () => {
+  it('is not called if the runtime cancels the body', async () => {
     const cancelled = jest.fn()
     const response = await respond(() => new Response(streamOf(Array<string>(9).fill('part'), cancelled)))
     const reader = response.body!.getReader()
@@ -50,7 +50,7 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
-  it('is not asked where the request was aborted', async () => {
+  it('is not called if the request was aborted', async () => {
     const caller = new AbortController()
     const response = await respond(() => new Response(streamOf(['first'])), { signal: caller.signal })
     caller.abort()
@@ -58,14 +58,14 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
-  it('is not asked where the body breaks off', async () => {
+  it('is not called if the body breaks off', async () => {
     const broken = new ReadableStream({ pull: (controller) => controller.error(new Error('no more')) })
     const response = await respond(() => new Response(broken))
     await expect(response.text()).rejects.toThrow('no more')
     expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
   })
 
-  it('does not hide that a handler gives no response', async () => {
+  it('does not hide that a handler returns no response', async () => {
     const failed = jest.fn((_error: Error, c: Context) => c.text('failed', 500))
     const app = new Hono().use(rateLimit({ limiter, key: () => 'k', shouldCharge })).onError(failed)
     app.get('/', () => undefined as never)
@@ -73,7 +73,7 @@ describe('shouldCharge, without a server that reports what was sent', () => {
     expect(failed.mock.calls[0]![0].message).toMatch('not finalized')
   })
 
-  it('is asked once by each of several limiters', async () => {
+  it('is called once by each of several limiters', async () => {
     const other = jest.fn(() => false)
     const app = new Hono()
       .use(rateLimit({ limiter, key: () => 'other', shouldCharge: other }))

@@ -54,7 +54,7 @@ describe.each<[string, (env: object) => object]>([
     expect((await limiter.peek('ip:127.0.0.1')).remaining).toBe(0)
   })
 
-  it('shouldCharge is asked when the response was sent', async () => {
+  it('shouldCharge is called when the response has been sent', async () => {
     const responded = nextResponse()
     await status('/charged')
     await responded
@@ -66,7 +66,7 @@ describe.each<[string, (env: object) => object]>([
     ['resets a large response', '/charged', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
     ['goes away in the middle of a large response', '/charged', () => session.destroy()],
     ['resets a stream', '/streamed', (stream) => stream.close(constants.NGHTTP2_CANCEL)],
-  ])('the charge stays when the caller %s', async (_, path, hangUp) => {
+  ])('the charge is kept when the caller %s', async (_, path, hangUp) => {
     const responded = nextResponse()
     const stream = session.request({ ':path': path }).on('error', () => undefined)
     await once(stream, 'response')
@@ -76,7 +76,7 @@ describe.each<[string, (env: object) => object]>([
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
-  it('the charge stays when the caller hangs up before the response', async () => {
+  it('the charge is kept when the caller hangs up before the response', async () => {
     const responded = nextResponse()
     const reached = once(server, 'request')
     const stream = session.request({ ':path': '/late' }).on('error', () => undefined)

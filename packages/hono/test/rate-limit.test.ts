@@ -31,7 +31,7 @@ describe('headers', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('1')
   })
 
-  it('are on paths that are none', async () => {
+  it('are on unknown paths', async () => {
     const { status, headers } = await appWith(rateLimit(twice)).request('/none')
     expect([status, headers.get('x-ratelimit-remaining')]).toEqual([404, '1'])
   })
@@ -49,7 +49,7 @@ describe('headers', () => {
     expect(headers.get('ratelimit-policy')).toBe('"of-9";q=9;w=60, "of-4";q=4;w=60, "of-7";q=7;w=60')
   })
 
-  it('leave those alone that the handler sets itself', async () => {
+  it('do not replace those that the handler sets itself', async () => {
     const app = appWith(rateLimit(twice)).get(
       '/',
       () => new Response('', { headers: { 'X-RateLimit-Limit': 'its own', 'X-Other': 'too' } }),
@@ -60,7 +60,7 @@ describe('headers', () => {
 })
 
 describe('the decision', () => {
-  it('is a variable of the context: the latest, or that of the limiter of a name', async () => {
+  it('is a variable of the context: the latest, or that of the limiter with the given name', async () => {
     const [first, second] = ['first', 'second'].map((name) => rateLimit({ ...twice, name }))
     const app = appWith(first!, second!).get('/', (c) =>
       c.json(
@@ -72,7 +72,7 @@ describe('the decision', () => {
     expect(await (await app.request('/')).json()).toEqual(['second', 'second', 'first', 'none'])
   })
 
-  it('is undefined for a request that nobody counted', async () => {
+  it('is undefined for an uncounted request', async () => {
     const app = appWith(rateLimit({ ...twice, skip: () => true })).get('/', (c) =>
       c.json({ seen: c.get('rateLimit') ?? 'none' }),
     )
@@ -93,14 +93,14 @@ describe('the decision', () => {
 describe('onDenied', () => {
   const denied = { ...twice, cost: () => 3 }
 
-  it('keeps the headers on a Response of its own, which brings its status', async () => {
+  it('keeps the headers on a Response of its own, which has its own status', async () => {
     const app = appWith(rateLimit({ ...denied, onDenied: () => new Response('full', { status: 420 }) }))
     const response = await app.request('/')
     expect([response.status, await response.text()]).toEqual([420, 'full'])
     expect(response.headers.get('x-ratelimit-remaining')).toBe('2')
   })
 
-  it('that gives nothing leaves 429 without a body', async () => {
+  it('that returns nothing leaves 429 without a body', async () => {
     const app = appWith(rateLimit({ ...denied, onDenied: () => undefined }))
     const response = await app.request('/')
     expect([response.status, await response.text()]).toEqual([429, ''])
@@ -109,7 +109,7 @@ describe('onDenied', () => {
 })
 
 describe('a denied request', () => {
-  it('goes no further where somebody has responded already, and leaves the response alone', async () => {
+  it('goes no further if there is a response already, and does not change that', async () => {
     const handler = jest.fn((c: Context) => c.text('served'))
     const app = new Hono().use(async (c, next) => {
       c.res = c.text('early')
@@ -123,24 +123,24 @@ describe('a denied request', () => {
   })
 })
 
-describe('an option that cannot work', () => {
+describe('an invalid option', () => {
   it.each<[string, unknown]>([
     ['no options', undefined],
-    ['nothing that names callers', { limit: 1, window: '1m' }],
-    ['a connInfo that is no function', { ...twice, connInfo: { remote: {} } }],
+    ['neither connInfo nor key', { limit: 1, window: '1m' }],
+    ['a connInfo that is not a function', { ...twice, connInfo: { remote: {} } }],
     ['a trustProxy that is true', { ...twice, trustProxy: true }],
     ['a trustProxy below 0', { ...twice, trustProxy: -1 }],
-    ['a trustProxy that is not whole', { ...twice, trustProxy: 1.5 }],
-    ['a trustProxy without end', { ...twice, trustProxy: Infinity }],
-    ['a trustProxy that is a text', { ...twice, trustProxy: '1' }],
-    ['an option that is unknown', { ...twice, max: 1 }],
+    ['a fractional trustProxy', { ...twice, trustProxy: 1.5 }],
+    ['an infinite trustProxy', { ...twice, trustProxy: Infinity }],
+    ['a trustProxy that is a string', { ...twice, trustProxy: '1' }],
+    ['an unknown option', { ...twice, max: 1 }],
   ])('is refused: %s', (_, options) => {
     expect(() => rateLimit(options as RateLimitOptions)).toThrow(
       expect.objectContaining({ name: 'PolicyError', code: 'INVALID_OPTION' }),
     )
   })
 
-  it('is none where a key names callers', () => {
+  it('is not a connInfo left out beside a key', () => {
     expect(() => rateLimit({ limit: 1, window: '1m', key: () => 'everybody' })).not.toThrow()
   })
 })
@@ -154,7 +154,7 @@ describe('trustProxy', () => {
     [1, '1.1.1.1, not an address', 'ip:192.0.2.1'],
     [1, '', 'ip:192.0.2.1'],
     [1, undefined, 'ip:192.0.2.1'],
-  ])('of %i takes the caller of %j for %s', async (trustProxy, forwarded, key) => {
+  ])('of %i counts the caller in %j as %s', async (trustProxy, forwarded, key) => {
     const limiter = createLimiter({ policies: [slidingLog({ limit: 2, window: '1m' })] })
     const keys: string[] = []
     limiter.on('decision', (event) => void keys.push(event.key))
@@ -165,7 +165,7 @@ describe('trustProxy', () => {
   })
 })
 
-describe('a limiter that is made in a handler', () => {
+describe('a limiter made in a handler', () => {
   const { stackTraceLimit } = Error
   afterEach(() => {
     Error.stackTraceLimit = stackTraceLimit
@@ -197,12 +197,12 @@ describe('a limiter that is made in a handler', () => {
   })
 })
 
-describe('callbacks that are given the types of an application', () => {
+describe('callbacks with the types of an application', () => {
   interface AppEnv {
     readonly Variables: { readonly user: { readonly id: string } }
   }
 
-  it('know its variables, and refuse a typo', async () => {
+  it('get its variables, and refuse a typo', async () => {
     const key = byUser((c: Context<AppEnv>) => c.get('user').id)
     const app = new Hono<AppEnv>()
       .use((c, next) => {

@@ -9,7 +9,7 @@ describe('rateLimit', () => {
     expect(rateLimit({ limit: 1, window: '1m' }).name).toBe('rateLimit')
   })
 
-  it('passes on before it returns when the store is memory', async () => {
+  it('passes on before it returns with a memory store', async () => {
     const seen: string[] = []
     const around: Middleware = (_ctx, next) => {
       const passed = next()
@@ -20,7 +20,7 @@ describe('rateLimit', () => {
     expect(seen).toEqual(['handled', 'returned'])
   })
 
-  it('limits one route alone', async () => {
+  it('limits only its route', async () => {
     const router = new Router().get('/limited', rateLimit({ limit: 1, window: '1m' }), serve)
     const app = appOf(router.get('/free', serve).routes() as Middleware)
     await get(app, '/limited')
@@ -28,13 +28,13 @@ describe('rateLimit', () => {
     expect((await get(app, '/free')).headers).not.toHaveProperty('x-ratelimit-limit')
   })
 
-  it('limits each API key on its own', async () => {
+  it('limits each API key separately', async () => {
     const app = appOf(rateLimit({ limit: 1, window: '1m', key: byApiKey() }), serve)
     const as = async (apiKey: string) => (await get(app).set('X-API-Key', apiKey)).status
     expect([await as('one'), await as('two'), await as('one')]).toEqual([200, 200, 429])
   })
 
-  it('fits an application whose state has a type', async () => {
+  it('accepts an application whose state has a type', async () => {
     const app = new Koa<{ user: string }>()
     app.use(rateLimit({ limit: 9, window: '1m' })).use((ctx) => {
       ctx.body = String(ctx.state.rateLimit?.remaining)
@@ -66,7 +66,7 @@ describe('an error that Koa answers', () => {
   it.each<[string, (ctx: Context) => unknown]>([
     ['thrown', (ctx) => ctx.throw(429)],
     ['rejected', async (ctx) => ctx.throw(429)],
-  ])('keeps the headers of the limiter where it is %s by onDenied', async (_, onDenied) => {
+  ])('keeps the headers of the limiter if it is %s by onDenied', async (_, onDenied) => {
     const app = appOf(rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied }))
     const { status, text, headers } = await get(app)
     expect([status, text]).toEqual([429, 'Too Many Requests'])
@@ -83,7 +83,7 @@ describe('an error that Koa answers', () => {
   })
 })
 
-describe('callbacks that are given the types of an application', () => {
+describe('callbacks with the types of an application', () => {
   interface State {
     readonly user: { readonly id: string }
   }
@@ -91,7 +91,7 @@ describe('callbacks that are given the types of an application', () => {
     readonly tenant: string
   }
 
-  it('know its state and context, and refuse a typo', () => {
+  it('get its state and context, and refuse a typo', () => {
     const limits = { limit: 9, window: '1m' } as const
     new Koa<State, Extra>()
       .use(rateLimit<State>({ ...limits, key: byUser((ctx) => ctx.state.user.id) }))
@@ -109,7 +109,7 @@ describe('callbacks that are given the types of an application', () => {
 })
 
 describe('ctx.state.rateLimit', () => {
-  it('is the decision, to settle for example', async () => {
+  it('is the decision, for example to settle it', async () => {
     const limiter = ofNine()
     const app = appOf(rateLimit({ limiter, key: () => 'k' }), async (ctx) => {
       await ctx.state.rateLimit.settle(4)
@@ -118,7 +118,7 @@ describe('ctx.state.rateLimit', () => {
     expect((await limiter.peek('k')).remaining).toBe(5)
   })
 
-  it('is there for middleware around the limiter, also when it denies', async () => {
+  it('is set for middleware around the limiter, even if it denies', async () => {
     const seen: unknown[] = []
     const around: Middleware = async (ctx, next) => {
       await next()
@@ -130,7 +130,7 @@ describe('ctx.state.rateLimit', () => {
     expect(seen).toEqual([true, false])
   })
 
-  it('is undefined on a request that was skipped', async () => {
+  it('is undefined on a skipped request', async () => {
     const look = jest.fn()
     await get(appOf(rateLimit({ limit: 1, window: '1m', skip: () => true }), (ctx) => look(ctx.state)))
     expect(look).toHaveBeenCalledWith({})

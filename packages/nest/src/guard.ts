@@ -23,7 +23,7 @@ export class RateLimitGuard implements CanActivate {
     // If nothing has to be waited for, the handler runs in the same tick.
     for (let i = 0; i < limits.length; i++) {
       const denied = attempt(limits[i]!, call!)
-      if (denied) return goOn(call!, denied, limits, i + 1)
+      if (denied) return askRest(call!, denied, limits, i + 1)
     }
     return true
   }
@@ -32,9 +32,9 @@ export class RateLimitGuard implements CanActivate {
 /** Nest passes the same context to all guards of a call. A property costs less than a WeakSet. */
 const COUNTED = Symbol.for('sluice.nest.counted')
 
-type Answer = ReturnType<Limit>
+type Outcome = ReturnType<Limit>
 
-function attempt(limit: Limit, call: Call): Answer {
+function attempt(limit: Limit, call: Call): Outcome {
   try {
     return limit(call, call)
   } catch (error) {
@@ -43,7 +43,7 @@ function attempt(limit: Limit, call: Call): Answer {
 }
 
 /** Waits for an async limit, then asks the limits after it. */
-async function goOn(call: Call, first: Answer, limits: readonly Limit[], next: number): Promise<boolean> {
+async function askRest(call: Call, first: Outcome, limits: readonly Limit[], next: number): Promise<boolean> {
   try {
     // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
     let denied = first instanceof Promise ? await first : first

@@ -9,7 +9,7 @@ import { nest } from './platform.js'
 /** Where Nest keeps the options of the module. */
 export const MODULE_OPTIONS = 'sluice.options'
 
-type Key = Options.KeyProvider['key']
+type KeyOfCall = Options.KeyProvider['key']
 
 /** A limit as it applies to handlers. Those with the same `limiter` charge it once. */
 export type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
@@ -112,8 +112,8 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
     return { name }
   }
 
-  #keyOf(key: Key | Type<Options.KeyProvider>): Key {
-    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as Key
+  #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
+    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
     const provider = this.modules.get(key, { strict: false })
     return (call, source) => provider.key(call, source)
   }

@@ -57,18 +57,18 @@ describe.each(PLATFORMS)('a denial on %s', (_, http) => {
     jest.restoreAllMocks()
   })
 
-  it('is answered with the body that onDenied gives, status and headers as ever', async () => {
+  it('has the body that onDenied returns, with the usual status and headers', async () => {
     const onDenied = async () => ({ error: 'slow down' })
     const { status, headers, body } = await denied({ limiter: limiter(), onDenied })
     expect([status, headers['retry-after'], body]).toEqual([429, '60', { error: 'slow down' }])
   })
 
-  it('is answered in the form of Nest where onDenied gives text', async () => {
+  it("has Nest's format if onDenied returns text", async () => {
     const { status, body } = await denied({ limiter: limiter(), onDenied: () => 'slow down' })
     expect([status, body]).toEqual([429, { statusCode: 429, message: 'slow down' }])
   })
 
-  it('does not reach the handler, which finds the decision about what does', async () => {
+  it('does not reach the handler, which finds the decision about allowed requests', async () => {
     const decisions: unknown[] = []
     const origin = await serve(
       { limiter: limiter() },

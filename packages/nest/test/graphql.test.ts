@@ -50,7 +50,7 @@ describe('GraphQL', () => {
     expect(headers.get('x-ratelimit-remaining')).toBe('5')
   })
 
-  it('counts each operation of a request, however it is called, and warns of nothing', async () => {
+  it('counts each operation of a request under any alias, without a warning', async () => {
     const warned = jest.fn()
     limiter.on('warning', warned)
     const query = '{ a: items(first: 4) { id } b: items(first: 4) { id } c: items(first: 2) { id } }'
@@ -59,7 +59,7 @@ describe('GraphQL', () => {
     expect(warned).not.toHaveBeenCalled()
   })
 
-  it('denies one operation as an error that says how long to wait, with Retry-After, and serves the other', async () => {
+  it('denies one operation with an error that says how long to wait, and serves the other', async () => {
     const { status, headers, body } = await ask(await serve(), '{ items(first: 11) { id } hello }')
     expect([status, headers.get('content-type')]).toEqual([200, 'application/json; charset=utf-8'])
     expect(body.data).toEqual({ items: null, hello: 'hello' })
@@ -78,7 +78,7 @@ describe('GraphQL', () => {
     })
   })
 
-  it('shows the tightest limit of several operations, in whatever order they run', async () => {
+  it('shows the most restrictive limit of several operations, in any order', async () => {
     const tight = { name: 'hello', limit: 2, window: '1m' } as const
     const origin = await serve({ limiter, cost: () => 1 }, [], tight)
     for (const query of ['{ hello ping }', '{ ping hello }']) {
@@ -86,7 +86,7 @@ describe('GraphQL', () => {
     }
   })
 
-  it('does not count the fields of a result, but for limits of their own', async () => {
+  it('counts fields of a result only for limits of their own', async () => {
     const limits = [
       { limiter: createLimiter({ name: 'all', policies: [slidingLog({ limit: 9, window: '1m' })] }) },
     ]
@@ -99,7 +99,7 @@ describe('GraphQL', () => {
     expect(onPrice.mock.calls.map(([{ decision }]) => decision.allowed)).toEqual([true, true, true])
   })
 
-  it('sets headers on the reply that a server on Fastify puts into the context, and leaves its type alone', async () => {
+  it('sets headers on the reply in the context of a server on Fastify, but not its type', async () => {
     const imports = [RateLimitModule.forRoot({ limits: [{ limiter, cost: () => 11 }] })]
     const { app } = await serveModule({ imports })
     const reply = { raw: {}, sent: false, header: jest.fn() }

@@ -15,7 +15,7 @@ import { type Call, RateLimit, RateLimitGuard, RateLimitModule } from '../src/in
 
 type KitApp = App<Call, Call>
 
-/** How a platform is set up, and answers: what Nest leaves to it. */
+/** The parts of set-up and answering that differ between platforms. */
 export interface NestPlatform {
   create(proxyTrust: KitApp['proxyTrust']): AbstractHttpAdapter
   /** Sends as text/plain. */

@@ -13,7 +13,7 @@ import { closeApps, get, PLATFORMS, serve as serveModule, statuses } from './ser
 afterEach(closeApps)
 
 describe.each(PLATFORMS)('limits on %s', (_, http) => {
-  it('of the module hold for every handler', async () => {
+  it('of the module apply to every handler', async () => {
     @Controller()
     class Site {
       @Get('a') a() {}
@@ -23,7 +23,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await statuses(origin, '/a', '/b', '/a', '/b')).toEqual([200, 200, 429, 429])
   })
 
-  it('of a class hold for its handlers together, and those of a method for that alone', async () => {
+  it('of a class apply to its handlers together, and those of a method to that method', async () => {
     @Controller()
     @RateLimit({ limit: 3, window: '1m' })
     class Site {
@@ -48,7 +48,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['x-ratelimit-limit']).toBe('1')
   })
 
-  it('charge nothing when another one refuses', async () => {
+  it('charge nothing if another one denies', async () => {
     @Controller()
     @RateLimit({ limit: 2, window: '1m' })
     class Site {
@@ -59,7 +59,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await statuses(origin, '/b', '/b', '/b', '/a', '/a')).toEqual([200, 429, 429, 200, 429])
   })
 
-  it('report what remains after they were given back, when another one refuses', async () => {
+  it('report what remains after giving back, if another one denies', async () => {
     @Controller()
     @RateLimit({ limit: 5, window: '1m' })
     class Site {
@@ -73,7 +73,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['x-ratelimit-remaining']).toBe('0')
   })
 
-  it('charge nothing when the key of another one fails', async () => {
+  it('charge nothing if the key of another one fails', async () => {
     const fail = () => Promise.reject(new Error('no database'))
     const limiter = stopped(2)
     @Controller()
@@ -85,7 +85,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect((await limiter.peek('k')).remaining).toBe(2)
   })
 
-  it('with shouldCharge give back by outcome alone, without a warning where another one refuses', async () => {
+  it('with shouldCharge give back only by outcome, without a warning if another one denies', async () => {
     const limiter = stopped(2)
     const warned = jest.fn()
     limiter.on('warning', warned)
@@ -100,7 +100,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect((await limiter.peek('k')).remaining).toBe(2)
   })
 
-  it('that share a limiter charge it once, as the innermost says', async () => {
+  it('that share a limiter charge it once, with the innermost options', async () => {
     const limiter = stopped(9)
     @Controller()
     @RateLimit({ limiter })
@@ -113,7 +113,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(left.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['8', '5'])
   })
 
-  it('of one named description are one, wherever it stands', async () => {
+  it('with the same named options object are one limit, on any handler', async () => {
     const login: RateLimitOptions = { name: 'login', limit: 2, window: '1m' }
     @Controller()
     class Site {
@@ -123,7 +123,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await statuses(await serve(Site), '/a', '/b', '/a')).toEqual([200, 200, 429])
   })
 
-  it('of an inherited handler are those of both classes', async () => {
+  it('of both classes apply to an inherited handler', async () => {
     @RateLimit({ limit: 3, window: '1m' })
     class Base {
       @Get() get() {}
@@ -135,7 +135,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['ratelimit-policy']).toBe('"Child";q=2;w=60, "Base";q=3;w=60')
   })
 
-  it('around a class or method are left out by SkipRateLimit, all or by name, and none beside it', async () => {
+  it('from outside are skipped by SkipRateLimit, all or by name, but not those beside it', async () => {
     @Controller()
     @RateLimit({ limit: 9, window: '1m' })
     class Site {
@@ -165,7 +165,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await listed('/free')).toBeUndefined()
   })
 
-  it('count a request once when the guard is global and local', async () => {
+  it('count a request once if the guard is global and local', async () => {
     @Controller()
     @UseGuards(RateLimitGuard)
     class Site {
@@ -175,7 +175,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['x-ratelimit-remaining']).toBe('8')
   })
 
-  it('hold where the guard is local', async () => {
+  it('apply if the guard is local', async () => {
     @Controller()
     class Site {
       @Get('a') @UseGuards(RateLimitGuard) a() {}

@@ -27,30 +27,27 @@ describe('a GraphQL request of 12,000 operations', () => {
     expect(decisions).toEqual([true, true, true, false])
   })
 
-  it.each([0, 200])(
-    'asks a store elsewhere about no more than 16 beyond the %i that it admits',
-    async (limit) => {
-      const limiter = limiterOf(Math.max(1, limit))
-      if (limit === 0) await limiter.block('ip:192.0.2.0', '1h')
-      const decide = limiter.decide.bind(limiter)
-      let asking = 0
-      let most = 0
-      const elsewhere = jest.spyOn(limiter, 'decide').mockImplementation(async (...call) => {
-        most = Math.max(most, ++asking)
-        await turn()
-        asking--
-        return decide(...call)
-      })
-      const request = await requestOf([{ limiter }])
-      const results = await Promise.all(request(12_000))
-      expect(results.filter((result) => result === true)).toHaveLength(limit)
-      expect(results.indexOf(true)).toBe(limit === 0 ? -1 : 0)
-      expect(elsewhere.mock.calls.length).toBeLessThanOrEqual(limit + 16)
-      expect(most).toBe(16)
-    },
-  )
+  it.each([0, 200])('asks a remote store about at most 16 more than the %i that it admits', async (limit) => {
+    const limiter = limiterOf(Math.max(1, limit))
+    if (limit === 0) await limiter.block('ip:192.0.2.0', '1h')
+    const decide = limiter.decide.bind(limiter)
+    let asking = 0
+    let most = 0
+    const elsewhere = jest.spyOn(limiter, 'decide').mockImplementation(async (...call) => {
+      most = Math.max(most, ++asking)
+      await turn()
+      asking--
+      return decide(...call)
+    })
+    const request = await requestOf([{ limiter }])
+    const results = await Promise.all(request(12_000))
+    expect(results.filter((result) => result === true)).toHaveLength(limit)
+    expect(results.indexOf(true)).toBe(limit === 0 ? -1 : 0)
+    expect(elsewhere.mock.calls.length).toBeLessThanOrEqual(limit + 16)
+    expect(most).toBe(16)
+  })
 
-  it('goes on where the store fails for one', async () => {
+  it('continues if the store fails for one operation', async () => {
     const limiter = limiterOf(99)
     const decide = limiter.decide.bind(limiter)
     let calls = 0
@@ -63,7 +60,7 @@ describe('a GraphQL request of 12,000 operations', () => {
     expect(results.filter((result) => result === true)).toHaveLength(49)
   })
 
-  it('asks again for a lighter operation where the one denied never fits', async () => {
+  it('asks again for an operation of less cost if the denied cost never fits', async () => {
     const cost = ({ context }: Call) => context.getArgByIndex(1).id % 2 || 9
     const request = await requestOf([{ limiter: limiterOf(3), cost }])
     const results = await Promise.all(request(4))
@@ -83,7 +80,7 @@ function limiterOf(limit: number): Limiter {
   return createLimiter({ name: 'operations', policies, store: memoryStore({ clock: () => 0 }) })
 }
 
-/** Gives what runs the guard for so many operations of a new request: true, or the error of each. */
+/** Returns a function that runs the guard for so many operations of a new request: true, or the error of each. */
 async function requestOf(limits: readonly RateLimitOptions[]) {
   const { app } = await serve({ imports: [RateLimitModule.forRoot({ limits })] })
   const guard = app.get(RateLimitGuard)

@@ -41,7 +41,7 @@ describe('GraphQL by Mercurius', () => {
     expect(keys).toEqual(new Set(['ip:127.0.0.1']))
   })
 
-  it('denies an operation as an error that says how long to wait', async () => {
+  it('denies an operation with an error that says how long to wait', async () => {
     const origin = await serve()
     await ask(origin, '{ items(first: 10) { id } }')
     const { headers, body } = await ask(origin, 'mutation { buy(id: 1) }')

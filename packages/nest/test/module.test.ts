@@ -44,12 +44,12 @@ describe.each(PLATFORMS)('the key on %s', (_, http) => {
   it.each<[string, RateLimitModuleOptions]>([
     ['a provider of another module', { limits: [{ limit: 1, window: '1m', key: Users }] }],
     ['the default of the module', { limits: [{ limit: 1, window: '1m' }], key: Users }],
-  ])('is asked of %s', async (_, options) => {
+  ])('comes from %s', async (_, options) => {
     const metadata = { imports: [RateLimitModule.forRoot(options), UsersModule], controllers: [Site] }
     expect(await ofTokens((await serve(metadata, http())).origin)).toEqual([200, 429, 200])
   })
 
-  it('is asked of what a factory has injected', async () => {
+  it('comes from a dependency of a factory', async () => {
     const useFactory = (users: Users) => ({
       limits: [{ limit: 1, window: '1m' as const, key: (call: Call) => users.key(call) }],
     })
@@ -59,7 +59,7 @@ describe.each(PLATFORMS)('the key on %s', (_, http) => {
     )
   })
 
-  it('is a user that an earlier guard has found', async () => {
+  it('is a user that an earlier guard found', async () => {
     const limits = [
       { limit: 1, window: '1m' as const, key: byUser<Call>(({ req }) => req.headers.token, 'read') },
     ]
@@ -106,7 +106,7 @@ describe('RateLimitModule', () => {
     expect(await get(origin)).toMatchObject({ body: '8', headers: { 'x-ratelimit-limit': '9' } })
   })
 
-  it('injects one limiter into however many modules import it', async () => {
+  it('injects the same limiter into all modules that import it', async () => {
     const orders = RateLimitModule.forFeature([{ name: 'orders', policies }])
     @Module({ imports: [orders] })
     class One {
@@ -120,7 +120,7 @@ describe('RateLimitModule', () => {
     expect(app.get(One).limiter).toBe(app.get(Other).limiter)
   })
 
-  it('keeps all limits in its store, and closes that and the limiters with the application', async () => {
+  it('keeps all limits in its store, and closes store and limiters with the application', async () => {
     const store = memoryStore()
     const imports = [
       RateLimitModule.forRoot({ store, limits: [{ limit: 1, window: '1m' }] }),
@@ -136,7 +136,7 @@ describe('RateLimitModule', () => {
     expect(() => store.now()).toThrow('closed')
   })
 
-  it('gives its defaults to limits and limiters that say nothing else', async () => {
+  it('gives its defaults to limits and limiters', async () => {
     const imports = [
       RateLimitModule.forRoot({ enforce: false, resetAs: 'delta', limits: [{ limit: 1, window: '1m' }] }),
       RateLimitModule.forFeature([
@@ -160,7 +160,7 @@ describe('an application does not start', () => {
 
   it.each<[string, () => unknown, string | RegExp]>([
     [
-      'with options that cannot work',
+      'with invalid options',
       () => RateLimit({ ...limit, cost: 5 as never }),
       'cost must be a function, got 5',
     ],
@@ -169,12 +169,12 @@ describe('an application does not start', () => {
       () => RateLimit({ ...limit, shouldCharge: true as never }),
       'shouldCharge must be a function',
     ],
-    ['with a limit that is none', () => RateLimit({ limit: 0, window: '1m' }), 'limit must be'],
+    ['with a limit that is not an object', () => RateLimit({ limit: 0, window: '1m' }), 'limit must be'],
     ['with an unknown option', () => RateLimit({ ...limit, max: 5 } as never), "there is no option 'max'"],
-    ['with a limiter that nobody has defined', () => RateLimit({ limiter: 'none' }), /limiter:none/],
-    ['with a key of no module', () => RateLimit({ ...limit, key: Users }), /Users/],
+    ['with an undefined limiter', () => RateLimit({ limiter: 'none' }), /limiter:none/],
+    ['with a key provider of no module', () => RateLimit({ ...limit, key: Users }), /Users/],
     [
-      'with a name that is taken',
+      'with a name in use',
       () => RateLimit({ ...limit, name: 'default' }),
       "two limiters are named 'default'",
     ],
@@ -191,20 +191,20 @@ describe('an application does not start', () => {
     await expect(module.createNestApplication({ logger: false }).init()).rejects.toThrow(message)
   })
 
-  it('with limits that cannot work, and says so again when it is tried again', async () => {
+  it('with invalid limits, and fails again when tried again', async () => {
     const imports = [RateLimitModule.forRoot({ limits: [{ limit: 0, window: '1m' }] })]
     const module = await Test.createTestingModule({ imports }).compile()
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
   })
 
-  it('with two limits of the module that have one name', async () => {
+  it('with two limits of the module of the same name', async () => {
     const imports = [RateLimitModule.forRoot({ limits: [limit, { ...limit }] })]
     const module = await Test.createTestingModule({ imports }).compile()
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_OPTION' })
   })
 
-  it('with two limiters of one name', async () => {
+  it('with two limiters of the same name', async () => {
     const imports = ['one', 'other'].map(() => RateLimitModule.forFeature([{ name: 'orders', policies }]))
     const compiled = Test.createTestingModule({
       imports: [RateLimitModule.forRoot({}), ...imports],

@@ -48,7 +48,7 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     expect(keys).toEqual(['ip:127.0.0.1', 'ip:127.0.0.1', 'ip:127.0.0.1'])
   })
 
-  it('are counted by connection where the key says so', async () => {
+  it('are counted by connection with such a key', async () => {
     const origin = await serve({ limit: 1, window: '1m', key: byConnection })
     const [one, other] = [await connect(origin), await connect(origin)]
     const answers = [
@@ -60,7 +60,7 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     expect(answers.map(({ event }) => event)).toEqual(['echo', 'echo', 'exception', 'exception'])
   })
 
-  it('take what they cost, and charge no limit when another one refuses', async () => {
+  it('are charged their cost, and charge no limit if another one denies', async () => {
     const cost = ({ context }: Call) => context.switchToWs().getData<number>()
     const origin = await serve({ limit: 3, window: '1m', cost })
     const client = await connect(origin)
@@ -84,7 +84,7 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     })
   })
 
-  it('leave nothing on a connection, however long it lasts', async () => {
+  it('leave nothing on a long-lived connection', async () => {
     const seen = new Set<object>()
     const key = ({ req: client }: Call) => {
       seen.add(client)
@@ -103,7 +103,7 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     expect(seen).toEqual([expect.objectContaining({ cause: expect.any(RateLimitException) })])
   })
 
-  it('are the only thing counted, and connections with an injected limiter', async () => {
+  it('are counted, while connections need an injected limiter', async () => {
     const origin = await serve({ limit: 9, window: '1m' })
     const states = []
     for (let i = 0; i < 4; i++) {
@@ -118,7 +118,7 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     expect(states).toEqual(['echo', 'echo', 'echo', 1008])
   })
 
-  it('are counted by the guard of the application alone, or it does not start where Nest cannot do that', async () => {
+  it('are counted by the global guard, or the application does not start if Nest cannot run it', async () => {
     @WebSocketGateway()
     @RateLimit({ limit: 1, window: '1m' })
     class Unguarded {
@@ -143,7 +143,7 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     ])
   })
 
-  it('need no guard where they are not limited', async () => {
+  it('need no guard without limits', async () => {
     @WebSocketGateway()
     @SkipRateLimit()
     class Free {

@@ -70,7 +70,7 @@ describe('clientAddress', () => {
     ['fe80::1%'],
     ['%eth0'],
     ['_gazonk'],
-  ])('is undefined for %j, which is not an address', (text) => {
+  ])('returns undefined for %j, which is not an address', (text) => {
     expect(clientAddress(text)).toBeUndefined()
   })
 
@@ -91,14 +91,14 @@ describe('clientAddress', () => {
     expect(clientAddress('2001:db8:1:abcd:ffff:ffff:ffff:ffff', prefix)).toBe(expected)
   })
 
-  it('gives mapped callers a name each, not one for all (CVE-2026-30827)', () => {
+  it('gives each mapped caller a name of its own (CVE-2026-30827)', () => {
     const names = ['::ffff:198.51.100.1', '::ffff:198.51.100.2', '::ffff:c633:6403'].map((text) =>
       clientAddress(text),
     )
     expect(new Set(names).size).toBe(3)
   })
 
-  it('gives one customer one name, whichever of 2^64 addresses the call comes from', () => {
+  it('gives a customer one name for all of its 2^64 addresses', () => {
     const names = Array.from({ length: 1000 }, (_, i) =>
       clientAddress(`2001:db8:0:7:${i.toString(16)}::${i}`),
     )

@@ -21,12 +21,12 @@ describe('a denial', () => {
     })
   })
 
-  it('must not be stored by caches', async () => {
+  it('forbids caches to store it', async () => {
     const { headers } = await denied(limiterOf({}))
     expect(headers['Cache-Control']).toBe('no-store')
   })
 
-  it('names the policies that refuse, and no others, as the RateLimit headers do', async () => {
+  it('names only the policies that deny, as the RateLimit headers do', async () => {
     const policies = [
       slidingLog({ limit: 1, window: '1s', name: 'a' }),
       slidingLog({ limit: 9, window: '1m', name: 'b' }),
@@ -36,13 +36,13 @@ describe('a denial', () => {
     expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api-a', 'api-c'] })
   })
 
-  it("names only the denying limiter's policies where several limiters count", async () => {
+  it("names only the denying limiter's policies if several limiters count", async () => {
     const limiter = limiterOf({})
     const { body } = await denied(limiter, {}, [guardOf({ limit: 9, window: '1m' })])
     expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
   })
 
-  it('of a cost that never fits says so and does not promise a time', async () => {
+  it('says that a cost never fits, and promises no time', async () => {
     const { headers, body } = await denied(limiterOf({}), { cost: () => 2 })
     expect(headers).not.toHaveProperty('Retry-After')
     expect(JSON.parse(body!)).toMatchObject({
@@ -51,21 +51,24 @@ describe('a denial', () => {
     })
   })
 
-  it.each(['block', 'hold'] as const)('by a %s violates no policy and says when it ends', async (bar) => {
-    const limiter = limiterOf({})
-    await limiter[bar]('ip:192.0.2.1', '10m')
-    const { headers, body } = await denied(limiter)
-    expect(headers['Retry-After']).toBe('600')
-    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': [] })
-  })
+  it.each(['block', 'hold'] as const)(
+    'violates no policy if a %s caused it, and says when that ends',
+    async (bar) => {
+      const limiter = limiterOf({})
+      await limiter[bar]('ip:192.0.2.1', '10m')
+      const { headers, body } = await denied(limiter)
+      expect(headers['Retry-After']).toBe('600')
+      expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': [] })
+    },
+  )
 
-  it('of a store that cannot decide is 503 temporary-reduced-capacity', async () => {
+  it('is 503 temporary-reduced-capacity if the store cannot decide', async () => {
     const { status, headers, body } = await denied(cutOff('deny'))
     expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 503, retryAfter: '1' })
     expect(JSON.parse(body!)).toMatchObject({ type: `${TYPES}#temporary-reduced-capacity`, status: 503 })
   })
 
-  it('that was decided in this process for want of the store is 429 like any', async () => {
+  it('is an ordinary 429 if the local policies decided while the store could not', async () => {
     const { status, headers, body } = await denied(cutOff('local'))
     expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 429, retryAfter: '60' })
     expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
@@ -73,7 +76,7 @@ describe('a denial', () => {
 })
 
 describe('onDenied', () => {
-  it('answers in place of the problem details, with status and headers set', async () => {
+  it('replaces the problem details, with status and headers set', async () => {
     const { status, headers, body } = await denied(limiterOf({}), {
       onDenied: (_req, res, decision) => void (res.body = `${res.status} ${decision.policy}`),
     })
@@ -86,12 +89,12 @@ describe('onDenied', () => {
     expect(headers).not.toHaveProperty('Content-Type')
   })
 
-  it('hands what it returns or resolves to back to the adapter', async () => {
+  it('passes its result to the adapter', async () => {
     const guard = guardOf({ limiter: limiterOf({}), cost: () => 2, onDenied: async () => 'a response' })
     expect(await guard({ ...FROM_HOME }, new PlainResponse())).toEqual({ answer: 'a response' })
   })
 
-  it('comes out of the guard when it throws', async () => {
+  it('makes the guard throw when it throws', async () => {
     const onDenied = () => {
       throw new Error('no template')
     }

@@ -28,7 +28,7 @@ describe('a guard', () => {
     expect(statuses).toEqual([200, 200, 200, 429, 429])
   })
 
-  it('decides at once when the store is memory and no callback is async', () => {
+  it('decides in the same tick with a memory store and no async callback', () => {
     const options: PlainOptions = {
       key: () => 'k',
       cost: () => 1,
@@ -38,7 +38,7 @@ describe('a guard', () => {
     expect(guardOf({ limiter, ...options })({ ...FROM_HOME }, new PlainResponse())).toBeUndefined()
   })
 
-  it('counts each key apart', async () => {
+  it('counts each key separately', async () => {
     const guard = guardOf({ limiter, cost: () => 3 })
     await pass([guard])
     expect((await pass([guard], { address: '192.0.2.2' })).status).toBe(200)
@@ -52,41 +52,41 @@ describe('a guard', () => {
     expect(await left(HOME)).toBe(1)
   })
 
-  it('reads only where the cost is 0', async () => {
+  it('only reads if the cost is 0', async () => {
     const { headers } = await pass([guardOf({ limiter, cost: () => 0 })])
     expect(headers['X-RateLimit-Remaining']).toBe('3')
   })
 
-  it('neither counts nor marks a request that is skipped', async () => {
+  it('neither counts a skipped request nor sets headers on it', async () => {
     const { headers } = await pass([guardOf({ limiter, skip: () => true })])
     expect(headers).toEqual({})
     expect(await left(HOME)).toBe(3)
   })
 
-  it('takes the policies of the request', async () => {
+  it('uses the policies chosen for the request', async () => {
     const tiers: Record<string, Policy[]> = { free: [perMinute(1)], paid: [perMinute(50)] }
     const guard = guardOf({ policies: (req) => tiers[req.headers!['x-tier']!] })
     const { headers } = await pass([guard], { ...FROM_HOME, headers: { 'x-tier': 'paid' } })
     expect(headers['X-RateLimit-Limit']).toBe('50')
   })
 
-  it("takes the limiter's own policies where the function gives none", async () => {
+  it("uses the limiter's own policies if the function returns none", async () => {
     const { headers } = await pass([guardOf({ limiter, policies: () => undefined })])
     expect(headers['X-RateLimit-Limit']).toBe('3')
   })
 
-  it('takes limit and window where the function gives no policies', async () => {
+  it('uses limit and window if the function returns no policies', async () => {
     const { headers } = await pass([guardOf({ limit: 7, window: '1m', policies: () => undefined })])
     expect(headers['X-RateLimit-Limit']).toBe('7')
   })
 
-  it('shares what was consumed between guards of one limiter', async () => {
+  it('shares usage between guards of one limiter', async () => {
     await pass([guardOf({ limiter, cost: () => 2 })])
     const { headers } = await pass([guardOf({ limiter })])
     expect(headers['X-RateLimit-Remaining']).toBe('0')
   })
 
-  it('touches neither status nor headers of a response that has begun', async () => {
+  it('changes neither status nor headers of a response that has begun', async () => {
     const guard = guardOf({ limiter, cost: () => 4 })
     const res = Object.assign(new PlainResponse(), { headersSent: true })
     expect(await guard({ ...FROM_HOME }, res)).toEqual({ answer: undefined })
@@ -94,19 +94,19 @@ describe('a guard', () => {
   })
 })
 
-describe('a callback that is async', () => {
+describe('an async callback', () => {
   it.each<[string, PlainOptions, number]>([
     ['key', { key: async () => HOME }, 2],
     ['cost', { cost: async () => 3 }, 0],
     ['skip', { skip: async () => true }, 3],
     ['policies', { policies: async () => [perMinute(2)] }, 2],
     ['key of another promise library', { key: () => thenable(HOME) }, 2],
-  ])('is waited for: %s', async (_, options, remaining) => {
+  ])('is awaited: %s', async (_, options, remaining) => {
     await pass([guardOf({ limiter, ...options })])
     expect(await left(HOME)).toBe(remaining)
   })
 
-  it('makes the guard return a real promise, whatever library it comes from', () => {
+  it("makes the guard return a native promise, even if it returns another library's", () => {
     const guard = guardOf({ limiter, key: () => thenable(HOME) })
     expect(guard({ ...FROM_HOME }, new PlainResponse())).toBeInstanceOf(Promise)
   })
@@ -123,24 +123,24 @@ describe('a callback that fails', () => {
     it.each([
       ['throws', fail],
       ['rejects', reject],
-    ])('comes out of the guard when it %s', async (_, callback) => {
+    ])('makes the guard reject when it %s', async (_, callback) => {
       await expect(pass([guardOf({ limiter, [name]: callback })])).rejects.toBe(failure)
     })
 
-    it('leaves the caller uncharged', async () => {
+    it('charges nothing', async () => {
       await pass([guardOf({ limiter, [name]: fail })]).catch(() => undefined)
       expect(await left(HOME)).toBe(3)
     })
   })
 
-  it.each([[undefined], [null], [7], [{}]])('is INVALID_KEY where the key is %p', async (key) => {
+  it.each([[undefined], [null], [7], [{}]])('is INVALID_KEY if the key is %p', async (key) => {
     await expect(pass([guardOf({ limiter, key: () => key as never })])).rejects.toMatchObject({
       code: 'INVALID_KEY',
     })
   })
 
   it.each([[undefined], [null], [NaN], [-1], [1.5], ['3'], [2n], [Infinity], [2 ** 53]])(
-    'is INVALID_COST where the cost is %p',
+    'is INVALID_COST if the cost is %p',
     async (cost) => {
       const guard = guardOf({ limiter, cost: () => cost as never })
       await expect(pass([guard])).rejects.toMatchObject({ code: 'INVALID_COST' })
@@ -149,7 +149,7 @@ describe('a callback that fails', () => {
   )
 
   it.each([[undefined], [null], [[]], [{}]])(
-    'is INVALID_POLICIES where the only policies are %p',
+    'is INVALID_POLICIES if the only policies are %p',
     async (policies) => {
       const guard = guardOf({ policies: () => policies as never })
       await expect(pass([guard])).rejects.toMatchObject({ code: 'INVALID_POLICIES' })
@@ -158,7 +158,7 @@ describe('a callback that fails', () => {
 })
 
 describe('shadow mode', () => {
-  it('lets a request pass that would be denied, without Retry-After', async () => {
+  it('passes a request that would be denied, without Retry-After', async () => {
     const guard = guardOf({ limit: 1, window: '1m', enforce: false })
     await pass([guard])
     const { status, headers } = await pass([guard])
@@ -168,7 +168,7 @@ describe('shadow mode', () => {
 })
 
 describe('two guards on one request', () => {
-  it('leave the second uncharged where the first denies', async () => {
+  it('charge nothing to the second if the first denies', async () => {
     const strict = guardOf({ limit: 1, window: '1m' })
     await pass([strict])
     await pass([strict, guardOf({ limiter })])
@@ -177,13 +177,13 @@ describe('two guards on one request', () => {
 })
 
 describe('a platform', () => {
-  it('is asked for nothing that the key does not need', () => {
+  it('is asked only for what the key needs', () => {
     const address = jest.spyOn(plain, 'address')
     void guardOf({ limiter, key: () => 'k' })({ ...FROM_HOME }, new PlainResponse())
     expect(address).not.toHaveBeenCalled()
   })
 
-  it('is told of each decision before it is acted on', async () => {
+  it('receives each decision before it takes effect', async () => {
     const order: string[] = []
     const guard = createGuard<PlainRequest, PlainResponse>(
       { limiter, cost: () => 3 },
@@ -197,7 +197,7 @@ describe('a platform', () => {
     expect(order).toEqual(['admitted', 'denied', 'answered 429'])
   })
 
-  it('on which requests repeat may count one several times without a warning', async () => {
+  it('whose requests repeat may count one several times without a warning', async () => {
     const warned = jest.fn()
     limiter.on('warning', warned)
     const guard = createGuard({ limiter }, { ...plain, repeats: () => true })
@@ -218,6 +218,6 @@ async function left(key: string): Promise<number> {
 
 function thenable(value: string): Promise<string> {
   const promise = Promise.resolve(value)
-  // oxlint-disable-next-line unicorn/no-thenable -- what is tested is an object that is no Promise
+  // oxlint-disable-next-line unicorn/no-thenable -- the test is about an object that is not a Promise
   return { then: (use: (value: string) => unknown) => void promise.then(use) } as unknown as Promise<string>
 }

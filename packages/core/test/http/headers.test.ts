@@ -16,7 +16,7 @@ beforeEach(() => {
 afterEach(() => jest.restoreAllMocks())
 
 describe('X-RateLimit headers', () => {
-  it('tell limit, remaining and reset by default', async () => {
+  it('show limit, remaining and reset by default', async () => {
     const { headers } = await pass([limited([perMinute(3)])])
     expect(headers).toEqual({
       'X-RateLimit-Limit': '3',
@@ -30,19 +30,19 @@ describe('X-RateLimit headers', () => {
     expect(headers['X-RateLimit-Reset']).toBe('1700000001')
   })
 
-  it('tell the reset from now on request, rounded up', async () => {
+  it('show the reset from now on request, rounded up', async () => {
     const { headers } = await pass([
       limited([slidingLog({ limit: 3, window: '1200ms' })], { resetAs: 'delta' }),
     ])
     expect(headers['X-RateLimit-Reset']).toBe('2')
   })
 
-  it('tell the capacity as the limit, so that remaining is never above it', async () => {
+  it('show the capacity as the limit, so that remaining never exceeds it', async () => {
     const { headers } = await pass([limited([tokenBucket({ limit: 10, window: '1m', capacity: 50 })])])
     expect(headers).toMatchObject({ 'X-RateLimit-Limit': '50', 'X-RateLimit-Remaining': '49' })
   })
 
-  it('tell the binding policy of several', async () => {
+  it('show the binding policy of several', async () => {
     const { headers } = await pass([limited([perMinute(5), slidingLog({ limit: 2, window: '1h' })])])
     expect(headers).toMatchObject({ 'X-RateLimit-Limit': '2', 'X-RateLimit-Remaining': '1' })
   })
@@ -79,19 +79,19 @@ describe('X-RateLimit headers', () => {
 })
 
 describe('IETF headers', () => {
-  it('state quota and window, and what is left until when', async () => {
+  it('show quota and window, what is left and until when', async () => {
     const { headers } = await pass([limited([perMinute(100)], { headers: 'ietf' })])
     expect(headers).toEqual({ 'RateLimit-Policy': '"api";q=100;w=60', RateLimit: '"api";r=99;t=60' })
   })
 
-  it('take the names of limiter and policy where there are several policies', async () => {
+  it('are named after limiter and policy if there are several policies', async () => {
     const policies = [slidingLog({ limit: 5, window: '1s', name: 'burst' }), perMinute(60)]
     const { policy, limit } = await ietf([limited(policies, { headers: 'ietf' })])
     expect(policy.map(nameOf)).toEqual(['api-burst', 'api-60-per-1m'])
     expect(limit.map(nameOf)).toEqual(['api-burst', 'api-60-per-1m'])
   })
 
-  it("state the policy's limit as the quota where the capacity is another", async () => {
+  it("show the policy's limit as the quota if the capacity differs", async () => {
     const policies = [gcra({ limit: 10, window: '1s', burst: 20 })]
     const { policy, limit } = await ietf([limited(policies, { headers: 'ietf' })])
     expect(policy[0]![1].get('q')).toBe(10)
@@ -103,7 +103,7 @@ describe('IETF headers', () => {
     ['1500ms', undefined],
     [999, undefined],
     ['365d', 31_536_000],
-  ] as const)('state a window of %s as w=%p', async (window, w) => {
+  ] as const)('show a window of %s as w=%p', async (window, w) => {
     const { policy } = await ietf([limited([slidingLog({ limit: 9, window })], { headers: 'ietf' })])
     expect(policy[0]![1].get('w')).toBe(w)
   })
@@ -113,7 +113,7 @@ describe('IETF headers', () => {
     expect((await ietf([guard])).limit[0]![1].get('t')).toBe(2)
   })
 
-  it('tell on a policy that refuses when it will pass, and on others when they are full', async () => {
+  it('show when a denying policy will pass, and when the others are full', async () => {
     const policies = [slidingLog({ limit: 2, window: '10s', name: 'short' }), perMinute(9)]
     const guard = limited(policies, { headers: 'ietf' })
     await pass([guard])
@@ -123,7 +123,7 @@ describe('IETF headers', () => {
     expect(limit.map(([, parameters]) => parameters.get('t'))).toEqual([6, 60])
   })
 
-  it('leave the time out on a policy that never lets the cost pass', async () => {
+  it('omit the time of a policy that never admits the cost', async () => {
     const { limit } = await ietf([limited([perMinute(9)], { headers: 'ietf', cost: () => 10 })])
     expect([...limit[0]![1]]).toEqual([['r', 9]])
   })
@@ -136,7 +136,7 @@ describe('IETF headers', () => {
     expect(limit.map(nameOf)).toEqual(['first', 'second'])
   })
 
-  it('list a limiter once that counted under two keys, at its tightest', async () => {
+  it('list a limiter that counted under two keys once, with its most restrictive decision', async () => {
     const limiter = createLimiter({ policies: [perMinute(9)], store: clocked(), name: 'api' })
     const byUser = guardOf({ limiter, headers: 'ietf', key: () => 'user:1', cost: () => 5 })
     const byOrder = guardOf({ limiter, headers: 'ietf', key: () => 'order:1' })
@@ -144,7 +144,7 @@ describe('IETF headers', () => {
     expect(limit.map(([, parameters]) => parameters.get('r'))).toEqual([4])
   })
 
-  it('keep limiters of one name apart', async () => {
+  it('distinguish limiters of the same name', async () => {
     const guards = [
       limited([perMinute(9)], { headers: 'ietf' }),
       limited([perMinute(4)], { headers: 'ietf' }),
@@ -154,13 +154,13 @@ describe('IETF headers', () => {
     expect(limit.map(nameOf)).toEqual(['api', 'api-2'])
   })
 
-  it('keep any printable name readable', async () => {
+  it('escape any printable name so that it can be parsed', async () => {
     const name = String.raw` !"#$%&'()*+,-./09:;<=>?@AZ[\]^_az{|}~`
     const { limit } = await ietf([limited([perMinute(9)], { headers: 'ietf' }, { name })])
     expect(nameOf(limit[0]!)).toBe(name)
   })
 
-  it('never hold an integer that structured fields cannot', async () => {
+  it('never contain an integer that structured fields do not allow', async () => {
     const policies = [gcra({ limit: 2 ** 52, window: 1, burst: 2 ** 40 })]
     const { policy } = await ietf([limited(policies, { headers: 'ietf' })])
     expect(policy[0]![1].get('q')).toBe(999_999_999_999_999)
@@ -184,7 +184,7 @@ describe('the option headers', () => {
     expect(headers).toEqual({})
   })
 
-  it('keeps a limiter unseen where another one has headers', async () => {
+  it('hides a limiter beside another one with headers', async () => {
     const unseen = limited([perMinute(3)], { headers: false }, { name: 'unseen' })
     const seen = limited([perMinute(9)], { headers: ['x-ratelimit', 'ietf'] }, { name: 'seen' })
     const { headers } = await pass([unseen, seen])
@@ -204,14 +204,14 @@ describe('Retry-After', () => {
     ['60s', 60],
     ['1200ms', 2],
     ['1ms', 1],
-  ] as const)('of a wait of %s is %i', async (window, seconds) => {
+  ] as const)('rounds a wait of %s up to %i seconds', async (window, seconds) => {
     const guard = limited([slidingLog({ limit: 1, window })])
     await pass([guard])
     const { headers } = await pass([guard])
     expect(headers['Retry-After']).toBe(String(seconds))
   })
 
-  it('is never before the time of a policy that refuses', async () => {
+  it('is never before the time of a denying policy', async () => {
     const policies = [slidingLog({ limit: 1, window: '2500ms' }), slidingLog({ limit: 1, window: '700ms' })]
     const guard = limited(policies, { headers: 'ietf' })
     await pass([guard])
@@ -220,7 +220,7 @@ describe('Retry-After', () => {
     expect(Number(headers['Retry-After'])).toBe(Math.max(...times))
   })
 
-  it('is never 0, which clients take for at once', async () => {
+  it('is never 0, which clients read as at once', async () => {
     const limiter = createLimiter({ name: 'api', store: clocked(), policies: [perMinute(1)] })
     const decision = Object.defineProperties(limiter.decide('k') as Decision, {
       allowed: { value: false },
@@ -231,7 +231,7 @@ describe('Retry-After', () => {
     expect(headers['Retry-After']).toBe('1')
   })
 
-  it('is left out where the wait has no end', async () => {
+  it('is omitted if no wait helps', async () => {
     const { headers } = await pass([limited([perMinute(1)], { cost: () => 2 })])
     expect(headers).not.toHaveProperty('Retry-After')
   })

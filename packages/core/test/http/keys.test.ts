@@ -28,15 +28,15 @@ describe('byIp', () => {
     expect(keyOf(byIp(), { address: '2001:db8::1' })).toBe(joinKey('ip', '2001:db8::/64'))
   })
 
-  it('takes another prefix', () => {
+  it('accepts another prefix', () => {
     expect(keyOf(byIp({ ipv6Prefix: 56 }), { address: '2001:db8::1' })).toBe(joinKey('ip', '2001:db8::/56'))
   })
 
-  it("is the socket's address where the framework's is not an IP", () => {
+  it("is the socket's address if the framework's is not an IP", () => {
     expect(keyOf(byIp(), { address: 'unknown', socketAddress: '203.0.113.7' })).toBe('ip:203.0.113.7')
   })
 
-  it('is one key for all where there is no address at all, and says so', () => {
+  it('is one key for all callers without any address, and warns', () => {
     expect(keyOf(byIp(), {})).toBe('ip:unknown')
     expect(warned).toEqual(['ADDRESS_UNKNOWN'])
   })
@@ -57,15 +57,15 @@ describe('byUser', () => {
     expect(keyOf(byUser(() => id, 'order'))).toBe(key)
   })
 
-  it('names the user alone where no action is given', () => {
+  it('names only the user if no action is given', () => {
     expect(keyOf(byUser(() => 'ann'))).toBe('user:ann')
   })
 
-  it('waits for a user that has to be looked up', async () => {
+  it('awaits a user that is looked up', async () => {
     await expect(keyOf(byUser(async () => 'ann', 'order'))).resolves.toBe('user:ann:order')
   })
 
-  it.each([undefined, null, ''])('falls back to the address where the user is %p, and says so', (id) => {
+  it.each([undefined, null, ''])('falls back to the address if the user is %p, and warns', (id) => {
     expect(keyOf(byUser(() => id, 'order'))).toBe('ip:192.0.2.1')
     expect(warned).toEqual(['USER_MISSING'])
   })
@@ -74,7 +74,7 @@ describe('byUser', () => {
     expect(() => keyOf(byUser(() => id as string, 'order'))).toThrow(InputError)
   })
 
-  it('refuses what cannot pick', () => {
+  it('refuses a pick that is not a function', () => {
     expect(() => byUser('id' as never, 'order')).toThrow(PolicyError)
   })
 
@@ -84,12 +84,12 @@ describe('byUser', () => {
 })
 
 describe('byApiKey', () => {
-  it('keeps the SHA-256 of the API key and never the key', () => {
+  it('contains the SHA-256 of the API key and never the API key', () => {
     const digest = createHash('sha256').update('s3cret').digest('hex')
     expect(keyOf(byApiKey(), { headers: { 'x-api-key': 's3cret' } })).toBe(`api-key:${digest}`)
   })
 
-  it('reads another header, whatever its case', () => {
+  it('reads another header, in any case', () => {
     const a = keyOf(byApiKey('Authorization'), { headers: { authorization: 's3cret' } })
     expect(a).toBe(keyOf(byApiKey(), { headers: { 'x-api-key': 's3cret' } }))
   })
@@ -102,7 +102,7 @@ describe('byApiKey', () => {
     },
   )
 
-  it('is one key however a caller writes the scheme and the space around it', () => {
+  it('is the same key for every spelling of the scheme and the space around it', () => {
     const schemes = Array.from({ length: 64 }, (_, bits) =>
       'bearer'
         .split('')
@@ -133,7 +133,7 @@ describe('byApiKey', () => {
   })
 
   it.each([[{}], [{ 'x-api-key': '' }], [{ 'x-api-key': '  ' }]])(
-    'falls back to the address with headers %j, and says so',
+    'falls back to the address with headers %j, and warns',
     (headers) => {
       expect(keyOf(byApiKey(), { ...FROM_HOME, headers })).toBe('ip:192.0.2.1')
       expect(warned).toEqual(['API_KEY_MISSING'])
@@ -147,7 +147,7 @@ describe('byApiKey', () => {
 
 describe('the keys of callers, for block and reset', () => {
   it.each(['203.0.113.7', '::ffff:203.0.113.7', '2001:db8::1', '[2001:db8::1]:443'])(
-    'ipKey(%j) is whom byIp counts',
+    'ipKey(%j) is the key of byIp',
     (address) => {
       expect(ipKey(address)).toBe(keyOf(byIp(), { address }))
       expect(ipKey(address, { ipv6Prefix: 48 })).toBe(keyOf(byIp({ ipv6Prefix: 48 }), { address }))
@@ -162,20 +162,20 @@ describe('the keys of callers, for block and reset', () => {
     expect(() => ipKey('::1', { ipv6Prefix: 8 })).toThrow(PolicyError)
   })
 
-  it('userKey is whom byUser counts', () => {
+  it('userKey is the key of byUser', () => {
     expect(userKey('a:b')).toBe(keyOf(byUser(() => 'a:b')))
     expect(userKey(42, 'order')).toBe(keyOf(byUser(() => 42, 'order')))
     expect(() => userKey('')).toThrow(InputError)
   })
 
-  it('apiKeyKey is whom byApiKey counts, however the API key was written', () => {
+  it('apiKeyKey is the key of byApiKey, for every spelling of the API key', () => {
     const headers = { authorization: 'bearer s3cret' }
     expect(apiKeyKey('s3cret')).toBe(keyOf(byApiKey('authorization'), { headers }))
     expect(apiKeyKey('Bearer s3cret ')).toBe(apiKeyKey('s3cret'))
     expect(() => apiKeyKey(' ')).toThrow(InputError)
   })
 
-  it('have the formats that docs/http.md gives', () => {
+  it('have the formats in docs/http.md', () => {
     const digest = createHash('sha256').update('s3cret').digest('hex')
     expect([ipKey('203.0.113.7'), ipKey('2001:db8::1'), userKey('ann'), userKey('ann', 'order')]).toEqual([
       'ip:203.0.113.7',
@@ -188,11 +188,11 @@ describe('the keys of callers, for block and reset', () => {
 })
 
 describe('joinKey', () => {
-  it('keeps a:b and c apart from a and b:c', () => {
+  it('gives a:b and c another key than a and b:c', () => {
     expect(joinKey('a:b', 'c')).not.toBe(joinKey('a', 'b:c'))
   })
 
-  it('keeps text that looks escaped apart from what it looks like', () => {
+  it('gives text that looks escaped another key than the text it looks like', () => {
     expect(joinKey('a%3Ab')).not.toBe(joinKey('a:b'))
   })
 
@@ -200,25 +200,25 @@ describe('joinKey', () => {
     expect(() => joinKey('tenant', part as never)).toThrow(InputError)
   })
 
-  it('throws for no parts, which would be the key of one empty part', () => {
+  it('throws for no parts, which would give the key of one empty part', () => {
     expect(() => joinKey()).toThrow(InputError)
   })
 
-  it('never gives two of 100,000 lists of parts one key', () => {
+  it('gives 100,000 lists of parts 100,000 keys', () => {
     const lists = Array.from({ length: 100_000 }, (_, i) => awkwardParts(i))
     expect(new Set(lists.map((parts) => joinKey(...parts))).size).toBe(lists.length)
   })
 })
 
 describe('ready keys', () => {
-  it('never give two of 100,000 pairs of user and action one key', () => {
+  it('differ for 100,000 pairs of user and action', () => {
     const candidates = Array.from({ length: 2000 }, (_, i) => awkwardParts(i).join(''))
     const texts = [...new Set(candidates)].filter((text) => text !== '').slice(0, 317)
     const keys = texts.flatMap((id) => texts.map((action) => keyOf(byUser(() => id, action))))
     expect(new Set(keys).size).toBe(317 * 317)
   })
 
-  it('never meet in one key where a user is named like an address or an API key', () => {
+  it('differ if a user is named like an address or an API key', () => {
     const headers = { 'x-api-key': 'ip:192.0.2.1' }
     const byKey = keyOf(byApiKey(), { headers }) as string
     const names = ['192.0.2.1', 'ip:192.0.2.1', byKey, byKey.slice('api-key:'.length)]
@@ -229,7 +229,7 @@ describe('ready keys', () => {
 
 const AWKWARD = [':', '%', '%3A', '%25', 'a', 'b', 'ip', 'user', 'api-key', '::', '\0', '{', '/', '3A', '']
 
-/** Another list for each `n`: its digits, each a part made of what keys are made of, so that joins nearly meet. */
+/** A different list for each `n`: its digits, as parts of characters that keys are made of, so that joins are nearly equal. */
 function awkwardParts(n: number): string[] {
   const digit = AWKWARD[n % AWKWARD.length]!
   const rest = Math.floor(n / AWKWARD.length) - 1

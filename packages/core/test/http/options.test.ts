@@ -13,7 +13,7 @@ afterAll(() => Promise.all([limiter.close(), store.close()]))
 describe('a window from the environment', () => {
   const window: string = ['1', 'm'].join('')
 
-  it('is taken as text, and checked when the limiter is made', () => {
+  it('may be any string, and is checked when the limiter is made', () => {
     expect(() => guardOf({ limit: 1, window })).not.toThrow()
     expect(() => guardOf({ limit: 1, window: `${window} ` })).toThrow(PolicyError)
     expect(() => slidingLog({ limit: 1, window: '' })).toThrow('window must be')
@@ -29,8 +29,8 @@ describe('options of a guard', () => {
     ['a window without a limit', { window: '1m' }],
     ['a function of policies and a limit without a window', { policies: () => policies, limit: 1 }],
     ['an option of another library', { limit: 1, window: '1m', windowMs: 1000 }],
-    ['an option named like a part of every object', { limit: 1, window: '1m', constructor: 1 }],
-    ['a limiter that is none', { limiter: {} }],
+    ['an option named like a property of every object', { limit: 1, window: '1m', constructor: 1 }],
+    ['something else as a limiter', { limiter: {} }],
     ['limiter and limit', { limiter, limit: 1 }],
     ['limiter and window', { limiter, window: '1m' }],
     ['limiter and policies', { limiter, policies }],
@@ -39,19 +39,19 @@ describe('options of a guard', () => {
     ['limiter and enforce', { limiter, enforce: false }],
     ['limit and policies', { limit: 1, window: '1m', policies }],
     ['window and policies', { window: '1m', policies }],
-    ['policies that are no list', { policies: policies[0] }],
-    ['a key that is no function', { limiter, key: 'x-api-key' }],
-    ['a cost that is no function', { limiter, cost: 3 }],
-    ['a skip that is no function', { limiter, skip: true }],
+    ['policies that are not a list', { policies: policies[0] }],
+    ['a key that is not a function', { limiter, key: 'x-api-key' }],
+    ['a cost that is not a function', { limiter, cost: 3 }],
+    ['a skip that is not a function', { limiter, skip: true }],
     ['a shouldCharge that is not a function', { limiter, shouldCharge: false }],
-    ['an onDenied that is no function', { limiter, onDenied: 'slow down' }],
-    ['headers that are not known', { limiter, headers: 'draft-6' }],
-    ['a list of headers with one that is not known', { limiter, headers: ['ietf', 'draft-6'] }],
-    ['a list with a hole in it for headers', { limiter, headers: [undefined] }],
+    ['an onDenied that is not a function', { limiter, onDenied: 'slow down' }],
+    ['an unknown format of headers', { limiter, headers: 'draft-6' }],
+    ['a list of headers with an unknown format', { limiter, headers: ['ietf', 'draft-6'] }],
+    ['a list of headers with a hole', { limiter, headers: [undefined] }],
     ['headers: true', { limiter, headers: true }],
     ['the former name of shouldCharge', { limiter, charge: () => true }],
     ['the former name of resetAs', { limiter, reset: 'delta' }],
-    ['a resetAs that is not known', { limiter, resetAs: 'date' }],
+    ['an unknown resetAs', { limiter, resetAs: 'date' }],
   ])('are refused with INVALID_OPTION: %s', (_, options) => {
     expect(() => guardOf(options as PlainOptions)).toThrow(
       expect.objectContaining({ constructor: PolicyError, code: 'INVALID_OPTION' }),
@@ -61,12 +61,12 @@ describe('options of a guard', () => {
   it.each([
     ['charge', 'shouldCharge'],
     ['reset', 'resetAs'],
-  ])('are refused under the former name %s, with the present one', (former, present) => {
+  ])('are refused under the former name %s, and the message has the present one', (former, present) => {
     const options = { limiter, [former]: undefined }
     expect(() => guardOf(options)).toThrow(`there is no option '${former}': it is called '${present}'`)
   })
 
-  it('need a name where a store is given', () => {
+  it('need a name with a store', () => {
     const options = { store, limit: 1, window: '1m' } as const
     expect(() => guardOf(options)).toThrow(expect.objectContaining({ code: 'NAME_REQUIRED' }))
   })
@@ -87,7 +87,7 @@ describe('options of a guard', () => {
     expect(headers['RateLimit']).toMatch(/^"orders";/)
   })
 
-  it('call the limiter default where no name is given', async () => {
+  it('name the limiter default if no name is given', async () => {
     const { headers } = await pass([guardOf({ policies, headers: 'ietf' })])
     expect(headers['RateLimit']).toMatch(/^"default";/)
   })

@@ -3,7 +3,7 @@ import { Socket } from 'node:net'
 import { onResponseSent } from '../../src/http/index.js'
 
 describe('onResponseSent', () => {
-  it('listens to a response once, however many operations of a request wait for its end', () => {
+  it('adds one listener to a response, even for many operations of a request', () => {
     const request = new IncomingMessage(new Socket())
     const response = new ServerResponse(request)
     const called: number[] = []
@@ -13,7 +13,7 @@ describe('onResponseSent', () => {
     expect(called).toEqual(Array.from({ length: 20 }, (_, i) => i))
   })
 
-  it('calls nobody where the caller has hung up', () => {
+  it('calls no listener if the caller has hung up', () => {
     const request = new IncomingMessage(new Socket())
     const response = new ServerResponse(request)
     const listener = jest.fn()

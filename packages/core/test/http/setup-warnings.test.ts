@@ -52,7 +52,7 @@ describe('a setup warning is reported once, by its code', () => {
     expect(warnings.map((warning) => warning.code)).toEqual(['COUNTED_TWICE'])
   })
 
-  it('LIMITER_IN_HANDLER, once for all limiters that are made so', () => {
+  it('LIMITER_IN_HANDLER, once for all limiters made in handlers', () => {
     const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
     for (let i = 0; i < 3; i++) handleRequest()
     expect(emitWarning.mock.calls.map(([, details]) => details)).toEqual([
@@ -61,7 +61,7 @@ describe('a setup warning is reported once, by its code', () => {
     emitWarning.mockRestore()
   })
 
-  it('says what happens and what to do', async () => {
+  it('has a message that says what happens and what to do', async () => {
     await pass([guardOf({ limiter })], { ...FROM_HOME, proxyTrust: 'all' })
     expect(warnings[0]!.message).toMatch(/choose their own address.*: say how many proxies/)
   })
@@ -69,20 +69,20 @@ describe('a setup warning is reported once, by its code', () => {
 
 describe('nothing is reported', () => {
   it.each<[string, PlainRequest, PlainOptions]>([
-    ['where some proxies are trusted', { ...FORWARDED, proxyTrust: 'some' }, {}],
-    ['where what is trusted was forwarded twice', { ...FORWARDED_TWICE, proxyTrust: 'some' }, {}],
-    ['of a raw IPv4 address', FROM_HOME, { key: (req) => req.address! }],
-    ['of IPv4 in IPv6', { address: '::ffff:192.0.2.1' }, { key: (req) => req.address! }],
-    ['of an IPv6 address that byIp masks', { address: '2001:db8::' }, {}],
-    ['of byIp by the whole address', FROM_IPV6, { key: byIp({ ipv6Prefix: 128 }) }],
+    ['if some proxies are trusted', { ...FORWARDED, proxyTrust: 'some' }, {}],
+    ['if a trusted proxy sends both headers', { ...FORWARDED_TWICE, proxyTrust: 'some' }, {}],
+    ['for a raw IPv4 address', FROM_HOME, { key: (req) => req.address! }],
+    ['for IPv4 mapped to IPv6', { address: '::ffff:192.0.2.1' }, { key: (req) => req.address! }],
+    ['for an IPv6 address that byIp masks', { address: '2001:db8::' }, {}],
+    ['for byIp with the whole address', FROM_IPV6, { key: byIp({ ipv6Prefix: 128 }) }],
     [
-      'of byIp in a key of many parts',
+      'for byIp as a part of a key',
       FROM_IPV6,
       { key: async (req, source) => joinKey(await byIp()(req, source), 'a') },
     ],
-    ['of a key that looks like an address', FROM_IPV6, { key: () => joinKey('a', '', 'b', 'c', 'd') }],
-    ['where nothing was forwarded', { ...FROM_HOME, proxyTrust: 'none' }, {}],
-    ['where the key is not an address', { ...FORWARDED, proxyTrust: 'all' }, { key: () => 'everybody' }],
+    ['for a key that looks like an address', FROM_IPV6, { key: () => joinKey('a', '', 'b', 'c', 'd') }],
+    ['if no header was forwarded', { ...FROM_HOME, proxyTrust: 'none' }, {}],
+    ['if the key is not an address', { ...FORWARDED, proxyTrust: 'all' }, { key: () => 'everybody' }],
   ])('%s', async (_, req, options) => {
     await pass([guardOf({ limiter, ...options })], req)
     expect(warnings).toEqual([])
@@ -109,11 +109,11 @@ describe('nothing is reported', () => {
 describe('decisionAbout', () => {
   const req = { ...FROM_HOME }
 
-  it('is undefined for a request that nobody counted', () => {
+  it('is undefined for an uncounted request', () => {
     expect(decisionAbout({})).toBeUndefined()
   })
 
-  it('is the latest decision, or that of the limiter of a name', async () => {
+  it('is the latest decision, or that of the limiter with the given name', async () => {
     for (const name of ['first', 'second'])
       await guardOf({ limit: 9, window: '1m', name })(req, new PlainResponse())
     expect(decisionAbout(req)?.limiter).toBe('second')

@@ -14,30 +14,30 @@ beforeEach(() => {
 })
 
 describe('shouldCharge', () => {
-  it('has the request charged while it is handled', async () => {
+  it('leaves the request charged while it is handled', async () => {
     await pass([guard({ shouldCharge: () => false })])
     expect(await left()).toBe(4)
   })
 
-  it('gives everything back when it says no', async () => {
+  it('gives everything back if it returns false', async () => {
     await finish(await pass([guard({ cost: () => 3, shouldCharge: () => false })]))
     expect(await left()).toBe(5)
   })
 
-  it('keeps the charge when it says yes', async () => {
+  it('keeps the charge if it returns true', async () => {
     await finish(await pass([guard({ shouldCharge: () => true })]))
     expect(await left()).toBe(4)
   })
 
   it.each([[undefined], [0], [null], ['']])(
-    'keeps the charge when it says %p, which is not no',
+    'keeps the charge if it returns %p, which is not false',
     async (value) => {
       await finish(await pass([guard({ shouldCharge: () => value as never })]))
       expect(await left()).toBe(4)
     },
   )
 
-  it('sees the response as it was sent', async () => {
+  it('gets the response as it was sent', async () => {
     const res = await pass([guard({ shouldCharge: (_req, res) => res.status !== 304 })])
     res.status = 304
     await finish(res)
@@ -59,14 +59,14 @@ describe('shouldCharge', () => {
     expect(warnings).toEqual(['CHARGE_FAILED'])
   })
 
-  it('is not asked about a denial', async () => {
+  it('is not called for a denial', async () => {
     const shouldCharge = jest.fn(() => false)
     const res = await pass([guard({ cost: () => 6, shouldCharge })])
     await finish(res)
     expect(shouldCharge).not.toHaveBeenCalled()
   })
 
-  it('gives each of two limiters back its own', async () => {
+  it('gives back only the charge of its own limiter', async () => {
     const other = createLimiter({ policies: [slidingLog({ limit: 5, window: '1m' })] })
     await finish(
       await pass([
@@ -83,7 +83,7 @@ function guard(options: PlainOptions) {
   return guardOf({ limiter, ...options })
 }
 
-/** Sends the response, and waits until the limiter has been told. */
+/** Sends the response, and waits until its listeners have run. */
 async function finish(res: PlainResponse): Promise<void> {
   for (const listener of res.onFinished) listener()
   await new Promise((resolve) => setImmediate(resolve))

@@ -8,13 +8,13 @@ export const PROBLEM = /^application\/problem\+json(?:;|$)/
 
 export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('an answer', () => {
-    it('comes from the handler up to the limit, and is 429 beyond', async () => {
+    it('comes from the handler up to the limit, and is 429 after it', async () => {
       const site = await serve([{ limit: 2, window: '1m' }])
       expect(await site.statuses([{}, {}, {}, {}])).toEqual([200, 200, 429, 429])
       expect(site.handled).toBe(2)
     })
 
-    it('that denies holds problem details, and is not to be stored', async () => {
+    it('to a denied request has problem details and forbids caches to store it', async () => {
       const site = await serve([{ limiter: stopped(1) }])
       await site.send()
       const { status, headers, text } = await site.send()
@@ -32,14 +32,14 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       })
     })
 
-    it('that denies says when to retry, in seconds rounded up', async () => {
+    it('to a denied request says when to retry, in seconds rounded up', async () => {
       const policies = [slidingLog({ limit: 1, window: '1200ms' })]
       const site = await serve([{ limiter: stopped(1, { policies }) }])
       await site.send()
       expect((await site.send()).headers['retry-after']).toBe('2')
     })
 
-    it('that denies names no time to retry where there is none', async () => {
+    it('to a denied request has no Retry-After if no wait helps', async () => {
       const site = await serve([{ limiter: stopped(1), cost: () => 2 }])
       const { status, headers } = await site.send()
       expect(status).toBe(429)
@@ -49,7 +49,7 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
     it.each<[string, (text: string) => unknown]>([
       ['', (text) => text],
       [' that is async', async (text) => text],
-    ])('that denies is left to onDenied%s, status and headers set', async (_, asked) => {
+    ])('to a denied request is left to onDenied%s, with status and headers set', async (_, asked) => {
       const onDenied = async (req: Req, res: Res) => {
         const text = (await asked('slow down')) as string
         return adapter.answerDenial(req, res, text)
@@ -62,7 +62,7 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(headers['content-type']).not.toMatch(PROBLEM)
     })
 
-    it('never denies in shadow mode, and says nothing of retrying', async () => {
+    it('is never a denial in shadow mode, and has no Retry-After', async () => {
       const site = await serve([{ limit: 1, window: '1m', enforce: false }])
       await site.send()
       const { status, headers } = await site.send()
@@ -70,7 +70,7 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(headers).not.toHaveProperty('retry-after')
     })
 
-    it('is 503 with problem details where nobody can decide', async () => {
+    it('is 503 with problem details if neither the store nor the process can decide', async () => {
       const site = await serve([{ limiter: undecided({ onStoreError: 'deny' }) }])
       const { status, headers, text } = await site.send()
       expect([status, headers['retry-after']]).toEqual([503, '1'])

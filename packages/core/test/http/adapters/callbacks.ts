@@ -47,12 +47,12 @@ export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
     }
 
     it.each(['key', 'cost', 'skip', 'policies', 'onDenied'] as const)(
-      "thrown in %s takes the framework's own path",
+      "thrown in %s reaches the framework's error handling",
       async (name) => expect(await failing({ [name]: fail })).toEqual(REFUSED),
     )
 
     it.each(['key', 'cost', 'skip', 'policies', 'onDenied'] as const)(
-      "that %s rejects with takes the framework's own path",
+      "that %s rejects with reaches the framework's error handling",
       async (name) => expect(await failing({ [name]: async () => fail() })).toEqual(REFUSED),
     )
 
@@ -68,14 +68,14 @@ export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       expect(headers).toMatchObject({ 'retry-after': '60', 'cache-control': 'no-store' })
     })
 
-    it("in a cost that is none takes the framework's own path", async () => {
+    it("about an invalid cost reaches the framework's error handling", async () => {
       const site = await serve([{ limiter: stopped(9), cost: () => -1 }])
       expect((await site.send()).status).toBe(500)
       expect(site.errors).toEqual([expect.objectContaining({ code: 'INVALID_COST' })])
       expect(site.handled).toBe(0)
     })
 
-    it("of a closed limiter takes the framework's own path", async () => {
+    it("of a closed limiter reaches the framework's error handling", async () => {
       const limiter = stopped(9)
       const site = await serve([{ limiter }])
       await limiter.close()
@@ -84,7 +84,7 @@ export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       expect(site.handled).toBe(0)
     })
 
-    it('of the handler is not taken for one of the limiter', async () => {
+    it('of the handler is not handled as one of the limiter', async () => {
       const limiter = stopped(9)
       const site = await serve([{ limiter, key: async () => 'k' }], { answer: fail })
       expect((await site.send()).status).toBe(500)

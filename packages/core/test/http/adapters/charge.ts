@@ -15,7 +15,7 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       [200, 3],
       [404, 4],
       [500, 4],
-    ])('sees the status %i of the response', async (status, left) => {
+    ])('gets the status %i of the response', async (status, left) => {
       const shouldCharge = (_req: Req, res: Res) => adapter.status(res) < 400
       const site = await limited(shouldCharge, () => ({ status, body: 'done' }))
       await exchange(site)
@@ -27,7 +27,7 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(await remaining()).toBe(4)
     })
 
-    it('is not asked about a denial', async () => {
+    it('is not called for a denial', async () => {
       const shouldCharge = jest.fn(() => false)
       const site = await serve([{ limiter, key: () => 'k', cost: () => 5, shouldCharge }])
       await exchange(site)
@@ -58,7 +58,7 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
   })
 }
 
-/** A whole exchange, also with what the server does once it has answered. */
+/** A whole exchange, including the server's work after its response. */
 async function exchange(site: Site) {
   const closed = site.nextClosed()
   const reply = await site.send()

@@ -9,7 +9,7 @@ import type { Serve } from './site.js'
 
 export function connectionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('requests', () => {
-    it('by HEAD count as any other, and are denied without a body', async () => {
+    it('by HEAD are counted, and denied without a body', async () => {
       const site = await serve([{ limiter: stopped(1) }])
       const [allowed, denied] = [await site.send({ method: 'HEAD' }), await site.send({ method: 'HEAD' })]
       expect([allowed.status, allowed.headers['x-ratelimit-remaining']]).toEqual([200, '0'])
@@ -20,12 +20,12 @@ export function connectionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Ser
       })
     })
 
-    it.each(['POST', 'OPTIONS'])('by %s count as any other', async (method) => {
+    it.each(['POST', 'OPTIONS'])('by %s are counted', async (method) => {
       const site = await serve([{ limiter: stopped(1) }])
       expect(await site.statuses([{}, { method }])).toEqual([200, 429])
     })
 
-    it('that ask for permission (CORS preflight) are free with a skip', async () => {
+    it('that are CORS preflights pass uncounted with a skip', async () => {
       const skip = (req: Req) => adapter.method(req) === 'OPTIONS'
       const site = await serve([{ limiter: stopped(1), skip }])
       const headers = { Origin: 'https://example.com', 'Access-Control-Request-Method': 'POST' }
@@ -43,7 +43,7 @@ export function connectionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Ser
       expect(left).toEqual(['1', '0', '0'])
     })
 
-    it('that are denied with their body unread leave the connection usable', async () => {
+    it('denied with their body unread leave the connection usable', async () => {
       const cost = (req: Req) => (adapter.method(req) === 'POST' ? 3 : 1)
       const site = await serve([{ limiter: stopped(2), cost }])
       const agent = new Agent({ keepAlive: true, maxSockets: 1 })
@@ -53,7 +53,7 @@ export function connectionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Ser
       expect(statuses).toEqual([429, 200, 429, 200])
     })
 
-    it('pipelined on one connection are each counted and told what was left for them', async () => {
+    it('pipelined on one connection are each counted, each with its own remaining', async () => {
       const site = await serve([{ limiter: stopped(4) }])
       const responses = await text(sendRaw(site.port, GET.repeat(4) + LAST_GET))
       expect(responses.match(/(?<=HTTP\/1.1 )\d+/g)).toEqual(['200', '200', '200', '200', '429'])

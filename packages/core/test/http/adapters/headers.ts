@@ -7,7 +7,7 @@ import type { Serve } from './site.js'
 
 export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('headers', () => {
-    it('are X-RateLimit on what passes, its reset as wall time', async () => {
+    it('are X-RateLimit on an allowed request, with the reset as wall time', async () => {
       const site = await serve([{ limiter: stopped(2) }])
       const [before, { headers }, after] = [seconds(), await site.send(), seconds()]
       expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
@@ -16,7 +16,7 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       expect(headers).not.toHaveProperty('retry-after')
     })
 
-    it('are X-RateLimit on a denial, its reset as seconds from now where asked for', async () => {
+    it('are X-RateLimit on a denial, with the reset in seconds from now on request', async () => {
       const site = await serve([{ limiter: stopped(1), resetAs: 'delta' }])
       await site.send()
       const { status, headers } = await site.send()
@@ -28,7 +28,7 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       })
     })
 
-    it('are those of the IETF on what passes: a quota and what is left of it', async () => {
+    it('are those of the IETF on an allowed request: a quota and what is left of it', async () => {
       const reply = await (await serve([{ limiter: stopped(2), headers: 'ietf' }])).send()
       expect(ietf(reply)).toEqual({
         policy: [['api', { q: 2, w: 60 }]],
@@ -46,7 +46,7 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       expect(reply.headers['retry-after']).toBe('2')
     })
 
-    it('list every policy of a limiter by the name of both', async () => {
+    it('list every policy of a limiter, named after both', async () => {
       const policies = [
         tokenBucket({ limit: 5, window: '1s', capacity: 9, name: 'burst' }),
         slidingLog({ limit: 60, window: '1m' }),
@@ -64,14 +64,14 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       })
     })
 
-    it('come in both formats where both are asked for', async () => {
+    it('have both formats on request', async () => {
       const site = await serve([{ limiter: stopped(2), headers: ['x-ratelimit', 'ietf'] }])
       const reply = await site.send()
       expect(reply.headers['x-ratelimit-remaining']).toBe('1')
       expect(ietf(reply).limit).toEqual([['api', { r: 1, t: 60 }]])
     })
 
-    it('are none where none are wanted, but for Retry-After on a denial', async () => {
+    it('are omitted on request, except Retry-After on a denial', async () => {
       const site = await serve([{ limiter: stopped(1), headers: false }])
       expect(rateLimitHeaders(await site.send())).toEqual([])
       const denied = await site.send()
@@ -79,19 +79,19 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       expect(denied.headers['retry-after']).toBe('60')
     })
 
-    it('come with any status that the handler answers', async () => {
+    it('are set with any status of the handler', async () => {
       const answer = () => ({ status: 404, body: 'nothing here' })
       const { status, headers } = await (await serve([{ limiter: stopped(2) }], { answer })).send()
       expect([status, headers['x-ratelimit-remaining']]).toEqual([404, '1'])
     })
 
-    it('stay when the handler fails', async () => {
+    it('are kept if the handler fails', async () => {
       const answer = () => Promise.reject(new Error('no database'))
       const { status, headers } = await (await serve([{ limiter: stopped(2) }], { answer })).send()
       expect([status, headers['x-ratelimit-remaining']]).toEqual([500, '1'])
     })
 
-    it('come with a streamed response', async () => {
+    it('are set on a streamed response', async () => {
       const { headers, text } = await (await serve([{ limiter: stopped(2) }], { answer: streamed })).send()
       expect([headers['x-ratelimit-remaining'], text]).toEqual(['1', 'one, two'])
     })

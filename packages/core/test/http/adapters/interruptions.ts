@@ -15,7 +15,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       limiter = stopped(4)
     })
 
-    it('is asked when a stream has ended, not before', async () => {
+    it('is called when a stream has ended, not before', async () => {
       const gate = closedGate()
       async function* body() {
         yield 'first'
@@ -110,7 +110,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       expect(keys).toEqual(['ip:127.0.0.1'])
     })
 
-    it('gives no second allowance where the caller hung up before a limit saw the request', async () => {
+    it('gives no second allowance if the caller hung up before the limiter was called', async () => {
       const gate = closedGate()
       const waiting = closedGate()
       const keys: string[] = []
@@ -145,7 +145,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
   })
 }
 
-/** More than a connection takes that nobody reads from. */
+/** More than fits into a connection that is not read from. */
 async function* endless() {
   for (let i = 0; i < 1000; i++) {
     yield LARGE.slice(0, 64_000)

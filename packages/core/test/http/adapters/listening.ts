@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { Served } from './adapter.js'
 
-/** What `serve` gives for a server that was told to listen. */
+/** The result of `serve` for a Node server that begins to listen. */
 export async function listening(server: Server): Promise<Served> {
   if (!server.listening) await once(server, 'listening')
   return { server, close: () => close(server) }

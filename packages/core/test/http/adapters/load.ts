@@ -10,8 +10,8 @@ const run = promisify(execFile)
 export function loadCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('exactly the limit is admitted', () => {
     it.each<[string, () => string | Promise<string>]>([
-      ['a key that is there', () => 'k'],
-      ['a key to wait for', async () => turn('k')],
+      ['a sync key', () => 'k'],
+      ['an async key', async () => turn('k')],
     ])('of 200 requests at once, with %s', async (_, key) => {
       const site = await serve([{ limiter: stopped(100), key }])
       const replies = await Promise.all(Array.from({ length: 200 }, () => site.send()))

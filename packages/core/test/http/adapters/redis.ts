@@ -40,7 +40,7 @@ export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<R
       expect(replies.filter(({ status }) => status === 429)).toHaveLength(20)
     })
 
-    it('a charge is given back where the outcome says so', async () => {
+    it('a charge is given back by outcome', async () => {
       const limiter = shared(GENEROUS)
       const site = await serve([{ limiter, key: () => 'k', shouldCharge: async () => false }])
       await site.send()
@@ -53,7 +53,7 @@ export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<R
       ['allow', [200, 200]],
       ['deny', [503, 503]],
       ['throw', [500, 500]],
-    ] as const)('a Redis that is gone means %s: %j', async (onStoreError, statuses) => {
+    ] as const)('an unreachable Redis with onStoreError %s answers %j', async (onStoreError, statuses) => {
       const gone = redisStore({ host: server.host, port: await freePort() })
       open.push(gone)
       const policies = [slidingLog({ limit: 1, window: '1h' })]

@@ -24,12 +24,12 @@ export function severalCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve
     it.each([
       ['first', [4, 9]],
       ['last', [9, 4]],
-    ])('show the tightest in X-RateLimit, where it counts %s', async (_, limits) => {
+    ])('show the most restrictive one in X-RateLimit if it counts %s', async (_, limits) => {
       const { headers } = await (await serve(limits.map((n) => limit(n, `n${n}`)))).send()
       expect(headers).toMatchObject({ 'x-ratelimit-limit': '4', 'x-ratelimit-remaining': '3' })
     })
 
-    it('show the one that denies before a tighter one, and name it', async () => {
+    it('show the one that denies before one with less remaining, and name it', async () => {
       const empty = limit(1, 'empty')
       const large = { ...limit(9, 'large'), cost: () => 10 }
       const { status, headers, text } = await (await serve([empty, large])).send()
@@ -38,7 +38,7 @@ export function severalCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve
       expect(JSON.parse(text)).toMatchObject({ 'violated-policies': ['large'] })
     })
 
-    it('are not asked any more once one has denied', async () => {
+    it('are not asked after one has denied', async () => {
       const second = stopped(9, { name: 'second' })
       const decisions: unknown[] = []
       second.on('decision', (event) => void decisions.push(event))
@@ -49,7 +49,7 @@ export function severalCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve
       expect(decisions).toHaveLength(1)
     })
 
-    it('leave one without headers unseen', async () => {
+    it('hide one without headers', async () => {
       const { headers } = await (
         await serve([{ limiter: stopped(1), headers: false }, limit(9, 'seen')])
       ).send()

@@ -3,7 +3,7 @@ import type { Adapter, App, Feature } from './adapter.js'
 import { stopped, warningsOf } from './limits.js'
 import type { Serve } from './site.js'
 
-/** How a caller may write whom it forwards for. */
+/** Forged values of X-Forwarded-For. */
 const MADE_UP = Array.from({ length: 4 }, (_, i) => [
   `198.51.100.${i}`,
   `198.51.100.${i}, 203.0.113.9`,
@@ -21,7 +21,7 @@ const ALL = 'trusting all proxies'
 const SOME = 'trusting a number of proxies'
 const LISTED = 'trusting proxies by address'
 
-/** Each with what the proxies have appended. The one that connects comes from 127.0.0.1. */
+/** Each with the entries that the proxies appended. The proxy that connects has the address 127.0.0.1. */
 const TRUSTED: readonly (readonly [string, Feature, ProxyTrust, string])[] = [
   ['one proxy is', SOME, 1, '192.0.2.66'],
   ['two proxies are', SOME, 2, '192.0.2.66, 127.0.0.2'],
@@ -32,15 +32,15 @@ const TRUSTED: readonly (readonly [string, Feature, ProxyTrust, string])[] = [
 type ProxyTrust = App<unknown, unknown>['proxyTrust']
 
 export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
-  describe('a caller that makes X-Forwarded-For up', () => {
-    it('gets its limit and no more where no proxy is trusted, and the header is reported once', async () => {
+  describe('a caller that forges X-Forwarded-For', () => {
+    it('gets exactly its limit if no proxy is trusted, and the header is reported once', async () => {
       const { admitted, warnings } = await attack('none', (madeUp) => ({ 'X-Forwarded-For': madeUp }))
       expect([admitted, warnings]).toEqual([5, ['FORWARDED_NOT_TRUSTED']])
     })
 
-    // What a proxy does: it appends the address that it sees.
+    // Each proxy appends the address that it sees.
     for (const [what, feature, trust, seen] of TRUSTED) {
-      itWith(feature, `gets its limit and no more where ${what} trusted`, async () => {
+      itWith(feature, `gets exactly its limit if ${what} trusted`, async () => {
         const { admitted, warnings } = await attack(trust, (madeUp) => ({
           'X-Forwarded-For': `${madeUp}, ${seen}`,
         }))
@@ -48,17 +48,17 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       })
     }
 
-    itWith(SOME, 'gets its limit and no more where its proxy sends a header of its own', async () => {
+    itWith(SOME, 'gets exactly its limit if its proxy sends a second header', async () => {
       const { admitted } = await attack(1, (madeUp) => ({ 'X-Forwarded-For': [madeUp, '192.0.2.66'] }))
       expect(admitted).toBe(5)
     })
 
-    itWith(SOME, 'gets its limit and no more where its proxy forwards ports', async () => {
+    itWith(SOME, 'gets exactly its limit if its proxy forwards ports', async () => {
       const { admitted } = await attack(1, (_, i) => ({ 'X-Forwarded-For': `192.0.2.66:${50_000 + i}` }))
       expect(admitted).toBe(5)
     })
 
-    itWith(ALL, 'escapes where every proxy is trusted, which is reported once', async () => {
+    itWith(ALL, 'escapes its limit if every proxy is trusted, which is reported once', async () => {
       const { admitted, warnings } = await attack('all', (madeUp) => ({ 'X-Forwarded-For': madeUp }))
       expect(admitted).toBeGreaterThan(5)
       expect(warnings).toEqual(['TRUST_PROXY_PERMISSIVE'])
@@ -74,14 +74,14 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
   })
 
   describe('callers', () => {
-    itWith(SOME, 'that come through one trusted proxy are told apart', async () => {
+    itWith(SOME, 'that come through one trusted proxy are counted separately', async () => {
       const site = await serve([{ limit: 1, window: '1m' }], { proxyTrust: 1 })
       const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } })
       const requests = [from('198.51.100.1'), from('198.51.100.2'), from('198.51.100.1')]
       expect(await site.statuses(requests)).toEqual([200, 200, 429])
     })
 
-    it.each(PATHS)('do not reach a limited route again by writing its path as %s', async (path) => {
+    it.each(PATHS)('do not bypass the limit of a route by writing its path as %s', async (path) => {
       const site = await serve([{ limit: 1, window: '1d' }], { path: '/login' })
       expect(await site.statuses([{ path: '/login' }])).toEqual([200])
       await site.send({ path })
@@ -89,14 +89,14 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
     })
   })
 
-  /** `it`, which tells why where the framework lacks what the case is about. */
+  /** `it`; if the framework lacks the feature, the case is skipped and its title has the reason. */
   function itWith(feature: Feature, title: string, run: () => Promise<void>): void {
     const reason = adapter.lacks?.[feature]
     if (reason) it.skip(`${title} [n/a: ${reason}]`, run)
     else it(title, run)
   }
 
-  /** How many of a caller's requests are served at a limit of 5, and what the operator hears of it. */
+  /** How many of a caller's requests are served at a limit of 5, and which warnings are reported. */
   async function attack(proxyTrust: ProxyTrust, headers: (madeUp: string, i: number) => OutgoingHttpHeaders) {
     const limiter = stopped(5)
     const warnings = warningsOf(limiter)
