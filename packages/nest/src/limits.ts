@@ -11,7 +11,10 @@ export const MODULE_OPTIONS = 'sluice.options'
 
 type KeyOfCall = Options.KeyProvider['key']
 
-/** A limit as it applies to handlers. Those with the same `limiter` charge it once. */
+/**
+ * A limit as it applies to handlers. `limiter` identifies what it charges, the shared limiter or a `{ name }` of its own; of
+ * the limits with the same one, only the innermost counts a call.
+ */
 export type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
 
 /**
