@@ -54,7 +54,7 @@ const PROGRAM = `
     await pacer.acquire('caller')
     const { waitMs } = await pacer.acquire('caller')
     const permit = await semaphore.acquire()
-    const waiting = semaphore.acquire({ maxWait: '10s' })
+    const waiting = semaphore.acquire('', { maxWait: '10s' })
     await permit.release()
     const decision = await limiters[3].consume('other')
     const settled = [await decision.settle(0), (await limiters[3].peek('other')).remaining]

@@ -40,7 +40,7 @@ describe('acquire', () => {
       }),
     )
     for (let i = 1; i <= 3; i++) {
-      const passing = await semaphore.acquire({ maxWait: 0 })
+      const passing = await semaphore.acquire('', { maxWait: 0 })
       expect(passing.allowed).toBe(false)
       await permit.release()
       await pass(0)
@@ -52,7 +52,7 @@ describe('acquire', () => {
   it('is denied when no place is free within maxWait, and then no longer in line', async () => {
     const semaphore = open()
     const first = await semaphore.acquire()
-    const second = outcome(semaphore.acquire({ maxWait: 50 }))
+    const second = outcome(semaphore.acquire('', { maxWait: 50 }))
     const third = outcome(semaphore.acquire())
     await pass(49)
     expect(second.permit).toBeUndefined()
@@ -66,14 +66,14 @@ describe('acquire', () => {
   it('is denied at once with maxWait 0', async () => {
     const semaphore = open()
     await semaphore.acquire()
-    expect(await semaphore.acquire({ maxWait: 0 })).toMatchObject({ allowed: false, waitMs: 0 })
+    expect(await semaphore.acquire('', { maxWait: 0 })).toMatchObject({ allowed: false, waitMs: 0 })
   })
 
   it('gives each key places of its own', async () => {
     const semaphore = open()
-    expect(await semaphore.acquire({ key: 'a' })).toMatchObject({ allowed: true })
-    expect(await semaphore.acquire({ key: 'b' })).toMatchObject({ allowed: true })
-    expect(await semaphore.acquire({ key: 'a', maxWait: 0 })).toMatchObject({ allowed: false })
+    expect(await semaphore.acquire('a')).toMatchObject({ allowed: true })
+    expect(await semaphore.acquire('b')).toMatchObject({ allowed: true })
+    expect(await semaphore.acquire('a', { maxWait: 0 })).toMatchObject({ allowed: false })
   })
 
   it('shares places between semaphores of one name and store', async () => {
@@ -81,7 +81,7 @@ describe('acquire', () => {
     const [one, other, stranger] = ['a', 'a', 'b'].map((name) => open({ name, store }))
     const held = await one!.acquire()
     const waiting = outcome(other!.acquire())
-    expect((await stranger!.acquire({ maxWait: 0 })).allowed).toBe(true)
+    expect((await stranger!.acquire('', { maxWait: 0 })).allowed).toBe(true)
     await held.release()
     await pass(0)
     expect(waiting.permit!.allowed).toBe(true)
@@ -92,7 +92,7 @@ describe('acquire', () => {
     const [wide, narrow] = [3, 1].map((limit) => open({ name: 'a', store, limit }))
     const held = [await wide!.acquire(), await wide!.acquire()]
     const waiting = outcome(narrow!.acquire())
-    expect((await wide!.acquire({ maxWait: 0 })).allowed).toBe(false) // somebody is in line
+    expect((await wide!.acquire('', { maxWait: 0 })).allowed).toBe(false) // somebody is in line
     await held[0]!.release()
     await pass(0)
     expect(waiting.permit).toBeUndefined()
@@ -115,9 +115,9 @@ describe('release', () => {
   it('frees nothing for a call that was denied', async () => {
     const semaphore = open()
     await semaphore.acquire()
-    const denied = await semaphore.acquire({ maxWait: 0 })
+    const denied = await semaphore.acquire('', { maxWait: 0 })
     await denied.release()
-    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(false)
+    expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(false)
   })
 
   it('comes by itself at the end of a block, of either kind', async () => {
@@ -127,10 +127,10 @@ describe('release', () => {
       expect(place.allowed).toBe(true)
     }
     {
-      await using place = await semaphore.acquire({ maxWait: 0 })
+      await using place = await semaphore.acquire('', { maxWait: 0 })
       expect(place.allowed).toBe(true)
     }
-    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
+    expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(true)
   })
 })
 
@@ -139,7 +139,7 @@ describe('an abort', () => {
     const semaphore = open()
     const first = await semaphore.acquire()
     const controller = new AbortController()
-    const aborted = outcome(semaphore.acquire({ signal: controller.signal }))
+    const aborted = outcome(semaphore.acquire('', { signal: controller.signal }))
     const behind = outcome(semaphore.acquire())
     controller.abort(new Error('gone'))
     await pass(0)
@@ -154,7 +154,7 @@ describe('an abort', () => {
     let running = 0
     let most = 0
     const work = async (signal: AbortSignal): Promise<void> => {
-      const permit = await semaphore.acquire({ signal, maxWait: '1m' })
+      const permit = await semaphore.acquire('', { signal, maxWait: '1m' })
       most = Math.max(most, ++running)
       await new Promise((resolve) => setTimeout(resolve, 10))
       running--
@@ -171,14 +171,14 @@ describe('an abort', () => {
     const results = await settled
     expect(most).toBe(3)
     expect(results.filter(({ status }) => status === 'fulfilled').length).toBeGreaterThanOrEqual(100)
-    const free = await Promise.all([1, 2, 3, 4].map(() => semaphore.acquire({ maxWait: 0 })))
+    const free = await Promise.all([1, 2, 3, 4].map(() => semaphore.acquire('', { maxWait: 0 })))
     expect(free.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
   })
 
   it('before the call takes no place', async () => {
     const semaphore = open()
-    await expect(semaphore.acquire({ signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no')
-    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
+    await expect(semaphore.acquire('', { signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no')
+    expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(true)
   })
 })
 
@@ -197,9 +197,9 @@ describe('close', () => {
     const [leaving, staying] = [1, 2].map(() => open({ name: 'shared', store }))
     const held = await leaving!.acquire()
     await leaving!.close()
-    expect((await staying!.acquire({ maxWait: 0 })).allowed).toBe(false)
+    expect((await staying!.acquire('', { maxWait: 0 })).allowed).toBe(false)
     await held.release()
-    expect((await staying!.acquire({ maxWait: 0 })).allowed).toBe(true)
+    expect((await staying!.acquire('', { maxWait: 0 })).allowed).toBe(true)
   })
 
   it('leaves no timer behind', async () => {
@@ -234,18 +234,23 @@ describe('options', () => {
   it('of a call that cannot work are refused before a place is taken', async () => {
     const semaphore = open()
     for (const maxWait of [-1, NaN, '25h', '2d'] as never[]) {
-      await expect(semaphore.acquire({ maxWait })).rejects.toMatchObject({ code: 'INVALID_DURATION' })
+      await expect(semaphore.acquire('', { maxWait })).rejects.toMatchObject({ code: 'INVALID_DURATION' })
     }
-    await expect(semaphore.acquire({ key: 1 as never })).rejects.toMatchObject({ code: 'INVALID_KEY' })
-    expect((await semaphore.acquire({ maxWait: 0 })).allowed).toBe(true)
+    await expect(semaphore.acquire(1 as never)).rejects.toMatchObject({ code: 'INVALID_KEY' })
+    await expect(semaphore.acquire({ maxWait: 0 } as never)).rejects.toMatchObject({
+      name: 'InputError',
+      code: 'INVALID_KEY',
+      message: expect.stringContaining('write acquire(key, { maxWait })'),
+    })
+    expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(true)
   })
 })
 
 describe('resize', () => {
   it('to more lets those in who wait, at once and in their order, and for each key', async () => {
     const semaphore = open()
-    await Promise.all(['a', 'b'].map((key) => semaphore.acquire({ key })))
-    const waiting = ['a', 'a', 'b'].map((key) => outcome(semaphore.acquire({ key })))
+    await Promise.all(['a', 'b'].map((key) => semaphore.acquire(key)))
+    const waiting = ['a', 'a', 'b'].map((key) => outcome(semaphore.acquire(key)))
     semaphore.resize(2)
     await pass(0)
     expect(waiting.map(({ permit }) => permit?.allowed)).toEqual([true, undefined, true])

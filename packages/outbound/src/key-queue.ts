@@ -112,7 +112,7 @@ export class KeyQueue {
     let permit: Permit | undefined
     let failure: unknown
     try {
-      permit = await this.#semaphore?.acquire({ key: this.key, ...patience(booking) })
+      permit = await this.#semaphore?.acquire(this.key, { ...patience(booking) })
       if (permit?.allowed === false) throw this.exceeded('concurrency')
       const decision = await this.#limiter.acquire(this.key, {
         cost,

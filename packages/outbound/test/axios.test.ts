@@ -74,7 +74,7 @@ it.each(['http', 'fetch'] as const)(
     form.append('amount', '1')
     await expect(client.put('/pay', form)).rejects.toMatchObject({ response: { status: 429 } })
     expect(other.arrived).toHaveLength(1)
-    expect((await semaphore.acquire({ key: other.origin, maxWait: 0 })).allowed).toBe(true)
+    expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(true)
   },
 )
 
@@ -165,18 +165,18 @@ it('keeps a streamed answer of the fetch adapter among the calls under way until
     'fetch',
   )
   const { data } = await client.get<ReadableStream<Uint8Array>>('/pay', { responseType: 'stream' })
-  expect((await semaphore.acquire({ key: other.origin, maxWait: 0 })).allowed).toBe(false)
+  expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(false)
   let length = 0
   for await (const chunk of data) length += chunk.length
   expect(length).toBe(500_000)
-  expect((await semaphore.acquire({ key: other.origin, maxWait: '1s' })).allowed).toBe(true)
+  expect((await semaphore.acquire(other.origin, { maxWait: '1s' })).allowed).toBe(true)
 })
 
 it('keeps a streamed answer among the calls under way until it closes', async () => {
   const semaphore = createSemaphore({ limit: 1 })
   const { client } = await open(ok, { semaphore, maxWait: '1s' })
   const { data } = await client.get<Readable>('/pay', { responseType: 'stream' })
-  expect((await semaphore.acquire({ key: other.origin, maxWait: 0 })).allowed).toBe(false)
+  expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(false)
   for await (const chunk of data) expect(String(chunk)).toBe('ok')
   expect((await client.get<string>('/pay')).data).toBe('ok')
 })

@@ -616,7 +616,7 @@ describe('pauseOf', () => {
     const answer = () => new Response(new ReadableStream({ cancel }))
     await expect(open({ pauseOf, semaphore }, answer).fetch(URL_)).rejects.toThrow('mistake')
     expect(cancel).toHaveBeenCalled()
-    expect((await semaphore.acquire({ key: 'https://api.example', maxWait: 0 })).allowed).toBe(true)
+    expect((await semaphore.acquire('https://api.example', { maxWait: 0 })).allowed).toBe(true)
   })
 })
 
@@ -672,8 +672,8 @@ describe('with a semaphore', () => {
     const semaphore = createSemaphore({ limit: 1 })
     const acquire = semaphore.acquire.bind(semaphore)
     const permits: WeakRef<object>[] = []
-    semaphore.acquire = async (options) => {
-      const permit = await acquire(options)
+    semaphore.acquire = async (...args) => {
+      const permit = await acquire(...args)
       permits.push(new WeakRef(permit))
       return permit
     }
@@ -701,7 +701,7 @@ describe('with a semaphore', () => {
     const { fetch } = open({ semaphore }, (n) => (n === 1 ? refusal({ 'retry-after': '1' }) : new Response()))
     outcome(fetch(URL_))
     await pass(0)
-    expect((await semaphore.acquire({ key: 'https://api.example', maxWait: 0 })).allowed).toBe(true)
+    expect((await semaphore.acquire('https://api.example', { maxWait: 0 })).allowed).toBe(true)
   })
 
   it('a call that is denied by the limiter leaves its place to others', async () => {
@@ -709,12 +709,12 @@ describe('with a semaphore', () => {
     const { fetch } = open({ semaphore, limiter: evenly(), maxWait: 50 })
     await fetch(URL_)
     await expect(fetch(URL_)).rejects.toMatchObject({ reason: 'limit' })
-    expect((await semaphore.acquire({ key: 'https://api.example', maxWait: 0 })).allowed).toBe(true)
+    expect((await semaphore.acquire('https://api.example', { maxWait: 0 })).allowed).toBe(true)
   })
 
   it('is denied for want of a place', async () => {
     const semaphore = limited()
-    const held = await semaphore.acquire({ key: 'https://api.example' })
+    const held = await semaphore.acquire('https://api.example')
     const { fetch } = open({ semaphore, maxWait: 100 })
     const call = outcome(fetch(URL_))
     await pass(100)

@@ -23,14 +23,14 @@ it('works under node-fetch, which has streams of Node, and sends again what was 
   const response = await limited(other.origin, { method: 'PUT', body: 'pay' })
   expect([response.status, await response.text()]).toEqual([200, 'ok'])
   expect(other.arrived.map(({ body }) => body)).toEqual(['pay', 'pay'])
-  expect((await semaphore.acquire({ key: other.origin, maxWait: '1s' })).allowed).toBe(true)
+  expect((await semaphore.acquire(other.origin, { maxWait: '1s' })).allowed).toBe(true)
 })
 
 it('keeps its place until a large body has been read, and a small one takes none', async () => {
   const semaphore = createSemaphore({ limit: 1 })
   const limited = await open((n, res) => res.end(Buffer.alloc(n === 1 ? 1_000_000 : 10, 'a')), { semaphore })
   const response = await limited(other.origin)
-  expect((await semaphore.acquire({ key: other.origin, maxWait: 50 })).allowed).toBe(false)
+  expect((await semaphore.acquire(other.origin, { maxWait: 50 })).allowed).toBe(false)
   expect(await response.text()).toHaveLength(1_000_000)
   expect((await limited(other.origin)).status).toBe(200)
   expect((await limited(other.origin)).status).toBe(200)

@@ -346,7 +346,7 @@ describe('retry', () => {
     const call = outcome(queue.run(failing(1)))
     await pass(0)
     expect(call.error).toEqual(new Error('mistake'))
-    expect((await semaphore.acquire({ key: 'default', maxWait: 0 })).allowed).toBe(true)
+    expect((await semaphore.acquire('default', { maxWait: 0 })).allowed).toBe(true)
     expect(queue.pending).toBe(0)
   })
 })

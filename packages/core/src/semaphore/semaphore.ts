@@ -39,8 +39,6 @@ export interface SemaphoreAcquireOptions {
   readonly maxWait?: Duration
   /** Leaves the line and rejects with the signal's reason. */
   readonly signal?: AbortSignal
-  /** Each key has `limit` places of its own. Default ''. */
-  readonly key?: string
 }
 
 /**
@@ -94,14 +92,16 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a place, in the order of the calls. Not allowed, as a value, when none was free within `maxWait`.
+   * Waits for a place, in the order of the calls. Not allowed, as a value, when none was free within `maxWait`. Each key
+   * has `limit` places of its own; default ''.
    * @throws {InputError} INVALID_KEY, INVALID_DURATION; the signal's reason when it aborts; StoreError when the store
    * could not be reached within `maxWait`, or CLOSED.
    */
-  async acquire({ maxWait = '30s', signal, key = '' }: SemaphoreAcquireOptions = {}): Promise<Permit> {
+  async acquire(key = '', { maxWait = '30s', signal }: SemaphoreAcquireOptions = {}): Promise<Permit> {
     if (this.#closed) throw closedError()
-    const patience = parseDuration(maxWait, 'maxWait', { least: 0, most: LONGEST_WAIT_MS, error: InputError })
+    checkKey(key)
     const stored = storedKey(key)
+    const patience = parseDuration(maxWait, 'maxWait', { least: 0, most: LONGEST_WAIT_MS, error: InputError })
     signal?.throwIfAborted()
     const start = this.#store.now()
     const lost = (): void => this.#onLost?.(key)
@@ -142,6 +142,13 @@ const LONGEST_WAIT_MS = 86_400_000
 function checkLimit(limit: number): number {
   if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PLACES) return limit
   throw expected(PolicyError, 'INVALID_LIMIT', `limit must be a whole number from 1 to ${MOST_PLACES}`, limit)
+}
+
+/** Options in the place of the key are a likely mistake: the key is the first argument, as in `limiter.acquire`. */
+function checkKey(key: unknown): void {
+  if (typeof key !== 'object' || key === null) return
+  const what = 'key must be a string, before the options: write acquire(key, { maxWait })'
+  throw expected(InputError, 'INVALID_KEY', what, key)
 }
 
 function closedError(): StoreError {

@@ -12,7 +12,7 @@ void hold()
 
 async function hold(): Promise<void> {
   if (!tickets) await semaphore.acquire()
-  else for (let i = 0; i < Number(tickets); i++) void semaphore.acquire({ maxWait: '1m' })
+  else for (let i = 0; i < Number(tickets); i++) void semaphore.acquire('', { maxWait: '1m' })
   process.stdout.write('ready\n')
   setInterval(() => {}, 1000)
 }

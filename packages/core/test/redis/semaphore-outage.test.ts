@@ -32,7 +32,7 @@ function open({ limit = 1, deadline = 50, on }: { limit?: number; deadline?: num
 /** What a call came to that waits for nobody: 'taken', 'none', or an error's code and whether Redis was asked. */
 async function attempt(semaphore: Semaphore): Promise<string> {
   try {
-    return (await semaphore.acquire({ maxWait: 0 })).allowed ? 'taken' : 'none'
+    return (await semaphore.acquire('', { maxWait: 0 })).allowed ? 'taken' : 'none'
   } catch (error) {
     const { name, code, message } = error as { name: string; code: string; message: string }
     return `${name} ${code}${message.startsWith('the store was not asked') ? ', not asked' : ''}`
@@ -74,8 +74,8 @@ describe.each(outages)('a Redis that %s', (_, begin, end) => {
     await (await semaphore.acquire()).release()
     await begin()
     await opened(semaphore)
-    const patient = semaphore.acquire({ maxWait: '30s' })
-    await expect(semaphore.acquire({ maxWait: 150 })).rejects.toMatchObject({ name: 'StoreError' })
+    const patient = semaphore.acquire('', { maxWait: '30s' })
+    await expect(semaphore.acquire('', { maxWait: 150 })).rejects.toMatchObject({ name: 'StoreError' })
     await end()
     expect((await patient).allowed).toBe(true)
   })
@@ -136,7 +136,7 @@ it('gets back all of many places that are released at once', async () => {
 it('knows from the limiters of its store that Redis does not answer, and they know from it', async () => {
   const semaphore = open()
   const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1s' })], store })
-  await Promise.all([limiter.consume('k'), semaphore.acquire({ key: 'another' })])
+  await Promise.all([limiter.consume('k'), semaphore.acquire('another')])
   server.pause()
   await until('the circuit to open', () => !(limiter.decide('k') instanceof Promise), 5000)
   expect(await attempt(semaphore)).toBe('StoreError STORE_TIMEOUT, not asked')

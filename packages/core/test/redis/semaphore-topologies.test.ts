@@ -138,8 +138,8 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
       await (await waiting).release()
       const lookAgain = stopLooking()
       for (const key of Array.from({ length: 12 }, (_, i) => `user${i}`)) {
-        const held = await semaphores[0]!.acquire({ key })
-        const next = semaphores[1]!.acquire({ key, maxWait: '20s' })
+        const held = await semaphores[0]!.acquire(key)
+        const next = semaphores[1]!.acquire(key, { maxWait: '20s' })
         await until('it to be in line', async () => (await inLine(key)) === 1)
         await held.release()
         const permit = await next
@@ -151,8 +151,8 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
   }
 
   it('lets nobody wait for long whose message is lost', async () => {
-    const held = await semaphores[0]!.acquire({ key: 'lost' })
-    const waiting = semaphores[1]!.acquire({ key: 'lost' })
+    const held = await semaphores[0]!.acquire('lost')
+    const waiting = semaphores[1]!.acquire('lost')
     await until('it to be in line', async () => (await inLine('lost')) === 1)
     await Promise.all(topology.publishers().map(killSubscriptions))
     await held.release()
@@ -162,8 +162,8 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
   })
 
   it('ends its subscription when it closes', async () => {
-    const held = await semaphores[0]!.acquire({ key: 'closed' })
-    const waiting = semaphores[1]!.acquire({ key: 'closed' })
+    const held = await semaphores[0]!.acquire('closed')
+    const waiting = semaphores[1]!.acquire('closed')
     if (topology.wakes) await until('a subscription', async () => (await channels()) >= 1)
     await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'CLOSED' }), semaphores[1]!.close()])
     await until('no subscription', async () => (await channels()) === 0)

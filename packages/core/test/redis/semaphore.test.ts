@@ -51,8 +51,8 @@ function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
   opened.push(semaphore)
   return semaphore
 }
-const taken = async (semaphore: Semaphore, options = {}) =>
-  (await semaphore.acquire({ maxWait: 0, ...options })).allowed
+const taken = async (semaphore: Semaphore, key?: string) =>
+  (await semaphore.acquire(key, { maxWait: 0 })).allowed
 
 describe('places', () => {
   it('are shared by all processes, and free again as soon as they are released', async () => {
@@ -61,7 +61,7 @@ describe('places', () => {
     expect(await taken(one)).toBe(false)
     await held[1]!.release()
     expect(await taken(one)).toBe(true)
-    expect(await taken(one, { key: 'another' })).toBe(true)
+    expect(await taken(one, 'another')).toBe(true)
   })
 
   it('go to those who wait in the order in which they came, over all processes', async () => {
@@ -129,7 +129,7 @@ describe('places', () => {
   it('become more when the semaphore is resized, for those who wait too', async () => {
     const [one, other] = [open(), open()]
     await one.acquire()
-    const waiting = one.acquire({ maxWait: '30s' })
+    const waiting = one.acquire('', { maxWait: '30s' })
     await pause(50)
     one.resize(2)
     expect((await waiting).allowed).toBe(true)
@@ -174,7 +174,7 @@ describe('a lease', () => {
     const other = open()
     const child = await holder()
     expect(await taken(other)).toBe(false)
-    const waiting = other.acquire({ maxWait: '10s' })
+    const waiting = other.acquire('', { maxWait: '10s' })
     const killedAt = performance.now()
     child.kill('SIGKILL')
     expect((await waiting).allowed).toBe(true)
@@ -186,7 +186,7 @@ describe('a lease', () => {
     const held = await one.acquire()
     const child = await holder('5')
     await until('five in line', async () => (await inLine()) === 5)
-    const waiting = other.acquire({ maxWait: '10s' })
+    const waiting = other.acquire('', { maxWait: '10s' })
     child.kill('SIGKILL')
     await pause(1100) // until nobody believes it alive
     await held.release()
@@ -198,7 +198,7 @@ describe('a lease', () => {
     const held = await one.acquire()
     const child = await holder('1', '60000')
     await until('it to be in line', async () => (await inLine()) === 1)
-    const waiting = other.acquire({ maxWait: '10s' })
+    const waiting = other.acquire('', { maxWait: '10s' })
     child.kill('SIGKILL')
     await held.release()
     expect(await waiting).toMatchObject({ allowed: true })
@@ -210,7 +210,7 @@ describe('an abort', () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const controller = new AbortController()
-    const aborted = one.acquire({ signal: controller.signal })
+    const aborted = one.acquire('', { signal: controller.signal })
     await until('it to be in line', async () => (await inLine()) === 1)
     const behind = other.acquire()
     controller.abort(new Error('gone'))
@@ -225,7 +225,7 @@ describe('an abort', () => {
     let running = 0
     let most = 0
     const calls = controllers.map(async ({ signal }, i) => {
-      const permit = await semaphores[i % 2]!.acquire({ signal })
+      const permit = await semaphores[i % 2]!.acquire('', { signal })
       most = Math.max(most, ++running)
       await pause(1)
       running--
@@ -259,11 +259,11 @@ describe('Redis', () => {
 
   it('that is down makes those who can wait do so, and tells the others', async () => {
     const semaphore = open({ deadline: '100ms' })
-    await semaphore.acquire({ key: 'warm' })
+    await semaphore.acquire('warm')
     await server.kill()
-    await expect(semaphore.acquire({ maxWait: 0 })).rejects.toMatchObject({ name: 'StoreError' })
-    await expect(semaphore.acquire({ maxWait: 200 })).rejects.toMatchObject({ name: 'StoreError' })
-    const waiting = semaphore.acquire({ maxWait: '30s' })
+    await expect(semaphore.acquire('', { maxWait: 0 })).rejects.toMatchObject({ name: 'StoreError' })
+    await expect(semaphore.acquire('', { maxWait: 200 })).rejects.toMatchObject({ name: 'StoreError' })
+    const waiting = semaphore.acquire('', { maxWait: '30s' })
     await server.restart()
     expect((await waiting).allowed).toBe(true)
   })
@@ -271,13 +271,13 @@ describe('Redis', () => {
   it('that lost its data tells a holder whose place went to others', async () => {
     const lost: string[] = []
     const semaphore = open({ onLost: (key) => lost.push(key) })
-    const held = await semaphore.acquire({ key: 'a' })
+    const held = await semaphore.acquire('a')
     await command(server, 'DEL', `${key()}a`)
-    expect(await taken(open(), { key: 'a' })).toBe(true)
+    expect(await taken(open(), 'a')).toBe(true)
     await until('the loss to be told', () => lost.length > 0)
     expect(lost).toEqual(['a'])
     await held.release()
-    expect(await taken(open(), { key: 'a' })).toBe(false)
+    expect(await taken(open(), 'a')).toBe(false)
   })
 
   it('that holds something else under the key is healed', async () => {
@@ -288,7 +288,7 @@ describe('Redis', () => {
       ['ZADD', key(), '1', 'a', '9e18', 'b', '5', '', '-5', 'c', '1e300', 'd'],
     ] as const) {
       await command(server, ...(make as unknown as [string, ...string[]]))
-      const permit = await open().acquire({ maxWait: 0 })
+      const permit = await open().acquire('', { maxWait: 0 })
       expect(permit.allowed).toBe(true)
       await permit.release()
       await command(server, 'DEL', key())

@@ -112,10 +112,10 @@ async function admitted(limiters: readonly Limiter[], calls: number): Promise<nu
 async function onePlace([made, used]: Pair, store: Store): Promise<void> {
   const options = { name: `mixed ${++names}`, limit: 1, store, ...PATIENT }
   const [one, other] = [made.core.createSemaphore(options), used.core.createSemaphore(options)]
-  const held = await other.acquire({ maxWait: 0 })
+  const held = await other.acquire('', { maxWait: 0 })
   assert.equal(held.allowed, true)
-  assert.equal((await one.acquire({ maxWait: 0 })).allowed, false)
-  const waiting = one.acquire({ maxWait: '20s' })
+  assert.equal((await one.acquire('', { maxWait: 0 })).allowed, false)
+  const waiting = one.acquire('', { maxWait: '20s' })
   await held.release()
   assert.equal((await waiting).allowed, true)
   await Promise.all([one.close(), other.close()])
