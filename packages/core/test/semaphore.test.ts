@@ -3,7 +3,7 @@ import { createSemaphore, memoryStore, type Permit, type SemaphoreOptions } from
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
 const open = (options: Partial<SemaphoreOptions> = {}) => createSemaphore({ limit: 1, ...options })
 
-/** What a promise came to so far. */
+/** How a promise has settled so far. */
 function outcome(promise: Promise<Permit>) {
   const seen: { permit?: Permit; error?: unknown } = {}
   promise.then(
@@ -18,7 +18,7 @@ beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
 afterEach(() => jest.useRealTimers())
 
 describe('acquire', () => {
-  it('lets as many in as there are places, and the next when one is released', async () => {
+  it('grants as many permits as the limit, and the next one when one is released', async () => {
     const semaphore = open({ limit: 2 })
     const [first] = await Promise.all([semaphore.acquire(), semaphore.acquire()])
     const third = outcome(semaphore.acquire())
@@ -29,7 +29,7 @@ describe('acquire', () => {
     expect(third.permit).toMatchObject({ allowed: true, waitMs: 70 })
   })
 
-  it('serves who wait in the order of their calls, and lets nobody pass them', async () => {
+  it('serves waiting calls in their order, and grants no later call before them', async () => {
     const semaphore = open()
     const served: number[] = []
     let permit = await semaphore.acquire()
@@ -49,7 +49,7 @@ describe('acquire', () => {
     expect(served).toEqual([1, 2, 3])
   })
 
-  it('is denied when no place is free within maxWait, and then no longer in line', async () => {
+  it('is denied when no permit is free within maxWait, and leaves the queue', async () => {
     const semaphore = open()
     const first = await semaphore.acquire()
     const second = outcome(semaphore.acquire('', { maxWait: 50 }))
@@ -69,14 +69,14 @@ describe('acquire', () => {
     expect(await semaphore.acquire('', { maxWait: 0 })).toMatchObject({ allowed: false, waitMs: 0 })
   })
 
-  it('gives each key places of its own', async () => {
+  it('keeps permits apart by key', async () => {
     const semaphore = open()
     expect(await semaphore.acquire('a')).toMatchObject({ allowed: true })
     expect(await semaphore.acquire('b')).toMatchObject({ allowed: true })
     expect(await semaphore.acquire('a', { maxWait: 0 })).toMatchObject({ allowed: false })
   })
 
-  it('shares places between semaphores of one name and store', async () => {
+  it('shares permits between semaphores of one name and store', async () => {
     const store = memoryStore()
     const [one, other, stranger] = ['a', 'a', 'b'].map((name) => open({ name, store }))
     const held = await one!.acquire()
@@ -87,12 +87,12 @@ describe('acquire', () => {
     expect(waiting.permit!.allowed).toBe(true)
   })
 
-  it('lets nobody in above a lower limit of another semaphore of that name', async () => {
+  it('grants a semaphore nothing above its own limit when another of that name has a higher one', async () => {
     const store = memoryStore()
     const [wide, narrow] = [3, 1].map((limit) => open({ name: 'a', store, limit }))
     const held = [await wide!.acquire(), await wide!.acquire()]
     const waiting = outcome(narrow!.acquire())
-    expect((await wide!.acquire('', { maxWait: 0 })).allowed).toBe(false) // somebody is in line
+    expect((await wide!.acquire('', { maxWait: 0 })).allowed).toBe(false) // a ticket waits
     await held[0]!.release()
     await pass(0)
     expect(waiting.permit).toBeUndefined()
@@ -103,7 +103,7 @@ describe('acquire', () => {
 })
 
 describe('release', () => {
-  it('frees one place however often it is called', async () => {
+  it('frees one permit however often it is called', async () => {
     const semaphore = open()
     const first = await semaphore.acquire()
     const waiting = [outcome(semaphore.acquire()), outcome(semaphore.acquire())]
@@ -112,7 +112,7 @@ describe('release', () => {
     expect(waiting.map(({ permit }) => permit?.allowed)).toEqual([true, undefined])
   })
 
-  it('frees nothing for a call that was denied', async () => {
+  it('frees nothing after a denial', async () => {
     const semaphore = open()
     await semaphore.acquire()
     const denied = await semaphore.acquire('', { maxWait: 0 })
@@ -120,22 +120,22 @@ describe('release', () => {
     expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(false)
   })
 
-  it('comes by itself at the end of a block, of either kind', async () => {
+  it('happens at the end of a block with `using` and with `await using`', async () => {
     const semaphore = open()
     {
-      using place = await semaphore.acquire()
-      expect(place.allowed).toBe(true)
+      using permit = await semaphore.acquire()
+      expect(permit.allowed).toBe(true)
     }
     {
-      await using place = await semaphore.acquire('', { maxWait: 0 })
-      expect(place.allowed).toBe(true)
+      await using permit = await semaphore.acquire('', { maxWait: 0 })
+      expect(permit.allowed).toBe(true)
     }
     expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(true)
   })
 })
 
 describe('an abort', () => {
-  it('rejects with the reason and leaves the line', async () => {
+  it('rejects with the reason and leaves the queue', async () => {
     const semaphore = open()
     const first = await semaphore.acquire()
     const controller = new AbortController()
@@ -149,7 +149,7 @@ describe('an abort', () => {
     expect(behind.permit!.allowed).toBe(true)
   })
 
-  it('of most of the line never lets more in than there are places, and leaves all of them free', async () => {
+  it('of most waiting calls never lets more run than the limit, and leaves all permits free', async () => {
     const semaphore = open({ limit: 3 })
     let running = 0
     let most = 0
@@ -175,7 +175,7 @@ describe('an abort', () => {
     expect(free.map(({ allowed }) => allowed)).toEqual([true, true, true, false])
   })
 
-  it('before the call takes no place', async () => {
+  it('before the call takes no permit', async () => {
     const semaphore = open()
     await expect(semaphore.acquire('', { signal: AbortSignal.abort(new Error('no')) })).rejects.toThrow('no')
     expect((await semaphore.acquire('', { maxWait: 0 })).allowed).toBe(true)
@@ -183,7 +183,7 @@ describe('an abort', () => {
 })
 
 describe('close', () => {
-  it('rejects those who wait and every later call', async () => {
+  it('rejects waiting calls and every later call', async () => {
     const semaphore = open()
     await semaphore.acquire()
     const waiting = outcome(semaphore.acquire())
@@ -192,7 +192,7 @@ describe('close', () => {
     await expect(semaphore.acquire()).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
-  it('leaves places that are held to their holders, in a store that others share', async () => {
+  it('leaves held permits to their holders when others share the store', async () => {
     const store = memoryStore()
     const [leaving, staying] = [1, 2].map(() => open({ name: 'shared', store }))
     const held = await leaving!.acquire()
@@ -231,7 +231,7 @@ describe('options', () => {
     }
   })
 
-  it('of a call that cannot work are refused before a place is taken', async () => {
+  it('of a call that cannot work are refused before a permit is taken', async () => {
     const semaphore = open()
     for (const maxWait of [-1, NaN, '25h', '2d'] as never[]) {
       await expect(semaphore.acquire('', { maxWait })).rejects.toMatchObject({ code: 'INVALID_DURATION' })
@@ -247,7 +247,7 @@ describe('options', () => {
 })
 
 describe('resize', () => {
-  it('to more lets those in who wait, at once and in their order, and for each key', async () => {
+  it('to a higher limit grants permits to waiting calls of every key, at once and in their order', async () => {
     const semaphore = open()
     await Promise.all(['a', 'b'].map((key) => semaphore.acquire(key)))
     const waiting = ['a', 'a', 'b'].map((key) => outcome(semaphore.acquire(key)))
@@ -257,7 +257,7 @@ describe('resize', () => {
     expect(semaphore.limit).toBe(2)
   })
 
-  it('to less lets nobody in until so many places are free', async () => {
+  it('to a lower limit grants no permit until enough have been released', async () => {
     const semaphore = open({ limit: 3 })
     const held = await Promise.all([1, 2, 3].map(() => semaphore.acquire()))
     const waiting = outcome(semaphore.acquire())

@@ -1,29 +1,29 @@
 /**
- * The answer to `acquire`. Give the place back with `release()`, or let `using` or `await using` do it.
- * A denial is a value: look at `allowed` before you go on.
+ * The answer to `acquire`. A denial is a value: check `allowed` before you go on. Release a permit with `release()`, or
+ * let `using` or `await using` do it.
  */
 export class Permit {
-  /** Whether there is a place. */
+  /** Whether the permit is held. */
   readonly allowed: boolean
-  /** How long it waited, in whole milliseconds, rounded up. */
+  /** How long the call waited, in whole milliseconds, rounded up. */
   readonly waitMs: number
-  #giveBack: (() => void | Promise<void>) | undefined
+  #release: (() => void | Promise<void>) | undefined
 
-  /** For semaphores. `giveBack` is undefined where there is nothing to give back. */
-  constructor(waitMs: number, giveBack: (() => void | Promise<void>) | undefined) {
-    this.allowed = giveBack !== undefined
+  /** Made by semaphores. Without `release` the call is denied. */
+  constructor(waitMs: number, release: (() => void | Promise<void>) | undefined) {
+    this.allowed = release !== undefined
     this.waitMs = waitMs
-    this.#giveBack = giveBack
+    this.#release = release
   }
 
   /**
-   * Frees the place, the first time. Never rejects: where the store cannot be reached, the place is back soon after it
-   * can be again, and when its lease ends at the latest.
+   * Releases the permit; later calls do nothing. Never rejects: while the store cannot be reached, the release is
+   * repeated until the permit's lease ends, which frees it too.
    */
   async release(): Promise<void> {
-    const giveBack = this.#giveBack
-    this.#giveBack = undefined
-    await giveBack?.()
+    const release = this.#release
+    this.#release = undefined
+    await release?.()
   }
 
   [Symbol.dispose](): void {

@@ -3,20 +3,20 @@ import type { Permits } from '../stores/store.js'
 
 export interface RenewalOptions {
   readonly permits: Permits
-  /** Undefined where permits need none, as the store is in this process. */
+  /** Undefined for a store in this process, whose permits need no lease. */
   readonly leaseMs: number | undefined
   readonly limit: () => number
 }
 
 /**
- * The permits that one semaphore of this process holds. They are renewed twice a second, or three times a lease. A release
- * that failed is repeated until the lease ends.
+ * The permits that one semaphore of this process holds. They are renewed every 500 ms, or every third of the lease if that
+ * is shorter. A release that failed is repeated until the lease ends.
  */
 export class Renewal {
   readonly #options: RenewalOptions
-  /** By key the tickets, and what is called when one's permit is lost. */
+  /** The tickets by key, each with the callback for the loss of its permit. */
   readonly #held = new Map<string, Map<number, () => void>>()
-  /** Tickets whose release failed, and when their lease ends at the latest. */
+  /** Tickets by key whose release failed, each with the latest end of its lease. */
   readonly #releasing = new Map<string, Map<number, number>>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #closed = false
@@ -25,17 +25,19 @@ export class Renewal {
     this.#options = options
   }
 
+  /** The tickets that hold a permit of `key`. */
   held(key: string): readonly number[] {
     return [...(this.#held.get(key)?.keys() ?? [])]
   }
 
+  /** Renews the ticket's permit from now on. Calls `lost` if the store has lost it. */
   hold(key: string, ticket: number, lost: () => void): void {
     const held = this.#held.get(key) ?? new Map<number, () => void>()
     this.#held.set(key, held.set(ticket, lost))
     this.#schedule(this.#renewMs)
   }
 
-  /** Gives back what the ticket holds, or its place in the queue. Never rejects. */
+  /** Releases the ticket's permit, or takes the ticket out of the queue. Never rejects. */
   async release(key: string, ticket: number): Promise<void> {
     const { permits, leaseMs, limit } = this.#options
     this.#forget(key, ticket)
@@ -49,7 +51,7 @@ export class Renewal {
     }
   }
 
-  /** Permits that are held are renewed until they are released, or the store fails. */
+  /** Permits that are held are still renewed until they are released, or a renewal fails. */
   close(): void {
     this.#closed = true
   }
@@ -64,7 +66,7 @@ export class Renewal {
     return Math.min((this.#options.leaseMs ?? 0) / 3, LONGEST_RENEW_MS)
   }
 
-  /** The timer does not keep the process alive: what waits or works does. */
+  /** The timer does not keep the process alive. */
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.#options.leaseMs === undefined) return
     this.#timer = setTimeout(() => void this.#run(), ms)
@@ -77,11 +79,11 @@ export class Renewal {
     const hasFailed = done.includes(false)
     this.#timer = undefined
     if (this.#held.size + this.#releasing.size === 0 || (hasFailed && this.#closed)) return
-    // What could not be renewed is renewed again soon, as its lease goes on running out.
+    // The lease goes on running out, so a renewal that failed is repeated soon.
     this.#schedule(hasFailed ? RETRY_MS : this.#renewMs)
   }
 
-  /** Returns whether the store carried it out. */
+  /** Returns whether the store carried out every call. */
   async #runFor(key: string): Promise<boolean> {
     try {
       await this.#renewHeld(key)
@@ -95,7 +97,7 @@ export class Renewal {
   async #renewHeld(key: string): Promise<void> {
     const { permits, limit } = this.#options
     for (const part of inParts(this.held(key))) {
-      // One that was released meanwhile must not be held again.
+      // Renewing a ticket that was released meanwhile would take its permit again.
       const held = part.filter((ticket) => this.#held.get(key)?.has(ticket))
       const states = await permits.renew(key, held, limit())
       for (const [i, ticket] of held.entries()) {
@@ -122,7 +124,7 @@ export class Renewal {
 }
 
 const RETRY_MS = 100
-/** Where Redis has lost its data it grants nothing for little longer than this: by then it knows of all permits again. */
+/** After Redis has lost its data it grants nothing for slightly longer than this, until holders have renewed their permits. */
 const LONGEST_RENEW_MS = 500
 
 function inParts(tickets: readonly number[]): readonly (readonly number[])[] {

@@ -12,37 +12,53 @@ import { Waiters } from './waiters.js'
 
 export interface SemaphoreOptions {
   /**
-   * Semaphores of one name in one store share their places: 1 to 64 characters of printable ASCII. Required with a
-   * `store`; default 'default'.
+   * Semaphores of one name in one store share their permits. 1 to 64 characters of printable ASCII; required with a
+   * `store`.
+   * @default 'default'
    */
   readonly name?: string
-  /** Most that hold a place at once, for each key: a whole number from 1 to 1,000,000. */
+  /** Most permits held at once, for each key: a whole number from 1 to 1,000,000. */
   readonly limit: number
   /**
-   * How long the place of a holder that died stays taken, 1 s to 1 hour; default 30 s. While a holder lives its lease
-   * is renewed. A memory store needs none.
+   * How long a permit stays taken after its process died, 1 s to 1 hour. A process that lives renews its permits. Not used
+   * with a memory store.
+   * @default '30s'
    */
   readonly lease?: Duration
-  /** Default: a `memoryStore()` of its own, which `close()` closes too. */
+  /**
+   * Where permits are kept.
+   * @default a `memoryStore()` of its own, which `close()` closes too
+   */
   readonly store?: Store
-  /** The longest the store may take to answer a call, 1 ms to 1 minute; default 50 ms. */
+  /**
+   * The longest the store may take to answer a call, 1 ms to 1 minute.
+   * @default '50ms'
+   */
   readonly deadline?: Duration
   /**
-   * Hears of a place that was lost while it was held: the store forgot it, and others took all places before it was
-   * renewed.
+   * Called with the key of a permit that was lost while it was held: the store lost its data, and others took all permits
+   * before this one was renewed.
    */
   readonly onLost?: (key: string) => void
 }
 
 export interface SemaphoreAcquireOptions {
-  /** Longest to wait for a place: up to 1 day, default 30 s; 0 takes one that is free or none. */
+  /**
+   * The longest to wait for a permit, up to 1 day. With 0 the call is denied at once if no permit is free.
+   * @default '30s'
+   */
   readonly maxWait?: Duration
-  /** Leaves the line and rejects with the signal's reason. */
+  /** Takes the call out of the queue and rejects it with the signal's reason. */
   readonly signal?: AbortSignal
 }
 
 /**
- * Bounds how many run at once, over all processes that share the store. Who comes first is served first.
+ * Bounds how many calls run at once, over all processes that share the store. Calls are served in the order in which they
+ * came.
+ * @example
+ * const semaphore = createSemaphore({ limit: 5 })
+ * await using permit = await semaphore.acquire('reports', { maxWait: '10s' })
+ * if (!permit.allowed) throw new Error('too many reports at once')
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function createSemaphore(options: SemaphoreOptions): Semaphore {
@@ -92,8 +108,8 @@ export class Semaphore {
   }
 
   /**
-   * Waits for a place, in the order of the calls. Not allowed, as a value, when none was free within `maxWait`. Each key
-   * has `limit` places of its own; default ''.
+   * Waits for a permit, in the order of the calls. Resolves with a permit that is not `allowed` if none was free within
+   * `maxWait`. Each key has `limit` permits of its own; without a key, that of the empty text is used.
    * @throws {InputError} INVALID_KEY, INVALID_DURATION; the signal's reason when it aborts; StoreError when the store
    * could not be reached within `maxWait`, or CLOSED.
    */
@@ -101,23 +117,27 @@ export class Semaphore {
     if (this.#closed) throw closedError()
     checkKey(key)
     const stored = storedKey(key)
-    const patience = parseDuration(maxWait, 'maxWait', { least: 0, most: LONGEST_WAIT_MS, error: InputError })
+    const maxWaitMs = parseDuration(maxWait, 'maxWait', {
+      least: 0,
+      most: LONGEST_WAIT_MS,
+      error: InputError,
+    })
     signal?.throwIfAborted()
     const start = this.#store.now()
     const lost = (): void => this.#onLost?.(key)
-    const ticket = await this.#waiters.take(stored, patience, lost, signal)
+    const ticket = await this.#waiters.take(stored, maxWaitMs, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     return new Permit(waitMs, ticket === undefined ? undefined : () => this.#renewal.release(stored, ticket))
   }
 
-  /** Most that hold a place at once, for each key. */
+  /** Most permits held at once, for each key. */
   get limit(): number {
     return this.#limit
   }
 
   /**
-   * Another limit from now on, also for those who wait: 1 to 1,000,000. Places above a lower one stay held until they are
-   * released. Each process that shares the places sets its own.
+   * Sets another limit, 1 to 1,000,000, also for the calls that wait. Permits above a lower limit stay held until they are
+   * released. Each process that shares the permits sets its own limit.
    * @throws {PolicyError} INVALID_LIMIT.
    */
   resize(limit: number): void {
@@ -125,7 +145,7 @@ export class Semaphore {
     void this.#waiters.pollAll()
   }
 
-  /** Rejects those who wait and all later calls. Who holds a place keeps it until its release. */
+  /** Rejects the calls that wait and all later ones with StoreError CLOSED. Permits stay held until they are released. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -136,15 +156,20 @@ export class Semaphore {
   }
 }
 
-const MOST_PLACES = 1_000_000
+const MOST_PERMITS = 1_000_000
 const LONGEST_WAIT_MS = 86_400_000
 
 function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PLACES) return limit
-  throw expected(PolicyError, 'INVALID_LIMIT', `limit must be a whole number from 1 to ${MOST_PLACES}`, limit)
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PERMITS) return limit
+  throw expected(
+    PolicyError,
+    'INVALID_LIMIT',
+    `limit must be a whole number from 1 to ${MOST_PERMITS}`,
+    limit,
+  )
 }
 
-/** Options in the place of the key are a likely mistake: the key is the first argument, as in `limiter.acquire`. */
+/** Options as the first argument are a likely mistake; `storedKey` refuses other keys that are no strings. */
 function checkKey(key: unknown): void {
   if (typeof key !== 'object' || key === null) return
   const what = 'key must be a string, before the options: write acquire(key, { maxWait })'

@@ -7,7 +7,7 @@ export interface WaitersOptions {
   readonly permits: Permits
   readonly renewal: Renewal
   readonly limit: () => number
-  /** Whether tickets have to be polled, as the store is not in this process. */
+  /** Whether tickets must be polled: the store is not in this process. */
   readonly polls: boolean
 }
 
@@ -19,9 +19,9 @@ export interface WaitersOptions {
 export class Waiters {
   readonly #options: WaitersOptions
   readonly #byTicket = new Map<number, Waiter>()
-  /** Oldest first. */
+  /** The tickets of each key, oldest first. */
   readonly #byKey = new Map<string, Set<number>>()
-  /** Why the store did not answer when it was last asked; undefined where it did. */
+  /** Why the latest call to the store failed; undefined if it succeeded. */
   #failure: unknown
   #tickets = 0
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -32,10 +32,10 @@ export class Waiters {
   }
 
   /**
-   * The ticket that holds a permit of `key`; undefined where none was free within `patience` milliseconds. `lost` is called
-   * when the store has lost the permit while it is held.
+   * Resolves with a ticket that holds a permit of `key`, or undefined if none was free within `maxWaitMs`. `lost` is called
+   * if the store loses the permit while it is held.
    */
-  take(key: string, patience: number, lost: () => void, signal?: AbortSignal): Promise<number | undefined> {
+  take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<number | undefined> {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
       const end = (): void => {
@@ -59,22 +59,22 @@ export class Waiters {
         },
       }
       const abort = (): void => void waiter.leave(signal!.reason)
-      const timer = patience > 0 ? setTimeout(() => void waiter.leave(this.#failure), patience) : undefined
+      const timer = maxWaitMs > 0 ? setTimeout(() => void waiter.leave(this.#failure), maxWaitMs) : undefined
       signal?.addEventListener('abort', abort)
       this.#byTicket.set(ticket, waiter)
       this.#queueOf(key).add(ticket)
-      void this.#ask(waiter, ticket, patience > 0)
+      void this.#ask(waiter, ticket, maxWaitMs > 0)
     })
   }
 
-  /** Under a limit that has changed. */
+  /** Asks the store for permits under the current limit. */
   pollAll(): Promise<unknown> {
     return Promise.all(
       [...this.#byKey].map(([key, tickets]) => this.#poll(key, [...tickets].slice(0, MOST_TICKETS))),
     )
   }
 
-  /** Rejects all that wait. */
+  /** Rejects all calls that wait. */
   async close(error: StoreError): Promise<void> {
     await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.leave(error)))
     clearTimeout(this.#timer)
@@ -95,7 +95,7 @@ export class Waiters {
 
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     const { permits, limit } = this.#options
-    waiter.isKnown = true // it may be by the time it leaves
+    waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
       const taken = permits.take(waiter.key, ticket, limit(), waits)
       const isTaken = taken instanceof Promise ? await taken : taken
@@ -112,7 +112,7 @@ export class Waiters {
 
   #grant(waiter: Waiter, ticket: number): void {
     if (this.#byTicket.has(ticket)) waiter.granted()
-    // It has left while the permit was on its way.
+    // The ticket left the queue while the permit was on its way.
     else void this.#options.renewal.release(waiter.key, ticket)
   }
 
@@ -155,10 +155,10 @@ export class Waiters {
 
 interface Waiter {
   readonly key: string
-  /** Whether the store may know of the ticket. */
+  /** Whether the store may hold the ticket. */
   isKnown: boolean
   granted(): void
-  /** Rejects with `error`, or is denied without one. */
+  /** Rejects the call with `error`; without one it is denied. */
   leave(error?: unknown): Promise<void>
 }
 

@@ -2,7 +2,7 @@ import { createSemaphore } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 
 /*
- * A process to be killed: takes one place, or gets in line with as many tickets as it is told, and says so.
+ * A process to be killed: takes one permit, or queues as many tickets as its argument says, and reports that it is ready.
  */
 const [port, name, lease, tickets] = process.argv.slice(2) as [string, string, string, string]
 const store = redisStore({ host: '127.0.0.1', port: Number(port) })

@@ -6,7 +6,7 @@ import { pause, until } from './servers/until.js'
 
 jest.setTimeout(60_000)
 
-/** A call is over at the deadline where the client goes on connecting by then. */
+/** A call ends with a timeout where the client is still connecting at its deadline. */
 const SILENCE = /^StoreError STORE_(TIMEOUT|UNAVAILABLE)/
 
 let server: RedisServer
@@ -23,13 +23,13 @@ afterEach(async () => {
   await server.stop()
 })
 
-/** On a connection of the store's own unless it says otherwise. */
+/** On a connection that the store makes, unless `options` has a store. */
 function open({ limit = 1, deadline = 50, on }: { limit?: number; deadline?: number; on?: Store } = {}) {
   store = on ?? redisStore({ host: server.host, port: server.port })
   return createSemaphore({ name: 'jobs', limit, lease: '1m', deadline, store })
 }
 
-/** What a call came to that waits for nobody: 'taken', 'none', or an error's code and whether Redis was asked. */
+/** How a call without patience ended: 'taken', 'none', or an error's code and whether Redis was asked. */
 async function attempt(semaphore: Semaphore): Promise<string> {
   try {
     return (await semaphore.acquire('', { maxWait: 0 })).allowed ? 'taken' : 'none'
@@ -39,15 +39,15 @@ async function attempt(semaphore: Semaphore): Promise<string> {
   }
 }
 
-/** Calls until nothing is sent any more. */
+/** Calls until the circuit is open. */
 async function opened(semaphore: Semaphore): Promise<string> {
-  let told = ''
+  let answer = ''
   await until(
     'the circuit to open',
-    async () => (told = await attempt(semaphore)).endsWith('not asked'),
+    async () => (answer = await attempt(semaphore)).endsWith('not asked'),
     5000,
   )
-  return told
+  return answer
 }
 
 const outages: readonly [string, () => unknown, () => unknown][] = [
@@ -66,10 +66,10 @@ describe.each(outages)('a Redis that %s', (_, begin, end) => {
     expect(await attempt(semaphore)).toMatch(SILENCE)
     expect(await opened(semaphore)).toMatch(SILENCE)
     await end()
-    await until('a place', async () => (await attempt(semaphore)) === 'taken', 5000)
+    await until('a permit', async () => (await attempt(semaphore)) === 'taken', 5000)
   })
 
-  it('makes callers wait no longer than they want to, and lets them in when it is back', async () => {
+  it('makes calls wait no longer than maxWait, and serves them when it is back', async () => {
     const semaphore = open()
     await (await semaphore.acquire()).release()
     await begin()
@@ -81,28 +81,28 @@ describe.each(outages)('a Redis that %s', (_, begin, end) => {
   })
 })
 
-it('frees a place that was released while Redis stood still, long before its lease ends', async () => {
+it('frees a permit that was released while Redis stalled, long before its lease ends', async () => {
   const semaphore = open()
   const held = await semaphore.acquire()
   server.pause()
   await opened(semaphore)
   await held.release()
   server.resume()
-  await until('the place to be free', async () => (await attempt(semaphore)) === 'taken', 5000)
+  await until('the permit to be free', async () => (await attempt(semaphore)) === 'taken', 5000)
 })
 
-it('lets nobody have the place of a holder when Redis is back without its data', async () => {
+it('grants no other call a held permit when Redis is back without its data', async () => {
   const semaphore = open()
   await semaphore.acquire()
   await server.kill()
   await opened(semaphore)
   await server.restart()
-  let told = ''
-  await until('an answer', async () => !(told = await attempt(semaphore)).startsWith('StoreError'), 5000)
-  expect(told).toBe('none')
+  let answer = ''
+  await until('an answer', async () => !(answer = await attempt(semaphore)).startsWith('StoreError'), 5000)
+  expect(answer).toBe('none')
 })
 
-it('waits for a Redis that is not there yet', async () => {
+it('waits for a Redis that has not started yet', async () => {
   await server.kill()
   const semaphore = open()
   expect(await attempt(semaphore)).toMatch(SILENCE)
@@ -112,17 +112,17 @@ it('waits for a Redis that is not there yet', async () => {
   expect((await waiting).allowed).toBe(true)
 })
 
-it('has 1,000 calls under way at most, and drops the others at their deadline', async () => {
+it('has at most 1,000 calls in flight, and drops the others at their deadline', async () => {
   const semaphore = open({ limit: 2000 })
   await semaphore.acquire()
   server.pause()
   const calls = Array.from({ length: 1500 }, () => attempt(semaphore))
-  const told = await Promise.all(calls)
-  expect(told.filter((what) => what === 'StoreError STORE_TIMEOUT')).toHaveLength(1500)
+  const answer = await Promise.all(calls)
+  expect(answer.filter((what) => what === 'StoreError STORE_TIMEOUT')).toHaveLength(1500)
   server.resume()
 })
 
-it('gets back all of many places that are released at once', async () => {
+it('frees all of many permits that are released at once', async () => {
   const semaphore = open({ limit: 1500, deadline: 5000 })
   const held = []
   for (let i = 0; i < 15; i++) {
@@ -133,7 +133,7 @@ it('gets back all of many places that are released at once', async () => {
   await until('all to be free', async () => (await client.zcount(KEY, PLACES, '+inf')) === 0, 5000)
 })
 
-it('knows from the limiters of its store that Redis does not answer, and they know from it', async () => {
+it('shares with the limiters of its store the knowledge that Redis does not answer', async () => {
   const semaphore = open()
   const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1s' })], store })
   await Promise.all([limiter.consume('k'), semaphore.acquire('another')])
@@ -141,7 +141,7 @@ it('knows from the limiters of its store that Redis does not answer, and they kn
   await until('the circuit to open', () => !(limiter.decide('k') instanceof Promise), 5000)
   expect(await attempt(semaphore)).toBe('StoreError STORE_TIMEOUT, not asked')
   server.resume()
-  await until('a place', async () => (await attempt(semaphore)) === 'taken', 5000)
+  await until('a permit', async () => (await attempt(semaphore)) === 'taken', 5000)
   const asked = limiter.decide('k')
   expect(asked).toBeInstanceOf(Promise)
   await asked

@@ -23,7 +23,7 @@ interface Topology {
   readonly nodes: () => readonly Address[]
   readonly publishers: () => readonly Address[]
   readonly open: Open
-  /** Whether those who wait are woken by a message; who is not finds its place by looking. */
+  /** Whether a message wakes waiting tickets; otherwise they find their permit by polling. */
   readonly wakes: boolean
 }
 
@@ -111,7 +111,7 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
     await Promise.all(opened.map(({ end }) => end()))
   })
 
-  /** Subscriptions for those who wait, over all nodes. */
+  /** Subscriptions of waiting tickets, over all nodes. */
   async function channels(): Promise<number> {
     const pattern = `sluice:1:${name}:semaphore:to:*`
     const found = await Promise.all(
@@ -120,7 +120,7 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
     return found.flat().length
   }
 
-  it('gives the place to the one who waits in another process', async () => {
+  it('grants a released permit to a ticket that waits in another process', async () => {
     const held = await semaphores[0]!.acquire()
     const waiting = semaphores[1]!.acquire()
     await held.release()
@@ -130,30 +130,30 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
   })
 
   if (topology.wakes) {
-    it('wakes it by a message, without its looking, whatever the key', async () => {
+    it('wakes that ticket by a message without polling, whatever the key', async () => {
       const first = await semaphores[0]!.acquire()
       const waiting = semaphores[1]!.acquire()
       await until('a subscription', async () => (await channels()) === 1)
       await first.release()
       await (await waiting).release()
-      const lookAgain = stopLooking()
+      const pollAgain = stopPolling()
       for (const key of Array.from({ length: 12 }, (_, i) => `user${i}`)) {
         const held = await semaphores[0]!.acquire(key)
         const next = semaphores[1]!.acquire(key, { maxWait: '20s' })
-        await until('it to be in line', async () => (await inLine(key)) === 1)
+        await until('the ticket to be queued', async () => (await queued(key)) === 1)
         await held.release()
         const permit = await next
         expect(permit.allowed).toBe(true)
         await permit.release()
       }
-      lookAgain()
+      pollAgain()
     })
   }
 
-  it('lets nobody wait for long whose message is lost', async () => {
+  it('does not delay a ticket for long whose message is lost', async () => {
     const held = await semaphores[0]!.acquire('lost')
     const waiting = semaphores[1]!.acquire('lost')
-    await until('it to be in line', async () => (await inLine('lost')) === 1)
+    await until('the ticket to be queued', async () => (await queued('lost')) === 1)
     await Promise.all(topology.publishers().map(killSubscriptions))
     await held.release()
     const next = await waiting
@@ -170,7 +170,7 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
     await held.release()
   })
 
-  async function inLine(key: string): Promise<number> {
+  async function queued(key: string): Promise<number> {
     const stored = `sluice:1:${name}:semaphore:${key}`
     const counts = await Promise.allSettled(
       topology.publishers().map((node) => command<number>(node, 'ZCOUNT', stored, '1', '(1099511627776')),
@@ -179,15 +179,15 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
   }
 })
 
-/** But those of Sentinels, which would take the master for dead. */
+/** All but those of Sentinels, which would take the master for dead. */
 async function killSubscriptions(node: Address): Promise<void> {
   const clients = await command<string>(node, 'CLIENT', 'LIST', 'TYPE', 'pubsub')
   const ids = [...clients.matchAll(/^id=(\d+) (?!.* name=sentinel-)/gm)].map(([, id]) => id!)
   await Promise.all(ids.map((id) => command(node, 'CLIENT', 'KILL', 'ID', id)))
 }
 
-/** Who waits looks every 100 ms: now nobody does, until what this returns is called. */
-function stopLooking(): () => void {
+/** Stops the poll every 100 ms until the returned function is called. */
+function stopPolling(): () => void {
   const real = setTimeout
   const held: (() => void)[] = []
   const start = (task: () => void, ms: number) =>

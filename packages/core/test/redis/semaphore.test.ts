@@ -30,7 +30,7 @@ beforeAll(async () => {
   client.on('error', () => {})
 })
 beforeEach(() => {
-  name = `test-${++tests}` // places that nobody gave back are renewed for as long as this file runs
+  name = `test-${++tests}` // permits that were not released are renewed for as long as this file runs
 })
 afterEach(() => Promise.all(opened.splice(0).map((semaphore) => semaphore.close())))
 afterAll(async () => {
@@ -38,7 +38,7 @@ afterAll(async () => {
   await server.stop()
 })
 
-/** Each is a process of its own to Redis. */
+/** To Redis each semaphore is a process of its own. */
 function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
   const semaphore = createSemaphore({
     name,
@@ -54,8 +54,8 @@ function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
 const taken = async (semaphore: Semaphore, key?: string) =>
   (await semaphore.acquire(key, { maxWait: 0 })).allowed
 
-describe('places', () => {
-  it('are shared by all processes, and free again as soon as they are released', async () => {
+describe('permits', () => {
+  it('are shared by all processes, and free as soon as they are released', async () => {
     const [one, other] = [open({ limit: 2 }), open({ limit: 2 })]
     const held = [await one.acquire(), await other.acquire()]
     expect(await taken(one)).toBe(false)
@@ -64,7 +64,7 @@ describe('places', () => {
     expect(await taken(one, 'another')).toBe(true)
   })
 
-  it('go to those who wait in the order in which they came, over all processes', async () => {
+  it('go to waiting calls in the order in which they came, over all processes', async () => {
     const semaphores = [open(), open(), open()]
     const first = await semaphores[0]!.acquire()
     const served: number[] = []
@@ -76,14 +76,14 @@ describe('places', () => {
           await permit.release()
         }),
       )
-      await until('it to be in line', async () => (await inLine()) === i + 1)
+      await until('the ticket to be queued', async () => (await queued()) === i + 1)
     }
     await first.release()
     await Promise.all(calls)
     expect(served).toEqual(Array.from({ length: 30 }, (_, i) => i))
   })
 
-  it('are never more than the limit, however many want them', async () => {
+  it('never exceed the limit, however many calls compete', async () => {
     const semaphores = [1, 2, 3].map(() => open({ limit: 5 }))
     let running = 0
     let most = 0
@@ -99,7 +99,7 @@ describe('places', () => {
     await until('the key to expire', async () => (await command<number>(server, 'EXISTS', key())) === 0)
   })
 
-  it('pass on without anybody asking again and again', async () => {
+  it('pass from holder to waiter without repeated polling', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const waiting = other.acquire()
@@ -113,20 +113,20 @@ describe('places', () => {
     expect(waitMs).toBeGreaterThan(0)
   })
 
-  it('pass on much sooner than looking for them every 100 ms would find them', async () => {
+  it('pass on much sooner than the poll every 100 ms would find them', async () => {
     const semaphores = [open(), open()]
     let held = await semaphores[0]!.acquire()
     const start = performance.now()
     for (let i = 1; i <= 30; i++) {
       const waiting = semaphores[i % 2]!.acquire()
-      await until('it to be in line', async () => (await inLine()) === 1)
+      await until('the ticket to be queued', async () => (await queued()) === 1)
       await held.release()
       held = await waiting
     }
     expect(performance.now() - start).toBeLessThan(2000) // by looking alone 3 s
   })
 
-  it('become more when the semaphore is resized, for those who wait too', async () => {
+  it('increase for waiting calls too when the semaphore is resized', async () => {
     const [one, other] = [open(), open()]
     await one.acquire()
     const waiting = one.acquire('', { maxWait: '30s' })
@@ -138,7 +138,7 @@ describe('places', () => {
     expect(await taken(other)).toBe(true)
   })
 
-  it('are found within 100 ms or so where the message is lost', async () => {
+  it('are found by the poll when the message is lost', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const waiting = other.acquire()
@@ -150,7 +150,7 @@ describe('places', () => {
 })
 
 describe('releasing twice', () => {
-  it('frees one', async () => {
+  it('frees one permit', async () => {
     const semaphore = open({ limit: 2 })
     const held = [await semaphore.acquire(), await semaphore.acquire()]
     await Promise.all([held[0]!.release(), held[0]!.release()])
@@ -161,7 +161,7 @@ describe('releasing twice', () => {
 })
 
 describe('a lease', () => {
-  it('is renewed for as long as the place is held', async () => {
+  it('is renewed for as long as the permit is held', async () => {
     const [one, other] = [open({ lease: '1s' }), open({ lease: '1s' })]
     const held = await one.acquire()
     await pause(2500)
@@ -170,7 +170,7 @@ describe('a lease', () => {
     expect(await taken(other)).toBe(true)
   })
 
-  it('brings the place of a killed holder back, to those who wait, within its time', async () => {
+  it('frees the permit of a killed holder for waiting calls when it ends', async () => {
     const other = open()
     const child = await holder()
     expect(await taken(other)).toBe(false)
@@ -181,23 +181,23 @@ describe('a lease', () => {
     expect(performance.now() - killedAt).toBeLessThan(2000 + 500)
   })
 
-  it('does not let the tickets of a killed process stand in the way', async () => {
+  it('does not let the tickets of a killed process delay others', async () => {
     const [one, other] = [open({ limit: 1 }), open({ limit: 1 })]
     const held = await one.acquire()
     const child = await holder('5')
-    await until('five in line', async () => (await inLine()) === 5)
+    await until('five queued tickets', async () => (await queued()) === 5)
     const waiting = other.acquire('', { maxWait: '10s' })
     child.kill('SIGKILL')
-    await pause(1100) // until nobody believes it alive
+    await pause(1100) // until its tickets have expired
     await held.release()
     expect(await waiting).toMatchObject({ allowed: true })
   })
 
-  it('bounds what a ticket costs whose process dies after it got a place', async () => {
+  it('bounds the delay by a ticket whose process died after it was granted a permit', async () => {
     const [one, other] = [open({ lease: '1m' }), open({ lease: '1m' })]
     const held = await one.acquire()
     const child = await holder('1', '60000')
-    await until('it to be in line', async () => (await inLine()) === 1)
+    await until('the ticket to be queued', async () => (await queued()) === 1)
     const waiting = other.acquire('', { maxWait: '10s' })
     child.kill('SIGKILL')
     await held.release()
@@ -206,12 +206,12 @@ describe('a lease', () => {
 })
 
 describe('an abort', () => {
-  it('leaves the line, and the place to the next', async () => {
+  it('leaves the queue, and the permit to the next ticket', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const controller = new AbortController()
     const aborted = one.acquire('', { signal: controller.signal })
-    await until('it to be in line', async () => (await inLine()) === 1)
+    await until('the ticket to be queued', async () => (await queued()) === 1)
     const behind = other.acquire()
     controller.abort(new Error('gone'))
     await expect(aborted).rejects.toThrow('gone')
@@ -219,7 +219,7 @@ describe('an abort', () => {
     expect((await behind).allowed).toBe(true)
   })
 
-  it('of nearly everybody leaves every place free', async () => {
+  it('of nearly all calls leaves every permit free', async () => {
     const semaphores = [1, 2].map(() => open({ limit: 3 }))
     const controllers = Array.from({ length: 400 }, () => new AbortController())
     let running = 0
@@ -245,19 +245,19 @@ describe('an abort', () => {
 })
 
 describe('Redis', () => {
-  it('that starts anew without its data leaves places to their holders and the line to those in it', async () => {
+  it('that restarts without its data leaves permits to their holders and queued tickets in the queue', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const waiting = other.acquire()
-    await until('it to be in line', async () => (await inLine()) === 1)
+    await until('the ticket to be queued', async () => (await queued()) === 1)
     await server.restart()
-    await until('the place to be renewed', async () => (await places()) === 1)
-    await until('it to be in line again', async () => (await inLine()) === 1)
+    await until('the permit to be renewed', async () => (await heldPermits()) === 1)
+    await until('the ticket to be queued again', async () => (await queued()) === 1)
     await held.release()
     expect((await waiting).allowed).toBe(true)
   })
 
-  it('that is down makes those who can wait do so, and tells the others', async () => {
+  it('that is down makes patient calls wait and rejects the others', async () => {
     const semaphore = open({ deadline: '100ms' })
     await semaphore.acquire('warm')
     await server.kill()
@@ -268,19 +268,19 @@ describe('Redis', () => {
     expect((await waiting).allowed).toBe(true)
   })
 
-  it('that lost its data tells a holder whose place went to others', async () => {
+  it('that lost its data reports a permit that went to others', async () => {
     const lost: string[] = []
     const semaphore = open({ onLost: (key) => lost.push(key) })
     const held = await semaphore.acquire('a')
     await command(server, 'DEL', `${key()}a`)
     expect(await taken(open(), 'a')).toBe(true)
-    await until('the loss to be told', () => lost.length > 0)
+    await until('the loss to be reported', () => lost.length > 0)
     expect(lost).toEqual(['a'])
     await held.release()
     expect(await taken(open(), 'a')).toBe(false)
   })
 
-  it('that holds something else under the key is healed', async () => {
+  it('that holds another type under the key is healed', async () => {
     for (const make of [
       ['SET', key(), 'x'],
       ['RPUSH', key(), 'x'],
@@ -297,13 +297,13 @@ describe('Redis', () => {
 })
 
 describe('close', () => {
-  it('rejects those who wait, leaves the line, and ends the subscription', async () => {
+  it('rejects waiting calls, empties the queue, and ends the subscription', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const waiting = other.acquire()
     await until('a subscription', async () => (await channels()).length === 1)
     await Promise.all([expect(waiting).rejects.toMatchObject({ code: 'CLOSED' }), other.close()])
-    expect(await inLine()).toBe(0)
+    expect(await queued()).toBe(0)
     await until('no subscription', async () => (await channels()).length === 0)
     await held.release()
   })
@@ -337,10 +337,10 @@ it('works with a connection of its own', async () => {
   await until('no subscription', async () => (await channels()).length === 0)
 })
 
-/** How many are in line, and how many have a place, under the key ''. */
+/** How many tickets wait, and how many hold a permit, under the key ''. */
 const key = () => `sluice:1:${name}:semaphore:`
-const inLine = () => command<number>(server, 'ZCOUNT', key(), '1', '(1099511627776')
-const places = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
+const queued = () => command<number>(server, 'ZCOUNT', key(), '1', '(1099511627776')
+const heldPermits = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
 const channels = () => command<string[]>(server, 'PUBSUB', 'CHANNELS', `${key()}to:*`)
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-semaphore-'))
@@ -348,7 +348,7 @@ const children: ChildProcess[] = []
 afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')))
 afterAll(() => rmSync(folder, { recursive: true }))
 
-/** A process that holds one place, or has some tickets in line. */
+/** A process that holds one permit, or has so many tickets in the queue. */
 async function holder(tickets = '', lease = '2000'): Promise<ChildProcess> {
   const outfile = join(folder, 'holder.cjs')
   await build({
