@@ -41,12 +41,12 @@ interface Answer {
 
 /**
  * An adapter of axios whose calls wait for their turn, and that obeys what the other side answers:
- * `axios.create({ adapter: limitAdapter(axios.getAdapter('http'), options) })`. It rejects with `RateLimitExceededError`
+ * `axios.create({ adapter: limitAxios(axios.getAdapter('http'), options) })`. It rejects with `RateLimitExceededError`
  * where there is no turn within `maxWait`, and else as the adapter does that it is made from. With a semaphore, a call
  * with `responseType: 'stream'` is under way until the stream ends.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function limitAdapter<A extends (config: never) => Promise<unknown>>(
+export function limitAxios<A extends (config: never) => Promise<unknown>>(
   adapter: A,
   options: OutboundOptions,
 ): A {

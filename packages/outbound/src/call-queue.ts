@@ -9,7 +9,7 @@ import { Wait, type WaitingRoom } from './wait.js'
 export interface CallQueueSettings {
   readonly limiter: Limiter
   readonly semaphore: Semaphore | undefined
-  readonly ahead: number
+  readonly prefetch: number
   readonly latenessMs: number | undefined
   readonly maxQueue: number
   readonly maxHoldMs: number
@@ -116,10 +116,10 @@ export class CallQueue implements WaitingRoom {
    * @throws {RateLimitExceededError} when the queue is full or closed.
    */
   wait(keyQueue: KeyQueue, { key, cost, priority, signal }: Terms, until: number, times: number): Wait {
-    const { ahead, latenessMs, maxQueue } = this.#settings
+    const { prefetch, latenessMs, maxQueue } = this.#settings
     if (this.#closed && (times === 1 || this.isEnding)) throw keyQueue.exceeded('closed')
     if (keyQueue.waiting >= maxQueue) throw keyQueue.exceeded('queue')
-    const wait = new Wait(this, keyQueue, { cost, priority, until, ahead, latenessMs, signal })
+    const wait = new Wait(this, keyQueue, { cost, priority, until, prefetch, latenessMs, signal })
     this.#waits.add(wait)
     this.emit({ type: 'queued', key, priority, attempt: times })
     return wait

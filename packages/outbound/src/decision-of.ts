@@ -7,7 +7,7 @@ const decisions = (shared[DECISIONS] ??= new WeakMap())
 
 /**
  * The decision that let the call of a response out, for example to settle its cost: the latest, or that of the limiter
- * of the given name. Undefined for a response that did not come through `limitFetch` or `limitAdapter`.
+ * of the given name. Undefined for a response that did not come through `limitFetch` or `limitAxios`.
  */
 export function decisionOf(response: object, limiter?: string): Decision | undefined {
   const known = decisions.get(response) ?? []

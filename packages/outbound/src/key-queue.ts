@@ -16,7 +16,7 @@ export interface WaitingCall extends Waiter<WaitingCall> {
   /** Until when it waits, on the clock of `performance.now()`. */
   readonly until: number
   /** How many places may be booked ahead. */
-  readonly ahead: number
+  readonly prefetch: number
   readonly latenessMs: number | undefined
   /** Undefined: the limiter's own. */
   readonly policies: readonly Policy[] | undefined
@@ -35,7 +35,7 @@ export interface Booking {
 }
 
 /**
- * The calls of this process that wait for one key of a limiter. One place is booked at a time (or `ahead`), for the call
+ * The calls of this process that wait for one key of a limiter. One place is booked at a time (or `prefetch`), for the call
  * that is first, and given to the call that is first when its turn comes: so a call of high priority passes those that
  * wait here, and waits for at most one of them. A place of the semaphore is taken before that of the limiter: a turn is
  * an instant, and waiting would spoil it.
@@ -99,7 +99,7 @@ export class KeyQueue {
     await this.#holding
     for (;;) {
       const call = this.#lanes.first(({ booking }) => !booking)
-      if (!call || this.#bookings.size >= call.ahead) return
+      if (!call || this.#bookings.size >= call.prefetch) return
       void this.#serve(call)
     }
   }

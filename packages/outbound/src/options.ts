@@ -31,7 +31,7 @@ export interface OutboundOptions extends WaitingOptions {
    * Whether it does no harm to send a call again. Default: GET, HEAD, OPTIONS, TRACE, PUT, DELETE, and whatever carries
    * an `Idempotency-Key`. What can be sent only once, a stream as the body, is never repeated.
    */
-  readonly repeatable?: (call: Call) => boolean
+  readonly isRetryable?: (call: Call) => boolean
   /**
    * Milliseconds for which a reply asks not to be called, where its headers say so in a way of their own: 0 for no pause,
    * undefined to have them read as usual. A status from 400 on with a pause counts as a refusal.
@@ -50,21 +50,21 @@ export interface Settings {
   readonly priority: (call: Call) => number
   readonly maxWaitMs: number
   readonly retries: number
-  readonly repeatable: (call: Call) => boolean
+  readonly isRetryable: (call: Call) => boolean
   readonly pauseOf: (seen: { readonly reply: Reply }) => number | undefined
 }
 
 /** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
 export function settingsOf(options: OutboundOptions): Settings {
   const { limiter, semaphore, key, cost = 1, priority = 0, onEvent = ignore } = options
-  const { retries = 2, repeatable = isIdempotent, pauseOf = ignore } = options
+  const { retries = 2, isRetryable = isIdempotent, pauseOf = ignore } = options
   if (!isWithin(retries, 0, 10)) throw invalid('retries must be a whole number from 0 to 10')
   if (!['string', 'function', 'undefined'].includes(typeof key))
     throw invalid('key must be a text or a function')
   if (!['number', 'function'].includes(typeof cost)) throw invalid('cost must be a number or a function')
   if (!['number', 'function'].includes(typeof priority))
     throw invalid('priority must be a number or a function')
-  for (const [name, value] of Object.entries({ repeatable, pauseOf, onEvent })) {
+  for (const [name, value] of Object.entries({ isRetryable, pauseOf, onEvent })) {
     if (typeof value !== 'function') throw invalid(`${name} must be a function`)
   }
   const emit = (event: QueueEvent): void => {
@@ -78,7 +78,7 @@ export function settingsOf(options: OutboundOptions): Settings {
     priority: typeof priority === 'function' ? priority : () => priority,
     maxWaitMs: maxWaitMsOf(options.maxWait),
     retries,
-    repeatable,
+    isRetryable,
     pauseOf,
   }
 }

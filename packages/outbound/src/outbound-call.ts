@@ -35,8 +35,8 @@ export class OutboundCall {
 
   /** Whether a refusal could be followed by another request. */
   get mayRepeat(): boolean {
-    const { retries, repeatable } = this.#settings
-    return !this.#circumstances.isNested && retries > 0 && repeatable(this.#call)
+    const { retries, isRetryable } = this.#settings
+    return !this.#circumstances.isNested && retries > 0 && isRetryable(this.#call)
   }
 
   /** `times`: how often the request was sent. */

@@ -4,18 +4,18 @@ import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
 
 /**
  * An interceptor of undici 7 or later whose requests wait for their turn, and that obeys what the other side answers:
- * `new Agent().compose(limitDispatch(options))`. Requests fail with `RateLimitExceededError` where there is no turn
+ * `new Agent().compose(limitUndici(options))`. Requests fail with `RateLimitExceededError` where there is no turn
  * within `maxWait`. undici does not report `close()` to interceptors: a request that waits then fails at its turn, as
  * undici fails what comes after the end. Where such requests are to go out first, give the dispatcher too.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function limitDispatch(options: OutboundOptions): Interceptor
+export function limitUndici(options: OutboundOptions): Interceptor
 /**
- * The same dispatcher with a limit: `limitDispatch(new Agent(), options)`. Its `close()` lets the requests that wait go
+ * The same dispatcher with a limit: `limitUndici(new Agent(), options)`. Its `close()` lets the requests that wait go
  * out first, and `destroy()` fails them, as with the dispatcher alone.
  */
-export function limitDispatch<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D
-export function limitDispatch<D extends Dispatcher>(
+export function limitUndici<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D
+export function limitUndici<D extends Dispatcher>(
   first: D | OutboundOptions,
   options?: OutboundOptions,
 ): D | Interceptor {

@@ -8,7 +8,7 @@ export interface WaitOptions {
   readonly priority: number
   /** On the clock of `performance.now()`. */
   readonly until: number
-  readonly ahead: number
+  readonly prefetch: number
   readonly latenessMs: number | undefined
   readonly signal: AbortSignal | undefined
 }
@@ -32,7 +32,7 @@ export class Wait implements WaitingCall {
   readonly cost: number
   readonly priority: number
   readonly until: number
-  readonly ahead: number
+  readonly prefetch: number
   readonly latenessMs: number | undefined
   readonly keyQueue: KeyQueue
   readonly turn: Promise<Turn>
@@ -55,7 +55,7 @@ export class Wait implements WaitingCall {
     this.cost = options.cost
     this.priority = options.priority
     this.until = options.until
-    this.ahead = options.ahead
+    this.prefetch = options.prefetch
     this.latenessMs = options.latenessMs
     this.turn = new Promise((resolve, reject) => {
       this.#resolve = resolve

@@ -17,7 +17,7 @@ export interface WaitingOptions {
    * How many places this process books ahead for one key, 1 to 1000; default 1. A call of high priority waits for as
    * many. More make up for stalls of the process, and for a rate above a few hundred a second with little burst.
    */
-  readonly ahead?: number
+  readonly prefetch?: number
   /**
    * How late a call may go out after its turn, up to 1 day; one that is later, because the process was busy, pays for
    * one more place, so that the limit holds at the other side too. Default 1 % of the shortest window, at least 10 ms.
@@ -36,18 +36,19 @@ export function waitingSettings(
   semaphore: Semaphore | undefined,
   emit: (event: QueueEvent) => void,
 ): CallQueueSettings {
-  const { ahead = 1, maxQueue = 10_000, lateness } = options
+  refuseFormerNames(options)
+  const { prefetch = 1, maxQueue = 10_000, lateness } = options
   // Not instanceof: the ESM and the CJS build of the core may meet in one process.
   if (typeof limiter?.acquire !== 'function') throw invalid('limiter must be made by createLimiter()')
   if (semaphore !== undefined && typeof semaphore?.acquire !== 'function') {
     throw invalid('semaphore must be made by createSemaphore()')
   }
-  if (!isWithin(ahead, 1, 1000)) throw invalid('ahead must be a whole number from 1 to 1000')
+  if (!isWithin(prefetch, 1, 1000)) throw invalid('prefetch must be a whole number from 1 to 1000')
   if (!isWithin(maxQueue, 1, 1_000_000)) throw invalid('maxQueue must be a whole number from 1 to 1,000,000')
   return {
     limiter,
     semaphore,
-    ahead,
+    prefetch,
     latenessMs: lateness === undefined ? undefined : durationMs(lateness, 'lateness', 0),
     maxQueue,
     maxHoldMs: durationMs(options.maxHold ?? '15m', 'maxHold', 1),
@@ -85,6 +86,15 @@ export function announce<E>(listener: (event: E) => void, event: E): void {
 export function isWithin(value: number, least: number, most: number): boolean {
   return Number.isInteger(value) && value >= least && value <= most
 }
+
+/** Options of former versions: ignored, each would change what calls do without a word. */
+function refuseFormerNames(options: object): void {
+  for (const [former, name] of Object.entries(FORMER_NAMES)) {
+    if (Object.hasOwn(options, former)) throw invalid(`${former} is called ${name}`)
+  }
+}
+
+const FORMER_NAMES = { ahead: 'prefetch', repeatable: 'isRetryable' }
 
 export function invalid(what: string): PolicyError {
   return new PolicyError('INVALID_OPTION', what)

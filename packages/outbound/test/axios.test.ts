@@ -2,7 +2,7 @@ import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import axios from 'axios'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
-import { decisionOf, limitAdapter, type OutboundEvent, type OutboundOptions } from '../src/index.js'
+import { decisionOf, limitAxios, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
 
 let other: OtherParty
@@ -21,7 +21,7 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}, kind
   events.length = 0
   const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
   const onEvent = (event: OutboundEvent) => events.push(event)
-  const adapter = limitAdapter(axios.getAdapter(kind), { limiter, onEvent, ...options })
+  const adapter = limitAxios(axios.getAdapter(kind), { limiter, onEvent, ...options })
   return { client: axios.create({ baseURL: `${other.origin}/v1`, adapter }), limiter }
 }
 
@@ -135,7 +135,7 @@ it('heeds a CancelToken while it waits', async () => {
 it('repeats at most twice, however often it is wrapped', async () => {
   other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
   const wrap = (adapter: ReturnType<typeof axios.getAdapter>) =>
-    limitAdapter(adapter, { limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
+    limitAxios(adapter, { limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
   const client = axios.create({ adapter: wrap(wrap(wrap(axios.getAdapter('http')))) })
   await expect(client.get(other.origin)).rejects.toMatchObject({ response: { status: 429 } })
   expect(other.arrived).toHaveLength(3)

@@ -67,8 +67,8 @@ describe('a turn', () => {
 
   it('is booked several ahead where that is asked for, and still goes to the highest priority first', async () => {
     const limiter = evenly()
-    const batch = open({ limiter, ahead: 3 })
-    const user = open({ limiter, ahead: 3, priority: 1 })
+    const batch = open({ limiter, prefetch: 3 })
+    const user = open({ limiter, prefetch: 3, priority: 1 })
     for (let i = 0; i < 6; i++) outcome(batch.fetch(URL_))
     await pass(50)
     expect(await limiter.peek('https://api.example')).toMatchObject({ retryAfterMs: 350 })
@@ -79,7 +79,7 @@ describe('a turn', () => {
   })
 
   it('that was booked for one who leaves is for the next', async () => {
-    const { fetch, at } = open({ limiter: evenly(), ahead: 3 })
+    const { fetch, at } = open({ limiter: evenly(), prefetch: 3 })
     const controllers = [1, 2, 3, 4, 5, 6].map(() => new AbortController())
     for (const { signal } of controllers) outcome(fetch(URL_, { signal }))
     await pass(50)
@@ -90,7 +90,7 @@ describe('a turn', () => {
 
   it('is booked no more often than there are calls, when one leaves what others wait for', async () => {
     const limiter = evenly()
-    const { fetch } = open({ limiter, ahead: 2 })
+    const { fetch } = open({ limiter, prefetch: 2 })
     const controller = new AbortController()
     outcome(fetch(URL_))
     outcome(fetch(URL_, { signal: controller.signal }))
@@ -422,8 +422,8 @@ describe('sending again', () => {
   it('is for what carries an Idempotency-Key, or is said to be repeatable', async () => {
     const headers = { 'Idempotency-Key': 'a' }
     expect(await sentBy({ method: 'POST', headers, body: 'x' })).toHaveLength(2)
-    expect(await sentBy({ method: 'POST' }, { repeatable: () => true })).toHaveLength(2)
-    expect(await sentBy({ method: 'GET' }, { repeatable: () => false })).toHaveLength(1)
+    expect(await sentBy({ method: 'POST' }, { isRetryable: () => true })).toHaveLength(2)
+    expect(await sentBy({ method: 'GET' }, { isRetryable: () => false })).toHaveLength(1)
   })
 
   it('brings the same body, and leaves alone what can be sent only once', async () => {
@@ -781,16 +781,23 @@ describe('options', () => {
     [{ key: 1 }, 'INVALID_OPTION'],
     [{ cost: '1' }, 'INVALID_OPTION'],
     [{ priority: '1' }, 'INVALID_OPTION'],
-    [{ ahead: 0 }, 'INVALID_OPTION'],
+    [{ prefetch: 0 }, 'INVALID_OPTION'],
     [{ lateness: -1 }, 'INVALID_DURATION'],
     [{ maxQueue: 0 }, 'INVALID_OPTION'],
     [{ retries: 11 }, 'INVALID_OPTION'],
-    [{ repeatable: true }, 'INVALID_OPTION'],
+    [{ isRetryable: true }, 'INVALID_OPTION'],
     [{ onEvent: 'log' }, 'INVALID_OPTION'],
     [{ maxWait: '2d' }, 'INVALID_DURATION'],
     [{ maxHold: 0 }, 'INVALID_DURATION'],
   ])('%j that cannot work are refused while it is made', (options, code) => {
     expect(() => open(options as never)).toThrow(expect.objectContaining({ name: 'PolicyError', code }))
+  })
+
+  it.each([
+    [{ ahead: 3 }, 'ahead is called prefetch'],
+    [{ repeatable: () => true }, 'repeatable is called isRetryable'],
+  ])('%j of a former version are refused with their new name', (options, message) => {
+    expect(() => open(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
   })
 
   it('leave nothing behind: a listener that throws changes nothing about a call', async () => {

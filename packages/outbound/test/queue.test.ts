@@ -107,7 +107,7 @@ describe('run', () => {
   })
 
   it('is refused where there is no turn within maxWait, or too many wait', async () => {
-    const { add } = open({ maxQueue: 3, ahead: 3 })
+    const { add } = open({ maxQueue: 3, prefetch: 3 })
     const calls = Array.from('abcde').map((name) => add(name, { maxWait: 150 }))
     await pass(1000)
     expect(calls.map(({ error }) => error?.reason)).toEqual([undefined, undefined, 'limit', 'queue', 'queue'])
@@ -171,7 +171,7 @@ describe('without a limiter', () => {
 
   it('more are as soon as the semaphore is resized', async () => {
     const semaphore = createSemaphore({ limit: 1 })
-    const { add, at } = open({ semaphore, ahead: 5 }, 100)
+    const { add, at } = open({ semaphore, prefetch: 5 }, 100)
     for (const name of 'abcde') add(name)
     await pass(50)
     semaphore.resize(3)

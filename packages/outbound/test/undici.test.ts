@@ -4,7 +4,7 @@ import { Readable } from 'node:stream'
 import { Agent, fetch, interceptors, request } from 'undici'
 import {
   decisionOf,
-  limitDispatch,
+  limitUndici,
   limitFetch,
   type OutboundEvent,
   type OutboundOptions,
@@ -32,7 +32,7 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}) {
   events.length = 0
   const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
   const onEvent = (event: OutboundEvent) => events.push(event)
-  return { dispatcher: agent.compose(limitDispatch({ limiter, onEvent, ...options })), limiter }
+  return { dispatcher: agent.compose(limitUndici({ limiter, onEvent, ...options })), limiter }
 }
 const gaps = () => other.arrived.slice(1).map(({ at }, i) => at - other.arrived[i]!.at)
 
@@ -174,7 +174,7 @@ it('gives up on a refusal whose body does not go on, and sends again', async () 
 it('repeats at most twice, however often it is wrapped', async () => {
   await open((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
   const wrap = () =>
-    limitDispatch({ limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
+    limitUndici({ limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
   const dispatcher = agent.compose(wrap(), wrap(), wrap())
   expect((await request(other.origin, { dispatcher })).statusCode).toBe(429)
   expect(other.arrived).toHaveLength(3)
@@ -189,7 +189,7 @@ it.each(['inside', 'outside'])(
       else res.writeHead(429, { 'retry-after': '7' }).end()
     })
     const [limit, redirect] = [
-      limitDispatch({ limiter, retries: 0 }),
+      limitUndici({ limiter, retries: 0 }),
       interceptors.redirect({ maxRedirections: 1 }),
     ]
     const dispatcher = agent.compose(...(where === 'inside' ? [redirect, limit] : [limit, redirect]))
@@ -225,7 +225,7 @@ it('as an interceptor alone fails the calls that wait at once when the limiter i
 })
 
 describe('a dispatcher with a limit', () => {
-  const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitDispatch(agent, { limiter })
+  const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitUndici(agent, { limiter })
 
   it('is closed once the calls that wait have gone out, as the client alone is', async () => {
     const { limiter } = await open(ok)

@@ -1,7 +1,7 @@
 import { createLimiter, gcra } from '@sluice/core'
 import axios from 'axios'
 import { Agent, interceptors, request } from 'undici'
-import { limitAdapter, limitDispatch, limitFetch } from '../../src/index.js'
+import { limitAxios, limitUndici, limitFetch } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 import { startProvider } from './provider.js'
 
@@ -41,7 +41,7 @@ async function measure(name: string, get: Get) {
 async function clients(): Promise<Readonly<Record<string, Get>>> {
   const [{ default: axiosRetry }, { default: ky }] = await Promise.all([import('axios-retry'), import('ky')])
   const options = () => ({ limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
-  const adapter = (retries: number) => limitAdapter(axios.getAdapter('http'), { ...options(), retries })
+  const adapter = (retries: number) => limitAxios(axios.getAdapter('http'), { ...options(), retries })
   const throughUndici = (dispatcher: Agent | ReturnType<Agent['compose']>) => async (url: string) => {
     const { statusCode, body } = await request(url, { dispatcher })
     await body.dump()
@@ -55,11 +55,11 @@ async function clients(): Promise<Readonly<Record<string, Get>>> {
   return {
     limitFetch: async (url) => (await alone(url)).status,
     'ky over limitFetch': async (url) => (await ky(url, { fetch: beneathKy })).status,
-    limitAdapter: async (url) => (await limited.get(url)).status,
-    'axios-retry over limitAdapter': async (url) => (await patient.get(url)).status,
-    limitDispatch: throughUndici(new Agent().compose(limitDispatch(options()))),
-    "undici's retry over limitDispatch": throughUndici(
-      new Agent().compose(limitDispatch({ ...options(), retries: 0 }), interceptors.retry()),
+    limitAxios: async (url) => (await limited.get(url)).status,
+    'axios-retry over limitAxios': async (url) => (await patient.get(url)).status,
+    limitUndici: throughUndici(new Agent().compose(limitUndici(options()))),
+    "undici's retry over limitUndici": throughUndici(
+      new Agent().compose(limitUndici({ ...options(), retries: 0 }), interceptors.retry()),
     ),
   }
 }
