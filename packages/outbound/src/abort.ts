@@ -1,6 +1,6 @@
 /**
- * Calls `listener` when the signal aborts, and returns what ends that. However many listen, the signal has one listener
- * of ours: Node suspects a leak above ten.
+ * Calls `listener` when the signal aborts. Returns a function that removes it. All listeners share one on the signal, because
+ * Node warns of a leak above ten.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const listeners = listenersOf(signal)

@@ -1,4 +1,4 @@
-/** What axios makes the URL of a call from. */
+/** The parts of a config from which axios builds the URL. */
 export interface AxiosAddress {
   readonly url?: string
   readonly baseURL?: string
@@ -15,8 +15,8 @@ interface Serializer {
 }
 
 /**
- * The URL that axios sends a call to, with its base and its parameters, as `axios.getUri` builds it. An adapter has no
- * `getUri`, and axios is not imported for it.
+ * The URL to which axios sends a request, with its base and parameters, as `axios.getUri` builds it. An adapter has no
+ * `getUri`, and axios is not imported only for that.
  */
 export function urlOf(address: AxiosAddress): URL {
   const path = pathOf(address)

@@ -1,17 +1,17 @@
-import { FINAL } from './attempt.js'
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
-import type { Call, Reply } from './call.js'
-import type { Outcome } from './task.js'
 import { remember } from './decision-of.js'
-import type { Turn } from './key-queue.js'
+import type { Admission } from './key-queue.js'
 import { isNested, nested } from './nested.js'
 import { type OutboundOptions, settingsOf } from './options.js'
 import { OutboundCall } from './outbound-call.js'
+import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isNodeStream, observed } from './response-end.js'
+import { runTask } from './run-task.js'
+import { FINAL, type Outcome } from './task.js'
 
-/** The parts of axios that are used, whatever its version. */
-interface Config extends AxiosAddress {
+/** The parts of axios that are used, which all its versions have. */
+interface AxiosConfig extends AxiosAddress {
   readonly method?: string
   readonly headers?: unknown
   readonly data?: unknown
@@ -25,7 +25,7 @@ interface CancelToken {
   unsubscribe(listener: (reason: unknown) => void): void
 }
 
-interface AxiosReply {
+interface AxiosResponse {
   readonly status: number
   readonly headers: unknown
   data: unknown
@@ -33,17 +33,20 @@ interface AxiosReply {
   config?: unknown
 }
 
-/** axios rejects for a status that `validateStatus` refuses, with the response in the error. */
-interface Answer {
-  readonly reply: AxiosReply
+/** If `validateStatus` refuses the status, axios rejects with a `failure` that holds the response. */
+interface AxiosOutcome {
+  readonly response: AxiosResponse
   readonly failure?: Error
 }
 
 /**
- * An adapter of axios whose calls wait for their turn, and that obeys what the other side answers:
- * `axios.create({ adapter: limitAxios(axios.getAdapter('http'), options) })`. It rejects with `RateLimitExceededError`
- * where there is no turn within `maxWait`, and else as the adapter does that it is made from. With a semaphore, a call
- * with `responseType: 'stream'` is under way until the stream ends.
+ * Makes an axios adapter whose calls wait for their turn, and which obeys the limits that replies report. It rejects with
+ * `RateLimitExceededError` if there is no turn within `maxWait`, and otherwise as the given adapter does. With a semaphore,
+ * a call with `responseType: 'stream'` is under way until the stream ends.
+ * @example
+ * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+ * const client = axios.create({ adapter: limitAxios(axios.getAdapter('http'), { limiter }) })
+ * const { data } = await client.get('https://api.example.com/orders')
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitAxios<A extends (config: never) => Promise<unknown>>(
@@ -51,28 +54,28 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   options: OutboundOptions,
 ): A {
   const settings = settingsOf(options)
-  const limited = async (config: Config): Promise<AxiosReply> => {
+  const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const cancelling = new Cancelling(config)
     try {
-      const call = new OutboundCall(settings, callOf(config), {
+      const call = new OutboundCall(settings, requestOf(config), {
         isResendable: () => isResendable(config.data),
         isNested: isNested(config),
         signal: cancelling.signal,
       })
-      const judge = (outcome: Outcome<Answer>, times: number) =>
-        'value' in outcome ? call.verdictOn(replyOf(outcome.value.reply), times) : FINAL
-      const { reply, failure } = await settings.queue.run<Answer>(call.terms, {
-        start: () => answerOf(adapter(nested(config) as never) as Promise<AxiosReply>, config),
+      const judge = (outcome: Outcome<AxiosOutcome>, attempt: number) =>
+        'value' in outcome ? call.verdictOn(replyOf(outcome.value.response), attempt) : FINAL
+      const { response, failure } = await runTask<AxiosOutcome>(settings.queue, call.terms, {
+        start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
         judge,
-        deliver(answer, turn) {
-          remember(answer.reply, turn.decision)
-          releaseAtEnd(answer.reply, turn)
-          return answer
+        deliver(outcome, admission) {
+          remember(outcome.response, admission.decision)
+          releaseAtEnd(outcome.response, admission)
+          return outcome
         },
-        discard: (answer) => discardStream(answer.reply.data),
+        discard: (outcome) => discardStream(outcome.response.data),
       })
       if (failure) throw failure
-      return reply
+      return response
     } finally {
       cancelling.end()
     }
@@ -80,29 +83,29 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   return limited as unknown as A
 }
 
-/** What comes shows the config of the caller, who may use it again, and not the one with the mark. */
-async function answerOf(sent: Promise<AxiosReply>, config: Config): Promise<Answer> {
+/** Responses and errors show the caller's config, which may be used again, not the copy with the mark. */
+async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Promise<AxiosOutcome> {
   try {
-    const reply = await sent
-    reply.config = config
-    return { reply }
+    const response = await sent
+    response.config = config
+    return { response }
   } catch (failure) {
-    const error = failure as Error & { config?: unknown; readonly response?: AxiosReply }
+    const error = failure as Error & { config?: unknown; readonly response?: AxiosResponse }
     if (error.config !== undefined) error.config = config
     if (!error.response) throw error
     error.response.config = config
-    return { reply: error.response, failure: error }
+    return { response: error.response, failure: error }
   }
 }
 
-/** The signal of a call, which its CancelToken aborts too. */
+/** The signal of a call, which is aborted by its CancelToken too. */
 class Cancelling {
   readonly signal: AbortSignal | undefined
   readonly #token: CancelToken | undefined
   readonly #controller = new AbortController()
   readonly #cancel = (reason: unknown): void => this.#controller.abort(reason)
 
-  constructor({ signal, cancelToken }: Config) {
+  constructor({ signal, cancelToken }: AxiosConfig) {
     const own = signal as AbortSignal | undefined
     this.#token = cancelToken
     cancelToken?.subscribe(this.#cancel)
@@ -118,9 +121,9 @@ class Cancelling {
   }
 }
 
-function releaseAtEnd(reply: AxiosReply, { release }: Turn): void {
-  const { data } = reply
-  if (isWebStream(data)) reply.data = observed(data, release)
+function releaseAtEnd(response: AxiosResponse, { release }: Admission): void {
+  const { data } = response
+  if (isWebStream(data)) response.data = observed(data, release)
   else if (isNodeStream(data) && data.destroyed !== true) data.once('close', release)
   else release()
 }
@@ -133,13 +136,13 @@ function isWebStream(data: unknown): data is ReadableStream<Uint8Array> {
   return data instanceof ReadableStream
 }
 
-function callOf(config: Config): Call {
+function requestOf(config: AxiosConfig): OutboundRequest {
   const { method = 'get', headers } = config
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
 }
 
-/** The http adapter reports the address that answered, that of fetch does not. */
-function replyOf({ status, headers, request }: AxiosReply): Reply {
+/** The http adapter reports the address that replied; the fetch adapter does not. */
+function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
   return { status, url, header: (name) => headerOf(headers, name) }
 }

@@ -1,4 +1,4 @@
-/** Whether a body can be sent more than once without being kept: neither a stream nor anything that is read once. */
+/** Whether a body can be sent more than once: not a stream, which can be read only once. */
 export function isResendable(body: unknown): boolean {
   if (body === undefined || body === null || typeof body === 'string' || ArrayBuffer.isView(body)) return true
   // npm's `form-data` calls itself FormData and is a stream.
@@ -10,9 +10,9 @@ const RESENDABLE = new Set(
   ['ArrayBuffer', 'URLSearchParams', 'Blob', 'File', 'FormData'].map((name) => `[object ${name}]`),
 )
 
-/** The body of a `Request`, which can be read once: up to 64 KiB of it are kept while it is sent. */
+/** Keeps up to 64 KiB of the body of a `Request`, which can be read only once, so that it can be sent again. */
 export class KeptBody {
-  /** The whole of it, once it has been read. */
+  /** The whole body, once it has been read. */
   bytes: Uint8Array | undefined
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>
 
@@ -21,7 +21,7 @@ export class KeptBody {
     this.#read().catch(() => {})
   }
 
-  /** Keeps nothing any more. */
+  /** Stops reading the body. */
   drop(): void {
     this.#reader.cancel().catch(() => {})
   }

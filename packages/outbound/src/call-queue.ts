@@ -1,10 +1,17 @@
 import type { Limiter, Policy, Semaphore } from '@sluice/core'
-import { Attempt, type Terms } from './attempt.js'
 import type { QueueEvent } from './events.js'
-import type { KeyQueue, Turn } from './key-queue.js'
+import type { Admission, KeyQueue } from './key-queue.js'
 import { type KeyQueues, keyQueuesOf } from './key-queues.js'
-import { type Outcome, outcomeOf, type Task } from './task.js'
-import { Wait, type WaitingRoom } from './wait.js'
+import { type OwningQueue, WaitingCall } from './waiting-call.js'
+
+/** What one call asks for, with all defaults applied. */
+export interface CallTerms {
+  readonly key: string
+  readonly cost: number
+  readonly priority: number
+  readonly maxWaitMs: number
+  readonly signal: AbortSignal | undefined
+}
 
 export interface CallQueueSettings {
   readonly limiter: Limiter
@@ -17,15 +24,15 @@ export interface CallQueueSettings {
 }
 
 /**
- * Calls that wait for a limiter and a semaphore: what `createQueue`, `limitFetch` and the other clients stand on. Those
- * that share a limiter and a semaphore share the queues of their keys.
+ * The calls of one client, `createQueue`, `limitFetch` or another, that wait for a limiter and a semaphore. Clients that
+ * share a limiter and a semaphore share the queues of their keys.
  */
-export class CallQueue implements WaitingRoom {
+export class CallQueue implements OwningQueue {
   readonly #settings: CallQueueSettings
   readonly #keyQueues: KeyQueues
-  readonly #waits = new Set<Wait>()
-  /** Those of them that were stopped by `pause`, in their order. */
-  readonly #parked = new Set<Wait>()
+  readonly #waiting = new Set<WaitingCall>()
+  /** The calls among them that `pause` has stopped, in their order. */
+  readonly #parked = new Set<WaitingCall>()
   #idle: (() => void)[] = []
   #pending = 0
   #paused = false
@@ -44,7 +51,7 @@ export class CallQueue implements WaitingRoom {
 
   /** Calls that wait. */
   get size(): number {
-    return this.#waits.size
+    return this.#waiting.size
   }
 
   /** Calls that are under way. */
@@ -56,7 +63,7 @@ export class CallQueue implements WaitingRoom {
     return this.#paused
   }
 
-  /** Closed, and not to be drained: calls that failed are not made again. */
+  /** Closed without draining: calls that failed are not attempted again. */
   get isEnding(): boolean {
     return this.#closed && !this.#drains
   }
@@ -69,64 +76,29 @@ export class CallQueue implements WaitingRoom {
     this.#settings.emit(event)
   }
 
-  attempt(terms: Terms): Attempt {
-    return new Attempt(this, terms)
-  }
-
-  /** Makes a call when it is its turn, and again where its outcome is judged so. */
-  async run<T>(terms: Terms, task: Task<T>): Promise<T> {
-    const { key, priority } = terms
-    const attempt = this.attempt(terms)
-    let turn = await attempt.turn()
-    for (;;) {
-      const start = performance.now()
-      this.emit({ type: 'started', key, priority, attempt: attempt.times })
-      const outcome = await outcomeOf(task, turn)
-      let again: boolean
-      try {
-        again = attempt.observe(task.judge(outcome, attempt.times))
-      } catch (error) {
-        turn.release()
-        if ('value' in outcome) task.discard(outcome.value)
-        throw error
-      }
-      const ended = { key, priority, attempt: attempt.times, ms: performance.now() - start }
-      if (!again) return this.#end(outcome, task, turn, ended)
-      this.emit({ type: 'retried', ...ended })
-      // Before the place is given back, or the queue would be idle for a moment.
-      const next = attempt.turn()
-      turn.release()
-      if ('value' in outcome) task.discard(outcome.value)
-      turn = await next
-    }
-  }
-
-  #end<T>(outcome: Outcome<T>, task: Task<T>, turn: Turn, ended: Ended): T {
-    if ('value' in outcome) {
-      this.emit({ type: 'done', ...ended })
-      return task.deliver(outcome.value, turn)
-    }
-    this.emit({ type: 'failed', ...ended, error: outcome.error })
-    turn.release()
-    throw outcome.error
-  }
-
   /**
-   * A wait that has not begun, until an instant on the clock of `performance.now()`.
+   * A call that waits, once it is started, until an instant on the clock of `performance.now()`.
    * @throws {RateLimitExceededError} when the queue is full or closed.
    */
-  wait(keyQueue: KeyQueue, { key, cost, priority, signal }: Terms, until: number, times: number): Wait {
+  wait(keyQueue: KeyQueue, terms: CallTerms, until: number, attempt: number): WaitingCall {
+    const { key, cost, priority, signal } = terms
     const { prefetch, latenessMs, maxQueue } = this.#settings
-    if (this.#closed && (times === 1 || this.isEnding)) throw keyQueue.exceeded('closed')
+    if (this.#closed && (attempt === 1 || this.isEnding)) throw keyQueue.exceeded('closed')
     if (keyQueue.waiting >= maxQueue) throw keyQueue.exceeded('queue')
-    const wait = new Wait(this, keyQueue, { cost, priority, until, prefetch, latenessMs, signal })
-    this.#waits.add(wait)
-    this.emit({ type: 'queued', key, priority, attempt: times })
-    return wait
+    const call = new WaitingCall(this, keyQueue, { cost, priority, until, prefetch, latenessMs, signal })
+    this.#waiting.add(call)
+    this.emit({ type: 'queued', key, priority, attempt })
+    return call
   }
 
-  /** A turn that is counted among the calls that are under way until it is released. */
-  counted({ decision, release }: Turn): Turn {
+  enqueue(call: WaitingCall): void {
+    if (this.#paused) return this.#park(call)
+    call.reason = 'queue'
+    call.keyQueue.add(call)
+  }
+
+  /** Counts the call as pending until its admission is released. */
+  counted({ decision, release }: Admission): Admission {
     let released = false
     return {
       decision,
@@ -135,33 +107,27 @@ export class CallQueue implements WaitingRoom {
         released = true
         release()
         this.#pending--
-        this.#lookIdle()
+        this.#checkIdle()
       },
     }
   }
 
-  admit(wait: Wait): void {
-    if (this.#paused) return this.#park(wait)
-    wait.reason = 'queue'
-    wait.keyQueue.add(wait)
-  }
-
-  left(wait: Wait, goesOut: boolean): void {
-    this.#waits.delete(wait)
-    this.#parked.delete(wait)
-    if (goesOut) this.#pending++
-    if (this.#waits.size === 0) this.emit({ type: 'empty' })
-    if (!goesOut) this.#lookIdle()
+  left(call: WaitingCall, isAdmitted: boolean): void {
+    this.#waiting.delete(call)
+    this.#parked.delete(call)
+    if (isAdmitted) this.#pending++
+    if (this.#waiting.size === 0) this.emit({ type: 'empty' })
+    if (!isAdmitted) this.#checkIdle()
   }
 
   pause(): void {
     if (this.#paused) return
     this.#paused = true
     this.emit({ type: 'paused' })
-    for (const wait of this.#waits) {
-      if (!wait.isLinked) continue
-      wait.keyQueue.remove(wait)
-      this.#park(wait)
+    for (const call of this.#waiting) {
+      if (!call.isLinked) continue
+      call.keyQueue.remove(call)
+      this.#park(call)
     }
   }
 
@@ -171,19 +137,19 @@ export class CallQueue implements WaitingRoom {
     this.emit({ type: 'continued' })
     const parked = [...this.#parked]
     this.#parked.clear()
-    for (const wait of parked) this.admit(wait)
+    for (const call of parked) this.enqueue(call)
   }
 
   /** Refuses all calls that wait. Returns how many. */
   refuseAll(errorOf: (keyQueue: KeyQueue) => Error): number {
-    const waits = [...this.#waits]
-    for (const wait of waits) wait.refuse(errorOf(wait.keyQueue))
-    return waits.length
+    const calls = [...this.#waiting]
+    for (const call of calls) call.refuse(errorOf(call.keyQueue))
+    return calls.length
   }
 
   setPolicies(policies: readonly Policy[]): void {
     this.policies = policies
-    for (const keyQueue of new Set([...this.#waits].map((wait) => wait.keyQueue))) keyQueue.rebook()
+    for (const keyQueue of new Set([...this.#waiting].map((call) => call.keyQueue))) keyQueue.reserveAnew()
   }
 
   onIdle(): Promise<void> {
@@ -191,7 +157,7 @@ export class CallQueue implements WaitingRoom {
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
-  /** Refuses new calls, and those that wait unless they are to be made. Resolves when no call is under way. */
+  /** Refuses new calls, and waiting ones unless `drain` is set. Resolves when no call is under way. */
   async close(drain: boolean): Promise<void> {
     this.#closed = true
     this.#drains = drain
@@ -201,26 +167,19 @@ export class CallQueue implements WaitingRoom {
   }
 
   get #isIdle(): boolean {
-    return this.#waits.size === 0 && this.#pending === 0
+    return this.#waiting.size === 0 && this.#pending === 0
   }
 
-  #park(wait: Wait): void {
-    wait.reason = 'paused'
-    this.#parked.add(wait)
+  #park(call: WaitingCall): void {
+    call.reason = 'paused'
+    this.#parked.add(call)
   }
 
-  #lookIdle(): void {
+  #checkIdle(): void {
     if (!this.#isIdle) return
     this.emit({ type: 'idle' })
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()
   }
-}
-
-interface Ended {
-  readonly key: string
-  readonly priority: number
-  readonly attempt: number
-  readonly ms: number
 }

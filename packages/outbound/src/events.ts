@@ -1,11 +1,11 @@
 import type { ExceededReason } from './exceeded.js'
 import type { Decision } from '@sluice/core'
 
-/** What happened to calls, for logs and metrics. */
+/** What happens to the calls of a client, for logs and metrics. */
 export type OutboundEvent =
   /** A call that had to wait goes out. */
   | { readonly type: 'waited'; readonly key: string; readonly priority: number; readonly waitMs: number }
-  /** A call does not go out. */
+  /** A call is refused and does not go out. */
   | {
       readonly type: 'denied'
       readonly key: string
@@ -13,7 +13,7 @@ export type OutboundEvent =
       readonly reason: ExceededReason
       readonly decision: Decision | undefined
     }
-  /** The other side asked for a pause, by a reply of this status if it was one, and the key is held for the whole fleet. */
+  /** The other side asked for a pause. The key is held for the whole fleet. `status` is that of the reply, if there was one. */
   | {
       readonly type: 'held'
       readonly key: string
@@ -23,19 +23,19 @@ export type OutboundEvent =
   /** The first call of this process after a pause goes out. */
   | { readonly type: 'resumed'; readonly key: string }
 
-/** What happens in a queue that `createQueue` made. `attempt` counts from 1, `ms` is how long the function took. */
+/** What happens in a queue made by `createQueue`. `attempt` counts from 1. */
 export type QueueEvent =
   | OutboundEvent
-  /** A call begins to wait, for the first time or to be repeated. */
+  /** A call begins to wait, for its first or a further attempt. */
   | { readonly type: 'queued'; readonly key: string; readonly priority: number; readonly attempt: number }
-  /** A call goes out. */
+  /** Its function is called. */
   | { readonly type: 'started'; readonly key: string; readonly priority: number; readonly attempt: number }
-  /** Its function has returned. */
-  | (Ended & { readonly type: 'done' })
+  /** Its function succeeded. */
+  | (AttemptEnd & { readonly type: 'done' })
   /** Its function failed, and is called again. */
-  | (Ended & { readonly type: 'retried' })
+  | (AttemptEnd & { readonly type: 'retried' })
   /** Its function failed, and is not called again. */
-  | (Ended & { readonly type: 'failed'; readonly error: unknown })
+  | (AttemptEnd & { readonly type: 'failed'; readonly error: unknown })
   /** `pause()` and `resume()` were called. */
   | { readonly type: 'paused' | 'continued' }
   /** No call waits any more. */
@@ -43,7 +43,8 @@ export type QueueEvent =
   /** No call waits or is under way any more. */
   | { readonly type: 'idle' }
 
-interface Ended {
+/** The end of one attempt. `ms` is how long the function took. */
+export interface AttemptEnd {
   readonly key: string
   readonly priority: number
   readonly attempt: number

@@ -1,9 +1,9 @@
 import { type Decision, SluiceError } from '@sluice/core'
 
 /**
- * Why a call did not go out: the limiter's reason, no place of the semaphore in time ('concurrency'), a queue that was
- * full or too slow ('queue'), a store that could not decide ('degraded'), or a queue that was paused for too long, cleared
- * or closed.
+ * Why a call did not go out: the limiter's reason; no permit of the semaphore in time ('concurrency'); a queue that was full
+ * or too slow ('queue'); a store that could not decide ('degraded'); or a queue that was paused for too long, cleared or
+ * closed.
  */
 export type ExceededReason =
   | 'limit'
@@ -17,7 +17,7 @@ export type ExceededReason =
   | 'cleared'
   | 'closed'
 
-/** As core's classes of errors name themselves: `instanceof` then holds for those of other copies. */
+/** Marks the class as core's errors are marked, so that `instanceof` holds for errors of another copy of this package. */
 const KIND = Symbol.for('sluice.error')
 
 /**
@@ -29,7 +29,7 @@ export class RateLimitExceededError extends SluiceError {
   static readonly [KIND]: string = 'RateLimitExceededError'
   readonly key: string
   readonly reason: ExceededReason
-  /** What the limiter decided. Undefined for 'concurrency' and 'queue', which it was not asked about. */
+  /** The limiter's decision. Undefined where the limiter was not asked: for 'concurrency' and 'queue', for example. */
   readonly decision: Decision | undefined
 
   constructor(key: string, reason: ExceededReason, decision?: Decision) {

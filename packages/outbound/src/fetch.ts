@@ -1,24 +1,29 @@
-import { FINAL } from './attempt.js'
 import { isResendable, KeptBody } from './body.js'
-import type { Call, Reply } from './call.js'
 import { remember } from './decision-of.js'
 import { isNested, nested } from './nested.js'
-import { type OutboundOptions, type Settings, settingsOf } from './options.js'
+import { type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
 import { OutboundCall } from './outbound-call.js'
+import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, untilEnd } from './response-end.js'
+import { runTask } from './run-task.js'
+import { FINAL } from './task.js'
 
 type Fetch = typeof globalThis.fetch
 type Input = Parameters<Fetch>[0]
 type Init = Parameters<Fetch>[1]
 
-/** A fetch with types of its own: that of the undici package, for example. */
+/** A fetch with types of its own, such as that of the undici package. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type OtherFetch = (input: any, init?: any) => Promise<{ readonly status: number; readonly headers: object }>
 
 /**
- * A `fetch` whose calls wait for their turn, and that obeys what the other side answers. It rejects with
- * `RateLimitExceededError` where there is no turn within `maxWait`, and else as the fetch does that it is made from.
- * With a semaphore, a call is under way until its body has been read.
+ * Makes a `fetch` whose calls wait for their turn, and which obeys the limits that replies report. It rejects with
+ * `RateLimitExceededError` if there is no turn within `maxWait`, and otherwise as the given fetch does. With a semaphore, a
+ * call is under way until its body has been read.
+ * @example
+ * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+ * const limitedFetch = limitFetch(fetch, { limiter })
+ * const response = await limitedFetch('https://api.example.com/orders')
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch
@@ -28,14 +33,14 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
   return async function limitedFetch(input, init) {
     const request = new FetchRequest(settings, input, init)
     try {
-      return await settings.queue.run<Response>(request.call.terms, {
+      return await runTask<Response>(settings.queue, request.call.terms, {
         start: () => request.send(fetch),
-        judge: (outcome, times) =>
-          'value' in outcome ? request.call.verdictOn(replyOf(outcome.value), times) : FINAL,
-        deliver(response, turn) {
-          if (!settings.isCounted) turn.release()
-          const whole = settings.isCounted ? untilEnd(response, turn.release) : response
-          remember(whole, turn.decision, response)
+        judge: (outcome, attempt) =>
+          'value' in outcome ? request.call.verdictOn(replyOf(outcome.value), attempt) : FINAL,
+        deliver(response, { decision, release }) {
+          if (!settings.isCounted) release()
+          const whole = settings.isCounted ? untilEnd(response, release) : response
+          remember(whole, decision, response)
           return whole
         },
         discard: (response) => discard(response.body),
@@ -46,7 +51,7 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
   }
 }
 
-/** What a fetch was asked for, as often as it is sent. */
+/** The arguments of one fetch, which may be sent several times. */
 class FetchRequest {
   readonly call: OutboundCall
   readonly #input: Input
@@ -55,11 +60,11 @@ class FetchRequest {
   #kept: KeptBody | undefined
   #times = 0
 
-  constructor(settings: Settings, input: Input, init: Init) {
+  constructor(settings: OutboundSettings, input: Input, init: Init) {
     this.#input = input
     this.#init = init
     this.#request = typeof input === 'object' && 'headers' in input ? input : undefined
-    this.call = new OutboundCall(settings, callOf(input, this.#request, init), {
+    this.call = new OutboundCall(settings, requestOf(input, this.#request, init), {
       isResendable: () => isResendable(this.#body) || this.#kept?.bytes !== undefined,
       isNested: isNested(init),
       signal: init?.signal ?? this.#request?.signal,
@@ -69,7 +74,7 @@ class FetchRequest {
   send(fetch: Fetch): Promise<Response> {
     const init = nested(this.#init)
     if (this.#times++ > 0 && this.#kept?.bytes) return fetch(this.#input, { ...init, body: this.#kept.bytes })
-    if (this.#request && !init.body && isWebStream(this.#request.body) && this.call.mayRepeat) {
+    if (this.#request && !init.body && isWebStream(this.#request.body) && this.call.isRetryable) {
       this.#kept = new KeptBody(this.#request.clone().body!)
     }
     return fetch(this.#input, init)
@@ -88,7 +93,7 @@ function isWebStream(body: unknown): body is ReadableStream {
   return typeof (body as { getReader?: unknown } | null | undefined)?.getReader === 'function'
 }
 
-function callOf(input: Input, request: Request | undefined, init: Init): Call {
+function requestOf(input: Input, request: Request | undefined, init: Init): OutboundRequest {
   return {
     url: new URL(request ? request.url : input),
     method: (init?.method ?? request?.method ?? 'GET').toUpperCase(),
@@ -96,6 +101,6 @@ function callOf(input: Input, request: Request | undefined, init: Init): Call {
   }
 }
 
-function replyOf({ status, url, headers }: Response): Reply {
+function replyOf({ status, url, headers }: Response): OutboundReply {
   return { status, url, header: (name) => headers.get(name) ?? undefined }
 }

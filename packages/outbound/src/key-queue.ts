@@ -1,54 +1,54 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 import { KeyPause } from './key-pause.js'
-import { Lanes, type Waiter } from './lanes.js'
+import { type LaneEntry, Lanes } from './lanes.js'
 
-/** A call may go out now. */
-export interface Turn {
+/** What lets an attempt of a call go out. */
+export interface Admission {
   readonly decision: Decision
-  /** Gives the place among the calls under way back, the first time. */
+  /** Releases the permit of the semaphore, the first time. */
   readonly release: () => void
 }
 
-/** A call that waits for its turn. */
-export interface WaitingCall extends Waiter<WaitingCall> {
+/** A call in the queue of its key. */
+export interface QueueEntry extends LaneEntry<QueueEntry> {
   readonly cost: number
   /** Until when it waits, on the clock of `performance.now()`. */
   readonly until: number
-  /** How many places may be booked ahead. */
+  /** How many turns may be reserved in advance. */
   readonly prefetch: number
   readonly latenessMs: number | undefined
   /** Undefined: the limiter's own. */
   readonly policies: readonly Policy[] | undefined
-  /** The place that is booked for it. */
-  booking: Booking | undefined
-  enter(turn: Turn): void
+  /** The turn that is reserved for it. */
+  reservation: Reservation | undefined
+  admit(admission: Admission): void
   refuse(error: unknown): void
 }
 
-export interface Booking {
+/** A turn that is booked at the limiter, or about to be, after a permit of the semaphore. */
+export interface Reservation {
   readonly cost: number
   readonly policies: readonly Policy[] | undefined
   readonly controller: AbortController
-  /** The call that it is for; undefined where no call wants it any more. */
-  call: WaitingCall | undefined
+  /** The call that it is for; undefined once no call needs it. */
+  entry: QueueEntry | undefined
 }
 
 /**
- * The calls of this process that wait for one key of a limiter. One place is booked at a time (or `prefetch`), for the call
- * that is first, and given to the call that is first when its turn comes: so a call of high priority passes those that
- * wait here, and waits for at most one of them. A place of the semaphore is taken before that of the limiter: a turn is
- * an instant, and waiting would spoil it.
+ * The calls of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
+ * given to the call that is first when it comes, so a new call of high priority waits for at most that many. The permit of
+ * the semaphore is taken before the turn of the limiter: a turn is an instant, which a wait for the permit would miss.
  */
 export class KeyQueue {
   readonly key: string
-  readonly pauses = new KeyPause()
-  /** Calls that wait for this key, wherever they stand: here, until they are repeated, or in a queue that is paused. */
+  readonly pause = new KeyPause()
+  /** Calls that wait for this key: in this queue, before another attempt, or in a client that is paused. */
   waiting = 0
   readonly #limiter: Limiter
   readonly #semaphore: Semaphore | undefined
-  readonly #lanes = new Lanes<WaitingCall>()
-  readonly #bookings = new Set<Booking>()
+  readonly #lanes = new Lanes<QueueEntry>()
+  readonly #reservations = new Set<Reservation>()
   #holding: Promise<void> | undefined
 
   constructor(limiter: Limiter, semaphore: Semaphore | undefined, key: string) {
@@ -57,103 +57,105 @@ export class KeyQueue {
     this.key = key
   }
 
-  /** No call waits, and no pause is on: it can be forgotten. */
+  /** No call waits, and no pause is on: the queue can be dropped. */
   get idle(): boolean {
-    return this.waiting === 0 && this.#bookings.size === 0 && this.pauses.leftMs === 0
+    return this.waiting === 0 && this.#reservations.size === 0 && this.pause.leftMs === 0
   }
 
-  /** From here on the call gets its turn, or is refused. */
-  add(call: WaitingCall): void {
-    this.#lanes.add(call)
-    void this.#book()
+  /** Adds a call, which is admitted at its turn or refused. */
+  add(entry: QueueEntry): void {
+    this.#lanes.add(entry)
+    void this.#reserve()
   }
 
-  /** What was booked for the call is for the first of the same cost that has nothing yet, or given back. */
-  remove(call: WaitingCall): void {
-    this.#lanes.delete(call)
-    const { booking } = call
-    if (!booking) return
-    const heir = this.#lanes.first((other) => !other.booking && fits(booking, other))
-    call.booking = undefined
-    booking.call = heir
-    if (heir) heir.booking = booking
-    else booking.controller.abort(UNWANTED)
+  /** The call's reservation passes to the first call of the same cost that has none; without such a call it is cancelled. */
+  remove(entry: QueueEntry): void {
+    this.#lanes.delete(entry)
+    const { reservation } = entry
+    if (!reservation) return
+    const heir = this.#lanes.first((other) => !other.reservation && fits(reservation, other))
+    entry.reservation = undefined
+    reservation.entry = heir
+    if (heir) heir.reservation = reservation
+    else reservation.controller.abort(UNNEEDED)
   }
 
-  /** Holds the key for the whole fleet. Returns whether this pause is longer than what was known. */
-  pause(ms: number, policies: readonly Policy[] | undefined): boolean {
-    if (!this.pauses.begin(ms)) return false
+  /** Holds the key for the whole fleet. Returns whether this pause ends later than any known before. */
+  hold(ms: number, policies: readonly Policy[] | undefined): boolean {
+    if (!this.pause.begin(ms)) return false
     this.#holding = this.#limiter.hold(this.key, Math.ceil(ms), shaped(policies)).catch(() => {})
-    // Places that are booked may be too close to be confirmed by the store.
-    this.rebook()
+    // Reserved turns may be too close to be confirmed by the store.
+    this.reserveAnew()
     return true
   }
 
-  /** Gives the places that are booked back and books others. */
-  rebook(): void {
-    for (const { controller } of this.#bookings) controller.abort(REBOOKED)
+  /** Cancels all reservations and makes new ones. */
+  reserveAnew(): void {
+    for (const { controller } of this.#reservations) controller.abort(ANEW)
   }
 
-  /** Books places for the calls that are first, as many as may be booked at once. */
-  async #book(): Promise<void> {
+  /** Reserves turns for the first calls, as many as may be reserved at once. */
+  async #reserve(): Promise<void> {
     await this.#holding
     for (;;) {
-      const call = this.#lanes.first(({ booking }) => !booking)
-      if (!call || this.#bookings.size >= call.prefetch) return
-      void this.#serve(call)
+      const entry = this.#lanes.first(({ reservation }) => !reservation)
+      if (!entry || this.#reservations.size >= entry.prefetch) return
+      void this.#serve(entry)
     }
   }
 
-  async #serve(call: WaitingCall): Promise<void> {
-    const { cost, policies } = call
-    const booking: Booking = { cost, policies, controller: spare.pop() ?? new AbortController(), call }
-    call.booking = booking
-    this.#bookings.add(booking)
+  async #serve(entry: QueueEntry): Promise<void> {
+    const { cost, policies } = entry
+    const reservation: Reservation = {
+      cost,
+      policies,
+      controller: spare.pop() ?? new AbortController(),
+      entry,
+    }
+    entry.reservation = reservation
+    this.#reservations.add(reservation)
     let permit: Permit | undefined
     let failure: unknown
     try {
-      permit = await this.#semaphore?.acquire(this.key, { ...patience(booking) })
+      permit = await this.#semaphore?.acquire(this.key, patience(reservation))
       if (permit?.allowed === false) throw this.exceeded('concurrency')
-      const decision = await this.#limiter.acquire(this.key, {
-        cost,
-        ...shaped(policies),
-        ...patience(booking),
-      })
+      const options = { cost, ...shaped(policies), ...patience(reservation) }
+      const decision = await this.#limiter.acquire(this.key, options)
       if (!decision.allowed) throw this.exceeded(decision.reason ?? 'degraded', decision)
-      this.#give(booking, decision, permit)
+      this.#admitFirst(reservation, decision, permit)
     } catch (error) {
       void permit?.release()
       failure = error
     }
-    this.#bookings.delete(booking)
-    const { aborted } = booking.controller.signal
-    if (!aborted && spare.length < MOST_SPARE) spare.push(booking.controller)
-    const left = booking.call
-    if (left) left.booking = undefined
+    this.#reservations.delete(reservation)
+    const { aborted } = reservation.controller.signal
+    if (!aborted && spare.length < MOST_SPARE) spare.push(reservation.controller)
+    const left = reservation.entry
+    if (left) left.reservation = undefined
     if (failure !== undefined && !aborted) left?.refuse(failure)
-    void this.#book()
+    void this.#reserve()
   }
 
-  /** To the call that is first by now. Where every call of this cost has left in the last moment, the place goes back. */
-  #give(booking: Booking, decision: Decision, permit: Permit | undefined): void {
+  /** Admits the call that is first by now. If every call of this cost has just left, permit and turn are given back. */
+  #admitFirst(reservation: Reservation, decision: Decision, permit: Permit | undefined): void {
     const release = (): void => void permit?.release()
-    const next = this.#lanes.first((call) => fits(booking, call))
-    if (!next) {
+    const first = this.#lanes.first((entry) => fits(reservation, entry))
+    if (!first) {
       release()
       decision.settle(0).catch(() => {})
       return
     }
-    swap(next, booking)
-    booking.call = next.booking = undefined
-    next.enter({ decision, release })
-    if (decision.lateMs > (next.latenessMs ?? latenessMs(decision))) this.#payAgain(booking)
+    swap(first, reservation)
+    reservation.entry = first.reservation = undefined
+    first.admit({ decision, release })
+    if (decision.lateMs > (first.latenessMs ?? latenessMs(decision))) this.#payAgain(reservation)
   }
 
   /**
-   * A call that goes out late comes closer to those behind it. One more place, which no call uses, is booked for it at
-   * the end of the line: then any span of the window has either the place that it was late for or this one to spare.
+   * A call that goes out late comes closer to the calls behind it. Therefore one more turn, which no call uses, is booked at
+   * the end of the queue: any span of the window then lacks either the turn that the call missed or this one.
    */
-  #payAgain({ cost, policies }: Booking): void {
+  #payAgain({ cost, policies }: Reservation): void {
     this.#limiter.acquire(this.key, { cost, ...shaped(policies), maxWait: LONGEST_WAIT }).catch(() => {})
   }
 
@@ -162,36 +164,37 @@ export class KeyQueue {
   }
 }
 
-function fits({ cost, policies }: Booking, call: WaitingCall): boolean {
-  return call.cost === cost && call.policies === policies
+function fits({ cost, policies }: Reservation, entry: QueueEntry): boolean {
+  return entry.cost === cost && entry.policies === policies
 }
 
-/** Gives `call` this booking; the call that it was for gets what `call` had. */
-function swap(call: WaitingCall, booking: Booking): void {
-  const [own, before] = [call.booking, booking.call]
-  if (own) own.call = before
-  if (before) before.booking = own
-  call.booking = booking
-  booking.call = call
+/** Gives `entry` this reservation; the call that it was for gets the one that `entry` had. */
+function swap(entry: QueueEntry, reservation: Reservation): void {
+  const [own, before] = [entry.reservation, reservation.entry]
+  if (own) own.entry = before
+  if (before) before.reservation = own
+  entry.reservation = reservation
+  reservation.entry = entry
 }
 
-function patience({ call, controller: { signal } }: Booking): { maxWait: number; signal: AbortSignal } {
-  return { maxWait: Math.max(0, Math.floor((call?.until ?? 0) - performance.now())), signal }
+function patience({ entry, controller }: Reservation): { maxWait: number; signal: AbortSignal } {
+  const leftMs = (entry?.until ?? 0) - performance.now()
+  return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
 }
 
 function shaped(policies: readonly Policy[] | undefined): { readonly policies?: readonly Policy[] } {
   return policies ? { policies } : {}
 }
 
-/** What is less is the timers' own doing, and within the reserve that a limit needs anyway. */
+/** Timers alone cause less lateness than this, and the reserve below the provider's limit absorbs it. */
 function latenessMs({ policies }: Decision): number {
   return Math.max(LEAST_LATENESS_MS, Math.min(...policies.map(({ windowMs }) => windowMs)) / 100)
 }
 
-/** Controllers of bookings that were not aborted, to be used again: making one takes longer than all else of a turn. */
+/** Controllers of reservations that were not aborted, for reuse: making one costs more than the rest of a turn. */
 const spare: AbortController[] = []
 const MOST_SPARE = 100
 const LEAST_LATENESS_MS = 10
 const LONGEST_WAIT = '1d'
-const REBOOKED = new Error('places are booked anew')
-const UNWANTED = new Error('no call waits for this place any more')
+const ANEW = new Error('turns are reserved anew')
+const UNNEEDED = new Error('no call needs this turn any more')

@@ -1,7 +1,7 @@
 import type { Limiter, Semaphore } from '@sluice/core'
 import { KeyQueue } from './key-queue.js'
 
-/** The queues of one limiter, and of one semaphore beside it, by key: clients that share these share their queues. */
+/** The queues of one limiter and one semaphore, by key. Clients that share both share the queues. */
 export class KeyQueues {
   readonly #limiter: Limiter
   readonly #semaphore: Semaphore | undefined
@@ -16,13 +16,13 @@ export class KeyQueues {
   of(key: string): KeyQueue {
     let queue = this.#queues.get(key)
     if (!queue) {
-      if (this.#queues.size >= this.#sweepAt) this.#forgetIdle()
+      if (this.#queues.size >= this.#sweepAt) this.#dropIdle()
       this.#queues.set(key, (queue = new KeyQueue(this.#limiter, this.#semaphore, key)))
     }
     return queue
   }
 
-  #forgetIdle(): void {
+  #dropIdle(): void {
     for (const [key, queue] of this.#queues) if (queue.idle) this.#queues.delete(key)
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
   }
@@ -36,6 +36,6 @@ export function keyQueuesOf(limiter: Limiter, semaphore: Semaphore | undefined):
   return known
 }
 
-/** Queues of keys that no call waits for are kept up to this many, or as many as are in use. */
+/** Idle queues are dropped only above this number, or above twice as many as were in use at the last sweep. */
 const LEAST_SWEPT = 100
 const queuesByLimiter = new WeakMap<Limiter, WeakMap<object, KeyQueues>>()

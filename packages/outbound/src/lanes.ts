@@ -1,50 +1,50 @@
-/** A call that waits in this process, linked to its neighbours of the same priority. */
-export interface Waiter<W> {
+/** An entry of a queue, linked to its neighbours of the same priority. */
+export interface LaneEntry<E> {
   readonly priority: number
-  before: W | undefined
-  after: W | undefined
-  /** Whether it stands in a lane. */
+  before: E | undefined
+  after: E | undefined
+  /** Whether it is in a lane. */
   isLinked: boolean
 }
 
 /**
- * Calls that wait, the highest priority first, and in each the oldest first. The lists are linked: a set is slow to look
- * through from its front once many have left there.
+ * A queue with priorities: the highest priority first, and in each the oldest first. The lists are linked, because looking
+ * through a `Set` from its front is slow once many entries have left there.
  */
-export class Lanes<W extends Waiter<W>> {
-  readonly #lanes: Lane<W>[] = []
+export class Lanes<E extends LaneEntry<E>> {
+  readonly #lanes: Lane<E>[] = []
 
-  add(waiter: W): void {
-    const lane = this.#laneOf(waiter.priority)
-    waiter.before = lane.last
-    if (lane.last) lane.last.after = waiter
-    else lane.first = waiter
-    lane.last = waiter
-    waiter.isLinked = true
+  add(entry: E): void {
+    const lane = this.#laneOf(entry.priority)
+    entry.before = lane.last
+    if (lane.last) lane.last.after = entry
+    else lane.first = entry
+    lane.last = entry
+    entry.isLinked = true
   }
 
-  delete(waiter: W): void {
-    if (!waiter.isLinked) return
-    const lane = this.#laneOf(waiter.priority)
-    const { before, after } = waiter
+  delete(entry: E): void {
+    if (!entry.isLinked) return
+    const lane = this.#laneOf(entry.priority)
+    const { before, after } = entry
     if (before) before.after = after
     else lane.first = after
     if (after) after.before = before
     else lane.last = before
-    waiter.before = waiter.after = undefined
-    waiter.isLinked = false
+    entry.before = entry.after = undefined
+    entry.isLinked = false
     if (!lane.first) this.#lanes.splice(this.#lanes.indexOf(lane), 1)
   }
 
-  /** The next one of those that are suitable. */
-  first(isSuitable: (waiter: W) => boolean): W | undefined {
+  /** The first entry that is suitable. */
+  first(isSuitable: (entry: E) => boolean): E | undefined {
     for (const lane of this.#lanes) {
-      for (let waiter = lane.first; waiter; waiter = waiter.after) if (isSuitable(waiter)) return waiter
+      for (let entry = lane.first; entry; entry = entry.after) if (isSuitable(entry)) return entry
     }
     return undefined
   }
 
-  #laneOf(priority: number): Lane<W> {
+  #laneOf(priority: number): Lane<E> {
     let i = 0
     while (i < this.#lanes.length && this.#lanes[i]!.priority > priority) i++
     const found = this.#lanes[i]
@@ -55,8 +55,8 @@ export class Lanes<W extends Waiter<W>> {
   }
 }
 
-interface Lane<W> {
+interface Lane<E> {
   readonly priority: number
-  first: W | undefined
-  last: W | undefined
+  first: E | undefined
+  last: E | undefined
 }

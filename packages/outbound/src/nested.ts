@@ -1,4 +1,4 @@
-/** Marks what one limited client passes to another, so that only the outermost repeats. Both builds of the package know it. */
+/** Marks the options that one limited client passes to another, so that only the outermost retries. Both builds know it. */
 const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
 export function isNested(options: unknown): boolean {
@@ -7,7 +7,7 @@ export function isNested(options: unknown): boolean {
   )
 }
 
-/** A copy of the options with the mark, which copies of the copy keep. */
+/** A copy of the options with the mark, which further copies keep. */
 export function nested<T extends object>(options: T | undefined): T {
   return { ...options, [NESTED]: true } as unknown as T
 }

@@ -1,7 +1,7 @@
 import type { Limiter, Semaphore } from '@sluice/core'
-import type { Call, Reply } from './call.js'
 import { CallQueue } from './call-queue.js'
 import type { OutboundEvent, QueueEvent } from './events.js'
+import type { OutboundReply, OutboundRequest } from './request.js'
 import {
   announce,
   invalid,
@@ -12,55 +12,69 @@ import {
 } from './waiting-options.js'
 
 export interface OutboundOptions extends WaitingOptions {
-  /** Gives calls their turn, and is held when the other side asks for a pause. */
+  /** Gives calls their turn. Its key is held when the other side asks for a pause. */
   readonly limiter: Limiter
-  /** Bounds how many calls are under way at once. Default: not bounded. */
-  readonly semaphore?: Semaphore
-  /** Whose limit a call counts under; one for all, or a function. Default: the origin of the URL. */
-  readonly key?: string | ((call: Call) => string)
-  /** Units that a call takes. Default 1. */
-  readonly cost?: number | ((call: Call) => number)
-  /** Which of the calls that wait in this process goes first: the one with the highest number. Default 0. */
-  readonly priority?: number | ((call: Call) => number)
   /**
-   * How often a call that was refused (429, 503, 529, or 403 with a pause) is sent again, 0 to 10; default 2. Where one
-   * limited client wraps another, the outermost repeats.
+   * Bounds how many calls are under way at once.
+   * @default not bounded
+   */
+  readonly semaphore?: Semaphore
+  /**
+   * The key whose limit a call counts under: one for all calls, or a function of the request.
+   * @default the origin of the URL
+   */
+  readonly key?: string | ((request: OutboundRequest) => string)
+  /**
+   * Units that a call takes.
+   * @default 1
+   */
+  readonly cost?: number | ((request: OutboundRequest) => number)
+  /**
+   * Of the calls that wait in this process, that with the highest number goes first.
+   * @default 0
+   */
+  readonly priority?: number | ((request: OutboundRequest) => number)
+  /**
+   * How often a request that was refused (429, 503, 529, or 403 with a pause) is sent again, 0 to 10. If one limited client
+   * wraps another, the outermost retries.
+   * @default 2
    */
   readonly retries?: number
   /**
-   * Whether it does no harm to send a call again. Default: GET, HEAD, OPTIONS, TRACE, PUT, DELETE, and whatever carries
-   * an `Idempotency-Key`. What can be sent only once, a stream as the body, is never repeated.
+   * Whether a request may be sent again after a refusal. A body that can be read only once, such as a stream, is never sent
+   * again.
+   * @default GET, HEAD, OPTIONS, TRACE, PUT, DELETE, and requests with an `Idempotency-Key`
    */
-  readonly isRetryable?: (call: Call) => boolean
+  readonly isRetryable?: (request: OutboundRequest) => boolean
   /**
-   * Milliseconds for which a reply asks not to be called, where its headers say so in a way of their own: 0 for no pause,
-   * undefined to have them read as usual. A status from 400 on with a pause counts as a refusal.
+   * Reads a provider's own headers. Returns for how many milliseconds a reply asks for a pause: 0 for none, undefined to
+   * have the usual headers read. A status of 400 or more with a pause counts as a refusal.
    */
-  readonly pauseOf?: (seen: { readonly reply: Reply }) => number | undefined
-  /** Hears what happens to calls. */
+  readonly pauseOf?: (outcome: { readonly reply: OutboundReply }) => number | undefined
+  /** Called with what happens to calls. */
   readonly onEvent?: (event: OutboundEvent) => void
 }
 
-/** Options with their defaults, for one call after the other. */
-export interface Settings {
+/** The options of a client with their defaults. */
+export interface OutboundSettings {
   readonly queue: CallQueue
   readonly isCounted: boolean
-  readonly key: (call: Call) => string
-  readonly cost: (call: Call) => number
-  readonly priority: (call: Call) => number
+  readonly key: (request: OutboundRequest) => string
+  readonly cost: (request: OutboundRequest) => number
+  readonly priority: (request: OutboundRequest) => number
   readonly maxWaitMs: number
   readonly retries: number
-  readonly isRetryable: (call: Call) => boolean
-  readonly pauseOf: (seen: { readonly reply: Reply }) => number | undefined
+  readonly isRetryable: (request: OutboundRequest) => boolean
+  readonly pauseOf: (outcome: { readonly reply: OutboundReply }) => number | undefined
 }
 
 /** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
-export function settingsOf(options: OutboundOptions): Settings {
+export function settingsOf(options: OutboundOptions): OutboundSettings {
   const { limiter, semaphore, key, cost = 1, priority = 0, onEvent = ignore } = options
   const { retries = 2, isRetryable = isIdempotent, pauseOf = ignore } = options
   if (!isWithin(retries, 0, 10)) throw invalid('retries must be a whole number from 0 to 10')
   if (!['string', 'function', 'undefined'].includes(typeof key))
-    throw invalid('key must be a text or a function')
+    throw invalid('key must be a string or a function')
   if (!['number', 'function'].includes(typeof cost)) throw invalid('cost must be a number or a function')
   if (!['number', 'function'].includes(typeof priority))
     throw invalid('priority must be a number or a function')
@@ -73,7 +87,7 @@ export function settingsOf(options: OutboundOptions): Settings {
   return {
     queue: new CallQueue(waitingSettings(options, limiter, semaphore, emit)),
     isCounted: semaphore !== undefined,
-    key: typeof key === 'function' ? key : key === undefined ? (call) => call.url.origin : () => key,
+    key: typeof key === 'function' ? key : key === undefined ? (request) => request.url.origin : () => key,
     cost: typeof cost === 'function' ? cost : () => cost,
     priority: typeof priority === 'function' ? priority : () => priority,
     maxWaitMs: maxWaitMsOf(options.maxWait),
@@ -91,8 +105,8 @@ function isOutbound(event: QueueEvent): event is OutboundEvent {
 
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
-function isIdempotent(call: Call): boolean {
-  return IDEMPOTENT.has(call.method) || call.header('idempotency-key') !== undefined
+function isIdempotent(request: OutboundRequest): boolean {
+  return IDEMPOTENT.has(request.method) || request.header('idempotency-key') !== undefined
 }
 
 function ignore(): undefined {}

@@ -1,80 +1,81 @@
-import type { Terms, Verdict } from './attempt.js'
-import type { Call, Reply } from './call.js'
-import type { Settings } from './options.js'
+import type { CallTerms } from './call-queue.js'
+import type { OutboundSettings } from './options.js'
 import { forbidsRetry, isRefusal, pauseMs } from './other-side/pause.js'
+import type { OutboundReply, OutboundRequest } from './request.js'
+import type { Verdict } from './task.js'
 
-/** What is known of a request besides what its settings see. */
-export interface Circumstances {
-  /** Whether its body can be sent more than once; asked when it is to be sent again. */
+/** What only the client knows of a request. */
+export interface RequestTraits {
+  /** Whether its body can be sent more than once; asked before it is sent again. */
   readonly isResendable: () => boolean
-  /** Whether another limited client made the call, which repeats it then: so each time it passes all limits. */
+  /** Whether another limited client made the call. That client retries it, so that each attempt passes all limits. */
   readonly isNested: boolean
   readonly signal: AbortSignal | undefined
 }
 
-/** A request to the other side: what it asks of the queue, and what its replies ask for. */
+/** A call of the other side: what it asks of the queue, and what its replies mean for it. */
 export class OutboundCall {
-  readonly terms: Terms
-  readonly #settings: Settings
-  readonly #call: Call
-  readonly #circumstances: Circumstances
+  readonly terms: CallTerms
+  readonly #settings: OutboundSettings
+  readonly #request: OutboundRequest
+  readonly #traits: RequestTraits
 
-  constructor(settings: Settings, call: Call, circumstances: Circumstances) {
+  constructor(settings: OutboundSettings, request: OutboundRequest, traits: RequestTraits) {
     this.#settings = settings
-    this.#call = call
-    this.#circumstances = circumstances
+    this.#request = request
+    this.#traits = traits
     const { maxWaitMs } = settings
     this.terms = {
-      key: settings.key(call),
-      cost: settings.cost(call),
-      priority: settings.priority(call),
+      key: settings.key(request),
+      cost: settings.cost(request),
+      priority: settings.priority(request),
       maxWaitMs,
-      signal: circumstances.signal,
+      signal: traits.signal,
     }
   }
 
-  /** Whether a refusal could be followed by another request. */
-  get mayRepeat(): boolean {
+  /** Whether another attempt may follow a refusal. */
+  get isRetryable(): boolean {
     const { retries, isRetryable } = this.#settings
-    return !this.#circumstances.isNested && retries > 0 && isRetryable(this.#call)
+    return !this.#traits.isNested && retries > 0 && isRetryable(this.#request)
   }
 
-  /** `times`: how often the request was sent. */
-  verdictOn(reply: Reply, times: number): Verdict {
+  /** `attempt` counts from 1. */
+  verdictOn(reply: OutboundReply, attempt: number): Verdict {
     const { status } = reply
     const own = ownPauseMs(this.#settings.pauseOf({ reply }))
     const asked = own ?? pauseMs(reply)
     const isRefused = isRefusal(reply, asked) || (status >= 400 && own !== undefined && own > 0)
-    const again = isRefused && this.#repeats(reply, times) ? jitterMs(times) : false
+    const again = isRefused && this.#retries(reply, attempt) ? jitterMs(attempt) : false
     return { succeeded: status < 400, pauseMs: asked, again, key: this.#keyOf(reply), status }
   }
 
-  #repeats(reply: Reply, times: number): boolean {
+  #retries(reply: OutboundReply, attempt: number): boolean {
     return (
-      times <= this.#settings.retries &&
-      this.mayRepeat &&
+      attempt <= this.#settings.retries &&
+      this.isRetryable &&
       !forbidsRetry(reply) &&
-      this.#circumstances.isResendable()
+      this.#traits.isResendable()
     )
   }
 
-  /** After a redirect the pause is for the address that answered. */
-  #keyOf({ url }: Reply): string {
-    const { href, hash } = this.#call.url
+  /** After a redirect the pause is for the address that replied. */
+  #keyOf({ url }: OutboundReply): string {
+    const { href, hash } = this.#request.url
     if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.key
-    return this.#settings.key({ ...withHeaders(this.#call), url: new URL(url) })
+    return this.#settings.key({ ...withHeaders(this.#request), url: new URL(url) })
   }
 }
 
-function withHeaders(call: Call): Call {
-  return { url: call.url, method: call.method, header: (name) => call.header(name) }
+function withHeaders(request: OutboundRequest): OutboundRequest {
+  return { url: request.url, method: request.method, header: (name) => request.header(name) }
 }
 
 function ownPauseMs(ms: number | undefined): number | undefined {
   return typeof ms === 'number' && ms >= 0 ? ms : undefined
 }
 
-/** So that calls which were refused together do not come back together. */
-function jitterMs(times: number): number {
-  return Math.random() * 100 * 2 ** (times - 1)
+/** Keeps calls that were refused together from coming back together. */
+function jitterMs(attempt: number): number {
+  return Math.random() * 100 * 2 ** (attempt - 1)
 }

@@ -3,48 +3,65 @@ import type { QueueEvent } from './events.js'
 import type { WaitingOptions } from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
-  /** Gives calls their turn. Default: no limit but that of the semaphore, which is required then. */
+  /**
+   * Gives calls their turn.
+   * @default no limit on the rate; a semaphore is then required
+   */
   readonly limiter?: Limiter
-  /** Bounds how many calls are under way at once. Default: not bounded. */
+  /**
+   * Bounds how many calls are under way at once.
+   * @default not bounded
+   */
   readonly semaphore?: Semaphore
-  /** Whose limit a call counts under, where the call does not say. Default 'default'. */
+  /**
+   * The key whose limit a call counts under, unless the call names one.
+   * @default 'default'
+   */
   readonly key?: string
-  /** Units that a call takes, where the call does not say. Default 1. */
+  /**
+   * Units that a call takes, unless it names a cost.
+   * @default 1
+   */
   readonly cost?: number
-  /** Which of the calls that wait in this process goes first, where the call does not say: the highest number. Default 0. */
+  /**
+   * Of the calls that wait in this process, that with the highest number goes first. For calls that name none.
+   * @default 0
+   */
   readonly priority?: number
   /**
-   * After how many milliseconds a function that failed is called again, at its next turn then; false: never. `attempt`
-   * says how often it was called. A time that ends after `maxWait` is as good as false. Default: never.
+   * Returns after how many milliseconds a function that failed waits for its next turn, or false for no further attempt.
+   * `attempt` counts from 1. A time that ends after `maxWait` means no further attempt.
+   * @default no further attempt
    */
   readonly retry?: (error: unknown, attempt: number) => number | false
   /**
-   * Milliseconds for which all calls of the key are to pause after this failure, in every process that shares the
-   * limiter's store: 0 or undefined for none. Default: none.
+   * Returns for how many milliseconds all calls of the key pause after this failure, in every process that shares the
+   * limiter's store: 0 or undefined for no pause.
+   * @default no pause
    */
-  readonly pauseOf?: (seen: { readonly error: unknown }) => number | undefined
-  /** Hears everything that happens; `queue.on` one kind of it. */
+  readonly pauseOf?: (outcome: { readonly error: unknown }) => number | undefined
+  /** Called with every event; `queue.on` listens to one type. */
   readonly onEvent?: (event: QueueEvent) => void
 }
 
 export interface RunOptions {
-  /** Whose limit the call counts under. */
+  /** The key whose limit the call counts under. */
   readonly key?: string
-  /** Units that it takes: a whole number from 0 to 2^31. */
+  /** Units that the call takes: a whole number from 0 to 2^31. */
   readonly cost?: number
-  /** Any number; calls with a higher one go first. */
+  /** Any number; waiting calls with a higher one go first. */
   readonly priority?: number
-  /** Ends the wait, and rejects with its reason. What runs has to listen itself. */
+  /** Ends the wait and rejects the call with its reason. A function that already runs has to listen itself. */
   readonly signal?: AbortSignal
-  /** The longest that it waits, repetitions included. */
+  /** The longest that the call waits, over all its attempts. */
   readonly maxWait?: Duration
 }
 
-/** What a function gets when it is called. */
+/** The argument of a function that a queue calls. */
 export interface RunContext {
   readonly signal: AbortSignal | undefined
-  /** The decision that let the call out, for example to settle its cost. */
+  /** The limiter's decision, for example to settle its cost. */
   readonly decision: Decision
-  /** How often it was called, this time included. */
+  /** Counts from 1. */
   readonly attempt: number
 }

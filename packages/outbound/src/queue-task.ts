@@ -1,9 +1,8 @@
-import { FINAL, type Verdict } from './attempt.js'
-import type { Outcome, Task } from './task.js'
-import type { Turn } from './key-queue.js'
+import type { Admission } from './key-queue.js'
 import type { QueueOptions, RunContext } from './queue-options.js'
+import { FINAL, type Outcome, type Task, type Verdict } from './task.js'
 
-/** A function that is called in a queue, and again where `retry` says so. */
+/** A function that a queue calls, and calls again if `retry` says so. */
 export class QueueTask<T> implements Task<T> {
   readonly #fn: (context: RunContext) => T | PromiseLike<T>
   readonly #signal: AbortSignal | undefined
@@ -20,16 +19,16 @@ export class QueueTask<T> implements Task<T> {
     this.#options = options
   }
 
-  start({ decision }: Turn): T | PromiseLike<T> {
+  start({ decision }: Admission): T | PromiseLike<T> {
     const fn = this.#fn
     return fn({ signal: this.#signal, decision, attempt: ++this.#attempt })
   }
 
-  judge(outcome: Outcome<T>, times: number): Verdict {
+  judge(outcome: Outcome<T>, attempt: number): Verdict {
     if ('value' in outcome) return SUCCEEDED
     const { pauseOf, retry } = this.#options
     const pauseMs = pauseOf?.({ error: outcome.error }) ?? 0
-    const again = retry?.(outcome.error, times) ?? false
+    const again = retry?.(outcome.error, attempt) ?? false
     return {
       succeeded: false,
       pauseMs: pauseMs > 0 ? pauseMs : 0,
@@ -37,8 +36,8 @@ export class QueueTask<T> implements Task<T> {
     }
   }
 
-  deliver(value: T, turn: Turn): T {
-    turn.release()
+  deliver(value: T, { release }: Admission): T {
+    release()
     return value
   }
 

@@ -1,13 +1,18 @@
 import { createLimiter, gcra, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import type { Terms } from './attempt.js'
-import { CallQueue } from './call-queue.js'
+import { type CallTerms, CallQueue } from './call-queue.js'
 import type { QueueEvent } from './events.js'
 import type { QueueOptions, RunContext, RunOptions } from './queue-options.js'
 import { QueueTask } from './queue-task.js'
+import { runTask } from './run-task.js'
 import { announce, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
 
 /**
- * Calls of any function under a limit on their rate, and on how many are under way, in one process or across a fleet.
+ * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
+ * fleet.
+ * @example
+ * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+ * const queue = createQueue({ limiter, semaphore: createSemaphore({ limit: 5 }) })
+ * const rows = await queue.run(() => query('a'), { priority: 1, maxWait: '1m' })
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function createQueue(options: QueueOptions): Queue {
@@ -26,7 +31,7 @@ export class Queue {
     const { limiter, semaphore, key = 'default', cost = 1, priority = 0 } = options
     if (limiter === undefined && semaphore === undefined)
       throw invalid('a limiter or a semaphore is required')
-    if (typeof key !== 'string') throw invalid('key must be a text')
+    if (typeof key !== 'string') throw invalid('key must be a string')
     if (typeof cost !== 'number') throw invalid('cost must be a number')
     if (typeof priority !== 'number' || Number.isNaN(priority)) throw invalid('priority must be a number')
     for (const name of ['retry', 'pauseOf', 'onEvent'] as const) {
@@ -55,15 +60,15 @@ export class Queue {
   }
 
   /**
-   * Calls `fn` when it is its turn, and resolves or rejects as it does.
+   * Calls `fn` when it is its turn, and resolves or rejects as `fn` does.
    * @throws {RateLimitExceededError} when there is no turn in time, or the queue was cleared or closed; InputError
-   * INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
+   * INVALID_KEY, INVALID_COST, INVALID_DURATION, INVALID_PRIORITY; the signal's reason when it aborts.
    */
   run<T>(fn: (context: RunContext) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
     return this.#run(options, fn)
   }
 
-  /** A function that does the same when it is its turn. `options` may depend on its arguments. */
+  /** Makes a function that calls `fn` when it is its turn. `options` may be a function of its arguments. */
   wrap<A extends unknown[], T>(
     fn: (...args: A) => T | PromiseLike<T>,
     options: RunOptions | ((...args: A) => RunOptions) = {},
@@ -74,7 +79,7 @@ export class Queue {
     }
   }
 
-  /** Lets no call out until `resume()`. Those that are under way go on, and `maxWait` goes on running out. */
+  /** Starts no call until `resume()`. Calls under way go on, and so does `maxWait` of waiting ones. */
   pause(): void {
     this.#calls.pause()
   }
@@ -88,14 +93,14 @@ export class Queue {
     return this.#calls.refuseAll((keyQueue) => keyQueue.exceeded('cleared'))
   }
 
-  /** Resolves when no call waits or is under way; at once if that is so. */
+  /** Resolves as soon as no call waits or is under way. */
   onIdle(): Promise<void> {
     return this.#calls.onIdle()
   }
 
   /**
-   * Other policies from now on, also for the calls that wait. Lists of equal shapes (algorithms, windows, in order) go on
-   * with what was consumed; another list starts anew. Each process sets its own.
+   * Sets other policies, also for the calls that wait. Consumed units still count if the new list has the same shapes
+   * (algorithms and windows, in order); a list of other shapes starts with a full allowance. Each process sets its own.
    * @throws {PolicyError} INVALID_POLICIES.
    */
   setPolicies(policies: readonly Policy[]): void {
@@ -112,7 +117,7 @@ export class Queue {
     this.#calls.setPolicies(policies)
   }
 
-  /** Listens to one kind of event; returns what ends it. */
+  /** Listens to one type of event. Returns a function that removes the listener. */
   on<K extends QueueEvent['type']>(
     type: K,
     listener: (event: Extract<QueueEvent, { readonly type: K }>) => void,
@@ -124,8 +129,8 @@ export class Queue {
   }
 
   /**
-   * Refuses new calls. Those that wait are rejected, reason 'closed', or with `drain` made first. Resolves when none is
-   * under way. The limiter and the semaphore are closed by their makers.
+   * Refuses new calls. Waiting calls are rejected, reason 'closed'; with `drain` they are made first. Resolves when no call
+   * is under way. The limiter and the semaphore stay open.
    */
   async close({ drain = false }: { readonly drain?: boolean } = {}): Promise<void> {
     await this.#calls.close(drain)
@@ -134,13 +139,13 @@ export class Queue {
 
   #run<T>(options: RunOptions, fn: (context: RunContext) => T | PromiseLike<T>): Promise<T> {
     try {
-      return this.#calls.run(this.#termsOf(options), new QueueTask(fn, options.signal, this.#options))
+      return runTask(this.#calls, this.#termsOf(options), new QueueTask(fn, options.signal, this.#options))
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  #termsOf({ key, cost, priority, signal, maxWait }: RunOptions): Terms {
+  #termsOf({ key, cost, priority, signal, maxWait }: RunOptions): CallTerms {
     const own = this.#options
     return {
       key: key ?? own.key ?? 'default',
@@ -158,7 +163,7 @@ export class Queue {
   }
 }
 
-/** No call ever waits for it, but it can be held. */
+/** A limit for which no call ever waits; its key can be held. */
 const UNLIMITED = { limit: 1_000_000_000, window: '1s' } as const
 
 function checkPriority(priority: number): number {

@@ -1,4 +1,4 @@
-/** What undici hands to those who handle a request, to slow it down or end it. */
+/** By this undici lets handlers pause or abort a request. */
 export interface RequestController {
   readonly aborted: boolean
   readonly paused: boolean
@@ -10,7 +10,7 @@ export interface RequestController {
   resume(): void
 }
 
-/** The controller of a request from before it has a connection until its last response, over whatever connections. */
+/** The controller of a relayed request: from before it has a connection until its last response, over all its connections. */
 export class RelayController implements RequestController {
   readonly #waiting = new AbortController()
   #connection: RequestController | undefined

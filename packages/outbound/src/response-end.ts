@@ -1,7 +1,7 @@
 /**
- * The same response, with `ended` called once when its body has arrived, failed, or is not wanted any more. Up to
- * 64 KiB arrive by themselves, so that a small body that is never read has an end too; a large one that is never read
- * ends when the response is collected.
+ * The same response, with `ended` called once when its body has arrived, failed or was cancelled. Up to 64 KiB are read in
+ * advance, so that a small body ends even if the caller never reads it. A larger body that is never read ends when the
+ * response is garbage-collected.
  */
 export function untilEnd(response: Response, ended: () => void): Response {
   const { body } = response
@@ -9,7 +9,7 @@ export function untilEnd(response: Response, ended: () => void): Response {
     ended()
     return response
   }
-  // Or what the call held would be kept until the response is collected.
+  // Unregistered first: otherwise the registry would keep the permit until the response is collected.
   const end = (): void => {
     unread.unregister(ended)
     ended()
@@ -17,7 +17,7 @@ export function untilEnd(response: Response, ended: () => void): Response {
   if (isNodeStream(body)) {
     unread.register(response, ended, ended)
     for (const event of ['finish', 'end', 'close', 'error']) body.once(event, end)
-    // node-fetch: what is read from the network into its buffer has arrived, whether it is read from there or not.
+    // node-fetch buffers the body: it has arrived once it is in the buffer, whether it is read from there or not.
     if (body.writableFinished === true || body.destroyed === true) end()
     return response
   }
@@ -28,7 +28,7 @@ export function untilEnd(response: Response, ended: () => void): Response {
   return same
 }
 
-/** The same stream, with `ended` called when it has come to its end, failed, or was cancelled. */
+/** The same stream, with `ended` called when it has ended, failed or was cancelled. */
 export function observed<T extends Uint8Array>(
   stream: ReadableStream<T>,
   ended: () => void,
@@ -55,14 +55,14 @@ export function observed<T extends Uint8Array>(
   )
 }
 
-/** Ends a body that is not to be read, of whatever client. */
+/** Cancels a body that is not read, of any client. */
 export function discard(body: unknown): void {
   const stream = body as { cancel?: () => Promise<void>; destroy?: () => void } | null | undefined
   if (typeof stream?.cancel === 'function') stream.cancel().catch(() => {})
   else stream?.destroy?.()
 }
 
-/** A stream of Node, whatever its maker. */
+/** The parts of a Node stream that are used, also of implementations beside Node's. */
 export interface NodeStream {
   once(event: string, listener: () => void): unknown
   destroy(): void
@@ -75,7 +75,7 @@ export function isNodeStream(value: unknown): value is NodeStream {
   return typeof stream?.once === 'function' && typeof stream.destroy === 'function'
 }
 
-/** A response that is made anew has no address; its clones, and theirs, get it too. */
+/** Copies the properties that the constructor of a response cannot set, also onto clones. */
 function posingAs(response: Response, same: Response): Response {
   const { url, redirected, type } = response
   const clone = (): Response => posingAs(response, Response.prototype.clone.call(same))

@@ -1,23 +1,37 @@
-import type { Verdict } from './attempt.js'
-import type { Turn } from './key-queue.js'
+import type { Admission } from './key-queue.js'
 
-/** What happened to a call: what came, or why nothing did. */
-export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
-
-/** A call, whatever it does. */
+/** What a call does, in whatever client. */
 export interface Task<T> {
-  start(turn: Turn): T | PromiseLike<T>
-  /** `times`: how often the call was made. */
-  judge(outcome: Outcome<T>, times: number): Verdict
-  /** Hands over what came, and gives the place back with `turn.release`, now or later. */
-  deliver(value: T, turn: Turn): T
-  /** What came is of no use, as the call is made again or its outcome could not be judged. */
+  start(admission: Admission): T | PromiseLike<T>
+  /** Decides what follows an attempt; `attempt` counts from 1. */
+  judge(outcome: Outcome<T>, attempt: number): Verdict
+  /** Hands the result to the caller, and releases the permit with `admission.release`, now or later. */
+  deliver(value: T, admission: Admission): T
+  /** Drops a result that no caller gets: another attempt follows, or `judge` threw. */
   discard(value: T): void
 }
 
-export async function outcomeOf<T>(task: Task<T>, turn: Turn): Promise<Outcome<T>> {
+/** How one attempt ended. */
+export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
+
+/** What an outcome means for the limit, and whether another attempt follows. */
+export interface Verdict {
+  readonly succeeded: boolean
+  /** Milliseconds for which no call may go out: 0 for none, undefined after a refusal that does not say how long. */
+  readonly pauseMs: number | undefined
+  /** Milliseconds until the next attempt at the earliest; false: this outcome is final. */
+  readonly again: number | false
+  /** The key to be held, if it is not that of the call. */
+  readonly key?: string
+  readonly status?: number
+}
+
+/** A failure that has nothing to do with limits: the caller gets it. */
+export const FINAL: Verdict = { succeeded: false, pauseMs: 0, again: false }
+
+export async function outcomeOf<T>(task: Task<T>, admission: Admission): Promise<Outcome<T>> {
   try {
-    return { value: await task.start(turn) }
+    return { value: await task.start(admission) }
   } catch (error) {
     return { error }
   }

@@ -1,10 +1,10 @@
-import type { Call, Reply } from './call.js'
 import type { RequestController } from './relay-controller.js'
+import type { OutboundReply, OutboundRequest } from './request.js'
 
 export type Dispatch = (options: DispatchOptions, handler: Handler) => boolean
 
-/** `history`: the addresses that were redirected, the one that answered last. */
-export interface Context {
+/** `history` lists the addresses of all redirects, and last the one that replied. */
+export interface RequestContext {
   readonly history?: readonly URL[]
 }
 
@@ -18,9 +18,9 @@ export interface DispatchOptions {
 
 export type HeaderValues = Readonly<Record<string, string | readonly string[] | undefined>>
 
-/** What undici reports of a request, since version 7. */
+/** The callbacks by which undici reports on a request, since version 7. */
 export interface Handler {
-  onRequestStart?(controller: RequestController, context: Context): void
+  onRequestStart?(controller: RequestController, context: RequestContext): void
   onRequestUpgrade?(
     controller: RequestController,
     status: number,
@@ -38,10 +38,10 @@ export interface Handler {
   onResponseError?(controller: RequestController, error: Error): void
 }
 
-/** A `Client` or `Pool` keeps its origin to itself. */
+/** A `Client` or `Pool` does not report its origin. */
 const NOWHERE = 'http://origin.invalid'
 
-export function callOf({ origin = NOWHERE, path, method, headers }: DispatchOptions): Call {
+export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchOptions): OutboundRequest {
   return {
     url: new URL(path, origin),
     method: method.toUpperCase(),
@@ -49,7 +49,7 @@ export function callOf({ origin = NOWHERE, path, method, headers }: DispatchOpti
   }
 }
 
-/** undici takes headers as an object, as pairs, and as a flat list. */
+/** undici accepts headers as an object, as pairs, and as a flat list. */
 function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   if (typeof headers !== 'object' || headers === null) return []
   const list: readonly unknown[] = Symbol.iterator in headers ? [...(headers as Iterable<unknown>)] : []
@@ -59,7 +59,7 @@ function pairsOf(headers: unknown): readonly (readonly [string, string])[] {
   return list.length > 0 ? (list as [string, string][]) : Object.entries(headers as Record<string, string>)
 }
 
-export function replyOf(status: number, headers: HeaderValues, url: string | undefined): Reply {
+export function replyOf(status: number, headers: HeaderValues, url: string | undefined): OutboundReply {
   return {
     status,
     url,

@@ -1,18 +1,23 @@
-import { Delivery, type Relay } from './delivery.js'
-import { type OutboundOptions, type Settings, settingsOf } from './options.js'
+import { type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
+import { type Relay, RelayedRequest } from './relayed-request.js'
 import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
 
 /**
- * An interceptor of undici 7 or later whose requests wait for their turn, and that obeys what the other side answers:
- * `new Agent().compose(limitUndici(options))`. Requests fail with `RateLimitExceededError` where there is no turn
- * within `maxWait`. undici does not report `close()` to interceptors: a request that waits then fails at its turn, as
- * undici fails what comes after the end. Where such requests are to go out first, give the dispatcher too.
+ * Makes an interceptor for undici 7 or later: `new Agent().compose(limitUndici(options))`. Its requests wait for their turn
+ * and obey the limits that replies report. They fail with `RateLimitExceededError` if there is no turn within `maxWait`.
+ * undici does not report `close()` to interceptors, so a request that waits then fails at its turn, as undici fails
+ * requests to a closed dispatcher. Pass the dispatcher too to have waiting requests sent first.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitUndici(options: OutboundOptions): Interceptor
 /**
- * The same dispatcher with a limit: `limitUndici(new Agent(), options)`. Its `close()` lets the requests that wait go
- * out first, and `destroy()` fails them, as with the dispatcher alone.
+ * Makes a dispatcher with a limit of the given one. `close()` sends the requests that wait first, and `destroy()` fails them,
+ * as with the given dispatcher.
+ * @example
+ * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+ * const dispatcher = limitUndici(new Agent(), { limiter })
+ * const { body } = await request('https://api.example.com/orders', { dispatcher })
+ * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
 export function limitUndici<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D
 export function limitUndici<D extends Dispatcher>(
@@ -65,17 +70,17 @@ async function report(ended: Promise<void>, callback: Callback): Promise<void> {
   callback(failure, null)
 }
 
-/** The error that undici fails a request with whose dispatcher has ended. */
+/** The error with which undici fails a request to a dispatcher that was closed or destroyed. */
 function endError(how: 'Closed' | 'Destroyed'): Error {
   const error = new Error(`The client is ${how.toLowerCase()}`)
   return Object.assign(error, { name: `Client${how}Error`, code: `UND_ERR_${how.toUpperCase()}` })
 }
 
 class DispatcherRelay implements Relay {
-  readonly settings: Settings
+  readonly settings: OutboundSettings
   ended: Error | undefined
 
-  constructor(settings: Settings) {
+  constructor(settings: OutboundSettings) {
     this.settings = settings
   }
 
@@ -83,14 +88,14 @@ class DispatcherRelay implements Relay {
     return (dispatch) => {
       const send = dispatch as unknown as Dispatch
       const limited = (request: DispatchOptions, handler: Handler): boolean => {
-        new Delivery(this, send, request, handler).begin()
+        new RelayedRequest(this, send, request, handler).begin()
         return true
       }
       return limited as unknown as typeof dispatch
     }
   }
 
-  /** Resolves when all requests have been answered. */
+  /** Fails new requests. Resolves when no request waits or is under way. */
   async close(): Promise<void> {
     this.ended ??= endError('Closed')
     await this.settings.queue.onIdle()

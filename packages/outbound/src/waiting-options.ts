@@ -9,23 +9,35 @@ import {
 import type { CallQueueSettings } from './call-queue.js'
 import type { QueueEvent } from './events.js'
 
-/** How calls wait, for whatever they do. */
+/** How calls wait, whatever they do. */
 export interface WaitingOptions {
-  /** The longest that a call waits for turns and places, repetitions included: up to 1 day, default 30 s. */
+  /**
+   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day.
+   * @default '30s'
+   */
   readonly maxWait?: Duration
   /**
-   * How many places this process books ahead for one key, 1 to 1000; default 1. A call of high priority waits for as
-   * many. More make up for stalls of the process, and for a rate above a few hundred a second with little burst.
+   * Turns that this process may reserve in advance per key, 1 to 1000. A newly arrived high-priority call waits for at most
+   * this many. Raise it if the process stalls now and then, or for more than a few hundred calls per second with a small
+   * burst.
+   * @default 1
    */
   readonly prefetch?: number
   /**
-   * How late a call may go out after its turn, up to 1 day; one that is later, because the process was busy, pays for
-   * one more place, so that the limit holds at the other side too. Default 1 % of the shortest window, at least 10 ms.
+   * How late a call may go out after its turn, up to 1 day. A call that a busy process sends later is charged a second turn,
+   * so that the limit holds at the other side too.
+   * @default 1 % of the shortest window, at least 10 ms
    */
   readonly lateness?: Duration
-  /** Most calls that wait in this process for one key, 1 to 1,000,000; default 10,000. */
+  /**
+   * Most calls that wait in this process for one key, 1 to 1,000,000. Further ones are refused.
+   * @default 10_000
+   */
   readonly maxQueue?: number
-  /** The longest pause that the other side is granted, up to 1 day; default 15 min. */
+  /**
+   * The longest pause that the other side is granted, up to 1 day.
+   * @default '15m'
+   */
   readonly maxHold?: Duration
 }
 
@@ -38,7 +50,7 @@ export function waitingSettings(
 ): CallQueueSettings {
   refuseFormerNames(options)
   const { prefetch = 1, maxQueue = 10_000, lateness } = options
-  // Not instanceof: the ESM and the CJS build of the core may meet in one process.
+  // Not instanceof: the ESM and the CJS build of @sluice/core may meet in one process.
   if (typeof limiter?.acquire !== 'function') throw invalid('limiter must be made by createLimiter()')
   if (semaphore !== undefined && typeof semaphore?.acquire !== 'function') {
     throw invalid('semaphore must be made by createSemaphore()')
@@ -56,23 +68,23 @@ export function waitingSettings(
   }
 }
 
-/** @throws {PolicyError} INVALID_DURATION, or the error of a call. */
-export function maxWaitMsOf(maxWait: Duration = '30s', error: ErrorClass = PolicyError): number {
+/** @throws {PolicyError} INVALID_DURATION; for an option of one call InputError. */
+export function maxWaitMsOf(maxWait: Duration = '30s', error: DurationError = PolicyError): number {
   return durationMs(maxWait, 'maxWait', 0, error)
 }
 
-type ErrorClass = typeof PolicyError | typeof InputError
+type DurationError = typeof PolicyError | typeof InputError
 
 function durationMs(
   duration: Duration,
   name: string,
   least: number,
-  error: ErrorClass = PolicyError,
+  error: DurationError = PolicyError,
 ): number {
   return parseDuration(duration, name, { least, most: DAY_MS, error })
 }
 
-/** Calls a listener, whose errors change nothing about a call: they are thrown where nothing catches them. */
+/** Calls a listener. An error that it throws does not affect calls: it is thrown again as an uncaught exception. */
 export function announce<E>(listener: (event: E) => void, event: E): void {
   try {
     listener(event)
@@ -87,7 +99,7 @@ export function isWithin(value: number, least: number, most: number): boolean {
   return Number.isInteger(value) && value >= least && value <= most
 }
 
-/** Options of former versions: ignored, each would change what calls do without a word. */
+/** An option of a former version that was silently ignored would change what calls do. */
 function refuseFormerNames(options: object): void {
   for (const [former, name] of Object.entries(FORMER_NAMES)) {
     if (Object.hasOwn(options, former)) throw invalid(`${former} is called ${name}`)

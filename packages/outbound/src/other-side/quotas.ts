@@ -1,15 +1,15 @@
-import type { Reply } from '../call.js'
+import type { OutboundReply } from '../request.js'
 import { itemsOf, numberNamed } from './structured.js'
 import { numberIn, resetMsIn } from './values.js'
 
-/** What is left of a quota, NaN where that is not said, and in how many milliseconds there is more. */
-export interface Quota {
+/** A quota of the other side: what remains, NaN if unknown, and the milliseconds until its reset. */
+export interface ReportedQuota {
   readonly remaining: number
   readonly resetMs: number
 }
 
-/** All quotas that a reply reports, in whatever form. `now` is the other side's time, in milliseconds since 1970. */
-export function quotasOf(reply: Reply, now: number): readonly Quota[] {
+/** All quotas that a reply reports, in all known forms. `now` is the other side's time, in milliseconds since 1970. */
+export function quotasOf(reply: OutboundReply, now: number): readonly ReportedQuota[] {
   const quotas = [...structuredQuotas(reply), ...bucketQuotas(reply)]
   for (const [remainingName, resetName] of PAIRS) {
     const reset = reply.header(resetName)
@@ -21,9 +21,9 @@ export function quotasOf(reply: Reply, now: number): readonly Quota[] {
 
 /**
  * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, in draft 7 the one
- * dictionary `limit=100, remaining=50, reset=30`; t and reset in seconds. Items that do not say both are passed over.
+ * dictionary `limit=100, remaining=50, reset=30`; t and reset in seconds. Items that lack one of the two are ignored.
  */
-function structuredQuotas(reply: Reply): readonly Quota[] {
+function structuredQuotas(reply: OutboundReply): readonly ReportedQuota[] {
   const value = reply.header('ratelimit')
   if (value === undefined) return []
   const items = itemsOf(value)
@@ -34,7 +34,7 @@ function structuredQuotas(reply: Reply): readonly Quota[] {
   )
 }
 
-function quotaIn(parts: readonly string[], remaining: string, reset: string): Quota {
+function quotaIn(parts: readonly string[], remaining: string, reset: string): ReportedQuota {
   return { remaining: numberNamed(remaining, parts), resetMs: numberNamed(reset, parts) * 1000 }
 }
 
@@ -42,7 +42,7 @@ function quotaIn(parts: readonly string[], remaining: string, reset: string): Qu
  * `X-Shopify-Shop-Api-Call-Limit: 40/40`: how full a leaky bucket is. Buckets of every plan drain in 20 s (40 at 2 a
  * second, 80 at 4, 400 at 20), so there is room for one more call after a share of that.
  */
-function bucketQuotas(reply: Reply): readonly Quota[] {
+function bucketQuotas(reply: OutboundReply): readonly ReportedQuota[] {
   const value = reply.header('x-shopify-shop-api-call-limit')
   const [, used, size] = (value && value.length <= LONGEST_BUCKET && BUCKET.exec(value)) || []
   if (!(Number(size) > 0)) return []
@@ -53,7 +53,7 @@ const BUCKET = /^\s*(\d{1,6})\/(\d{1,6})\s*$/
 const LONGEST_BUCKET = 32
 const BUCKET_DRAINS_MS = 20_000
 
-/** What OpenAI, Azure and those who follow them count apart from calls. */
+/** What OpenAI, Azure and compatible providers count separately. */
 const UNITS = [
   'requests',
   'tokens',
@@ -64,7 +64,7 @@ const UNITS = [
   'tokens_usage_based',
 ]
 
-/** The names of headers that say what is left, and when there is more. */
+/** Pairs of headers for what remains and for the reset. */
 const PAIRS: readonly (readonly [remaining: string, reset: string])[] = [
   ['x-ratelimit-remaining', 'x-ratelimit-reset'], // GitHub and most others
   ['x-ratelimit-remaining', 'x-ratelimit-reset-after'], // Discord

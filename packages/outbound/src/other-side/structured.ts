@@ -1,7 +1,7 @@
 /**
  * Splits a list as RFC 9651 writes it into its items, and each item into its parts: `"a, b";r=0;t=5, limit=9` becomes
- * `[['"a, b"', 'r=0', 't=5'], ['limit=9']]`. One pass over the text; what lies in quotes separates nothing. Items and
- * parts beyond the number that any reply has are left out.
+ * `[['"a, b"', 'r=0', 't=5'], ['limit=9']]`. One pass over the text; separators in quotes are text. Items and
+ * parts beyond the number that a sound reply has are dropped.
  */
 export function itemsOf(list: string): readonly (readonly string[])[] {
   const items: string[][] = [[]]

@@ -1,6 +1,6 @@
 /**
- * The values that headers about limits hold. Every function reads untrusted text in linear time: a value that is longer
- * than any that makes sense is not read at all.
+ * Reads the values of headers about limits. The text is untrusted: every function runs in linear time, and ignores a value
+ * that is longer than any sound one.
  */
 
 /** A number that is not negative, in decimal digits, or NaN. */
@@ -11,7 +11,7 @@ export function numberIn(text: string | undefined): number {
 
 /**
  * Milliseconds since 1970 of a date in one of the three forms that RFC 9110 (5.6.7) obliges recipients to read, or NaN.
- * `Date.parse` alone takes numbers and nonsense for dates.
+ * `Date.parse` alone accepts numbers and other texts that are no dates.
  */
 export function httpDateIn(text: string | undefined): number {
   const value = short(text)
@@ -20,7 +20,7 @@ export function httpDateIn(text: string | undefined): number {
 }
 
 /**
- * Milliseconds until a reset, or NaN. No standard says how a reset is written, so its form decides: seconds from now,
+ * Milliseconds until a reset, or NaN. No standard defines the format, so the form of the value decides: seconds from now,
  * seconds or milliseconds since 1970 (by their size), a duration such as `6m0s` or `20ms`, a date of RFC 3339 or of HTTP.
  */
 export function resetMsIn(text: string | undefined, now: number): number {
@@ -39,7 +39,7 @@ function durationMs(text: string): number {
   return ms
 }
 
-/** The text without spaces around it; empty where it is absent or too long. */
+/** The trimmed text; empty if it is absent or too long. */
 function short(text: string | undefined): string {
   return text === undefined || text.length > LONGEST ? '' : text.trim()
 }
@@ -61,7 +61,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
   h: 3_600_000,
   d: 86_400_000,
 }
-/** Seconds since 1970 are above this since 2001, and a reset in that many seconds would be 31 years away. */
+/** From here on a number means seconds since 1970, as since 2001; as a delay it would be 31 years. */
 const LEAST_EPOCH_S = 1e9
-/** As seconds this would be in the year 5138. */
+/** From here on a number means milliseconds since 1970; as seconds it would be the year 5138. */
 const LEAST_EPOCH_MS = 1e11

@@ -1,41 +1,41 @@
-import type { Attempt } from './attempt.js'
+import { Attempts } from './attempts.js'
 import { isResendable } from './body.js'
-import type { Turn } from './key-queue.js'
+import type { Admission } from './key-queue.js'
 import { isNested, nested } from './nested.js'
-import type { Settings } from './options.js'
+import type { OutboundSettings } from './options.js'
 import { OutboundCall } from './outbound-call.js'
 import { RelayController, type RequestController } from './relay-controller.js'
 import {
-  callOf,
-  type Context,
   type Dispatch,
   type DispatchOptions,
   type Handler,
   type HeaderValues,
   replyOf,
+  type RequestContext,
+  requestOf,
 } from './undici-request.js'
 
-/** The requests of one dispatcher. */
+/** What the requests of one dispatcher share. */
 export interface Relay {
-  readonly settings: Settings
-  /** Why no request is taken any more. */
+  readonly settings: OutboundSettings
+  /** Why new requests fail; undefined while the dispatcher is open. */
   readonly ended: Error | undefined
 }
 
-/** One request until its last response. What is sent again is not reported to the handler. */
-export class Delivery implements Handler {
+/** One request with all its attempts. Its handler sees only the last response. */
+export class RelayedRequest implements Handler {
   readonly #relay: Relay
   readonly #dispatch: Dispatch
   readonly #request: DispatchOptions
   readonly #handler: Handler
   readonly #controller = new RelayController()
   #call!: OutboundCall
-  #attempt!: Attempt
-  #turn: Turn | undefined
+  #attempts!: Attempts
+  #admission: Admission | undefined
   #history: readonly URL[] = []
-  /** Bytes of a response that the handler does not see, because the request is sent again. */
+  /** Bytes skipped of a response that the handler does not see, as the request is sent again; undefined otherwise. */
   #skipped: number | undefined
-  #impatience: ReturnType<typeof setTimeout> | undefined
+  #skipTimer: ReturnType<typeof setTimeout> | undefined
 
   constructor(relay: Relay, dispatch: Dispatch, request: DispatchOptions, handler: Handler) {
     this.#relay = relay
@@ -46,27 +46,27 @@ export class Delivery implements Handler {
 
   begin(): void {
     const { settings, ended } = this.#relay
-    // Before there is a connection, so that a request that waits can be aborted.
+    // Reported before there is a connection, so that a waiting request can be aborted.
     this.#handler.onRequestStart?.(this.#controller, {})
     if (ended) return queueMicrotask(() => this.#fail(ended))
     try {
-      this.#call = new OutboundCall(settings, callOf(this.#request), {
+      this.#call = new OutboundCall(settings, requestOf(this.#request), {
         isResendable: () => isResendable(this.#request.body),
         isNested: isNested(this.#request),
         signal: this.#controller.signal,
       })
-      this.#attempt = settings.queue.attempt(this.#call.terms)
+      this.#attempts = new Attempts(settings.queue, this.#call.terms)
     } catch (error) {
       return queueMicrotask(() => this.#fail(error as Error))
     }
-    void this.#go(this.#attempt.turn())
+    void this.#send(this.#attempts.next())
   }
 
-  async #go(next: Promise<Turn>): Promise<void> {
+  async #send(next: Promise<Admission>): Promise<void> {
     this.#skipped = undefined
     this.#controller.drop()
     try {
-      this.#turn = await next
+      this.#admission = await next
       this.#dispatch(nested(this.#request), this)
     } catch (error) {
       this.#end()
@@ -74,7 +74,7 @@ export class Delivery implements Handler {
     }
   }
 
-  onRequestStart(controller: RequestController, { history = [] }: Context = {}): void {
+  onRequestStart(controller: RequestController, { history = [] }: RequestContext = {}): void {
     this.#history = history
     this.#controller.take(controller)
   }
@@ -91,9 +91,10 @@ export class Delivery implements Handler {
     message?: string,
   ): void {
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
-    if (status >= 200 && this.#attempt.observe(this.#call.verdictOn(reply, this.#attempt.times))) {
+    const { count } = this.#attempts
+    if (status >= 200 && this.#attempts.observe(this.#call.verdictOn(reply, count))) {
       this.#skipped = 0
-      this.#impatience = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
+      this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
     } else this.#handler.onResponseStart?.(this.#controller, status, headers, message)
   }
 
@@ -115,11 +116,11 @@ export class Delivery implements Handler {
     this.#fail(error)
   }
 
-  /** Waits before it gives its place back, or the queue would be idle for a moment. */
+  /** Waits before the permit is released; otherwise the queue would be idle for a moment. */
   #sendAgain(): void {
-    const next = this.#attempt.turn()
+    const next = this.#attempts.next()
     this.#end()
-    void this.#go(next)
+    void this.#send(next)
   }
 
   #fail(error: Error): void {
@@ -127,12 +128,12 @@ export class Delivery implements Handler {
   }
 
   #end(): void {
-    clearTimeout(this.#impatience)
-    this.#turn?.release()
-    this.#turn = undefined
+    clearTimeout(this.#skipTimer)
+    this.#admission?.release()
+    this.#admission = undefined
   }
 }
 
-const ENDLESS = 'a refusal with a body without end'
+const ENDLESS = 'a refusal with a body that does not end'
 const MOST_SKIPPED = 65_536
 const LONGEST_SKIP_MS = 1000
