@@ -4,12 +4,15 @@ import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { decisionOf, limitAxios, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
+import { useFakeTime, whilePassing } from './real-io.js'
 
 let other: OtherParty
 const events: OutboundEvent[] = []
-/** For longer than a busy machine makes anybody wait. */
-const waited = () => events.filter((event) => event.type === 'waited' && event.waitMs >= 50)
-afterEach(() => other.close())
+const waited = () => events.filter((event) => event.type === 'waited')
+afterEach(() => {
+  jest.useRealTimers()
+  other.close()
+})
 
 type Answer = Parameters<typeof startOtherParty>[0]
 const ok: Answer = (_, res) => res.end('ok')
@@ -26,17 +29,19 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}, kind
 }
 
 it.each(['http', 'fetch'] as const)('makes calls wait for their turn (%s adapter)', async (kind) => {
+  useFakeTime()
   const { client } = await open(ok, {}, kind)
-  const answers = await Promise.all([1, 2, 3].map(() => client.get<string>('/pay')))
+  const answers = await whilePassing(Promise.all([1, 2, 3].map(() => client.get<string>('/pay'))))
   expect(answers.map(({ data }) => data)).toEqual(['ok', 'ok', 'ok'])
-  expect(waited()).toHaveLength(2)
+  expect(waited()).toMatchObject([{ waitMs: 100 }, { waitMs: 200 }])
   expect(decisionOf(answers[0]!)!.allowed).toBe(true)
 })
 
 it('counts by origin, whatever the base', async () => {
+  useFakeTime()
   const { client } = await open(ok)
-  await Promise.all([client.get('/pay'), client.get(`${other.origin}/other`)])
-  expect(waited()).toMatchObject([{ key: other.origin }])
+  await whilePassing(Promise.all([client.get('/pay'), client.get(`${other.origin}/other`)]))
+  expect(waited()).toMatchObject([{ key: other.origin, waitMs: 100 }])
 })
 
 it.each(['http', 'fetch'] as const)(
@@ -69,7 +74,7 @@ it.each(['http', 'fetch'] as const)(
   'sends a form of npm once, and leaves no place taken (%s adapter)',
   async (kind) => {
     const semaphore = createSemaphore({ limit: 1 })
-    const { client } = await open(refuseFirst, { semaphore, maxWait: '5s' }, kind)
+    const { client } = await open(refuseFirst, { semaphore, maxWait: '30s' }, kind)
     const form = new FormData()
     form.append('amount', '1')
     await expect(client.put('/pay', form)).rejects.toMatchObject({ response: { status: 429 } })
@@ -161,7 +166,7 @@ it('keeps a streamed answer of the fetch adapter among the calls under way until
   const semaphore = createSemaphore({ limit: 1 })
   const { client } = await open(
     (_, res) => res.end(Buffer.alloc(500_000, 'a')),
-    { semaphore, maxWait: '1s' },
+    { semaphore, maxWait: '30s' },
     'fetch',
   )
   const { data } = await client.get<ReadableStream<Uint8Array>>('/pay', { responseType: 'stream' })
@@ -169,12 +174,12 @@ it('keeps a streamed answer of the fetch adapter among the calls under way until
   let length = 0
   for await (const chunk of data) length += chunk.length
   expect(length).toBe(500_000)
-  expect((await semaphore.acquire(other.origin, { maxWait: '1s' })).allowed).toBe(true)
+  expect((await semaphore.acquire(other.origin, { maxWait: '30s' })).allowed).toBe(true)
 })
 
 it('keeps a streamed answer among the calls under way until it closes', async () => {
   const semaphore = createSemaphore({ limit: 1 })
-  const { client } = await open(ok, { semaphore, maxWait: '1s' })
+  const { client } = await open(ok, { semaphore, maxWait: '30s' })
   const { data } = await client.get<Readable>('/pay', { responseType: 'stream' })
   expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(false)
   for await (const chunk of data) expect(String(chunk)).toBe('ok')

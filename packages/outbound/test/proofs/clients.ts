@@ -6,7 +6,7 @@ import type { Outcome, Proof } from './proof.js'
 import { startProvider } from './provider.js'
 
 /** What is refused is sent again when it may be and not before, by each client alone and by those that retry themselves. */
-export const proof: Proof = { title: 'clients', run }
+export const proof: Proof = { title: 'clients', timed: true, run }
 
 const [WINDOW_MS, CALLS] = [2000, 3]
 /** Timers of the other side and of this one may differ by so much. */

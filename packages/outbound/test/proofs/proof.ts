@@ -1,16 +1,21 @@
-/** Something that is promised of a fleet that calls a real server over HTTP, and whether it was so. */
+/** A promise about a fleet that calls a real server over HTTP, and the program that checks it. */
 export interface Proof {
   readonly title: string
+  /**
+   * What it asserts depends on how busy the machine is: a time, or a call that must not run into a deadline. Run by
+   * scripts/measure-outbound.js alone.
+   */
+  readonly timed?: boolean
   /** `share` of the full load, 1 in scripts/measure-outbound.js, less in `npm test`. */
   run(share: number): Promise<Outcome>
 }
 
 export interface Outcome {
-  /** What has to hold on any machine, however busy: asserted by `npm test`. */
+  /** What must hold on any machine, however busy: asserted by `npm test`. */
   readonly holds: boolean
-  /** All of it, times and throughput included. */
+  /** Everything, times and throughput included: asserted by scripts/measure-outbound.js. */
   readonly pass: boolean
-  /** What was seen, in numbers. */
+  /** The measured numbers. */
   readonly figure: string
 }
 

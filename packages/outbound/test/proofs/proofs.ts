@@ -10,7 +10,15 @@ import type { Proof } from './proof.js'
 import { proof as trouble } from './trouble.js'
 import { proof as unknownLimit } from './unknown-limit.js'
 
-export const proofs: readonly Proof[] = [knownLimit, unknownLimit, evenSpread, order, trouble]
-
-/** What takes long or asserts a time, so it is no part of `npm test`. */
-export const measured: readonly Proof[] = [peers, clients, queue, soak, shutdown]
+export const proofs: readonly Proof[] = [
+  knownLimit,
+  unknownLimit,
+  evenSpread,
+  order,
+  trouble,
+  peers,
+  clients,
+  queue,
+  soak,
+  shutdown,
+]

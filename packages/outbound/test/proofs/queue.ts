@@ -4,7 +4,7 @@ import { createQueue } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 
 /** createQueue beside bottleneck, p-queue and p-throttle: calls a second, CPU a call, and what a call that waits takes. */
-export const proof: Proof = { title: 'queue', run }
+export const proof: Proof = { title: 'queue', timed: true, run }
 
 const [AT_ONCE, WAITING, GENEROUS, WARM] = [100, 100_000, 1_000_000_000, 100]
 const ROUNDS = 3

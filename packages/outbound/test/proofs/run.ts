@@ -1,10 +1,10 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { measured, proofs } from './proofs.js'
+import { proofs } from './proofs.js'
 
 /** Runs every proof in full and prints a line for each; `node run.ts order trouble` runs those alone. */
 async function main(wanted: readonly string[]): Promise<void> {
   let failed = 0
-  for (const { title, run } of [...proofs, ...measured]) {
+  for (const { title, run } of proofs) {
     if (wanted.length > 0 && !wanted.some((word) => title.startsWith(word))) continue
     const delay = monitorEventLoopDelay({ resolution: 10 })
     delay.enable()

@@ -9,7 +9,7 @@ import type { Moment } from './ending-worker.js'
 import type { Outcome, Proof } from './proof.js'
 
 /** A process that makes calls ends by itself soon after it has closed what it made, in the middle of an outage too. */
-export const proof: Proof = { title: 'shutdown', run }
+export const proof: Proof = { title: 'shutdown', timed: true, run }
 
 const BAR_MS = 100
 

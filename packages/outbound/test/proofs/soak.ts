@@ -8,7 +8,7 @@ import { limitFetch } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 
 /** A minute of calls with a limiter and a semaphore on Redis, to keys that come and go: what is used stays the same. */
-export const proof: Proof = { title: 'soak', run }
+export const proof: Proof = { title: 'soak', timed: true, run }
 
 const [CALLERS, ROUND_MS, REST_MS, WARM_ROUNDS, BAR_KB] = [50, 3000, 700, 5, 50]
 /**
