@@ -1,6 +1,6 @@
--- Reads an argument into the numbers of one call. A plain consume by Redis's clock has no more than the first of them.
+-- Unpacks an argument into the numbers of one call. A plain consume on Redis's clock has only the first of them.
 
-cost, nonce, @{numbers}, rest = unpack('<dd@{number_formats}', argument)
+cost, nonce, @{all_numbers}, rest = unpack('<dd@{number_formats}', argument)
 op, count, clock, span = CONSUME, 1, -1, 0
 if #argument >= rest then
   op, count, clock, span, rest = unpack('<dddd', argument, rest)

@@ -1,7 +1,5 @@
 -- Runs one operation on one key under a list of policies. lua/README.md is the contract: argument, state, reply.
--- Composed for each list of shapes: a line that begins with --@each is repeated for every policy, with --@ring for
--- those with a ring; with --@rings, --@buckets or --@slots it is there if any policy has them. Words in @{braces} and
--- constants in CAPITALS are filled in.
+-- The composer fills in words in @{braces} and constants in capitals, and repeats or drops lines that begin with --@for.
 
 if not (cost >= 0 and cost <= 2147483648 and cost % 1 == 0) then
   return redis.error_reply('ERR cost must be a whole number from 0 to 2^31')
@@ -15,20 +13,21 @@ if clock < 0 then
   now = time
 end
 
--- What cannot be read is dropped, or the call would fail for ever. What a plain decision needs lies together: what is
--- further in front is read where a place ahead or a bar is known of, or where it changes.
+-- Unreadable state is discarded; otherwise every later call on the key would fail. The fields that a plain decision needs
+-- are stored contiguously. The earlier header fields are read only if the key has a future booking, a block or a hold, or
+-- if this call changes one.
 local exists = #fixed == @{fixed}
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
 local whole = op ~= CONSUME and op ~= PEEK
 local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
-local expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
+local expires, barred, written, @{all_cells} = 0, 0, 0, @{zeros}
 if exists then
-  expires, barred, written, @{cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
+  expires, barred, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, barred)
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (barred >= 0 and barred <= written + FAR)
-  --@each broken = broken or not ($sane)
-  --@rings broken = broken or call('STRLEN', key) ~= @{length}
+  --@for each policy broken = broken or not (@{sane})
+  --@for any ring broken = broken or call('STRLEN', key) ~= @{length}
   if not broken and (whole or barred > now) then
     whole = true
     epoch, held, blocked, last, born = unpack('<ddddd', fixed)
@@ -39,7 +38,7 @@ if exists then
       or barred ~= max(max(held, blocked), last)
     latest = max(written, last)
   end
-  -- A clock that was set back: time stands still while it is behind by less than a window; by more, begin anew.
+  -- The clock was set back: while it is behind by less than a window, time stands still; by more, the state is discarded.
   if not broken and written > now and written - now < @{longest} then
     now = written
   end
@@ -48,11 +47,11 @@ if broken or written > now then
   call('DEL', key)
   exists = false
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
-  expires, barred, written, @{cells} = 0, 0, 0, @{zeros}
+  expires, barred, written, @{all_cells} = 0, 0, 0, @{zeros}
 end
 if not exists then
   whole, latest = true, 0
-  --@slots fixed = string.rep('\0', @{fixed})
+  --@for any slotted fixed = string.rep('\0', @{fixed})
 end
 
 local open = max(max(now, held), blocked)
@@ -60,17 +59,17 @@ local writes, begun, reset = false, exists, nil
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them.
 local effect, units = 0, 0
--- Equal calls are made one after the other. A denial changes nothing, so that those after it are the same.
+-- Equal calls are made one after the other. A denial changes nothing, so the calls after it would be denied alike.
 local answers = count > 1 and {}
 for call_number = 1, count do
   local at, amount, reason, binding = open, 0, 0, 0
-  --@each local earliest_$i, remaining_$i, reset_$i = open, 0, now
+  --@for each policy local earliest_@{i}, remaining_@{i}, reset_@{i} = open, 0, now
   if op == CONSUME or op == PEEK or op == BOOK then
     if cost > 0 then
       local from = max(open, last)
       at = from
-      --@each earliest_$i = $f_earliest($state, $numbers, from, cost)
-      --@each if earliest_$i > at then at, binding = earliest_$i, $i - 1 end
+      --@for each policy earliest_@{i} = @{algorithm}_earliest(@{state}, @{numbers}, from, cost)
+      --@for each policy if earliest_@{i} > at then at, binding = earliest_@{i}, @{i} - 1 end
     end
     if at == HUGE then
       reason = COST
@@ -87,10 +86,10 @@ for call_number = 1, count do
     writes, at, amount = true, max(now, last), cost
   elseif op == RELEASE then
     local charged_at, charged, decided_at = unpack('<ddd', argument, rest)
-    -- What lies in a state that began after the charge was decided is others'.
+    -- State that began after the charge was decided holds only the units of other charges.
     if exists and decided_at >= born and decided_at <= written then
       writes, version, effect = true, nonce, cost
-      --@each $cells, units = $f_release($state, $numbers, max(now, last), charged_at, charged, cost) effect = min(effect, units)
+      --@for each policy @{cells}, units = @{algorithm}_release(@{state}, @{numbers}, max(now, last), charged_at, charged, cost) effect = min(effect, units)
     end
   elseif op == BLOCK then
     writes, blocked = true, now + span
@@ -106,16 +105,17 @@ for call_number = 1, count do
       return pack('<d', stands and (open > now and HELD or 0) or LIMIT)
     end
     if stands and version ~= booked_version then
-      -- Cancel, where something was written since: the units of the place, which was booked for the instant span.
+      -- Cancel after a later write: release the units of the booking, which was made for the instant span.
       writes, version = true, nonce
-      --@each $cells = $f_release($state, $numbers, max(now, last), span, cost, cost)
+      --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(now, last), span, cost, cost)
     elseif stands then
-      -- Cancel: put back what the booking replaced, the oldest of a slot last. A ring that grew in it keeps its cap.
+      -- Cancel with no later write: restore what the booking replaced, the oldest value of a slot last. A ring that the
+      -- booking enlarged keeps its capacity.
       local undo = string.sub(argument, rest + 16)
-      --@ring local kept_$i = cap_$i
-      version, last, @{cells} = unpack('<dd@{cell_formats}', undo)
-      --@ring cap_$i = kept_$i
-      --@slots for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
+      --@for each ring local kept_@{i} = cap_@{i}
+      version, last, @{all_cells} = unpack('<dd@{cell_formats}', undo)
+      --@for each ring cap_@{i} = kept_@{i}
+      --@for any slotted for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
       writes, effect = true, 1
     end
   end
@@ -123,19 +123,19 @@ for call_number = 1, count do
   if writes then
     if not begun then
       begun, epoch, born = true, nonce, now
-      --@rings call('SET', key, fixed, 'PX', '60000')
+      --@for any ring call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
       if op == BOOK and at > now then
-        booking = pack('<dd@{cell_formats}', version, last, @{cells})
+        booking = pack('<dd@{cell_formats}', version, last, @{all_cells})
         replaced = {}
       end
       version = nonce
       if op == CHARGE or op == REFUND then
         effect = cost
-        --@each $cells, units = $f_admit($state, $numbers, at, amount) effect = min(effect, units)
+        --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units)
       else
-        --@each $cells = $f_admit($state, $numbers, at, amount)
+        --@for each policy @{cells} = @{algorithm}_admit(@{state}, @{numbers}, at, amount)
       end
       if amount > 0 then
         latest = max(latest, at)
@@ -149,20 +149,20 @@ for call_number = 1, count do
     end
   end
 
-  -- How the key stands. While it is barred or places ahead are booked nothing is left, and the first moment to tell of
-  -- is their end.
+  -- The state of the key after the call. Until blocks, holds and bookings end, remaining is 0; the state is viewed as it
+  -- will be then.
   reset = open
   local seen = max(open, last)
-  --@each remaining_$i, reset_$i = $f_view($state, $numbers, seen)
-  --@each if seen > now then remaining_$i = 0 end
-  --@each reset = max(reset, reset_$i)
+  --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
+  --@for each policy if seen > now then remaining_@{i} = 0 end
+  --@for each policy reset = max(reset, reset_@{i})
   if op > BOOK then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
   elseif reason == 0 and at <= now then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
     local remaining = HUGE
-    --@each if remaining_$i < remaining and reason == 0 then binding = $i - 1 end remaining = min(remaining, remaining_$i)
+    --@for each policy if remaining_@{i} < remaining and reason == 0 then binding = @{i} - 1 end remaining = min(remaining, remaining_@{i})
     reply = pack('<ddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset)@{parts}
   end
   if answers then
@@ -176,18 +176,18 @@ if answers then
   reply = table.concat(answers)
 end
 
--- The key has to outlive the last moment that matters, also to calls with the slowest limits known. Its time to live
--- is set for a window more than that, and then left alone until less is left than is needed. A denied call that tells
--- of a later moment than any write did, under a limit slower than theirs, makes the key live until then.
+-- The key must outlive the last instant that matters, also under the smallest limits known. Its time to live is set one
+-- window longer than that, and extended only once less is left than required. A denied call whose limit is smaller than
+-- those of earlier writes may report a later reset; the key then lives until that.
 if writes or exists then
   if whole then
     barred = max(max(held, blocked), last)
   end
   local needed = max(reset, barred)
   if op < CONFIRM and #argument >= rest then
-    local @{slowest} = unpack('<@{slowest_formats}', argument, rest)
+    local @{all_slowest} = unpack('<@{slowest_formats}', argument, rest)
     local _, drained
-    --@each _, drained = $f_view($state, $slowest, max(open, last)) needed = max(needed, drained)
+    --@for each policy _, drained = @{algorithm}_view(@{state}, @{slowest}, max(open, last)) needed = max(needed, drained)
   end
   needed = needed + (clock < 0 and 1000000 or 3600000000)
   local ttl
@@ -200,16 +200,17 @@ if writes or exists then
     offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
   elseif whole then
     offset = '0'
-    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{cells}, version)
+    bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{all_cells}, version)
   elseif ttl then
-    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, barred, now, @{cells}, version)
+    offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, barred, now, @{all_cells}, version)
   else
-    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{cells}, version)
+    offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
   end
-  --@buckets if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
+  --@for any bucketed if writes then bytes = bytes .. changed_slots(exists or @{has_rings}) end
   if not (exists or @{has_rings}) then
     if not call('SET', key, bytes, 'PX', ttl, 'NX') then
-      call('SET', key, bytes, 'PX', ttl) -- MGET says nothing of a key of another type
+      -- A key of another type, for which MGET returns nothing.
+      call('SET', key, bytes, 'PX', ttl)
       reply = pack('<d', 1) .. string.sub(reply, 9)
     end
   elseif bytes then
@@ -219,6 +220,6 @@ if writes or exists then
     end
   end
 end
---@slots if unsound then call('DEL', key) end
---@slots if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
+--@for any slotted if unsound then call('DEL', key) end
+--@for any slotted if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end
 return reply .. booking

@@ -1,21 +1,22 @@
--- What Redis runs: one operation on each key with its argument. lua/README.md is the contract.
--- Keys beyond the last argument share it. A key that comes alone is decided right here under few policies, as a function
--- would cost it more time than the decision does; under many, Lua has not room enough for their variables here. Of several keys, one that fails costs no other its answer.
+-- The script that Redis runs: one operation on each key with its argument. lua/README.md is the contract.
+-- Keys beyond the last argument share it. A single key under few policies is decided without a function, as making one
+-- would take longer than the decision; many policies have more variables than Lua allows in one place. If one of several
+-- keys fails, the others are still answered.
 
 local call = redis.call
 local pack, unpack = struct.pack, struct.unpack
---@slots local rep, sub = string.rep, string.sub
+--@for any slotted local rep, sub = string.rep, string.sub
 
 local key, argument
 -- Header, cells and bucket slots, as they were read. Slots of rings are read where they are needed.
 local fixed
--- The latest instant that the state knows: when it was written, or of the last place in it.
+-- The latest instant in the state: that of its last write, or of its last booking.
 local latest
--- While a place is booked: offset and bytes of every slot that is written over.
+-- During a booking: offset and bytes of every slot that is overwritten.
 local replaced
--- What TIME says, in microseconds. It may move within a script, so it is read once.
+-- The result of TIME, in microseconds. It may change within a script, so it is read once.
 local time
--- What a plain call is answered with; nil for any other.
+-- The reply to a plain call; nil for any other call.
 local plain
 
 if #KEYS == 1 then
@@ -51,15 +52,17 @@ for i = 1, #KEYS do
   fixed = @{load_one}
   @{hot}
   if not plain then
-    --@slots near_from, near, unsound, filled = 0, '', nil, nil
-    --@buckets edited, changed_to = nil, 0
+    --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
+    --@for any bucketed edited, changed_to = nil, 0
     local ran, reply = pcall(decide, @{call})
     if not ran or type(reply) == 'table' then
       local message = type(reply) == 'table' and reply.err or reply
       if string.find(message, 'READONLY', 1, true) then
-        return redis.error_reply(message) -- so it is for every key, and clients look for another server
+        -- True of every key of the call, and the error by which clients look for another server.
+        return redis.error_reply(message)
       end
-      reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '') -- Redis 6.2 says where
+      -- Redis 6.2 puts the line of the script before the message.
+      reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '')
     end
     plain = reply
   end

@@ -27,7 +27,7 @@ function stripped(lua) {
     .filter(
       (line) =>
         line !== '' &&
-        (!line.startsWith('--') || /^--@|^-- (needs|functions|cells|slots|holds( of [\w-]+)?): /.test(line)),
+        (!line.startsWith('--') || /^--\s*@|^-- (needs|functions|cells|slots|holds( of [\w-]+)?): /.test(line)),
     )
     .join('\n')
 }

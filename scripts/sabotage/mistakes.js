@@ -116,7 +116,7 @@ export const mistakes = [
     mechanism: 'NOSCRIPT',
     mistake: 'every second call that misses its script fails',
     row: 11,
-    file: `${src}/stores/redis/script-runner.ts`,
+    file: `${src}/stores/redis/script/script-runner.ts`,
     text: 'if (!isNoScript(error)) throw error',
     broken:
       'const { missed = 0 } = globalThis as { missed?: number }\n' +

@@ -7,7 +7,7 @@ import {
   unpackAnswer,
   unpackAnswers,
   unpackFailure,
-} from '../../src/stores/redis/wire.js'
+} from '../../src/stores/redis/script/wire.js'
 import type { Answer } from '../../src/stores/store.js'
 import { type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
 

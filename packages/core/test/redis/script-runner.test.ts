@@ -1,5 +1,5 @@
 import type { Bytes, RedisConnection, Reply } from '../../src/stores/redis/client.js'
-import { ScriptRunner } from '../../src/stores/redis/script-runner.js'
+import { ScriptRunner } from '../../src/stores/redis/script/script-runner.js'
 
 /** A connection that notes how it was asked, and answers when the test says so. */
 function connection() {

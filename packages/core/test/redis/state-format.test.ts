@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import type { Policy } from '../../src/index.js'
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { STATE_FORMAT } from '../../src/stores/redis/redis-key.js'
-import { packCharge, packRequest, type Request } from '../../src/stores/redis/wire.js'
+import { packCharge, packRequest, type Request } from '../../src/stores/redis/script/wire.js'
 import { findShapes } from '../conformance/shapes.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 

@@ -1,7 +1,7 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { composeScript } from './script/compose.js'
 import { GroupCommit } from './group-commit.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { ScriptRunner } from './script/script-runner.js'
 
 export interface GroupsOptions {
   readonly gathers: boolean

@@ -1,7 +1,7 @@
 import { haveEqualNumbers } from '../../algorithms/contract/policy.js'
 import type { Answer, Caller, Report } from '../store.js'
 import type { Call } from './calls.js'
-import { hasHealed, packRequest, type Request, unpackAnswers } from './wire.js'
+import { hasHealed, packRequest, type Request, unpackAnswers } from './script/wire.js'
 
 /** What the calls of a keyspace have in common. */
 export interface CallContext {

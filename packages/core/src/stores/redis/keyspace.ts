@@ -13,7 +13,7 @@ import {
   unpackCancellation,
   unpackConfirmation,
   unpackEffect,
-} from './wire.js'
+} from './script/wire.js'
 
 /** A log takes a slot for each unit, and a script holds up everybody else while it fills them. */
 const LARGEST_LOG_COST = 1000

@@ -3,7 +3,7 @@ import type { Permits, TicketState } from '../store.js'
 import type { Subscribe } from './clients/subscription.js'
 import { modules } from './script/modules.gen.js'
 import { keyspaceOf, redisKey } from './redis-key.js'
-import type { ScriptRunner } from './script-runner.js'
+import type { ScriptRunner } from './script/script-runner.js'
 
 export interface RedisPermitsOptions {
   readonly prefix: string

@@ -8,8 +8,8 @@ import {
   type RedisConnection,
   type Reply,
   storeError,
-} from './client.js'
-import type { Transport } from './group-commit.js'
+} from '../client.js'
+import type { Transport } from '../group-commit.js'
 import { unpackFailure } from './wire.js'
 
 /**

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
-import type { Policy } from '../../algorithms/contract/policy.js'
-import type { Answer, Booking, DatedCharge, Reason } from '../store.js'
+import type { Policy } from '../../../algorithms/contract/policy.js'
+import type { Answer, Booking, DatedCharge, Reason } from '../../store.js'
 
 /*
  * What travels between store and script: one packed argument and one packed reply, numbers as little-endian doubles.
