@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/values/clock.js'
-import type { Bytes, Key } from '../../src/stores/redis/client.js'
+import type { Bytes, RedisKey } from '../../src/stores/redis/redis-connection.js'
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace } from '../../src/stores/redis/keyspace.js'
 import { ScriptRunner } from '../../src/stores/redis/script/script-runner.js'
-import { Tiers } from '../../src/stores/redis/tiers.js'
+import { SmallestLimits } from '../../src/stores/redis/smallest-limits.js'
 import { packRequest, unpackAnswer } from '../../src/stores/redis/script/wire.js'
 import type { Keyspace, Store } from '../../src/stores/store.js'
 import type { LuaRedis } from './lua-redis.js'
@@ -13,7 +13,7 @@ import type { LuaRedis } from './lua-redis.js'
 export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }): Store {
   const connection = {
     evalsha: () => Promise.reject(new Error('NOSCRIPT No matching script.')),
-    eval: async (script: string, keys: readonly Key[], args: readonly Bytes[]) => {
+    eval: async (script: string, keys: readonly RedisKey[], args: readonly Bytes[]) => {
       const calls = keys.map(
         (key, i) => [Buffer.from(key as string), Buffer.from(args[i] ?? args.at(-1)!)] as const,
       )
@@ -24,7 +24,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
     replays: false,
     close() {},
   }
-  const [runner, tiers] = [new ScriptRunner(connection, () => {}), new Tiers()]
+  const [runner, smallestLimits] = [new ScriptRunner(connection, () => {}), new SmallestLimits()]
   const keyspace: Store['keyspace'] = (name, policies, report) => {
     const script = composeScript(policies)
     const group = new GroupCommit(runner.transport(script))
@@ -32,7 +32,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       policies,
       keyspace: name,
       group: () => group,
-      tiers,
+      smallestLimits,
       clock: readsTime,
       report,
     })

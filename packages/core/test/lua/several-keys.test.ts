@@ -3,7 +3,7 @@ import { composeScript } from '../../src/stores/redis/script/compose.js'
 import {
   hasHealed,
   packRequest,
-  type Request,
+  type ScriptRequest,
   unpackAnswer,
   unpackAnswers,
   unpackFailure,
@@ -37,9 +37,9 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
 
   let keys = 0
   const someKeys = (n: number) => Array.from({ length: n }, () => Buffer.from(`several ${keys++}`))
-  const pack = (policies: readonly Policy[], request: Partial<Request> = {}) =>
+  const pack = (policies: readonly Policy[], request: Partial<ScriptRequest> = {}) =>
     packRequest({ operation: 'consume', policies, cost: 1, ...request }, -1, 1)
-  const alone = (policies: readonly Policy[], key: Buffer, request?: Partial<Request>, now = NOW) =>
+  const alone = (policies: readonly Policy[], key: Buffer, request?: Partial<ScriptRequest>, now = NOW) =>
     redis.run(composeScript(policies), now, key, pack(policies, request))
   const stateOf = (key: Buffer) =>
     redis.run(`return redis.call('GET', KEYS[1]) or ''`, NOW, key, Buffer.of(0))

@@ -3,7 +3,7 @@ import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { ownConnection } from '../../src/stores/redis/connection/own.js'
-import type { RedisConnection } from '../../src/stores/redis/client.js'
+import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import type { Address } from './servers/command.js'
 
 /** A connection, and what ends it with its client. */

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import type { RedisConnection } from '../../src/stores/redis/client.js'
+import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { ofCluster, ofOneServer } from './client-kinds.js'
 import { type Cluster, startCluster } from './servers/cluster.js'

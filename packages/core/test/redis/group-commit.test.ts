@@ -1,9 +1,9 @@
-import type { Call } from '../../src/stores/redis/calls.js'
+import type { ScriptCall } from '../../src/stores/redis/script-call.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/stores/redis/group-commit.js'
 
 /** A call that asks something about a key, and what came of it. */
-class Asked implements Call {
-  alike: Call[] | undefined
+class Asked implements ScriptCall {
+  alike: ScriptCall[] | undefined
   readonly caller = { gone: false, unsent: false }
   outcome: unknown
 

@@ -1,11 +1,11 @@
-import type { Bytes, RedisConnection, Reply } from '../../src/stores/redis/client.js'
+import type { Bytes, RedisConnection, ScriptReply } from '../../src/stores/redis/redis-connection.js'
 import { ScriptRunner } from '../../src/stores/redis/script/script-runner.js'
 
 /** A connection that notes how it was asked, and answers when the test says so. */
 function connection() {
-  const sent: { how: 'eval' | 'evalsha'; answer(reply: Reply): void; fail(error: Error): void }[] = []
+  const sent: { how: 'eval' | 'evalsha'; answer(reply: ScriptReply): void; fail(error: Error): void }[] = []
   const ask = (how: 'eval' | 'evalsha') => () =>
-    new Promise<Reply>((answer, fail) => void sent.push({ how, answer, fail }))
+    new Promise<ScriptReply>((answer, fail) => void sent.push({ how, answer, fail }))
   const made = { evalsha: ask('evalsha'), eval: ask('eval'), isCluster: false, replays: false, close() {} }
   return { sent, how: () => sent.map(({ how }) => how), connection: made as RedisConnection }
 }

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis'
 import type { Policy } from '../../src/index.js'
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { STATE_FORMAT } from '../../src/stores/redis/redis-key.js'
-import { packCharge, packRequest, type Request } from '../../src/stores/redis/script/wire.js'
+import { packCharge, packRequest, type ScriptRequest } from '../../src/stores/redis/script/wire.js'
 import { findShapes } from '../conformance/shapes.js'
 import { type RedisServer, startRedis } from './servers/redis-server.js'
 
@@ -38,7 +38,7 @@ it('has the layout that belongs to its format', async () => {
 /** The state that calls of every kind leave, with nonces of 1 and up. */
 async function stateAfterCalls(policies: readonly Policy[], key: string): Promise<Buffer> {
   const script = composeScript(policies)
-  const calls: readonly (readonly [seconds: number, request: Omit<Request, 'policies'>])[] = [
+  const calls: readonly (readonly [seconds: number, request: Omit<ScriptRequest, 'policies'>])[] = [
     [0, { operation: 'consume', cost: 3 }],
     [7, { operation: 'charge', cost: 3 }],
     [8, { operation: 'refund', cost: 1 }],

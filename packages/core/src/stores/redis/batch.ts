@@ -1,12 +1,12 @@
-import type { Call } from './calls.js'
+import type { ScriptCall } from './script-call.js'
 
-/** Calls that wait to be sent as one: each key once, so that calls that are not alike keep their order. */
+/** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
 export class Batch {
-  readonly #calls = new Map<string, Call>()
+  readonly #calls = new Map<string, ScriptCall>()
   #size = 0
   #units = 0
 
-  /** Callers. */
+  /** Number of calls, equal ones included. */
   get size(): number {
     return this.#size
   }
@@ -19,8 +19,8 @@ export class Batch {
     return this.#calls.has(key)
   }
 
-  /** Takes a call along if there is room for it; one of a key that is in here already only if it asks the same. */
-  take(call: Call): boolean {
+  /** Adds a call if there is room; for a key that is in the batch already, only a call equal to the first one. */
+  take(call: ScriptCall): boolean {
     if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_UNITS)) return false
     const first = this.#calls.get(call.key)
     if (first === undefined && this.#calls.size >= MOST_KEYS) return false
@@ -33,18 +33,18 @@ export class Batch {
     return true
   }
 
-  /** The first call of each key, with those that are alike. */
-  calls(): Call[] {
+  /** The first call of each key, which holds the equal ones. */
+  calls(): ScriptCall[] {
     return [...this.#calls.values()]
   }
 }
 
 /**
- * Keys and callers in a batch, as a script holds up other clients while it runs. An equal call takes an eighth of the time
- * of another key, but with more callers there would be no second batch to read while Redis decides.
+ * Most keys and calls in a batch, because a script blocks other clients while it runs. An equal call takes an eighth of the
+ * time of another key, but larger batches would leave no second one to read while Redis decides.
  */
 const MOST_KEYS = 64
 const MOST_CALLS = 128
 
-/** A log takes a slot for each unit, and a single call may have as many as this. */
+/** Most units on logs, which write one slot per unit. A single call may have as many. */
 const MOST_UNITS = 1000

@@ -1,5 +1,5 @@
 import type { Report } from '../store.js'
-import type { Bytes, RedisConnection } from './client.js'
+import type { Bytes, RedisConnection } from './redis-connection.js'
 
 /**
  * Finds out whether Redis forgets keys when its memory is full, and warns every limiter of the store about it: whoever

@@ -1,38 +1,41 @@
 import { StoreError } from '../../values/errors.js'
 import { Batch } from './batch.js'
-import { type Call, failAll, prepared, settle, stillWaitedFor } from './calls.js'
-import type { Bytes } from './client.js'
+import { type ScriptCall, failAll, prepared, settle, stillWaitedFor } from './script-call.js'
+import type { Bytes } from './redis-connection.js'
 
-/** The way to Redis of one script. */
+/** Sends calls of one script to Redis. */
 export interface Transport {
-  /** Whether calls for several keys may travel as one. */
+  /** Whether one call may have several keys. */
   takesManyKeys(): boolean
-  /** With fewer arguments than keys the last ones share an argument. Gives the reply for each key, or why there is none for it alone. Rejects where there is none for any. */
+  /**
+   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. Resolves with one
+   * reply or `Error` per key, in order; rejects only if the whole call failed.
+   */
   send(keys: readonly string[], args: readonly Bytes[]): Promise<readonly (Buffer | Error)[]>
 }
 
 export interface GroupCommitOptions {
-  /** false: every call is sent by itself, at once. */
+  /** Default true. false: every call is sent on its own, immediately. */
   readonly gathers?: boolean
-  /** Runs a task once everything that has arrived is read; default `setImmediate`. */
+  /** Runs a task after pending socket data was read. Default `setImmediate`. */
   readonly later?: (task: () => void) => void
 }
 
 /**
- * Sends calls of one script to Redis, many of them as one: that takes a fraction of the time, there and here. A call is
- * sent at once while few are in flight, so that nobody waits for company. From then on those that arrive within one turn
- * of the event loop gather, while several batches are in flight, so that Redis and this process work at the same time.
- * Only when those are too many do calls wait for one to come back.
+ * Combines calls of one script into batches, each of them one script call, which takes a fraction of the time in Redis and
+ * in this process. While few calls are in flight, a call is sent immediately. Beyond that, calls that arrive within one turn
+ * of the event loop form a batch. Several batches are in flight, so that Redis and this process work at the same time; at
+ * the bound, calls wait until a batch is back.
  *
- * Calls of one key are carried out in the order in which they came. None is sent twice. One whose caller has given up is
- * not sent at all.
+ * Calls on one key are carried out in the order in which they were made. No call is sent twice, and a call whose caller has
+ * given up is not sent.
  */
 export class GroupCommit {
   readonly #transport: Transport
   readonly #gathers: boolean
   readonly #later: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
-  /** Batches that wait, the oldest first. */
+  /** Batches that wait to be sent, the oldest first. */
   #waiting: Batch[] = []
   #flushes = false
   #callsInFlight = 0
@@ -45,12 +48,12 @@ export class GroupCommit {
     this.#later = later
   }
 
-  /** Whether no call waits or is under way. */
+  /** Whether no call waits or is in flight. */
   get isIdle(): boolean {
     return this.#waiting.length === 0 && this.#callsInFlight === 0
   }
 
-  add(call: Call): void {
+  add(call: ScriptCall): void {
     if (this.#closed) return call.fail(closed())
     const isAlone = this.#waiting.length === 0 && this.#callsInFlight < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
@@ -63,7 +66,7 @@ export class GroupCommit {
     this.#later(this.#flush)
   }
 
-  /** Rejects what waits to be sent, and all later calls. */
+  /** Rejects the calls that wait to be sent, and all later ones. */
   close(): void {
     this.#closed = true
     const waiting = this.#waiting
@@ -71,8 +74,8 @@ export class GroupCommit {
     for (const batch of waiting) for (const call of batch.calls()) failAll(call, closed())
   }
 
-  /** Into the first batch that has room and is not before another one of the same key. */
-  #gather(call: Call): void {
+  /** Adds the call to the first batch that has room, but to none before another batch with the same key. */
+  #gather(call: ScriptCall): void {
     const waiting = this.#waiting
     let i = waiting.length - 1
     while (i > 0 && !waiting[i]!.has(call.key)) i--
@@ -94,8 +97,8 @@ export class GroupCommit {
   }
 
   /**
-   * Keys of a batch, so that all calls that there are make several: while Redis decides one, this process reads what
-   * came of another. In a single one they would take turns.
+   * Keys per batch, so that the pending calls make several batches: Redis then decides one while this process reads the
+   * replies of another. With a single batch they would take turns.
    */
   #partSize(): number {
     let calls = this.#callsInFlight
@@ -103,32 +106,32 @@ export class GroupCommit {
     return Math.max(LEAST_PART, Math.ceil(calls / PARTS))
   }
 
-  #send(gathered: Call[]): void {
+  #send(gathered: ScriptCall[]): void {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
-    if (this.#transport.takesManyKeys()) return this.#ask(calls, true)
-    // Not counted as batches: a node of a Cluster that stands still must not hold up calls to others.
-    for (const call of calls) this.#ask([call], false)
+    if (this.#transport.takesManyKeys()) return this.#sendBatch(calls, true)
+    // Not counted as batches: a Cluster node that does not answer must not hold up calls to the others.
+    for (const call of calls) this.#sendBatch([call], false)
   }
 
-  #ask(gathered: Call[], isBatch: boolean): void {
+  #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
     const { calls, args } = prepared(gathered)
     const keys: string[] = []
     let callers = 0
     for (const call of calls) {
       keys.push(call.key)
-      isSent(call)
+      markSent(call)
       callers += call.alike ? 1 + call.alike.length : 1
     }
     this.#callsInFlight += callers
     if (isBatch) this.#batchesInFlight++
     this.#transport.send(keys, args).then(
       (replies) => {
-        this.#isBack(callers, isBatch)
+        this.#returned(callers, isBatch)
         for (let i = 0; i < calls.length; i++) settle(calls[i]!, replies[i]!)
       },
       (error: unknown) => {
-        this.#isBack(callers, isBatch)
+        this.#returned(callers, isBatch)
         const isRefused = calls.length > 1 && !this.#transport.takesManyKeys()
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
@@ -136,28 +139,28 @@ export class GroupCommit {
     )
   }
 
-  #isBack(callers: number, isBatch: boolean): void {
+  #returned(callers: number, isBatch: boolean): void {
     this.#callsInFlight -= callers
     if (isBatch) this.#batchesInFlight--
     if (!this.#flushes) this.#flushAll()
   }
 }
 
-function isSent({ caller, alike }: Call): void {
+function markSent({ caller, alike }: ScriptCall): void {
   if (caller) caller.unsent = false
-  if (alike) for (const other of alike) isSent(other)
+  if (alike) for (const other of alike) markSent(other)
 }
 
 function closed(): StoreError {
   return new StoreError('CLOSED', 'the store is closed')
 }
 
-/** With fewer calls than this in flight none waits for company. */
+/** With fewer calls than this in flight, a call is sent immediately. */
 const FEW_CALLS = 4
 
-/** Into how many batches all calls are divided, unless these would hold fewer keys than a batch is worth. */
+/** Number of batches into which pending calls are divided, and the least keys that make a batch worth sending. */
 const PARTS = 3
 const LEAST_PART = 8
 
-/** Enough that Redis and this process always have something to do; those that come meanwhile fill a batch better. */
+/** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16

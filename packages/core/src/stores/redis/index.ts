@@ -3,7 +3,7 @@ import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
 import { type Duration, parseDuration } from '../../values/duration.js'
 import { expected, PolicyError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
-import type { RedisConnection } from './client.js'
+import type { RedisConnection } from './redis-connection.js'
 import { connectionOf, isRedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
 import { type OwnConnection, ownConnection } from './connection/own.js'
@@ -14,7 +14,7 @@ import { RedisKeyspace } from './keyspace.js'
 import { RedisPermits } from './permits.js'
 import { keyspaceOf } from './redis-key.js'
 import { ScriptRunner } from './script/script-runner.js'
-import { Tiers } from './tiers.js'
+import { SmallestLimits } from './smallest-limits.js'
 import { checkMaxShapes, SHAPES } from '../shapes.js'
 import type { DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
 
@@ -90,7 +90,7 @@ class StoreInRedis implements RedisStore {
   readonly #own: OwnConnection | undefined
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
-  readonly #tiers: Tiers
+  readonly #smallestLimits: SmallestLimits
   readonly #groups: Groups
   readonly #permits = new Set<RedisPermits>()
   readonly #eviction: EvictionCheck
@@ -126,7 +126,7 @@ class StoreInRedis implements RedisStore {
       throw expected(PolicyError, 'INVALID_OPTION', 'lazy must be true or false', lazy)
     }
     const mostShapes = checkMaxShapes(options.maxShapes)
-    this.#tiers = new Tiers(mostShapes)
+    this.#smallestLimits = new SmallestLimits(mostShapes)
     this.maxPending = maxPending
     this.#startMs = parseDuration(startTimeout, 'startTimeout', {
       least: 0,
@@ -162,7 +162,7 @@ class StoreInRedis implements RedisStore {
       policies,
       keyspace: keyspaceOf(this.#prefix, name, shapes),
       group,
-      tiers: this.#tiers,
+      smallestLimits: this.#smallestLimits,
       clock: this.#clock ?? REDIS_CLOCK,
       report,
     })

@@ -1,29 +1,29 @@
 import { haveEqualNumbers } from '../../algorithms/contract/policy.js'
 import type { Answer, Caller, Report } from '../store.js'
-import type { Call } from './calls.js'
-import { hasHealed, packRequest, type Request, unpackAnswers } from './script/wire.js'
+import type { ScriptCall } from './script-call.js'
+import { hasHealed, packRequest, type ScriptRequest, unpackAnswers } from './script/wire.js'
 
-/** What the calls of a keyspace have in common. */
+/** What all calls of a keyspace share. */
 export interface CallContext {
   /** Microseconds, or -1 for Redis's own clock. */
   readonly clock: () => number
   readonly report: Report
 }
 
-/** Finds in a reply what the caller is told. */
-export type Read<T> = (reply: Buffer, request: Request, key: string) => T
+/** Reads the caller's result from a reply. */
+export type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
 
-/** One operation on one key, and the caller who waits for it. */
-export class KeyspaceCall<T> implements Call {
+/** One operation of a keyspace on one key, and the promise of its caller. */
+export class KeyspaceCall<T> implements ScriptCall {
   alike: KeyspaceCall<T>[] | undefined = undefined
 
-  /** `key` is that of Redis, `callerKey` as the caller of the limiter says it. */
+  /** `key` is the key in Redis, `callerKey` the one that was passed to the limiter. */
   constructor(
     readonly key: string,
     readonly callerKey: string,
     readonly units: number,
-    readonly request: Request,
-    readonly read: Read<T>,
+    readonly request: ScriptRequest,
+    readonly read: ReplyReader<T>,
     readonly caller: Caller | undefined,
     readonly context: CallContext,
     readonly resolve: (answer: T) => void,
@@ -58,7 +58,7 @@ export class KeyspaceCall<T> implements Call {
 
 const NONCES = 2 ** 48
 
-/** Tells a write, and state that was begun anew, from what was there before. */
+/** Random, so that each write, and state that is begun anew, differs from the state before. */
 function nonce(): number {
   return 1 + Math.floor(Math.random() * NONCES)
 }

@@ -2,13 +2,13 @@ import { expected, InputError, StoreError, type StoreErrorCode } from '../../val
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Caller, Correction, Keyspace } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
-import { type CallContext, KeyspaceCall, type Read } from './keyspace-call.js'
+import { type CallContext, KeyspaceCall, type ReplyReader } from './keyspace-call.js'
 import { redisKey } from './redis-key.js'
-import type { Tiers } from './tiers.js'
+import type { SmallestLimits } from './smallest-limits.js'
 import {
   packCharge,
   type RedisBooking,
-  type Request,
+  type ScriptRequest,
   unpackAnswer,
   unpackCancellation,
   unpackConfirmation,
@@ -24,7 +24,7 @@ export interface RedisKeyspaceOptions extends CallContext {
   readonly keyspace: string
   /** Takes calls of the script for these shapes. */
   readonly group: () => GroupCommit
-  readonly tiers: Tiers
+  readonly smallestLimits: SmallestLimits
 }
 
 /** One limiter's state under one list of shapes in Redis. Every operation is one call of one script on one key. */
@@ -38,7 +38,7 @@ export class RedisKeyspace implements Keyspace {
   constructor(options: RedisKeyspaceOptions) {
     this.#options = options
     this.policies = options.policies
-    options.tiers.meet(options.keyspace, options.policies)
+    options.smallestLimits.observe(options.keyspace, options.policies)
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
   }
 
@@ -109,7 +109,7 @@ export class RedisKeyspace implements Keyspace {
     return effect
   }
 
-  #ask<T>(asked: Request, key: string, read: Read<T>, caller?: Caller): Promise<T> {
+  #ask<T>(asked: ScriptRequest, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const options = this.#options
     const slowest = asked.token ? undefined : this.#slowestLimits()
     const request = slowest ? { ...asked, slowest } : asked
@@ -123,10 +123,10 @@ export class RedisKeyspace implements Keyspace {
   }
 
   #slowestLimits(): readonly number[] | undefined {
-    const { keyspace, tiers, policies } = this.#options
-    const { changes } = tiers
+    const { keyspace, smallestLimits, policies } = this.#options
+    const { changes } = smallestLimits
     if (this.#slowest?.changes !== changes) {
-      this.#slowest = { changes, limits: tiers.below(keyspace, policies) }
+      this.#slowest = { changes, limits: smallestLimits.below(keyspace, policies) }
     }
     return this.#slowest.limits
   }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Permits, TicketState } from '../store.js'
-import type { Subscribe } from './clients/subscription.js'
+import type { Subscribe } from './redis-connection.js'
 import { modules } from './script/modules.gen.js'
 import { keyspaceOf, redisKey } from './redis-key.js'
 import type { ScriptRunner } from './script/script-runner.js'

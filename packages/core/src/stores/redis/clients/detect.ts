@@ -1,5 +1,5 @@
 import { expected, PolicyError } from '../../../values/errors.js'
-import type { RedisConnection } from '../client.js'
+import type { RedisConnection } from '../redis-connection.js'
 import { type IoredisClient, ioredisConnection } from './ioredis.js'
 import { type NodeRedisClient, nodeRedisConnection } from './node-redis.js'
 

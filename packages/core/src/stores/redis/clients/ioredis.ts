@@ -1,17 +1,17 @@
-import type { RedisConnection, Reply } from '../client.js'
+import type { RedisConnection, ScriptReply } from '../redis-connection.js'
 import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
 
 /** The part of an ioredis or iovalkey Redis or Cluster that is used. */
-export interface IoredisClient extends Emitter, Scripting {
+export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean }
   sendCommand(command: unknown): unknown
 }
 
-interface Scripting {
+interface IoredisScripts {
   evalshaBuffer(sha: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
   evalBuffer(script: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
 }
@@ -21,9 +21,9 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = client.options.enableAutoPipelining ? withoutAutoPipelining(client) : client
   return {
     evalsha: (sha, keys, args) =>
-      sender.evalshaBuffer(sha, keys.length, ...sendable(keys), ...sendable(args)) as Promise<Reply>,
+      sender.evalshaBuffer(sha, keys.length, ...sendable(keys), ...sendable(args)) as Promise<ScriptReply>,
     eval: (script, keys, args) =>
-      sender.evalBuffer(script, keys.length, ...sendable(keys), ...sendable(args)) as Promise<Reply>,
+      sender.evalBuffer(script, keys.length, ...sendable(keys), ...sendable(args)) as Promise<ScriptReply>,
     isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),
     replays: replays(client.options, client.isCluster === true),
@@ -36,7 +36,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
  * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down. The methods
  * of a client ask `options` for it and hand the command to `sendCommand`, so they are called on just these two.
  */
-function withoutAutoPipelining(client: IoredisClient): Scripting {
+function withoutAutoPipelining(client: IoredisClient): IoredisScripts {
   const self = {
     options: { ...client.options, enableAutoPipelining: false },
     sendCommand: (command: unknown) => client.sendCommand(command),

@@ -1,14 +1,14 @@
-import type { Bytes, Key, RedisConnection, Reply } from '../client.js'
+import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
 import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
 
 /** The part of a client, pool, cluster or sentinel of node-redis 5 or later that is used. */
 export interface NodeRedisClient extends Emitter {
-  withTypeMapping(mapping: Readonly<Record<number, unknown>>): Scripting
+  withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
 }
 
-interface Scripting {
+interface NodeRedisScripts {
   evalSha(sha: string, options: ScriptOptions): Promise<unknown>
   eval(script: string, options: ScriptOptions): Promise<unknown>
 }
@@ -22,8 +22,8 @@ interface ScriptOptions {
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
   return {
-    evalsha: (sha, keys, args) => sender.evalSha(sha, optionsOf(keys, args)) as Promise<Reply>,
-    eval: (script, keys, args) => sender.eval(script, optionsOf(keys, args)) as Promise<Reply>,
+    evalsha: (sha, keys, args) => sender.evalSha(sha, optionsOf(keys, args)) as Promise<ScriptReply>,
+    eval: (script, keys, args) => sender.eval(script, optionsOf(keys, args)) as Promise<ScriptReply>,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: nodeRedisSubscribe(client),
     replays: isSentinel(client),
@@ -39,7 +39,7 @@ function isSentinel(client: object): boolean {
   return 'getSentinelNode' in client
 }
 
-function optionsOf(keys: readonly Key[], args: readonly Bytes[]): ScriptOptions {
+function optionsOf(keys: readonly RedisKey[], args: readonly Bytes[]): ScriptOptions {
   return { keys: sendable(keys), arguments: sendable(args) }
 }
 

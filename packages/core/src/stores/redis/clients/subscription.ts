@@ -1,10 +1,9 @@
-/*
- * A channel is heard on a connection of its own, made like the client it belongs to: one that is subscribed takes no
- * other commands. What is published while it is broken is lost, so that nobody may depend on it alone.
- */
+import type { Subscribe } from '../redis-connection.js'
 
-/** Hears every message of a channel, until what it returns is called. */
-export type Subscribe = (channel: string, hear: (message: string) => void) => () => void
+/*
+ * A subscribed connection takes no other commands, so a channel has a connection of its own, made like the client that was
+ * handed in. Messages that are published while it is broken are lost, so semaphores also poll.
+ */
 
 interface IoredisSubscriber {
   on(event: 'error', listener: () => void): unknown
@@ -20,15 +19,15 @@ interface IoredisParent {
 }
 
 export function ioredisSubscribe(client: object): Subscribe {
-  return (channel, hear) => {
+  return (channel, receive) => {
     const parent = client as IoredisParent
-    // Nothing is due on it, so silence says nothing; and it has to connect whatever its parent waits for.
+    // No reply is due on it, so silence is no failure; and it must connect even if its parent is lazy or queues nothing.
     const options = { lazyConnect: false, enableOfflineQueue: true, socketTimeout: undefined }
     const subscriber = parent.duplicate(
       ...(parent.isCluster ? [[], options] : [options]),
     ) as IoredisSubscriber
     subscriber.on('error', ignore)
-    subscriber.on('message', (_, message) => hear(message))
+    subscriber.on('message', (_, message) => receive(message))
     subscriber.on('ready', () => void subscriber.subscribe(channel).catch(ignore))
     return () => subscriber.disconnect()
   }
@@ -37,7 +36,7 @@ export function ioredisSubscribe(client: object): Subscribe {
 interface NodeRedisSubscriber {
   on(event: 'error', listener: () => void): unknown
   connect(): Promise<unknown>
-  subscribe(channel: string, hear: (message: string) => void): Promise<unknown>
+  subscribe(channel: string, receive: (message: string) => void): Promise<unknown>
   destroy(): void
 }
 
@@ -45,7 +44,7 @@ interface NodeRedisSubscriber {
 export function nodeRedisSubscribe(client: object): Subscribe | undefined {
   const parent = client as { duplicate?(): unknown; subscribe?: unknown }
   if (typeof parent.duplicate !== 'function' || typeof parent.subscribe !== 'function') return undefined
-  return (channel, hear) => {
+  return (channel, receive) => {
     const subscriber = parent.duplicate!() as NodeRedisSubscriber
     let ended = false
     const end = (): void => {
@@ -59,12 +58,12 @@ export function nodeRedisSubscribe(client: object): Subscribe | undefined {
     subscriber.on('error', ignore)
     subscriber
       .connect()
-      // One that is ended while it connects finishes that first, and keeps its sockets.
-      .then(() => (ended ? end() : subscriber.subscribe(channel, hear)))
+      // A client that is ended while it connects first finishes connecting, and then keeps its sockets.
+      .then(() => (ended ? end() : subscriber.subscribe(channel, receive)))
       .catch(ignore)
     return end
   }
 }
 
-/** Whoever waits looks from time to time. */
+/** Lost messages do no harm, as waiting tickets are also polled. */
 function ignore(): void {}

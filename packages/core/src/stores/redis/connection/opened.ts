@@ -1,4 +1,4 @@
-import type { RedisConnection } from '../client.js'
+import type { RedisConnection } from '../redis-connection.js'
 
 /** A client that a connection of our own made for itself. */
 export interface Opened {

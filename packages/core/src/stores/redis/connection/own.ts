@@ -1,5 +1,5 @@
 import { StoreError } from '../../../values/errors.js'
-import type { Bytes, Key, RedisConnection, Reply } from '../client.js'
+import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
 import { type RedisOptions, redisOptions } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
 import type { Opened } from './opened.js'
@@ -43,18 +43,18 @@ export class OwnConnection implements RedisConnection {
     return this.#first!
   }
 
-  evalsha(sha: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
+  evalsha(sha: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.evalsha(sha, keys, args))
   }
 
-  eval(script: string, keys: readonly Key[], args: readonly Bytes[]): Promise<Reply> {
+  eval(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.eval(script, keys, args))
   }
 
-  subscribe(channel: string, hear: (message: string) => void): () => void {
+  subscribe(channel: string, receive: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
     void this.#open()
-      .then(({ connection }) => end && (end = connection.subscribe?.(channel, hear) ?? end))
+      .then(({ connection }) => end && (end = connection.subscribe?.(channel, receive) ?? end))
       .catch(() => {})
     return () => {
       end?.()
@@ -71,7 +71,7 @@ export class OwnConnection implements RedisConnection {
     this.#pending.clear()
   }
 
-  #call(send: (connection: RedisConnection) => Promise<Reply>): Promise<Reply> {
+  #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closed())
       if (this.#pending.size >= MOST_WAITING && !this.#opened?.isReady()) {

@@ -1,4 +1,4 @@
-import type { RedisConnection, Reply } from '../client.js'
+import type { RedisConnection, ScriptReply } from '../redis-connection.js'
 import { isReadOnly } from '../clients/failure.js'
 import type { OwnIoredis } from './packages.js'
 
@@ -20,7 +20,7 @@ export function afterStepDown(client: OwnIoredis, connection: RedisConnection): 
     return closing
   }
 
-  async function send(call: () => Promise<Reply>): Promise<Reply> {
+  async function send(call: () => Promise<ScriptReply>): Promise<ScriptReply> {
     try {
       return await call()
     } catch (error) {

@@ -1,39 +1,32 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
-import {
-  type Bytes,
-  isCrossSlot,
-  isNoScript,
-  type Key,
-  type RedisConnection,
-  type Reply,
-  storeError,
-} from '../client.js'
+import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
+import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 import type { Transport } from '../group-commit.js'
 import { unpackFailure } from './wire.js'
 
 /**
- * Runs scripts by their SHA-1, and sends the text until a server has run it, and again where one does not know it:
- * scripts vanish on restart, failover and SCRIPT FLUSH, and each node of a Cluster has its own. Nothing was executed then,
- * so nothing is repeated. With the text first, calls that are on their way together keep their order: one that was sent
- * again would come after those behind it, if somebody else had brought the script along in between.
+ * Runs scripts by their SHA-1. The text is sent until a server has run it, and again after NOSCRIPT: scripts vanish on
+ * restart, failover and SCRIPT FLUSH, and each node of a Cluster has its own. After NOSCRIPT nothing was executed, so
+ * nothing is repeated. Sending the text first keeps calls in flight in their order: a call that is sent again would come
+ * after later ones if another process had loaded the script in between.
  */
 export class ScriptRunner {
   readonly #connection: RedisConnection
   readonly #onReply: () => void
   readonly #shas = new Map<string, string>()
-  /** Texts that a server has run for this process, and not lost since. */
+  /** Scripts that a server has run for this process and that were not lost since. */
   readonly #known = new Set<string>()
   #takesManyKeys: boolean
 
-  /** `onReply` is called after each reply. */
+  /** Calls `onReply` after each reply. */
   constructor(connection: RedisConnection, onReply: () => void) {
     this.#connection = connection
     this.#onReply = onReply
     this.#takesManyKeys = !connection.isCluster
   }
 
-  /** The way to Redis of one script. A call may have several keys, but in a Cluster or where a server has refused that. */
+  /** Sends calls of one script. A call may have several keys, except in a Cluster or once a server has refused that. */
   transport(script: string): Transport {
     return {
       takesManyKeys: () => this.#takesManyKeys,
@@ -41,7 +34,7 @@ export class ScriptRunner {
     }
   }
 
-  /** Forgets a script, whose text is sent anew should it be run again. */
+  /** Forgets a script. If it is run again, its text is sent first. */
   forget(script: string): void {
     this.#shas.delete(script)
     this.#known.delete(script)
@@ -51,18 +44,18 @@ export class ScriptRunner {
    * Runs a script once on one key.
    * @throws {StoreError} with the client's error as its cause.
    */
-  async run(script: string, key: Key, argument: Bytes): Promise<Buffer> {
+  async run(script: string, key: RedisKey, argument: Bytes): Promise<Buffer> {
     const [reply] = await this.#runAll(script, [key], [argument])
-    return reply as Buffer // a key that is alone fails as a whole
+    return reply as Buffer // with a single key, an error rejects the whole call
   }
 
   async #runAll(
     script: string,
-    keys: readonly Key[],
+    keys: readonly RedisKey[],
     args: readonly Bytes[],
   ): Promise<readonly (Buffer | Error)[]> {
     try {
-      let reply: Reply | undefined
+      let reply: ScriptReply | undefined
       if (this.#known.has(script)) {
         try {
           reply = await this.#connection.evalsha(this.#shaOf(script), keys, args)

@@ -22,7 +22,7 @@ export const OPERATIONS = {
   release: 11,
 } as const
 
-export interface Request {
+export interface ScriptRequest {
   readonly operation: keyof typeof OPERATIONS
   readonly policies: readonly Policy[]
   readonly cost?: number
@@ -46,7 +46,7 @@ const LONG = 2
 const NUMBERS_OF_LONG = 5
 
 /** `clock` is -1 for Redis's own; `nonce` becomes the version of what this call writes, and the epoch of what it begins. */
-export function packRequest(request: Request, clock: number, nonce: number): Buffer {
+export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
   const numbers = [cost, nonce]
   for (const { limit, capacity } of policies) numbers.push(limit, capacity)
@@ -80,7 +80,7 @@ export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count:
 }
 
 /** The answer of a single call. */
-export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: Request, key: string): Answer {
+export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptRequest, key: string): Answer {
   const size = answerBytes(reply, 0, policies)
   if (reply.length === size) return answerAt(reply, 0, policies, undefined)
   const token = reply.subarray(size)

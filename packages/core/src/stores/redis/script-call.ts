@@ -1,31 +1,34 @@
 import { StoreError } from '../../values/errors.js'
 import type { Caller } from '../store.js'
-import type { Bytes } from './client.js'
+import type { Bytes } from './redis-connection.js'
 
-/** What one caller asks a script about one key. */
-export interface Call {
+/** One call of a script on one key, for one caller. */
+export interface ScriptCall {
   readonly key: string
-  /** What it takes of Redis's time: 1, or what its cost is where each unit is written. */
+  /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
   readonly units: number
   readonly caller: Caller | undefined
-  /** Those after it that ask the same. */
-  alike: Call[] | undefined
-  /** Whether `other` asks the same of its key: with the same argument, and if the keys are the same in one run. */
-  isLike(other: Call): boolean
-  /** The script's argument when this call is made `times` times in one run. */
+  /** Later calls of the batch that are equal to this one. */
+  alike: ScriptCall[] | undefined
+  /** Whether `other` has the same argument, so that the two can share it, and be counted as one where the keys are equal. */
+  isLike(other: ScriptCall): boolean
+  /** The script's argument for this call made `times` times in a row. */
   argument(times: number): Bytes
-  /** Tells its caller, and those of the calls that are alike, what the script replied. */
+  /** Resolves this call and the equal ones with the script's reply. */
   answer(reply: Buffer): void
-  /** Tells its caller alone that nothing was decided. */
+  /** Rejects this call alone. */
   fail(error: unknown): void
 }
 
-/** Calls in an order in which those that share an argument come last. Mostly all do, which saves packing and sending it. */
-export function prepared(gathered: readonly Call[]): { calls: readonly Call[]; args: readonly Bytes[] } {
+/** The calls with those that share an argument last. Usually all share one, which is then packed and sent once. */
+export function prepared(gathered: readonly ScriptCall[]): {
+  calls: readonly ScriptCall[]
+  args: readonly Bytes[]
+} {
   if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
   const common = gathered.find(({ alike }) => !alike)
-  const own: Call[] = []
-  const sharing: Call[] = []
+  const own: ScriptCall[] = []
+  const sharing: ScriptCall[] = []
   for (const call of gathered) {
     const shares = call === common || (common && !call.alike && call.isLike(common))
     ;(shares ? sharing : own).push(call)
@@ -35,11 +38,11 @@ export function prepared(gathered: readonly Call[]): { calls: readonly Call[]; a
   return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
 }
 
-function argumentOf(call: Call): Bytes {
+function argumentOf(call: ScriptCall): Bytes {
   return call.argument(1 + (call.alike?.length ?? 0))
 }
 
-export function settle(call: Call, reply: Buffer | Error): void {
+export function settle(call: ScriptCall, reply: Buffer | Error): void {
   if (reply instanceof Error) return failAll(call, reply)
   try {
     call.answer(reply)
@@ -48,23 +51,23 @@ export function settle(call: Call, reply: Buffer | Error): void {
   }
 }
 
-export function failAll(call: Call, error: unknown): void {
+export function failAll(call: ScriptCall, error: unknown): void {
   call.fail(error)
   if (call.alike) for (const other of call.alike) other.fail(error)
 }
 
-/** The calls that somebody still waits for. */
-export function stillWaitedFor(calls: Call[]): Call[] {
+/** The calls whose callers still wait. */
+export function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
   return calls.some(isForGone) ? withoutGone(calls) : calls
 }
 
-function isForGone({ caller, alike }: Call): boolean {
+function isForGone({ caller, alike }: ScriptCall): boolean {
   return caller?.gone === true || (alike !== undefined && alike.some(isForGone))
 }
 
-/** The first of each key with the others that are alike. */
-function withoutGone(calls: readonly Call[]): Call[] {
-  const left: Call[] = []
+/** Rejects the calls whose callers are gone, and groups the others by their first equal call again. */
+function withoutGone(calls: readonly ScriptCall[]): ScriptCall[] {
+  const left: ScriptCall[] = []
   for (const call of calls) {
     const [first, ...alike] = [call, ...(call.alike ?? [])].filter((each) => {
       if (each.caller?.gone)

@@ -1,26 +1,27 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 
 /**
- * The smallest limits that this process has met in each keyspace. What a call under a faster tier consumed has still to
- * count when a slower one asks, so keys live until they are full again under these. One for a store, as each list of
- * policies has a keyspace object of its own.
+ * The smallest limit of each policy that this process has seen, per keyspace. Usage recorded under a higher tier must still
+ * count when a lower tier asks, so a key's TTL covers a full refill at these limits. A store has one of these, because
+ * each list of policies has a keyspace object of its own.
  */
-export class Tiers {
+export class SmallestLimits {
   readonly #smallest = new Map<string, readonly number[]>()
   readonly #most: number
   #changes = 0
 
-  /** Of so many keyspaces: beyond them those go that were met first, until they are met again. */
+  /** Remembers at most `most` keyspaces; beyond that, the one observed first is forgotten. */
   constructor(most = Infinity) {
     this.#most = most
   }
 
-  /** How often a smaller limit was met: until it changes, `below` gives the same again. */
+  /** Number of times a smaller limit was seen; until it changes, `below` returns the same. */
   get changes(): number {
     return this.#changes
   }
 
-  meet(keyspace: string, policies: readonly Policy[]): void {
+  /** Takes the limits of a list into account. */
+  observe(keyspace: string, policies: readonly Policy[]): void {
     const known = this.#smallest.get(keyspace)
     if (known && policies.every(({ limit }, i) => limit >= known[i]!)) return
     const smallest = policies.map(({ limit }, i) => Math.min(limit, known?.[i] ?? limit))
@@ -29,9 +30,9 @@ export class Tiers {
     this.#changes++
   }
 
-  /** The smallest limits of the keyspace, in the order of the policies; undefined where none is below theirs. */
+  /** The smallest limits of the keyspace, in the order of the policies; undefined if none is below theirs. */
   below(keyspace: string, policies: readonly Policy[]): readonly number[] | undefined {
-    this.meet(keyspace, policies)
+    this.observe(keyspace, policies)
     const smallest = this.#smallest.get(keyspace)!
     return policies.some(({ limit }, i) => limit > smallest[i]!) ? smallest : undefined
   }
