@@ -166,7 +166,7 @@ describe('a connection of its own', () => {
     [null, 'a Redis connection must be a client, a redis:// URL or options, got null'],
     ['http://user:secret@h', 'a Redis URL must begin with redis:// or rediss://, got http:'],
     ['h:6379:secret', 'a Redis URL must begin with redis:// or rediss://, got h:'],
-    ['', 'a Redis URL must begin with redis:// or rediss://, got text that is none'],
+    ['', 'a Redis URL must begin with redis:// or rediss://, got an invalid URL'],
     ['redis://h/one', 'the path of a Redis URL must be the number of a database, got "one"'],
     [{ cluster: [] }, 'cluster must be a list of { host, port }, at least one, got an array of 0'],
     [{ sentinels: [{ host: 'h' }], name: 'm' }, 'sentinels must be a list of { host, port }, at least one'],

@@ -2,11 +2,11 @@ import type { Report } from '../store.js'
 import type { Bytes, RedisConnection } from './redis-connection.js'
 
 /**
- * Finds out whether Redis forgets keys when its memory is full, and warns every limiter of the store about it: whoever
- * floods it with keys sets exhausted callers free.
+ * Checks whether Redis evicts keys when its memory is full, and warns every limiter of the store if so: a flood of keys would
+ * then set exhausted callers free.
  *
- * Asked once, by a script, which every client can send and every Cluster node can run. A user that may not read INFO
- * is not warned.
+ * Checked once, by a script, which every client can send and every Cluster node can run. Without permission to read INFO
+ * there is no warning.
  */
 export class EvictionCheck {
   readonly #connection: RedisConnection
@@ -15,36 +15,36 @@ export class EvictionCheck {
   #asked = false
   #evicts = false
 
-  /** `key` is one that the store's user may name. It is not touched. */
+  /** `key` is any key that the store's user may access. It is neither read nor written. */
   constructor(connection: RedisConnection, key: string) {
     this.#connection = connection
     this.#key = Buffer.from(key)
   }
 
-  /** Warns through `report`, now or as soon as it is known. */
+  /** Warns through `report`, now or once Redis has answered. */
   warn(report: Report): void {
     if (this.#evicts) report({ event: 'warning', ...EVICTS })
     else this.#reports.add(report)
   }
 
-  /** Call it when Redis has answered. */
+  /** Asks Redis, once. To be called after a reply of Redis. */
   ask(): void {
     if (this.#asked) return
     this.#asked = true
     this.#connection.eval(READ, [this.#key], [this.#key]).then(
-      (reply) => this.#hear(Buffer.from(reply as Bytes).toString()),
+      (reply) => this.#received(Buffer.from(reply as Bytes).toString()),
       () => {},
     )
   }
 
-  #hear(policy: string): void {
+  #received(policy: string): void {
     this.#evicts = policy !== '' && policy !== 'noeviction'
     if (this.#evicts) for (const report of this.#reports) report({ event: 'warning', ...EVICTS })
     this.#reports.clear()
   }
 }
 
-/** The policy, or nothing where there is no bound on memory or INFO may not be read. */
+/** Returns the eviction policy, or an empty string if memory is not bounded or INFO may not be read. */
 const READ = `
 local info = redis.pcall('INFO', 'memory')
 if type(info) ~= 'string' or string.find(info, '\\nmaxmemory:0\\r') then

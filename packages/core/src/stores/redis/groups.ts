@@ -5,11 +5,11 @@ import type { ScriptRunner } from './script/script-runner.js'
 
 export interface GroupsOptions {
   readonly gathers: boolean
-  /** Lists of shapes whose scripts are held, beside those that have calls under way. */
+  /** Most lists of shapes whose scripts are held, not counting those with calls in flight. */
   readonly most: number
 }
 
-/** The scripts of a store by their shapes, and the calls of each. Beyond `most` the one that was used least recently goes. */
+/** The scripts of a store by their shapes, each with its calls. Beyond `most`, the least recently used one is dropped. */
 export class Groups {
   readonly #runner: ScriptRunner
   readonly #options: GroupsOptions
@@ -26,7 +26,7 @@ export class Groups {
     return this.#byShapes.size
   }
 
-  /** Takes calls of the script for these shapes. */
+  /** The group that sends the calls of the script for these shapes. */
   of(shapes: string, policies: readonly Policy[]): GroupCommit {
     let held = this.#byShapes.get(shapes)
     if (!held) {
@@ -39,7 +39,7 @@ export class Groups {
     return held.group
   }
 
-  /** Lets idle ones go while there are too many, but not the one used last; returns whether one went. */
+  /** Drops idle scripts while there are too many, but not the one used last. Returns whether one was dropped. */
   trim(): boolean {
     const { size } = this.#byShapes
     while (this.#byShapes.size > this.#options.most) {

@@ -15,24 +15,24 @@ import {
   unpackEffect,
 } from './script/wire.js'
 
-/** A log takes a slot for each unit, and a script holds up everybody else while it fills them. */
+/** Largest cost of one script call on a log, which writes one slot per unit and blocks all other clients meanwhile. */
 const LARGEST_LOG_COST = 1000
 
 export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
-  /** What the keys of all callers begin with. */
+  /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
-  /** Takes calls of the script for these shapes. */
+  /** Returns what sends the calls of the script for these shapes. */
   readonly group: () => GroupCommit
   readonly smallestLimits: SmallestLimits
 }
 
-/** One limiter's state under one list of shapes in Redis. Every operation is one call of one script on one key. */
+/** The state of one limiter under one list of shapes in Redis. Each operation is one call of one script on one key. */
 export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly #options: RedisKeyspaceOptions
   readonly #hasLog: boolean
-  /** The slowest limits, as they were when so many had been met. */
+  /** The smallest limits, as of a count of changes. */
   #slowest: { readonly changes: number; readonly limits: readonly number[] | undefined } | undefined
 
   constructor(options: RedisKeyspaceOptions) {
@@ -92,7 +92,7 @@ export class RedisKeyspace implements Keyspace {
     }
   }
 
-  /** On a log in several calls, each of them as short as that of a decision. */
+  /** A charge on a log takes several calls, each as short as a decision. */
   async #charge(key: string, cost: number): Promise<number> {
     const { policies } = this
     const most = this.#hasLog ? LARGEST_LOG_COST : cost
@@ -132,7 +132,7 @@ export class RedisKeyspace implements Keyspace {
   }
 }
 
-/** The failure of a charge of which a part was carried out before. */
+/** The failure of a charge that was carried out in part. */
 function partly(cause: StoreError): StoreError {
   return new StoreError(cause.code as StoreErrorCode, cause.message, { cause, sent: true })
 }

@@ -17,8 +17,8 @@ export interface RedisPermitsOptions {
 }
 
 /**
- * The permits of one semaphore of this process in Redis; every operation is one call of lua/semaphore.lua. Granted tickets
- * are published on a channel of this process.
+ * The permits of one semaphore of this process in Redis. Each operation is one call of lua/semaphore.lua. A granted permit is
+ * announced on this process's Pub/Sub channel.
  */
 export class RedisPermits implements Permits {
   readonly #options: RedisPermitsOptions
@@ -60,7 +60,7 @@ export class RedisPermits implements Permits {
     this.#options.onClose()
   }
 
-  /** `waits`: this process is alive, and a ticket of `take` that gets no permit waits. */
+  /** With `waits`, this process counts as alive, and a ticket of `take` that gets no permit enters the queue. */
   async #run(
     operation: keyof typeof OPERATIONS,
     key: string,
@@ -80,15 +80,15 @@ export class RedisPermits implements Permits {
   }
 }
 
-/** As lua/semaphore.lua numbers them. */
+/** The numbers of the operations in lua/semaphore.lua. */
 const OPERATIONS = { take: 1, poll: 2, renew: 3, release: 4 } as const
-/** By their digits in a reply. */
+/** The states by their digit in a reply. */
 const STATES = ['unknown', 'waiting', 'held'] as const
 const ZERO = '0'.charCodeAt(0)
 
-/** How long a process that does not poll is believed to be alive, in microseconds. */
+/** How long a process that does not poll still counts as alive, in microseconds. */
 const ALIVE_US = 1_000_000
-/** How long a ticket keeps a permit that was granted to it and that its process has not polled. */
+/** How long a granted permit is kept for a ticket that its process has not polled since, in microseconds. */
 const CLAIM_US = 2_000_000
 
 function packed(numbers: readonly number[]): Buffer {

@@ -1,19 +1,19 @@
 import { digest } from '../../values/key.js'
 
 /**
- * The format of the state in Redis, a part of every key. Whatever changes the place, the unit or the meaning of a header
- * field, a cell, a slot or a ring entry raises it, so that processes of two versions never touch each other's keys: while
- * both run, each of them admits its limit. test/redis/state-format.test.ts holds a digest of the layout.
+ * The format of the state in Redis, a part of every key. A change to the place, unit or meaning of a header field, cell, slot
+ * or ring entry must raise it, so that processes of two versions never touch each other's keys. While both run, each admits
+ * its full limit. test/redis/state-format.test.ts holds a digest of the layout.
  */
 export const STATE_FORMAT = 1
 
-/** Longest form of the caller's part, in bytes. */
+/** Longest caller's part, in bytes. */
 const LONGEST = 128
 
 /**
  * The Redis key of a caller: `prefix:format:name:shapes:key`. Percent signs, colons, braces and controls in names and keys
- * are escaped, so no two limiters or callers meet in one key, and callers' braces never choose a Cluster slot. What is
- * longer than 128 bytes, or not well-formed Unicode, is kept as its digest.
+ * are escaped, so that no two limiters or callers share a key and braces in keys never choose a Cluster slot. A part longer
+ * than 128 bytes, or of malformed Unicode, is replaced by its digest.
  */
 export function redisKey(keyspace: string, key: string): string {
   return `${keyspace}:${callerPart(key)}`
@@ -34,7 +34,7 @@ function callerPart(key: string): string {
   return fits ? part : `%sha256-${digest(key)}` // no escape begins with an s
 }
 
-/** Of most keys only the colons are escaped, and their bytes are their characters. */
+/** Most keys match this: only their colons need escaping, and they have one byte per character. */
 const EASY = /^[ -$&-z|~]*$/
 
 function escaped(text: string): string {

@@ -1,4 +1,4 @@
-/** The same keys or arguments as the texts and Buffers that clients insist on; no bytes are copied. */
+/** The keys or arguments as strings and Buffers, which is what clients require. No bytes are copied. */
 export function sendable(items: readonly (string | Uint8Array)[]): (string | Buffer)[] {
   return items.every(isSendable) ? (items as (string | Buffer)[]) : items.map(asSendable)
 }

@@ -3,14 +3,14 @@ import type { RedisConnection } from '../redis-connection.js'
 import { type IoredisClient, ioredisConnection } from './ioredis.js'
 import { type NodeRedisClient, nodeRedisConnection } from './node-redis.js'
 
-/** Whether this is a client that `connectionOf` takes. Nothing is imported: which packages are installed is open. */
+/** Whether `connectionOf` accepts the value. It is recognised by its methods, as no client package need be installed. */
 export function isRedisClient(value: unknown): value is IoredisClient | NodeRedisClient {
   return isIoredis(value) || isNodeRedis(value)
 }
 
 /**
- * A connection over the user's own client. Closing it leaves the client as it was.
- * @throws {PolicyError} INVALID_OPTION when it is none of those that are known.
+ * A connection over a client that was handed in. Closing the connection leaves the client open.
+ * @throws {PolicyError} INVALID_OPTION for anything else.
  */
 export function connectionOf(client: unknown): RedisConnection {
   if (isIoredis(client)) return ioredisConnection(client)

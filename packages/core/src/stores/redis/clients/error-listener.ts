@@ -1,4 +1,4 @@
-/** What every client is: an EventEmitter, of whichever module instance. */
+/** The EventEmitter that every client is. */
 export interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown
   off(event: 'error', listener: (error: unknown) => void): unknown
@@ -7,9 +7,9 @@ export interface Emitter {
 const users = new WeakMap<Emitter, number>()
 
 /**
- * Keeps one 'error' listener on a client for as long as anybody here uses it; call what it returns to let go, once.
- * Without any listener node-redis ends the process when a connection breaks. One is enough however many stores share
- * a client: a listener for each would raise Node's warning about leaks.
+ * Keeps one 'error' listener on a client while any connection uses it. The returned function ends this use. Without a
+ * listener, node-redis ends the process when a connection breaks. All stores that share a client share one listener,
+ * because one for each would raise Node's warning about leaks.
  */
 export function listenForErrors(client: Emitter): () => void {
   const count = users.get(client) ?? 0
@@ -25,5 +25,5 @@ export function listenForErrors(client: Emitter): () => void {
   }
 }
 
-/** Every call that suffers from the error rejects with it. */
+/** The calls that fail because of the error reject with it. */
 function ignore(): void {}

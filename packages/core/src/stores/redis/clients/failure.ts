@@ -1,47 +1,47 @@
 import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../../../values/errors.js'
 
-/** Whether the node does not know the script (yet, or since a restart, a failover, SCRIPT FLUSH): EVAL loads it. */
+/** Whether the node does not know the script: not yet, or not since a restart, a failover or SCRIPT FLUSH. */
 export function isNoScript(error: unknown): boolean {
   return replyCode(error) === 'NOSCRIPT'
 }
 
-/** Whether a server of a Cluster was asked for keys of several slots at once. Nothing was carried out. */
+/** Whether a Cluster refused a call because its keys lie in several slots. Nothing was carried out. */
 export function isCrossSlot(error: unknown): boolean {
   return replyCode(error) === 'CROSSSLOT'
 }
 
-/** Whether this is a replica, or a master that became one. Nothing was carried out. */
+/** Whether the server is a replica, or a master that became one. Nothing was carried out. */
 export function isReadOnly(error: unknown): boolean {
   return replyCode(error) === 'READONLY'
 }
 
 /**
- * The error for what a client rejected with.
- * - `timeout`: the client gave up on the reply, by a `commandTimeout` of ioredis.
- * - `unavailable`: no connection, or it broke, or the Cluster does not serve this slot.
- * - `oom`: out of memory, with a policy that evicts nothing.
+ * Converts what a client rejected with into a StoreError. Its failure is:
+ * - `timeout`: the client stopped waiting for the reply (`commandTimeout` of ioredis).
+ * - `unavailable`: no connection, a broken one, or a Cluster that does not serve this slot.
+ * - `oom`: Redis is out of memory and evicts nothing.
  * - `readonly`: a replica, or a master that refuses writes.
- * - `loading`, `busy`: Redis is reading its data, or runs a long script.
+ * - `loading`, `busy`: Redis is loading its data, or runs a long script.
  * - `forbidden`: a wrong password, or an ACL that lacks a command or the keys.
- * - `error`: anything else, a script that failed among them.
+ * - `error`: anything else, such as a script that failed.
  */
 export function storeError(cause: unknown): Error {
   if (cause instanceof SluiceError) return cause
   const failure = storeFailure(cause)
-  // A server that answers with a refusal has not carried the call out; a script that failed may have written.
+  // A call that the server refused was not carried out; a script that failed may have written.
   const sent = STORE_FAILURES[failure].sent && (failure === 'error' || replyCode(cause) === undefined)
   const message = `Redis did not decide: ${(cause as Error).message}`
   return new StoreError(STORE_FAILURES[failure].code, message, { cause, sent })
 }
 
-/** Sorts what a client rejected with. Of Redis's texts only the first word counts: the rest differs by version. */
+/** Classifies what a client rejected with. Only the first word of an error reply counts; the rest differs by version. */
 export function storeFailure(error: unknown): StoreFailure {
   if (error instanceof StoreError && error.failure) return error.failure
   const code = replyCode(error)
   if (code !== undefined) return FAILURES[code] ?? 'error'
-  // The client's own limit for a reply: the connection stands, and the call may be carried out yet.
+  // The client's own limit for a reply: the connection is intact, and the call may still be carried out.
   if ((error as Partial<Error> | null)?.message === 'Command timed out') return 'timeout'
-  // What is no reply of Redis comes from the client: a broken connection under one of a dozen texts, or a bug.
+  // An error that is no reply of Redis comes from the client: a broken connection (a dozen different texts), or a bug.
   return error instanceof SluiceError || isBug(error) ? 'error' : 'unavailable'
 }
 
@@ -66,7 +66,7 @@ function replyCode(error: unknown): string | undefined {
   if (typeof text !== 'string') return undefined
   const code = /^([A-Z][A-Z0-9]+) /.exec(text)?.[1]
   if (code !== 'ERR') return code
-  // Redis 6.2 wraps what a command inside a script was refused with, 7 puts a missing permission into words of its own.
+  // Redis 6.2 wraps the error of a command inside a script; Redis 7 words a missing permission differently.
   if (text.startsWith('ERR The user executing the script ')) return 'NOPERM'
   return /^ERR Error running script .*?: -([A-Z]+) /.exec(text)?.[1] ?? code
 }

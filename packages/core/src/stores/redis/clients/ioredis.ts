@@ -4,7 +4,7 @@ import { type Emitter, listenForErrors } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
 
-/** The part of an ioredis or iovalkey Redis or Cluster that is used. */
+/** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
 export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean }
@@ -16,7 +16,7 @@ interface IoredisScripts {
   evalBuffer(script: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
 }
 
-/** A connection over a client that somebody else made and ends. It follows MOVED and ASK by itself. */
+/** A connection over a client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = client.options.enableAutoPipelining ? withoutAutoPipelining(client) : client
   return {
@@ -32,9 +32,10 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
 }
 
 /**
- * Autopipelining chooses a Cluster's node by the first argument, which is the script and not the key
- * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down. The methods
- * of a client ask `options` for it and hand the command to `sendCommand`, so they are called on just these two.
+ * Autopipelining chooses the node of a Cluster by the first argument, which is the script and not the key
+ * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down. The methods of a
+ * client read the setting from `options` and pass the command to `sendCommand`, so they are called on an object with just
+ * these two.
  */
 function withoutAutoPipelining(client: IoredisClient): IoredisScripts {
   const self = {

@@ -3,7 +3,7 @@ import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
 
-/** The part of a client, pool, cluster or sentinel of node-redis 5 or later that is used. */
+/** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
 export interface NodeRedisClient extends Emitter {
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
 }
@@ -18,7 +18,7 @@ interface ScriptOptions {
   readonly arguments: (string | Buffer)[]
 }
 
-/** A connection over a connected client that somebody else made and ends. It follows MOVED and ASK by itself. */
+/** A connection over a connected client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
   return {
@@ -32,8 +32,8 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
 }
 
 /**
- * A sentinel sends again what was unanswered when its connection broke, unless `maxCommandRediscovers` is 0. It does not
- * show its options, so it counts as one that does.
+ * A sentinel repeats commands that were unanswered when its connection broke, unless `maxCommandRediscovers` is 0. It does
+ * not expose its options, so every sentinel is taken to do so.
  */
 function isSentinel(client: object): boolean {
   return 'getSentinelNode' in client
@@ -43,5 +43,5 @@ function optionsOf(keys: readonly RedisKey[], args: readonly Bytes[]): ScriptOpt
   return { keys: sendable(keys), arguments: sendable(args) }
 }
 
-/** RESP_TYPES.BLOB_STRING: '$', the byte that announces one on the wire. */
+/** RESP_TYPES.BLOB_STRING: '$', the first byte of a blob string in the protocol. */
 const BLOB_STRING = 36

@@ -1,8 +1,9 @@
 import { expected, PolicyError } from '../../../values/errors.js'
 
 /**
- * Where Redis is and how to log in: one server, the master that Sentinels know as `name`, or a Cluster. Beside these,
- * any connection option of ioredis, except that repeating, queueing and reconnecting are the store's own.
+ * The address of Redis and the credentials: of one server, of the master that Sentinels know as `name`, or of a Cluster.
+ * Any other connection option of ioredis may be added, except that the store sets those for retries, queues and
+ * reconnection itself.
  */
 export interface RedisOptions {
   /** Default 127.0.0.1. */
@@ -17,10 +18,10 @@ export interface RedisOptions {
   readonly db?: number
   /** As for Node's `tls.connect`; `{}` for TLS with its defaults. */
   readonly tls?: object
-  /** Sentinels to ask for the master; needs `name`. */
+  /** Sentinels that know the master; requires `name`. */
   readonly sentinels?: readonly Address[]
   readonly name?: string
-  /** Some nodes of a Cluster, from which the others are found. */
+  /** Some nodes of a Cluster; the others are discovered. */
   readonly cluster?: readonly Address[]
   readonly [option: string]: unknown
 }
@@ -31,8 +32,9 @@ export interface Address {
 }
 
 /**
- * The options that a URL `redis[s]://[user:password@]host[:port][/db][?option=value]` stands for, or options as given.
- * @throws {PolicyError} INVALID_OPTION when nothing can be reached with them. A URL is never shown: it holds a password.
+ * Parses a URL `redis[s]://[user:password@]host[:port][/db][?option=value]`, or checks options.
+ * @throws {PolicyError} INVALID_OPTION for a malformed URL or options. The message never contains the URL, which may hold
+ * a password.
  */
 export function redisOptions(given: string | object): RedisOptions {
   if (typeof given === 'string') return fromUrl(given)
@@ -56,7 +58,7 @@ export function redisOptions(given: string | object): RedisOptions {
 function fromUrl(text: string): RedisOptions {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
-    const what = url ? url.protocol : 'text that is none'
+    const what = url ? url.protocol : 'an invalid URL'
     throw new PolicyError('INVALID_OPTION', `a Redis URL must begin with redis:// or rediss://, got ${what}`)
   }
   const db = url.pathname.slice(1)

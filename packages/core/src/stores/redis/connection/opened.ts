@@ -1,16 +1,16 @@
 import type { RedisConnection } from '../redis-connection.js'
 
-/** A client that a connection of our own made for itself. */
+/** A client that the store made. */
 export interface Opened {
   readonly connection: RedisConnection
   isReady(): boolean
   /**
-   * How often it was connected so far. Calls made while it is not are kept until it is, so those that fail before were never
-   * written. Undefined where the client does not tell.
+   * How often it was connected so far. Calls that are made while it is not connected are queued, so those that fail before
+   * the number changes were never written. Undefined if the client does not report it.
    */
   timesReady?(): number
   /** Resolves once it is connected; rejects with the first failure. */
   readonly first: Promise<unknown>
-  /** Lets go of every socket and timer, whatever state they are in. */
+  /** Ends every socket and timer, in whatever state they are. */
   end(): void
 }

@@ -3,11 +3,10 @@ import type { RedisOptions } from './endpoint.js'
 import { isReadOnly } from '../clients/failure.js'
 import { ioredisConnection } from '../clients/ioredis.js'
 import type { Opened } from './opened.js'
-import type { IoredisPackage } from './packages.js'
-import { refreshersOf } from './refreshers.js'
-import { afterStepDown } from './step-down.js'
+import type { IoredisPackage, OwnIoredis } from './packages.js'
+import type { RedisConnection, ScriptReply } from '../redis-connection.js'
 
-/** Makes an ioredis or iovalkey client that sends nothing twice and is back soon after Redis is. It connects at once. */
+/** Makes an ioredis or iovalkey client that repeats no command and reconnects soon after Redis is back. It connects at once. */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOptions): Opened {
   const { cluster, ...rest } = options
   const client = cluster
@@ -19,10 +18,10 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
     client.once('error', reject)
     client.once('close', () => reject(new Error('the connection was closed before it was ready')))
   })
-  first.catch(() => {}) // a rejection is for those who wait for it
+  first.catch(() => {}) // rejects only for those who await it
   let timesReady = 0
   client.on('ready', () => timesReady++)
-  const endRefreshers = cluster && refreshersOf(client)
+  const endRefreshers = cluster && endRefreshersOf(client)
   return {
     connection: cluster ? connection : afterStepDown(client, connection),
     isReady: () => client.status === 'ready',
@@ -35,27 +34,82 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
   }
 }
 
+/**
+ * READONLY means that the master became a replica: the client then reconnects (`reconnectOnError`). Redis executed nothing,
+ * so the call is repeated once over the new connection, and its caller does not notice the change.
+ */
+function afterStepDown(client: OwnIoredis, connection: RedisConnection): RedisConnection {
+  let closing: Promise<void> | undefined
+
+  /** Resolves once the old connection is closed; calls that are sent before that are rejected with it. */
+  function closed(): Promise<void> {
+    closing ??= new Promise((resolve) => {
+      client.once('close', () => {
+        closing = undefined
+        resolve()
+      })
+    })
+    return closing
+  }
+
+  async function send(call: () => Promise<ScriptReply>): Promise<ScriptReply> {
+    try {
+      return await call()
+    } catch (error) {
+      if (!isReadOnly(error)) throw error
+      if (client.status === 'ready') await closed()
+      return call()
+    }
+  }
+
+  return {
+    ...connection,
+    evalsha: (...args) => send(() => connection.evalsha(...args)),
+    eval: (...args) => send(() => connection.eval(...args)),
+  }
+}
+
+/**
+ * A Cluster client of ioredis refreshes its slots over separate connections and does not end them when it is ended. One to
+ * a node that does not answer would keep the process alive until `socketTimeout`. Returns a function that ends them.
+ */
+function endRefreshersOf(client: OwnIoredis): () => void {
+  const refreshers = new Set<OwnIoredis>()
+  client.on('+node', (node) => {
+    const duplicate = node.duplicate.bind(node)
+    node.duplicate = (options) => {
+      const refresher = duplicate(options)
+      refreshers.add(refresher)
+      refresher.on('end', () => refreshers.delete(refresher))
+      return refresher
+    }
+  })
+  return () => {
+    for (const refresher of refreshers) refresher.disconnect()
+  }
+}
+
 const DEFAULTS = {
   connectTimeout: CONNECT_MS,
-  // A peer that vanished closes nothing; without this TCP finds out after a quarter of an hour.
+  // A peer that vanished closes no socket; without this, TCP notices only after a quarter of an hour.
   socketTimeout: SILENCE_MS,
-  // A Sentinel that stands still is passed over.
+  // A Sentinel that does not answer is skipped.
   sentinelCommandTimeout: SILENCE_MS,
 }
 
 const NODE = {
-  // Rejects everything unanswered as soon as the connection closes: nothing is sent twice (replay.ts), and calls that
-  // wait for a connection wait for one attempt.
+  // Rejects all unanswered commands as soon as the connection closes: none is repeated (replay.ts), and calls that wait
+  // for a connection wait for one attempt.
   maxRetriesPerRequest: 0,
   enableOfflineQueue: true,
   enableAutoPipelining: false,
   lazyConnect: false,
   commandTimeout: undefined,
   reconnectOnError: null,
-  // INFO is one permission more, and its answer under load (BUSY) would close a connection that works. A server that
-  // is still loading says so to each call.
+  // INFO needs one more permission, and its reply under load (BUSY) would close a working connection. A server that is
+  // still loading reports that to each call.
   enableReadyCheck: false,
-  // How long a server that stands still may keep the process alive after close().
+  // How long a server that does not answer may keep the process alive after close(), in milliseconds.
   disconnectTimeout: 20,
 }
 
@@ -63,15 +117,15 @@ const STANDALONE = {
   ...NODE,
   retryStrategy: backOffMs,
   sentinelRetryStrategy: backOffMs,
-  // A master that became a replica: connect anew, to whom Sentinel or DNS name by now.
+  // The master became a replica: reconnect to the server that Sentinel or DNS names now.
   reconnectOnError: isReadOnly,
 }
 
 const CLUSTER = {
   clusterRetryStrategy: backOffMs,
-  // Sends what was unanswered again; 0 is never.
+  // Repeats unanswered commands after this delay; 0: never.
   retryDelayOnFailover: 0,
-  // Waiting inside the client would outlast the deadline and charge for a call that was answered long ago.
+  // A wait inside the client could outlast the deadline, and charge for a call that was decided without Redis.
   retryDelayOnClusterDown: 0,
   slotsRefreshTimeout: SILENCE_MS,
   scaleReads: 'master',

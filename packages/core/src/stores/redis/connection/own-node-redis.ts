@@ -5,7 +5,7 @@ import { nodeRedisConnection } from '../clients/node-redis.js'
 import type { Opened } from './opened.js'
 import type { NodeRedisPackage, OwnNodeRedis } from './packages.js'
 
-/** Makes a node-redis client, which never sends anything twice. It connects at once. */
+/** Makes a node-redis client, which never repeats a command. It connects at once. */
 export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions): Opened {
   if (options.sentinels) {
     const what = 'a connection by Sentinel needs ioredis or iovalkey: npm install ioredis'
@@ -24,9 +24,9 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
   const connected = untilConnected(client, () => ended)
   const first = Promise.race([connected, failed])
-  first.catch(() => {}) // a rejection is for those who wait for it
+  first.catch(() => {}) // rejects only for those who await it
   return {
-    // A client takes calls while it connects, a cluster only once it knows its nodes.
+    // A client queues calls while it connects; a cluster takes them only once it knows its nodes.
     connection: cluster
       ? {
           ...connection,
@@ -39,7 +39,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
     first,
     end() {
       ended = true
-      // Those that a cluster is connecting to finish that first, and are not known to it by then.
+      // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
       const nodes = client.masters?.map((node) => node.client) ?? []
       client.destroy()
       void connected.then(() => nodes.forEach((node) => node?.destroy()))
@@ -57,7 +57,7 @@ function clientOptions({ username, password, db, tls, path, connectTimeout }: Re
       reconnectStrategy: (retries: number) => shortBackOffMs(retries + 1),
       ...(tls && { ...tls, tls: true }),
       ...(path !== undefined && { path }),
-      // Counts idle time too, so that there must be a reply now and then.
+      // Idle time counts too, so pings keep replies coming.
       socketTimeout: SILENCE_MS,
     },
     pingInterval: SILENCE_MS / 3,
@@ -65,22 +65,22 @@ function clientOptions({ username, password, db, tls, path, connectTimeout }: Re
   }
 }
 
-/** A client goes on connecting by itself, a cluster gives up when no root node answers. */
+/** Repeats the attempt, because a cluster gives up when no root node answers; a client goes on by itself. */
 async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promise<void> {
   for (let times = 1; !ended(); times++) {
     try {
       await client.connect()
       if (!ended()) return
     } catch {
-      // It is tried again.
+      // The next attempt follows.
     }
-    // A client that is ended while it connects finishes or fails first, and keeps its sockets.
+    // A client that is ended while it connects first finishes or fails, and then keeps its sockets.
     if (ended()) return client.destroy()
     await new Promise((resolve) => setTimeout(resolve, shortBackOffMs(times)))
   }
 }
 
-/** node-redis cannot be ended while it waits to try again, which keeps the process alive for as long. */
+/** node-redis cannot be ended while it waits for its next attempt, and keeps the process alive until then. */
 function shortBackOffMs(times: number): number {
   return Math.min(backOffMs(times), 80)
 }

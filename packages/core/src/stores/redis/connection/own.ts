@@ -8,9 +8,9 @@ import { openNodeRedis } from './own-node-redis.js'
 import { loadClientPackage } from './packages.js'
 
 /**
- * A connection that is made here and ends with `close()`. No call is sent twice. Calls made while it connects wait for
- * it, at most 1,000 of them; the caller sets the deadline. It is open until closed and keeps the process alive. A `lazy`
- * one connects with the first call.
+ * A connection that the store makes and that `close()` ends. No call is sent twice. Up to 1,000 calls that are made while
+ * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. A `lazy` one
+ * connects with the first call.
  * @throws {PolicyError} INVALID_OPTION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
@@ -21,13 +21,13 @@ export function ownConnection(options: string | object, lazy = false): OwnConnec
 export class OwnConnection implements RedisConnection {
   readonly isCluster: boolean
   readonly replays = false
-  /** Rejects each call that is unanswered: a client that is ended in the middle of an outage leaves them unsettled. */
+  /** Rejects each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
   readonly #pending = new Set<(error: Error) => void>()
   readonly #options: RedisOptions
   #opening: Promise<Opened> | undefined
   #first: Promise<void> | undefined
-  /** Rejects those who wait for the first connection. */
-  #leave: ((error: Error) => void) | undefined
+  /** Rejects `#first`. */
+  #rejectFirst: ((error: Error) => void) | undefined
   #opened: Opened | undefined
   #closed = false
 
@@ -37,7 +37,7 @@ export class OwnConnection implements RedisConnection {
     if (!lazy) void this.#open()
   }
 
-  /** Connects if that is not begun. Resolves once it is connected; rejects with the first failure, or when closed. */
+  /** Connects unless that has begun. Resolves once connected; rejects with the first failure, or when closed. */
   connect(): Promise<void> {
     void this.#open()
     return this.#first!
@@ -66,7 +66,7 @@ export class OwnConnection implements RedisConnection {
     this.#closed = true
     this.#opened?.end()
     const error = closed()
-    this.#leave?.(error)
+    this.#rejectFirst?.(error)
     for (const reject of this.#pending) reject(error)
     this.#pending.clear()
   }
@@ -79,7 +79,7 @@ export class OwnConnection implements RedisConnection {
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
       this.#pending.add(reject)
-      const isUnwritten = this.#keptBack()
+      const isUnwritten = this.#queuedUntilNow()
       const sent = this.#opened
         ? send(this.#opened.connection)
         : this.#open().then(({ connection }) => send(connection))
@@ -96,8 +96,8 @@ export class OwnConnection implements RedisConnection {
     })
   }
 
-  /** For a call that is made now: whether the client has kept it back ever since, as it was not connected. */
-  #keptBack(): () => boolean {
+  /** For a call that is made now: returns whether the client has queued it ever since because it was not connected. */
+  #queuedUntilNow(): () => boolean {
     const opened = this.#opened
     if (opened?.isReady()) return () => false
     const before = opened?.timesReady?.() ?? 0
@@ -109,7 +109,7 @@ export class OwnConnection implements RedisConnection {
     this.#opening = this.#load()
     const opening = this.#opening
     this.#first = new Promise((resolve, reject) => {
-      this.#leave = reject
+      this.#rejectFirst = reject
       opening.then(({ first }) => first).then(() => resolve(), reject)
     })
     this.#first.catch(() => {})
@@ -127,7 +127,7 @@ export class OwnConnection implements RedisConnection {
   }
 }
 
-/** The failure of a call that was surely not carried out. What a server refused says so itself. */
+/** The failure of a call that was never written. A refusal by the server is left as it is. */
 function unwritten(error: Error): Error {
   const failure = storeError(error)
   if (!(failure instanceof StoreError) || failure.failure !== 'unavailable') return error

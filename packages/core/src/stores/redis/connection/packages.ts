@@ -3,9 +3,9 @@ import type { IoredisClient } from '../clients/ioredis.js'
 import type { NodeRedisClient } from '../clients/node-redis.js'
 
 /*
- * The client packages are optional peers: they are loaded when a connection is to be made, never by importing this.
- * The specifiers are literals, so that a bundler takes along what is installed; each stands in a `try`, so that it
- * takes what is not for optional.
+ * The client packages are optional peers: they are loaded when a connection is made, not when this file is imported.
+ * The specifiers are literals, so that bundlers include the packages that are installed; each import is in a `try`, so that
+ * bundlers treat the others as optional.
  */
 export type ClientPackage = { readonly ioredis: IoredisPackage } | { readonly nodeRedis: NodeRedisPackage }
 
@@ -19,7 +19,7 @@ export interface OwnIoredis extends IoredisClient {
   once(event: 'close' | 'ready', listener: () => void): unknown
   once(event: 'error', listener: (error: unknown) => void): unknown
   disconnect(): void
-  /** Another client with the same options but for these. */
+  /** Makes another client with the same options, overridden by these. */
   duplicate(options: object): OwnIoredis
   on(event: 'error', listener: (error: unknown) => void): unknown
   on(event: 'end' | 'ready', listener: () => void): unknown
@@ -36,13 +36,13 @@ export interface OwnNodeRedis extends NodeRedisClient {
   once(event: 'ready', listener: () => void): unknown
   once(event: 'error', listener: (error: unknown) => void): unknown
   readonly on: NodeRedisClient['on'] & ((event: 'ready', listener: () => void) => unknown)
-  /** A cluster's. */
+  /** Of a cluster. */
   readonly masters?: readonly { readonly client?: { destroy(): void } }[]
   connect(): Promise<unknown>
   destroy(): void
 }
 
-/** The first that is installed of ioredis, iovalkey and redis. Rejects with StoreError CLIENT_MISSING without any. */
+/** Loads the first package that is installed: ioredis, iovalkey or redis. Rejects with StoreError CLIENT_MISSING if none is. */
 export async function loadClientPackage(): Promise<ClientPackage> {
   const ioredis = (await loadIoredis()) ?? (await loadIovalkey())
   if (ioredis) return { ioredis: exportsOf<IoredisPackage>(ioredis, 'Cluster') }
@@ -76,7 +76,7 @@ async function loadNodeRedis(): Promise<unknown> {
   }
 }
 
-/** A package that is there and fails to load is an error of its own. */
+/** Rethrows unless the package is missing: one that is installed and fails to load is an error. */
 function unlessMissing(error: unknown, name: string): undefined {
   const { code, message } = error as NodeJS.ErrnoException
   const missing = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
@@ -84,7 +84,7 @@ function unlessMissing(error: unknown, name: string): undefined {
   throw error
 }
 
-/** Where the exports of a CommonJS module are depends on who loaded it. */
+/** The exports of a CommonJS module, which lie in `default` or not, depending on the loader. */
 function exportsOf<T>(module: unknown, name: keyof T): T {
   const { default: whole } = module as { default?: T }
   return whole?.[name] === undefined ? (module as T) : whole

@@ -1,8 +1,8 @@
 /*
- * max, min, floor and ceil in Lua, as operators: a call of a C function takes a script longer than the rest of the line.
+ * max, min, floor and ceil as Lua operators, because a call of a C function takes longer than the rest of its line.
  */
 
-/** Numbers are true in Lua, so that and-or picks one. Instants and counts are exact, so `% 1` cuts as floor does. */
+/** Every number is true in Lua, so and-or selects one. Instants and counts are exact, so `% 1` rounds like floor. */
 const OPERATORS: Readonly<Record<string, (a: string, b: string) => string>> = {
   max: (a, b) => `(${a} > ${b} and ${a} or ${b})`,
   min: (a, b) => `(${a} < ${b} and ${a} or ${b})`,
@@ -10,7 +10,7 @@ const OPERATORS: Readonly<Record<string, (a: string, b: string) => string>> = {
   ceil: (a) => `(${a} + -${a} % 1)`,
 }
 
-/** The script with operators in place of those calls, but where an argument itself calls something and would do it twice. */
+/** Replaces these calls by operators, unless an argument contains a call, which would then run twice. */
 export function withOperators(script: string): string {
   let text = ''
   let end = 0

@@ -3,11 +3,11 @@ import type { Policy } from '../../../algorithms/contract/policy.js'
 import type { Answer, Booking, DatedCharge, Reason } from '../../store.js'
 
 /*
- * What travels between store and script: one packed argument and one packed reply, numbers as little-endian doubles.
- * This costs Redis and the client less than texts, and no digit is lost. lua/README.md describes both.
+ * The packed argument and the packed reply of a script: numbers as little-endian doubles, which cost Redis and the client
+ * less than texts and lose no digit. lua/README.md describes both.
  */
 
-/** Operations by the numbers that scripts know them by. */
+/** The numbers of the operations in scripts. */
 export const OPERATIONS = {
   consume: 1,
   peek: 2,
@@ -26,13 +26,13 @@ export interface ScriptRequest {
   readonly operation: keyof typeof OPERATIONS
   readonly policies: readonly Policy[]
   readonly cost?: number
-  /** Equal calls that are made one after the other, of `consume` alone. Default 1. */
+  /** Number of equal calls, made one after the other; only for `consume`. Default 1. */
   readonly count?: number
-  /** Longest wait of a booking, length of a block or hold, in microseconds; or the instant of a booking to cancel. */
+  /** Longest wait of a booking, or duration of a block or hold, in microseconds; to cancel, the instant of the booking. */
   readonly span?: number
-  /** What a booking's confirmation or cancellation brings along; or the charge of which units are released. */
+  /** To confirm or cancel, the token of the booking; to release, the charge. */
   readonly token?: Buffer
-  /** Smallest limits known for each policy, where one is below the limit of this call. */
+  /** The smallest limit seen for each policy, if one of them is below the limit of this call. */
   readonly slowest?: readonly number[] | undefined
 }
 
@@ -60,7 +60,7 @@ export function packRequest(request: ScriptRequest, clock: number, nonce: number
   return packed
 }
 
-/** A place booked in Redis: what the script wants to see again. */
+/** A booking in Redis, with what the script needs to confirm or cancel it. */
 export interface RedisBooking extends Booking {
   isCancelled: boolean
   /** Epoch, version, and what the booking replaced. */
@@ -143,7 +143,7 @@ export function unpackFailure(reply: Buffer): string | undefined {
   return reply[0] === FAILURE ? reply.toString('utf8', 1) : undefined
 }
 
-/** Whether the script met state that it could not read, and dropped it. */
+/** Whether the script discarded unreadable state. */
 export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
@@ -153,7 +153,7 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/** Whether the place was undone: 1 in the place of the units that took effect. */
+/** Whether the booking was undone: the reply holds 1 in place of the units that took effect. */
 export function unpackCancellation(reply: Buffer): boolean {
   return unpackEffect(reply) === 1
 }
@@ -163,7 +163,7 @@ export function unpackEffect(reply: Buffer): number {
   return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
 }
 
-/** What the release of units says of their charge. */
+/** The charge whose units are released. */
 export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
   const packed = Buffer.allocUnsafe(3 * DOUBLE)
   packed.writeDoubleLE(at, 0)
