@@ -233,9 +233,9 @@ export const mistakes = [
     mechanism: 'release',
     mistake: 'units are released as of now where places are booked ahead',
     row: 29,
-    file: `${src}/stores/memory/table.ts`,
-    text: 'Math.max(now, this.bookings.lastOf(slot)), charge, units',
-    broken: 'now, charge, units',
+    file: `${src}/stores/memory/corrections.ts`,
+    text: 'Math.max(now, bookings.lastOf(slot)), charged, units',
+    broken: 'now, charged, units',
   },
   {
     mechanism: 'release',
@@ -290,8 +290,8 @@ export const mistakes = [
     mechanism: 'born',
     mistake: 'memory gives back charges whose state was lost',
     row: 29,
-    file: `${src}/stores/memory/table.ts`,
-    text: 'if (charge.decidedAt < this.cursor.born) return 0',
+    file: `${src}/stores/memory/corrections.ts`,
+    text: 'if (charged.decidedAt < cursor.born) return 0',
     broken: '',
   },
   {

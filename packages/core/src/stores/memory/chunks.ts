@@ -1,29 +1,27 @@
-import type { Table } from './table.js'
-
 /**
- * The slots of all tables of a store, in chunks of 64, so that a key can be drawn at random from all of them, however
- * many tables there are, and a hand can walk over all of them.
+ * The slots of all tables of a store, in chunks of 64, so that a key can be drawn at random from all tables, however many
+ * there are, and all slots can be walked in order.
  */
-export class Chunks {
-  readonly #list: Chunk[] = []
+export class Chunks<Table> {
+  readonly #list: Chunk<Table>[] = []
 
   get length(): number {
     return this.#list.length
   }
 
-  at(index: number): Chunk {
+  at(index: number): Chunk<Table> {
     return this.#list[index]!
   }
 
-  /** The slots of `table` from `first` on. */
-  add(table: Table, first: number): Chunk {
+  /** Adds the slots of `table` from `first` on. */
+  add(table: Table, first: number): Chunk<Table> {
     const chunk = { table, first, index: this.#list.length }
     this.#list.push(chunk)
     return chunk
   }
 
-  /** The last chunk takes its place. */
-  remove(chunk: Chunk): void {
+  /** Removes a chunk; the last one takes its place. */
+  remove(chunk: Chunk<Table>): void {
     const last = this.#list.pop()!
     if (last === chunk) return
     last.index = chunk.index
@@ -31,7 +29,7 @@ export class Chunks {
   }
 }
 
-export interface Chunk {
+export interface Chunk<Table> {
   readonly table: Table
   readonly first: number
   /** Its place in the list. */

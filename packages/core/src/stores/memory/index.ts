@@ -3,10 +3,10 @@ import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { expected, PolicyError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { CHUNK_SLOTS, Chunks } from './chunks.js'
+import { Eviction } from './eviction.js'
 import { MemoryKeyspace } from './memory-keyspace.js'
 import { Overflow } from './overflow.js'
 import { MemoryPermits } from './permits.js'
-import { Retention } from './retention.js'
 import { sweepInBackground } from './sweeper.js'
 import { Table, type TableOwner } from './table.js'
 import { Tables } from './tables.js'
@@ -54,8 +54,8 @@ const STEP = 64
 class Memory implements MemoryStore, TableOwner {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
-  readonly chunks = new Chunks()
-  readonly retention = new Retention(this.chunks)
+  readonly chunks = new Chunks<Table>()
+  readonly #eviction = new Eviction(this.chunks)
   readonly #overflow: Overflow
   readonly #maxKeys: number
   readonly #clock: Clock
@@ -117,9 +117,13 @@ class Memory implements MemoryStore, TableOwner {
   /** The timer begins with the first key: some platforms refuse one while modules are loaded. */
   adding(now: number): void {
     this.#stopSweeping ??= sweepInBackground(this)
-    this.retention.sweep(2, now)
+    this.#eviction.sweep(2, now)
     if (this.#size >= this.#maxKeys) this.#evict(now)
     this.#size++
+  }
+
+  added(table: Table, slot: number): void {
+    this.#eviction.added(table, slot)
   }
 
   removed(): void {
@@ -136,7 +140,7 @@ class Memory implements MemoryStore, TableOwner {
     let seen = 0
     let freed = 0
     for (let i = 0; i < slots && performance.now() < end; i += 16) {
-      freed += this.retention.sweep(16, now)
+      freed += this.#eviction.sweep(16, now)
       seen += 16
     }
     return freed * 4 > seen
@@ -162,7 +166,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   #evict(now: number): void {
-    const evicted = this.retention.evict(now, () => this.#areAllBarred())
+    const evicted = this.#eviction.evict(now, () => this.#areAllBarred())
     if (!evicted) return
     const warning = this.#overflow.note(evicted, now)
     for (const report of evicted.table.reports) {

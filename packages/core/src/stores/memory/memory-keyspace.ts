@@ -1,43 +1,43 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Keyspace } from '../store.js'
+import type { PolicyList } from './policy-lists.js'
 import type { Table } from './table.js'
 
-/** A table as one list of policies sees it. Lists of equal shapes share the table. */
-export class MemoryKeyspace implements Keyspace {
+/** A table under one list of policies. Lists of equal shapes share the table. */
+export class MemoryKeyspace implements Keyspace, PolicyList {
   readonly policies: readonly Policy[]
-  /** The number of the list in the table. */
-  tier: number
+  listNumber: number
   readonly #open: () => Table
   #table: Table
 
-  /** `open` gives the table of the state, now and after it was dropped. */
+  /** `open` returns the table, now and again after it was dropped. */
   constructor(open: () => Table, policies: readonly Policy[]) {
     this.#open = open
     this.#table = open()
     this.policies = policies
-    this.tier = this.#table.tiers.numberOf(policies)
+    this.listNumber = this.#table.lists.numberOf(policies)
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    return this.#held().decide(this, ask, key, cost, maxWait)
+    return this.#openTable().decide(this, ask, key, cost, maxWait)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
-    return this.#held().confirm(booking)
+    return this.#openTable().confirm(booking)
   }
 
   cancel(booking: Booking): boolean {
-    return this.#held().cancel(this.policies, booking)
+    return this.#openTable().cancel(this.policies, booking)
   }
 
   correct(change: Correction): number {
-    return this.#held().correct(this, change)
+    return this.#openTable().correct(this, change)
   }
 
-  #held(): Table {
+  #openTable(): Table {
     if (this.#table.isDropped) {
       this.#table = this.#open()
-      this.tier = this.#table.tiers.numberOf(this.policies)
+      this.listNumber = this.#table.lists.numberOf(this.policies)
     }
     return this.#table
   }

@@ -1,13 +1,13 @@
 import type { Notice } from '../store.js'
-import type { Evicted } from './retention.js'
+import type { Evicted } from './eviction.js'
 
 /**
- * Keeps count of what a full store forgets although it still counts, for the warnings of each limiter: one when it begins,
- * one when exhausted callers are forgotten, and again each time the `maxKeys` that would have held all keys has doubled.
+ * Counts the evicted keys that still mattered, for the warnings of each limiter: one for the first of them, one for the first
+ * exhausted caller, and another each time the `maxKeys` that would have held all keys has doubled.
  */
 export class Overflow {
   readonly #maxKeys: number
-  /** Keys forgotten in this span, and in the one before it. A span is as long as the first key of it still counted. */
+  /** Evicted keys of this span, and of the one before. A span lasts until its first key would have been full again. */
   #forgotten = 0
   #before = 0
   #spanEnd = 0
@@ -16,7 +16,7 @@ export class Overflow {
     this.#maxKeys = maxKeys
   }
 
-  /** Counts a key that was forgotten; returns what is to be reported of it. */
+  /** Counts an evicted key. Returns the warning to be reported, if any. */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
     if (now >= this.#spanEnd) {
       this.#before = this.#forgotten

@@ -1,10 +1,10 @@
 import type { Permits, TicketState } from '../store.js'
 
-/** The permits of all semaphores in this process, by name and key. Keys that nobody uses take no memory. */
+/** The permits of all semaphores in this process, by name and key. A key without tickets takes no memory. */
 export class MemoryPermits {
-  readonly #queues = new Map<string, KeyQueue>()
+  readonly #queues = new Map<string, PermitQueue>()
 
-  /** Those of one semaphore. */
+  /** The permits of one semaphore. */
   of(name: string): Permits {
     const tickets = new Map<number, Ticket>()
     const queues = this.#queues
@@ -28,7 +28,7 @@ export class MemoryPermits {
 
     return {
       take(key, ticket, limit, waits) {
-        const queue: KeyQueue = queues.get(idOf(key)) ?? { held: 0, waiting: new Set() }
+        const queue: PermitQueue = queues.get(idOf(key)) ?? { held: 0, waiting: new Set() }
         const isFree = queue.held < limit && queue.waiting.size === 0
         if (!isFree && !waits) return false
         const taken: Ticket = { limit, isHeld: isFree, report: () => granted?.(ticket) }
@@ -61,21 +61,21 @@ export class MemoryPermits {
   }
 }
 
-interface KeyQueue {
+interface PermitQueue {
   held: number
   /** Oldest first. */
   readonly waiting: Set<Ticket>
 }
 
 interface Ticket {
-  /** That of its semaphore: others of the same name may have another one. */
+  /** The limit of its own semaphore: semaphores of one name may have different limits. */
   limit: number
   isHeld: boolean
   readonly report: () => void
 }
 
-/** Grants what is free to the oldest tickets. */
-function serve(queue: KeyQueue): void {
+/** Grants free permits to the oldest tickets. */
+function serve(queue: PermitQueue): void {
   for (const ticket of queue.waiting) {
     if (queue.held >= ticket.limit) return
     queue.waiting.delete(ticket)

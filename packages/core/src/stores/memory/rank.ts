@@ -2,36 +2,36 @@ import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Table } from './table.js'
 
 /**
- * How much a key says that an absent one would not, at `now` and under the limits it was last decided with. FULL: nothing.
- * Below EXHAUSTED: the part of its allowance that is spent. Then EXHAUSTED, one more for each of up to seven denials;
- * AWAITED with places ahead or on hold; BANNED.
+ * How much would be lost with a key at `now`, under the limits it was last decided with. FULL: nothing. Below EXHAUSTED: the
+ * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
+ * future bookings or is held. BANNED: it is blocked.
  */
 export function rankOf(table: Table, slot: number, now: number): number {
-  const { cursor, barriers, bookings, tiers } = table
+  const { cursor, barriers, bookings, lists } = table
   if (barriers.blockedUntil(slot) > now) return BANNED
   cursor.moveTo(slot)
   if (barriers.heldUntil(slot) > now || bookings.lastOf(slot) > now) return AWAITED
-  const policies = tiers.list(cursor.slots.tierOf(slot))
+  const policies = lists.at(cursor.slots.listOf(slot))
   const spent = spentOf(table, policies, now)
   if (spent === 1) return EXHAUSTED + cursor.slots.denialsOf(slot)
-  if (spent > 0 || tiers.isSlowest(policies)) return spent
-  // What a call under a faster tier consumed still counts when a slower one asks.
-  return spentOf(table, tiers.slowest, now) > 0 ? LEAST : FULL
+  if (spent > 0 || lists.areSmallest(policies)) return spent
+  // Usage recorded under a higher tier still counts when a lower tier asks.
+  return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
 /** The instant at which the key in `slot` is full again under the limits it was last decided with. */
 export function fullAt(table: Table, slot: number, now: number): number {
-  const { cursor, tiers } = table
+  const { cursor, lists } = table
   cursor.moveTo(slot)
   let at = now
-  tiers.list(cursor.slots.tierOf(slot)).forEach((policy, i) => {
+  lists.at(cursor.slots.listOf(slot)).forEach((policy, i) => {
     policy.algorithm.view(cursor.states[i]!, policy, now, view)
     at = Math.max(at, view.resetAt)
   })
   return at
 }
 
-/** The largest part that is spent under any of the policies; 1 where nothing is left. The cursor is on the key. */
+/** The largest fraction that is spent under any policy, 1 if nothing is left, of the key that the cursor is on. */
 function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0
   for (let i = 0; i < policies.length; i++) {

@@ -2,20 +2,20 @@ import { Ring } from '../../algorithms/contract/ring.js'
 import { KeyIndex } from './key-index.js'
 
 /**
- * Room for the state of many keys: a slot is `stride` cells in a Float64Array, and its rings. Slots lie in pages, so
- * that growing copies nothing but the first of them, which begins small. Slot 0 is never given out: it stays blank and
- * stands for every key not held.
+ * The memory for the state of many keys: a slot is `stride` cells in a Float64Array, and the rings of the key. Slots lie in
+ * pages, so that growth copies only the first page, which begins small. Slot 0 is never allocated: it stays blank and stands
+ * for every key that is not held.
  */
 export class Slots {
   /** Keys held. */
   size = 0
-  /** Slots that were ever given out are 1 to `top`. */
+  /** The largest slot that was ever allocated. */
   top = 0
   readonly #stride: number
   readonly #ringsPerKey: number
   readonly #index = new KeyIndex()
   #pages: Page[]
-  /** Head of the list of free slots, each naming the next one in its first cell; 0 ends it. */
+  /** Head of the list of free slots. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
   constructor(stride: number, ringsPerKey: number) {
@@ -48,16 +48,16 @@ export class Slots {
     return (slot & PAGE_MASK) * this.#ringsPerKey
   }
 
-  /** Notes the number of the policies under which the key was decided, and counts denials, up to seven. */
-  note(slot: number, tier: number, isDenied: boolean): void {
+  /** Records the number of the policy list under which the key was decided, and counts up to seven denials. */
+  record(slot: number, list: number, isDenied: boolean): void {
     const { notes } = this.pageOf(slot)
     const i = slot & PAGE_MASK
     const denials = notes[i]! & MOST_DENIALS
-    const note = (tier << DENIAL_BITS) | (isDenied && denials < MOST_DENIALS ? denials + 1 : denials)
+    const note = (list << DENIAL_BITS) | (isDenied && denials < MOST_DENIALS ? denials + 1 : denials)
     if (notes[i] !== note) notes[i] = note
   }
 
-  tierOf(slot: number): number {
+  listOf(slot: number): number {
     return this.pageOf(slot).notes[slot & PAGE_MASK]! >>> DENIAL_BITS
   }
 
@@ -65,7 +65,7 @@ export class Slots {
     return this.pageOf(slot).notes[slot & PAGE_MASK]! & MOST_DENIALS
   }
 
-  /** A blank slot for a key that has none. */
+  /** Allocates a blank slot for a key that has none. */
   allocate(key: string): number {
     const slot = this.#free || ++this.top
     if (slot >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage(PAGE_SIZE))
@@ -132,7 +132,7 @@ function grow(page: Page): void {
 
 export interface Page {
   cells: Float64Array
-  /** Of each key the denials, in 3 bits, and above them the number of the policies it was last decided with. */
+  /** For each key the count of denials in 3 bits, and above them the number of the list it was last decided with. */
   notes: Uint16Array
   readonly keys: (string | undefined)[]
   readonly rings: (Ring | undefined)[]

@@ -1,52 +1,47 @@
 import type { Policy, View } from '../../algorithms/contract/policy.js'
-import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
+import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
+import { cancel, correct, type CorrectedTable } from './corrections.js'
 import { Cursor } from './cursor.js'
 import { MemoryAnswer } from './memory-answer.js'
 import { PlainCalls } from './plain-calls.js'
-import type { Retention } from './retention.js'
-import { Tiers } from './tiers.js'
+import { type PolicyList, PolicyLists } from './policy-lists.js'
 
 /** What a table needs of the store it belongs to. */
 export interface TableOwner {
   /** The slots of all its tables. */
-  readonly chunks: Chunks
-  readonly retention: Retention
+  readonly chunks: Chunks<Table>
   now(): number
-  /** A key is about to be added; frees another one, in any table, if the store is full. */
+  /** To be called before a key is added: evicts another key, of any table, if the store is full. */
   adding(now: number): void
-  /** A key is gone. */
+  /** To be called after a key was added. */
+  added(table: Table, slot: number): void
+  /** To be called after a key was removed. */
   removed(): void
 }
 
-/** A list of policies, and its number in the table. */
-export interface PolicyList {
-  readonly policies: readonly Policy[]
-  readonly tier: number
-}
-
-/** The state of every key of one limiter under lists of one shape. Calls bring the list of their keyspace along. */
-export class Table {
+/** The state of every key of one limiter under lists of one shape. Each call passes the list of its keyspace. */
+export class Table implements CorrectedTable {
   readonly cursor: Cursor
   readonly barriers = new Barriers()
   readonly bookings = new Bookings()
-  readonly tiers: Tiers
-  /** Set when the store let it go, as it held no key: another one may stand for its shapes. */
+  readonly lists: PolicyLists
+  /** Set when the store dropped the table because it held no key; another table may have its shapes now. */
   isDropped = false
-  /** Those who hear of what happens to its keys. */
+  /** Receive notices about its keys. */
   readonly reports = new Set<Report>()
-  /** The `maxKeys` that was last reported to have been needed; 1 where only a warning before was; 0 before that. */
+  /** The `maxKeys` that the last warning named as needed; 1 after a warning without a number, 0 before any. */
   neededKeys = 0
-  readonly #chunks: Chunk[] = []
+  readonly #chunks: Chunk<Table>[] = []
   readonly #owner: TableOwner
   readonly #view: View = { remaining: 0, resetAt: 0 }
   readonly #plain: PlainCalls | undefined
 
   constructor(policies: readonly Policy[], owner: TableOwner) {
     this.cursor = new Cursor(policies)
-    this.tiers = new Tiers(policies)
+    this.lists = new PolicyLists(policies)
     this.#owner = owner
     this.#plain = PlainCalls.of(policies, this.cursor)
   }
@@ -59,11 +54,11 @@ export class Table {
       ask === 'consume' && cost > 0 && slot !== 0 && this.barriers.size + this.bookings.size === 0
     const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
     if (!answer) return this.#general(list, ask, key, slot, now, cost, maxWait)
-    if (answer.reason !== 'cost') this.cursor.slots.note(slot, list.tier, answer.reason === 'limit')
+    if (answer.reason !== 'cost') this.cursor.slots.record(slot, list.listNumber, answer.reason === 'limit')
     return answer
   }
 
-  /** Everything else: any call, under any list of policies. */
+  /** Decides any call, under any list of policies. */
   #general(
     list: PolicyList,
     ask: Ask,
@@ -99,13 +94,13 @@ export class Table {
     let booking: MemoryBooking | undefined
     if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
-      cursor.slots.note(slot, list.tier, false)
+      cursor.slots.record(slot, list.listNumber, false)
       if (at > now) booking = this.#booking(slot, key, at, cost, now)
       else this.bookings.touch(slot)
       cursor.admit(policies, at, cost)
       if (booking) for (const ring of cursor.rings()) ring.seal()
     } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
-      cursor.slots.note(slot, list.tier, true)
+      cursor.slots.record(slot, list.listNumber, true)
     }
     const open = Math.max(until, this.bookings.lastOf(slot))
     return this.#answer(policies, now, at, reason, binding, until, open, booking)
@@ -118,52 +113,20 @@ export class Table {
   }
 
   cancel(policies: readonly Policy[], booking: Booking): boolean {
-    const now = this.#owner.now()
-    const place = booking as MemoryBooking
-    if (place.isCancelled) return false
-    place.isCancelled = true
-    const slot = this.cursor.slots.find(place.key)
-    if (this.bookings.undo(slot, place.undo)) {
-      this.cursor.moveTo(slot)
-      this.cursor.restore(place.undo)
-      return true
-    }
-    if (!place.undo.life.lost) this.#release(policies, slot, now, place, place.cost)
-    return false
+    return cancel(this, policies, booking, this.#owner.now())
   }
 
   correct(list: PolicyList, change: Correction): number {
-    const { policies } = list
-    const now = this.#owner.now()
-    const { key } = change
-    switch (change.kind) {
-      case 'refund':
-        return this.#refund(policies, this.cursor.slots.find(key), now, change.cost)
-      case 'charge':
-        return this.#charge(policies, this.#slotFor(key, now, list), now, change.cost)
-      case 'release':
-        return this.#release(policies, this.cursor.slots.find(key), now, change.charge, change.units)
-      case 'block':
-        this.barriers.block(this.#slotFor(key, now, list), now + change.duration)
-        return 0
-      case 'hold':
-        this.barriers.hold(this.#slotFor(key, now, list), now + change.duration)
-        return 0
-      case 'reset': {
-        const slot = this.cursor.slots.find(key)
-        if (slot !== 0) this.lose(slot)
-        return 0
-      }
-    }
+    return correct(this, list, change, this.#owner.now())
   }
 
-  /** Forgets what a slot holds before its time: those who wait for a booked place learn that it is gone. */
+  /** Discards the state in a slot. Callers that wait for a booking in it find it lost. */
   lose(slot: number): void {
     this.bookings.lose(slot)
     this.release(slot)
   }
 
-  /** Frees a slot that holds nothing any more. */
+  /** Frees a slot whose state no longer matters. */
   release(slot: number): void {
     this.bookings.forget(slot)
     this.barriers.clear(slot)
@@ -173,39 +136,12 @@ export class Table {
     this.#owner.removed()
   }
 
-  #refund(policies: readonly Policy[], slot: number, now: number, cost: number): number {
-    if (slot === 0) return 0
-    this.cursor.moveTo(slot)
-    this.bookings.touch(slot)
-    return this.cursor.admit(policies, now, -cost)
-  }
-
-  /** What lies in a state that began after the charge was decided is others'. */
-  #release(
-    policies: readonly Policy[],
-    slot: number,
-    now: number,
-    charge: DatedCharge,
-    units: number,
-  ): number {
-    if (slot === 0) return 0
-    this.cursor.moveTo(slot)
-    if (charge.decidedAt < this.cursor.born) return 0
-    this.bookings.touch(slot)
-    return this.cursor.release(policies, Math.max(now, this.bookings.lastOf(slot)), charge, units)
-  }
-
-  #charge(policies: readonly Policy[], slot: number, now: number, cost: number): number {
-    this.bookings.touch(slot)
-    return this.cursor.admit(policies, Math.max(now, this.bookings.lastOf(slot)), cost)
-  }
-
   #booking(slot: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
     const undo = this.bookings.open(slot, at, this.cursor.cells(), this.cursor.rings())
     return { key, at, cost, decidedAt, undo, isCancelled: false }
   }
 
-  /** Until `open` the key is barred or places ahead are booked: nothing is left, and it stands as it will then. */
+  /** Until `open`, the key is blocked or held or has bookings: `remaining` is 0, and the state is viewed as of then. */
   #answer(
     policies: readonly Policy[],
     now: number,
@@ -235,23 +171,23 @@ export class Table {
     return new MemoryAnswer(now, at, reason, binding, remaining, resetAt, parts, booking)
   }
 
-  /** The slot of `key`, made if need be, with the cursor on it. */
-  #slotFor(key: string, now: number, { tier }: PolicyList): number {
+  /** The slot of `key`, allocated if it has none, with the cursor on it. */
+  slotFor(key: string, now: number, { listNumber }: PolicyList): number {
     const { slots } = this.cursor
     const slot = slots.find(key) || this.#add(key, now)
-    slots.note(slot, tier, false)
+    slots.record(slot, listNumber, false)
     this.cursor.moveTo(slot)
     return slot
   }
 
-  /** A slot for a key that has none, with the cursor on it. */
+  /** Allocates a slot for a key that has none, and moves the cursor to it. */
   #add(key: string, now: number): number {
-    const { chunks, retention } = this.#owner
+    const { chunks } = this.#owner
     this.#owner.adding(now)
     const slot = this.cursor.slots.allocate(key)
     const first = this.#chunks.length * CHUNK_SLOTS
     if (slot >= first) this.#chunks.push(chunks.add(this, first))
-    retention.added(this, slot)
+    this.#owner.added(this, slot)
     this.cursor.moveTo(slot)
     this.cursor.born = now
     return slot

@@ -3,37 +3,37 @@ import { BANNED, DENIED, EXHAUSTED, FULL, fullAt, rankOf } from './rank.js'
 import type { Table } from './table.js'
 
 /*
- * Which keys of a store may go. A key whose allowance is full again says nothing that an absent key would not, so it
- * is freed by a hand that walks the slots of all tables a few at a time. When the store is full of keys that still say
- * something, the one of a sample goes that ranks lowest (rank.ts). So a flood of new keys sets a caller free only where
- * nothing tells that caller apart from the flood.
+ * Selects the keys that a store forgets. A key whose allowance is full again is decided like an absent key, so it is freed: a
+ * clock hand walks the slots of all tables, a few at a time. If the store is full of keys that still matter, the one with the
+ * lowest rank (rank.ts) in a random sample is evicted. So a flood of new keys frees an exhausted caller only if that caller
+ * ranks no higher than the flood.
  */
-export class Retention {
-  readonly #chunks: Chunks
-  /** The hand: a chunk by its place in the list, and a slot in it. */
+export class Eviction {
+  readonly #chunks: Chunks<Table>
+  /** The clock hand: the index of a chunk, and a slot in it. */
   #chunk = -1
   #slot = 0
-  /** Whether the hand has freed nothing since its round began. After such a round it rests. */
+  /** Whether the hand has freed nothing in this round. After such a round it rests. */
   #isBarren = false
   #restUntil = 0
-  readonly #newest: Place = { table: undefined, slot: 0 }
-  readonly #victim: Place = { table: undefined, slot: 0 }
-  /** The lowest rank found of late: a key that ranks no higher goes without a look for another one. */
+  readonly #newest: KeySlot = { table: undefined, slot: 0 }
+  readonly #victim: KeySlot = { table: undefined, slot: 0 }
+  /** The lowest rank found recently. A key that ranks no higher is evicted without further search. */
   #usual = UNKNOWN
   #evictions = 0
   #random = 0x9e3779b9
 
-  constructor(chunks: Chunks) {
+  constructor(chunks: Chunks<Table>) {
     this.#chunks = chunks
   }
 
-  /** A key was added. */
+  /** To be called after a key was added. */
   added(table: Table, slot: number): void {
     this.#newest.table = table
     this.#newest.slot = slot
   }
 
-  /** Looks at the next `count` slots and frees those that are full again, at most `enough`; returns how many. */
+  /** Checks the next `count` slots and frees keys that are full again, at most `enough`. Returns how many were freed. */
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
     for (let i = 0; i < count && freed < enough && this.#chunks.length > 0; i++) {
@@ -47,7 +47,7 @@ export class Retention {
     return freed
   }
 
-  /** Makes room in a full store: for nothing where a key nearby is full again, else by forgetting what it returns. */
+  /** Frees one key of a full store. Returns that key if it still mattered, undefined if its allowance was full again. */
   evict(now: number, areAllBarred: () => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
     let rank = this.#sample(now)
@@ -62,7 +62,7 @@ export class Retention {
     return rank === FULL ? undefined : { table: table!, key, fullAgainAt, wasExhausted: rank >= EXHAUSTED }
   }
 
-  /** Draws keys from all tables; the lowest rank among them, that of `#victim`. */
+  /** Samples keys of all tables. Returns the lowest rank among them, which is that of `#victim`. */
   #sample(now: number): number {
     if (++this.#evictions % ROUND === 0) this.#usual = UNKNOWN
     let least = Infinity
@@ -81,7 +81,7 @@ export class Retention {
     return least
   }
 
-  /** Walks from the newest key on, for one that ranks below `least`: a little way, or all the way if a ban had to go. */
+  /** Searches from the newest key on for one that ranks below `least`: a few keys, or all if a block were lost otherwise. */
   #walk(least: number, now: number): number {
     const { table, slot } = this.#newest
     if (table?.cursor.slots.keyAt(slot) !== undefined) {
@@ -102,7 +102,7 @@ export class Retention {
     return rank
   }
 
-  /** Makes a key the victim where it ranks below `least`; returns the lower rank. */
+  /** Makes a key the victim if it ranks below `least`. Returns the lower rank. */
   #prefer(table: Table, slot: number, now: number, least: number): number {
     const rank = rankOf(table, slot, now)
     if (rank >= least) return least
@@ -111,8 +111,8 @@ export class Retention {
     return rank
   }
 
-  /** Moves the hand on by a slot. */
-  #step(now: number): Chunk {
+  /** Moves the hand to the next slot. */
+  #step(now: number): Chunk<Table> {
     const chunk = this.#chunk < this.#chunks.length ? this.#chunks.at(Math.max(0, this.#chunk)) : undefined
     if (this.#chunk >= 0 && chunk && this.#slot >= chunk.first && this.#slot < lastOf(chunk)) {
       this.#slot++
@@ -143,27 +143,27 @@ export interface Evicted {
   readonly wasExhausted: boolean
 }
 
-interface Place {
+interface KeySlot {
   table: Table | undefined
   slot: number
 }
 
-function lastOf({ table, first }: Chunk): number {
+function lastOf({ table, first }: Chunk<Table>): number {
   return Math.min(first + CHUNK_SLOTS - 1, table.cursor.slots.top)
 }
 
-function isHeld(chunk: Chunk, slot: number): boolean {
+function isHeld(chunk: Chunk<Table>, slot: number): boolean {
   return slot <= lastOf(chunk) && chunk.table.cursor.slots.keyAt(slot) !== undefined
 }
 
 const UNKNOWN = -1
 const NEARBY = 64
-/** Microseconds for which a store without a key that is full again is not searched for one. */
+/** Microseconds without a search for keys that are full again, after a round that found none. */
 const REST = 1_000_000
 const SAMPLE = 5
 const LONG_SAMPLE = 64
-/** Evictions after which the usual rank is looked for anew. */
+/** Evictions after which the usual rank is determined again. */
 const ROUND = 64
-/** Draws, most of which miss where many tables hold a key or two each. */
+/** Most draws of a sample. Most of them miss if many tables hold one or two keys each. */
 const MOST_TRIES = 8192
 const NEARBY_WALK = 256

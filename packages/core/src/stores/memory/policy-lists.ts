@@ -1,0 +1,49 @@
+import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
+
+/** A list of policies, and its number in the table. */
+export interface PolicyList {
+  readonly policies: readonly Policy[]
+  readonly listNumber: number
+}
+
+/**
+ * The lists of policies under which the keys of a table are decided, by number, so that each key can be judged by the
+ * limits it was last decided with. Beyond 8,191 lists, the smallest limits stand for the others.
+ */
+export class PolicyLists {
+  /** For each position, the policy of the smallest limit seen: a key that is full under these is full under any list. */
+  smallest: readonly Policy[]
+  readonly #lists: (readonly Policy[])[] = []
+  readonly #numbers = new Map<string, number>()
+
+  constructor(policies: readonly Policy[]) {
+    this.smallest = policies
+  }
+
+  /** The number of a list, which all lists of equal limits and capacities share. */
+  numberOf(policies: readonly Policy[]): number {
+    const id = policies.map(({ limit, capacity }) => `${limit}/${capacity}`).join()
+    const known = this.#numbers.get(id)
+    if (known !== undefined) return known
+    if (this.smallest.some(({ limit }, i) => limit > policies[i]!.limit)) {
+      this.smallest = this.smallest.map((small, i) =>
+        small.limit <= policies[i]!.limit ? small : policies[i]!,
+      )
+    }
+    if (this.#lists.length === OTHERS) return OTHERS
+    this.#numbers.set(id, this.#lists.length)
+    return this.#lists.push(policies) - 1
+  }
+
+  at(number: number): readonly Policy[] {
+    return this.#lists[number] ?? this.smallest
+  }
+
+  /** Whether these are the smallest limits seen. */
+  areSmallest(policies: readonly Policy[]): boolean {
+    return haveEqualNumbers(policies, this.smallest)
+  }
+}
+
+/** The largest number that fits into 13 bits. */
+const OTHERS = 2 ** 13 - 1
