@@ -130,7 +130,12 @@ export class Policy {
    * is; the capacity of an algorithm without such an option is its limit.
    * @throws {PolicyError} when the numbers cannot work.
    */
-  with({ limit = this.limit, capacity, window = this.windowMs, name: named = this.name }: Changes): Policy {
+  with({
+    limit = this.limit,
+    capacity,
+    window = this.windowMs,
+    name: named = this.name,
+  }: PolicyChanges): Policy {
     const { capacity: own } = this.#numbers
     const name = own?.name ?? 'capacity'
     const value = capacity ?? (own ? this.capacity : undefined)
@@ -147,7 +152,7 @@ export function haveEqualNumbers(some: readonly Policy[], others: readonly Polic
   )
 }
 
-export interface Changes {
+export interface PolicyChanges {
   readonly name?: string
   readonly limit?: number
   readonly capacity?: number

@@ -1,0 +1,43 @@
+/*
+ * The entry point for authors of stores, `@sluice/core/store`: the contract (store.ts), everything that its signatures use,
+ * and the functions that most stores need.
+ */
+export type {
+  Algorithm,
+  Charge,
+  Lease,
+  Policy,
+  PolicyChanges,
+  PolicyOptions,
+  View,
+} from '../algorithms/contract/policy.js'
+export { Ring, type RingMark } from '../algorithms/contract/ring.js'
+export { State } from '../algorithms/contract/state.js'
+export type { Clock } from '../values/clock.js'
+export type { Duration } from '../values/duration.js'
+export {
+  SluiceError,
+  StoreError,
+  type StoreErrorCode,
+  type StoreErrorOptions,
+  type StoreFailure,
+} from '../values/errors.js'
+export {
+  type Answer,
+  type Ask,
+  type Booking,
+  type Caller,
+  type Correction,
+  type DatedCharge,
+  type Degraded,
+  type DenialCacheBounds,
+  isDenied,
+  type Keyspace,
+  type MaybePromise,
+  type Notice,
+  type Permits,
+  type Reason,
+  type Report,
+  type Store,
+  type TicketState,
+} from './store.js'
