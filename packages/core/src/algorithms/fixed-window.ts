@@ -9,8 +9,8 @@ import {
 import type { State } from './contract/state.js'
 
 /*
- * One counter per window, windows aligned to the epoch. The cheapest algorithm and the one that misleads most: at
- * a boundary two full windows meet, so a span of one window may hold twice the limit.
+ * One counter per window; windows are aligned to the epoch. It is the cheapest algorithm and the most misleading one: around
+ * a boundary, a span of one window may hold twice the limit.
  */
 
 /** Start of the newest window that was booked, in microseconds, and the units booked in it. */
@@ -21,6 +21,8 @@ const COUNT = 1
  * At most `limit` in each window [k * window, (k + 1) * window) counted from the epoch, and so at most 2 x limit
  * in any span of one window.
  * @throws {PolicyError} when a number is not positive and whole.
+ * @example
+ * createLimiter({ policies: [fixedWindow({ limit: 1000, window: '1d' })] })
  */
 export function fixedWindow(options: PolicyOptions): Policy {
   return new Policy(algorithm, options)
@@ -65,7 +67,7 @@ export function take(state: State, policy: Policy, now: number, cost: number, vi
   return cost > limit ? Infinity : start + window
 }
 
-/** Its own window's units, while that window is the newest one and is not over. */
+/** Gives back units of the charge's own window, while that is the newest one and has not ended. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const start = state.get(START)
   if (windowStart(policy, charge.at) !== start || windowStart(policy, now) > start) return 0
@@ -82,7 +84,7 @@ function windowStart(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }
 
-/** What was booked in a window is served in it. */
+/** Units that are booked in a window are served in it. */
 const lease: Lease = {
   book: (policy) => policy,
   end: (policy, now) => windowStart(policy, now) + policy.window,

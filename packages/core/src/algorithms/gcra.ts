@@ -10,7 +10,8 @@ import {
 } from './contract/policy.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
-import * as slots from './debt/slots.js'
+import { AT, DEBT, FASTEST } from './debt/layout.js'
+import { withSlots } from './debt/with-slots.js'
 
 /*
  * The generic cell rate algorithm, as a debt that drains. ITU-T I.371 keeps TAT, the theoretical arrival time, and
@@ -21,28 +22,25 @@ import * as slots from './debt/slots.js'
  * Token bucket and leaky bucket are this debt seen from two other sides.
  */
 
-/** debt in units x ticks, as it stood at the instant `at`, and the largest limit that has drained it. */
-const DEBT = 0
-const AT = 1
-const FASTEST = 2
-
 export interface DebtOptions extends PolicyOptions {
   /**
-   * Keeps the charges of the last two windows apart in so many slots, 4 to 64, so that units can be given back long after
-   * they were charged. It costs 8 bytes a slot and key. Default: none; what has drained meanwhile is not given back.
+   * Number of slots, 4 to 64, in which the charges of the last two windows are counted, so that units can be given back long
+   * after they were charged. Each slot takes 8 bytes per key. Default: none; units that have drained are not given back.
    */
   readonly slots?: number
 }
 
 export interface GcraOptions extends DebtOptions {
-  /** Most units at once, counting the first; default `limit`. 1 spreads calls evenly. */
+  /** Most units at once, including the first. Default `limit`; 1 spaces calls evenly. */
   readonly burst?: number
 }
 
 /**
- * Spaces calls evenly at limit/window, `burst` of them may come at once. Any span of length s admits at most
+ * Admits calls at an even rate of limit/window, up to `burst` of them at once. Any span of length s admits at most
  * burst + limit * s / window.
- * @throws {PolicyError} when a number is not positive and whole, or burst x window passes 2^52.
+ * @throws {PolicyError} when a number is not positive and whole, or burst x window exceeds 2^52.
+ * @example
+ * createLimiter({ policies: [gcra({ limit: 600, window: '1m', burst: 10 })] })
  */
 export function gcra(options: GcraOptions): Policy {
   return debtPolicy(algorithm, options, 'burst', options.burst)
@@ -83,9 +81,9 @@ export function take(state: State, policy: Policy, now: number, cost: number, vi
 }
 
 /**
- * A debt is a workload, and what has drained since the charge was given back by time already. With the charge and without
- * it the debts differ by its cost at first; the difference shrinks only while the smaller debt is empty, by no more than
- * the fastest limit drains. As much as surely is left of it is given back.
+ * A debt is a workload; units that have drained since the charge were already given back by time. The debts with and without
+ * the charge differ by its cost at first. The difference shrinks only while the smaller debt is empty, by at most what the
+ * largest limit drains. The part of it that is certainly left is given back.
  */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const debt = drain(state, policy, now)
@@ -94,43 +92,6 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   const given = Math.max(0, Math.min(units * policy.windowTicks, left, debt))
   state.set(DEBT, debt - given)
   return given / policy.windowTicks
-}
-
-/** As `admit`, with the units counted in their slot as well. */
-export function admitInSlot(state: State, policy: Policy, at: number, cost: number): number {
-  forgetOtherPace(state, policy)
-  const isFirst = debtAt(state, policy, at) === 0
-  const isSteady = state.get(FASTEST) <= policy.limit
-  const units = admit(state, policy, at, cost)
-  if (cost < 0) return units
-  if (isFirst && isSteady) slots.begin(state, policy, at)
-  slots.record(state, policy, at, units)
-  return units
-}
-
-/** As `release`, but where the charge is kept apart the debt is computed anew without it. */
-export function releaseFromSlot(
-  state: State,
-  policy: Policy,
-  now: number,
-  charge: Charge,
-  units: number,
-): number {
-  forgetOtherPace(state, policy)
-  const debt = debtAt(state, policy, now)
-  const given = release(state, policy, now, charge, units)
-  if (!slots.take(state, policy, charge, units)) return given
-  const owed = slots.recount(state, policy, now)
-  if (owed >= state.get(DEBT)) return given
-  state.set(DEBT, owed)
-  state.set(AT, now)
-  return Math.min(units, (debt - owed) / policy.windowTicks)
-}
-
-/** The slots hold one limit's debt alone. */
-function forgetOtherPace(state: State, policy: Policy): void {
-  const fastest = state.get(FASTEST)
-  if (fastest !== 0 && fastest !== policy.limit) slots.forget(state)
 }
 
 /** Lets the debt drain until the instant `at`, under this policy's limit; returns what is left. */
@@ -143,7 +104,7 @@ function drain(state: State, policy: Policy, at: number): number {
 /** Writes that `debt` is what is left at the instant `at`. */
 function drainTo(state: State, policy: Policy, at: number, debt: number): void {
   const since = state.get(AT)
-  // What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
+  // The fraction of a tick is kept, unless the debt ends inside that tick: the time after its end is not credited.
   if (debt === 0) state.set(AT, at)
   else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
@@ -154,13 +115,13 @@ function paidTo(state: State, policy: Policy, room: number): number {
   return state.get(AT) + Math.ceil((state.get(DEBT) - room) / policy.limit) * policy.tick
 }
 
-/** Shows the key with `debt` left at `now`. */
+/** Fills `view` for a debt of `debt` at `now`. */
 function show(state: State, policy: Policy, now: number, debt: number, view: View): void {
   view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
   view.resetAt = debt === 0 ? now : paidTo(state, policy, 0)
 }
 
-/** What is left of the debt at `instant`. The product may round above 2^53, where it exceeds any debt anyhow. */
+/** What is left of the debt at `instant`. A product above 2^53 may be rounded, but exceeds any debt. */
 function debtAt(state: State, policy: Policy, instant: number): number {
   const debt = state.get(DEBT)
   const elapsed = instant - state.get(AT)
@@ -169,8 +130,8 @@ function debtAt(state: State, policy: Policy, instant: number): number {
 }
 
 /**
- * What is served in [s, t] was booked in [s - ttl, t], where the rate alone gives limit * ttl / window more than in
- * [s, t]: so much of the capacity is kept back.
+ * Units that are served in [s, t] were booked in [s - ttl, t], in which the rate alone gives limit * ttl / window more than in
+ * [s, t]. That much of the capacity is kept back.
  */
 export const lease: Lease = {
   book(policy, ttlMs) {
@@ -182,7 +143,7 @@ export const lease: Lease = {
   end: noEnd,
 }
 
-/** A policy of the debt family: `plain`, or with slots that which all of the family have in common. */
+/** A policy of the debt family: of the algorithm `plain`, or with `slots` of the one that the whole family shares. */
 export function debtPolicy(plain: Algorithm, options: DebtOptions, name: string, value?: number): Policy {
   const numbers = { capacity: { name, value }, multiplied: true }
   if (options.slots === undefined) return new Policy(plain, options, numbers)
@@ -192,7 +153,7 @@ export function debtPolicy(plain: Algorithm, options: DebtOptions, name: string,
   return new Policy(slotted, options, { ...numbers, buckets: options.slots })
 }
 
-/** Capacity x window must leave room for exact arithmetic. */
+/** Checks that capacity x window leaves room for exact arithmetic. */
 export function check(policy: Policy, name: string): void {
   const largest = Math.floor(LARGEST_PRODUCT / policy.windowTicks)
   if (policy.capacity <= largest) return
@@ -217,20 +178,7 @@ export const algorithm: Algorithm = {
 }
 
 /** gcra, token bucket and leaky bucket with slots. */
-const slotted: Algorithm = {
-  name: 'gcra-slots',
-  ring: false,
-  cells: slots.cells,
-  earliest,
-  admit: admitInSlot,
-  view,
-  release: releaseFromSlot,
-  lease,
-  check(policy, name) {
-    check(policy, name)
-    slots.checkSlots(policy, name)
-  },
-}
+const slotted = withSlots(algorithm, debtAt)
 
 /** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
 export const variants: readonly Partial<GcraOptions>[] = [{}, { slots: 16 }, { slots: 4 }]

@@ -4,19 +4,21 @@ import { admit, check, type DebtOptions, debtPolicy, earliest, lease, release, t
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
  * limit/window, and a call fits while level + cost <= capacity. The level is the debt of gcra.ts divided by the
- * window, so the two share their arithmetic. Waiting callers make it a shaper: capacity units start at once, then
- * one each window/limit.
+ * window, so the two share their arithmetic. With `acquire` it is a shaper: capacity units start at once, then one each
+ * window/limit.
  */
 
 export interface LeakyBucketOptions extends DebtOptions {
-  /** Units that the bucket holds; default `limit`. */
+  /** Units that the bucket holds. Default `limit`. */
   readonly capacity?: number
 }
 
 /**
- * A bucket that drains at limit/window and refuses what would overflow it. Any span of length s admits at most
+ * A bucket that drains at limit/window and refuses calls that would overflow it. Any span of length s admits at most
  * capacity + limit * s / window.
- * @throws {PolicyError} when a number is not positive and whole, or capacity x window passes 2^52.
+ * @throws {PolicyError} when a number is not positive and whole, or capacity x window exceeds 2^52.
+ * @example
+ * createLimiter({ policies: [leakyBucket({ limit: 10, window: '1s', capacity: 30 })] })
  */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   return debtPolicy(algorithm, options, 'capacity', options.capacity)

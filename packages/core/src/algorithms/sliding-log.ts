@@ -11,20 +11,21 @@ import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 
 /*
- * Every admitted unit is kept with its instant, so the answer is exact in every span and not only on average. It
- * costs 8 bytes a unit. No decision walks the log: a cost fits once the entry `limit - cost` back from the newest
- * has left the window.
+ * Every admitted unit is kept with its instant, so the limit is exact in every span and not only on average. It costs 8 bytes
+ * per unit. No decision walks the log: a cost fits once the entry `limit - cost` back from the newest has left the window.
  */
 
-/** Largest limit of a log: beyond it another algorithm serves better than 800 kB a key. */
+/** Largest limit of a log: it takes 800 kB per key; beyond that, another algorithm serves better. */
 const LARGEST_LIMIT = 100_000
 
-/** Entries that are looked at for a give-back, from the newest on: a script in Redis must not take long. */
+/** Newest entries that a release may remove. Bounded because a script must not block Redis for long. */
 const MOST_MOVED = 1000
 
 /**
  * At most `limit` in every span (t - window, t], exactly. An entry made at s is gone at exactly s + window.
  * @throws {PolicyError} when a number is not positive and whole, or limit is above 100,000.
+ * @example
+ * createLimiter({ policies: [slidingLog({ limit: 100, window: '1m' })] })
  */
 export function slidingLog(options: PolicyOptions): Policy {
   return new Policy(algorithm, options)
@@ -71,7 +72,7 @@ export function take(state: State, policy: Policy, now: number, cost: number, vi
   return cost > policy.limit ? Infinity : ring.at(policy.limit - cost) + policy.window
 }
 
-/** Entries made at exactly the instant of the charge, within the newest 1,000: others may have to move. */
+/** Removes entries of exactly the charge's instant, within the newest 1,000: newer entries have to move. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   if (charge.at <= now - policy.window) return 0
   const newer = newerThan(state, charge.at)
@@ -81,12 +82,12 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given
 }
 
-/** Entries still inside the window that ends at `instant`. */
+/** Number of entries inside the window that ends at `instant`. */
 function liveAt(state: State, policy: Policy, instant: number): number {
   return newerThan(state, instant - policy.window)
 }
 
-/** Takes the newest entries at or before `at` away that still count; places booked beyond it stay. */
+/** Removes the newest entries at or before `at` that still count; later bookings stay. */
 function giveBack(state: State, policy: Policy, at: number, cost: number): number {
   const booked = newerThan(state, at)
   const given = Math.min(cost, liveAt(state, policy, at) - booked)
@@ -94,7 +95,7 @@ function giveBack(state: State, policy: Policy, at: number, cost: number): numbe
   return given
 }
 
-/** How many entries are later than `instant`. Entries are sorted: halve until the border is found. */
+/** Number of entries later than `instant`, by binary search. */
 function newerThan(state: State, instant: number): number {
   let least = 0
   let most = state.ring.size
@@ -107,7 +108,7 @@ function newerThan(state: State, instant: number): number {
   return least
 }
 
-/** What is served in (t - window, t] was booked in (t - window - ttl, t]. */
+/** Units that are served in (t - window, t] were booked in (t - window - ttl, t]. */
 const lease: Lease = {
   book: (policy, ttlMs) => policy.with({ window: policy.windowMs + ttlMs }),
   end: noEnd,

@@ -2,29 +2,38 @@ import {
   type Algorithm,
   type Charge,
   LARGEST_PRODUCT,
-  type Lease,
-  noEnd,
   Policy,
   type PolicyOptions,
   type View,
 } from './contract/policy.js'
+import {
+  bucketOf,
+  cells,
+  checkBuckets,
+  countOf,
+  fadingAt,
+  giveBack,
+  putIn,
+  show,
+  takeOut,
+  ticksInto,
+  totalAt,
+  wholeAt,
+  width,
+} from './buckets/counts.js'
+import { fadingLease, wholeLease } from './buckets/leases.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 
 /*
- * The window slides over N buckets of equal width, aligned to the epoch; the N+1 that (t - window, t] touches are
- * kept, with their total. `whole` counts each of them, which never lets more than `limit` through and loses up to
- * one bucket of rate. `weighted` counts the oldest by the part of it that the window still covers, as if its calls
- * had come evenly (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
+ * The window slides over N buckets of equal width, aligned to the epoch. The N+1 buckets that (t - window, t] touches are kept,
+ * with their total. `whole` counts all of them in full, which never admits more than `limit` and loses up to one bucket of
+ * rate. `weighted` counts the oldest one by the part that the window still covers, as if its calls had been spread evenly
+ * (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
  */
 
-/** Number of the newest bucket, total of the N+1 buckets that end with it, then their counts by number mod N+1. */
-const NEWEST = 0
-const TOTAL = 1
-const COUNTS = 2
-
 export interface SlidingWindowOptions extends PolicyOptions {
-  /** Equal parts of the window, 1 to 1000; default 10. Must divide the window into whole ticks. */
+  /** Equal parts of the window, 1 to 1000. Default 10. Must divide the window into whole ticks. */
   readonly buckets?: number
   /** `'whole'` (default) or `'weighted'`. */
   readonly count?: 'whole' | 'weighted'
@@ -34,7 +43,9 @@ export interface SlidingWindowOptions extends PolicyOptions {
  * whole: at most `limit` in every span of one window; sustained rate at least limit/window * N/(N+1).
  * weighted: at most limit * (1 + s/window) in a span of length s <= window.
  * @throws {PolicyError} when a number is not positive and whole, buckets do not divide the window, or (weighted)
- * limit x bucket width passes 2^51.
+ * limit x bucket width exceeds 2^51.
+ * @example
+ * createLimiter({ policies: [slidingWindow({ limit: 100, window: '1m' })] })
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { buckets = 10, count = 'whole' } = options
@@ -48,16 +59,9 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   return new Policy(weighted ? fading : algorithm, options, { buckets, multiplied: weighted })
 }
 
-function check({ windowTicks, tick, buckets }: Policy): void {
-  if (windowTicks % buckets === 0) return
-  const unit = tick === 1 ? 'microseconds' : 'milliseconds'
-  const bound = `buckets must divide the window of ${windowTicks} ${unit}`
-  throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
-}
-
 function checkFading(policy: Policy): void {
-  check(policy)
-  // The N+1 buckets together hold up to four times the limit: two that count and two that have faded.
+  checkBuckets(policy)
+  // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
   const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
   if (policy.limit <= largest) return
   throw expected(
@@ -123,26 +127,14 @@ export function takeFading(state: State, policy: Policy, now: number, cost: numb
   return isTaken ? now : earliestFading(state, policy, now, cost)
 }
 
-/** The units of its own bucket, while that counts. */
+/** Gives back units of the charge's own bucket, while that counts. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const bucket = bucketOf(policy, charge.at)
   if (bucket < bucketOf(policy, now) - policy.buckets) return 0
   return takeOut(state, policy, bucket, units)
 }
 
-/** Units that count at `instant`. */
-function wholeAt(state: State, policy: Policy, instant: number): number {
-  return totalAt(state, policy, bucketOf(policy, instant))
-}
-
-/** The same with the oldest bucket faded, rounded up. */
-function fadingAt(state: State, policy: Policy, instant: number): number {
-  const newest = bucketOf(policy, instant)
-  const faded = countOf(state, policy, newest - policy.buckets) * ticksInto(policy, instant)
-  return totalAt(state, policy, newest) - Math.floor(faded / (policy.windowTicks / policy.buckets))
-}
-
-/** A charge saturates where twice the limit counts; what fits never reaches that. */
+/** A charge is capped where twice the limit counts; one that fits never reaches that. */
 function add(state: State, policy: Policy, at: number, cost: number, counted: number): number {
   const bucket = bucketOf(policy, at)
   if (cost < 0) return giveBack(state, policy, bucket, -cost)
@@ -151,7 +143,7 @@ function add(state: State, policy: Policy, at: number, cost: number, counted: nu
   return added
 }
 
-/** Charges `cost` where it fits beside what counts at `now`, and shows the key as it stands then. */
+/** Charges `cost` if it fits beside `counted`, and fills `view`. Returns whether it was charged. */
 function takeNow(
   state: State,
   policy: Policy,
@@ -171,118 +163,6 @@ function takeNow(
   return true
 }
 
-function putIn(state: State, policy: Policy, bucket: number, units: number): void {
-  slideTo(state, policy, bucket)
-  const cell = cellOf(policy, bucket)
-  state.set(cell, state.get(cell) + units)
-  state.set(TOTAL, state.get(TOTAL) + units)
-}
-
-function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
-  view.remaining = Math.max(0, policy.limit - counted)
-  view.resetAt = counted === 0 ? now : emptyAt(state, policy)
-}
-
-/** Takes units out of the newest buckets at or before `bucket`. */
-function giveBack(state: State, policy: Policy, bucket: number, cost: number): number {
-  const newest = state.get(NEWEST)
-  const oldest = Math.max(newest, bucket) - policy.buckets
-  let given = 0
-  for (let b = Math.min(bucket, newest); given < cost && b >= oldest; b--) {
-    given += takeOut(state, policy, b, cost - given)
-  }
-  return given
-}
-
-/** Takes up to `units` out of a bucket; returns how many were there. */
-function takeOut(state: State, policy: Policy, bucket: number, units: number): number {
-  const count = countOf(state, policy, bucket)
-  const taken = Math.min(units, count)
-  if (taken === 0) return 0
-  state.set(cellOf(policy, bucket), count - taken)
-  state.set(TOTAL, state.get(TOTAL) - taken)
-  return taken
-}
-
-/** Makes `bucket` the newest and empties those that fell out on the way. */
-function slideTo(state: State, policy: Policy, bucket: number): void {
-  const newest = state.get(NEWEST)
-  if (bucket <= newest) return
-  const total = totalAt(state, policy, bucket)
-  for (let b = Math.max(newest + 1, bucket - policy.buckets); b <= bucket; b++)
-    state.set(cellOf(policy, b), 0)
-  state.set(NEWEST, bucket)
-  state.set(TOTAL, total)
-}
-
-/** Sum of the N+1 buckets that end with `bucket`: the running total less what fell out since. */
-function totalAt(state: State, policy: Policy, bucket: number): number {
-  const newest = state.get(NEWEST)
-  if (bucket - policy.buckets > newest) return 0
-  let total = state.get(TOTAL)
-  for (let b = newest - policy.buckets; b < bucket - policy.buckets; b++) total -= countOf(state, policy, b)
-  return total
-}
-
-/** Instant at which the last bucket that holds anything is gone. */
-function emptyAt(state: State, policy: Policy): number {
-  let bucket = state.get(NEWEST)
-  while (countOf(state, policy, bucket) === 0) bucket--
-  return (bucket + policy.buckets + 1) * width(policy)
-}
-
-function countOf(state: State, policy: Policy, bucket: number): number {
-  const newest = state.get(NEWEST)
-  return bucket > newest || bucket < newest - policy.buckets ? 0 : state.get(cellOf(policy, bucket))
-}
-
-function cellOf(policy: Policy, bucket: number): number {
-  const slot = bucket % (policy.buckets + 1)
-  return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the epoch
-}
-
-function bucketOf(policy: Policy, instant: number): number {
-  return Math.floor(instant / width(policy))
-}
-
-/** Whole ticks since the newest bucket began. */
-function ticksInto(policy: Policy, instant: number): number {
-  return Math.floor((instant % width(policy)) / policy.tick)
-}
-
-function width(policy: Policy): number {
-  return policy.window / policy.buckets
-}
-
-const cells = (policy: Policy): number => COUNTS + policy.buckets + 1
-
-/** whole: what is served in a span of one window was booked in a span that is longer by the ttl. */
-const lease: Lease = {
-  book: (policy, ttlMs) => policy.with({ window: longer(policy, ttlMs, 1000) }),
-  end: noEnd,
-}
-
-/**
- * weighted: in a span of length s was served what was booked in s + ttl, at most limit' * (1 + (s + ttl) / window') with
- * window' = window + ttl. That is no more than limit * (1 + s / window) for limit' = limit * window' / (window' + ttl).
- */
-const leaseFading: Lease = {
-  book(policy, ttlMs) {
-    const parts = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
-    const window = longer(policy, ttlMs, parts)
-    const limit = Number((BigInt(policy.limit) * BigInt(window)) / BigInt(window + ttlMs))
-    return limit < 1 ? undefined : policy.with({ limit, window })
-  },
-  end: noEnd,
-}
-
-/** The window, in milliseconds of `ticks` each, longer by `byMs` and rounded up until the buckets divide it. */
-function longer({ windowMs, buckets }: Policy, byMs: number, ticks: number): number {
-  let window = windowMs + byMs
-  while ((window * ticks) % buckets !== 0) window++
-  return window
-}
-
 export const algorithm: Algorithm = {
   name: 'sliding-window',
   ring: false,
@@ -292,8 +172,8 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
-  lease,
-  check,
+  lease: wholeLease,
+  check: checkBuckets,
 }
 
 export const fading: Algorithm = {
@@ -305,7 +185,7 @@ export const fading: Algorithm = {
   view: viewFading,
   take: takeFading,
   release,
-  lease: leaseFading,
+  lease: fadingLease,
   check: checkFading,
 }
 

@@ -4,21 +4,21 @@ import type { State } from './contract/state.js'
 import * as debt from './gcra.js'
 
 /*
- * A bucket of tokens that starts full and refills (RFC 2697 meters traffic with it). Greedy refill adds tokens all
- * the time at limit/window: the tokens that are missing are the debt of gcra.ts divided by the window. Interval
- * refill adds `limit` tokens together at every epoch multiple of the window, and counts the missing ones in units.
+ * A bucket of tokens that starts full and is refilled (RFC 2697 meters traffic with it). Greedy refill adds tokens continuously
+ * at limit/window: the missing tokens are the debt of gcra.ts divided by the window. Interval refill adds `limit` tokens
+ * together at every epoch multiple of the window; its missing tokens are counted in units.
  */
 
 /**
- * Interval refill: tokens missing after the refill at or before the instant `at`, and the largest limit that has
- * refilled them.
+ * Interval refill: the missing tokens, the instant as of which they are counted, and the largest limit that has refilled
+ * them.
  */
 const MISSING = 0
 const AT = 1
 const FASTEST = 2
 
 export interface TokenBucketOptions extends debt.DebtOptions {
-  /** Tokens that the bucket holds; default `limit`. */
+  /** Tokens that the bucket holds. Default `limit`. */
   readonly capacity?: number
   /** `'greedy'` (default) refills continuously, `'interval'` adds `limit` tokens once a window. */
   readonly refill?: 'greedy' | 'interval'
@@ -27,7 +27,9 @@ export interface TokenBucketOptions extends debt.DebtOptions {
 /**
  * Greedy: any span of length s admits at most capacity + limit * s / window. Interval: at most capacity + limit
  * for each epoch multiple of the window inside the span.
- * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window passes 2^52.
+ * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window exceeds 2^52.
+ * @example
+ * createLimiter({ policies: [tokenBucket({ limit: 10, window: '1s', capacity: 50 })] })
  */
 export function tokenBucket(options: TokenBucketOptions): Policy {
   const { capacity, refill = 'greedy', slots } = options
@@ -74,7 +76,7 @@ export function take(state: State, policy: Policy, now: number, cost: number, vi
   return now
 }
 
-/** As in gcra.ts: what the refills since the charge may have given back already is not given back again. */
+/** As in gcra.ts: units that refills since the charge may have returned are not given back again. */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const missing = refill(state, policy, now)
   const refills = (refillBefore(policy, now) - refillBefore(policy, charge.at)) / policy.window
@@ -84,20 +86,20 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given
 }
 
-/** Adds the tokens of all refills until the instant `at`; returns what is missing then. */
+/** Adds the tokens of all refills until the instant `at`. Returns the tokens that are missing then. */
 function refill(state: State, policy: Policy, at: number): number {
   const missing = missingAt(state, policy, at)
   refillTo(state, policy, at)
   return missing
 }
 
-/** Writes that all refills until the instant `at` were made. */
+/** Records that all refills until the instant `at` were made. */
 function refillTo(state: State, policy: Policy, at: number): void {
   state.set(AT, Math.max(at, state.get(AT)))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
 }
 
-/** The refill after `from` that brings the last of so many tokens. */
+/** The instant of the refill after `from` that adds the last of these tokens. */
 function refilledAt(policy: Policy, from: number, tokens: number): number {
   return refillBefore(policy, from) + Math.ceil(tokens / policy.limit) * policy.window
 }
@@ -112,7 +114,7 @@ function refillBefore(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
 }
 
-/** Interval refill: what was booked after a refill is served before the next one, so that both count the same tokens. */
+/** Interval refill: units that are booked after a refill are served before the next, so that both use the same tokens. */
 const lease: Lease = {
   book: (policy) => policy,
   end: (policy, now) => refillBefore(policy, now) + policy.window,

@@ -3,9 +3,7 @@ import { type Duration, formatDuration, parseDuration } from '../../values/durat
 import { expected, PolicyError } from '../../values/errors.js'
 import type { State } from './state.js'
 
-/**
- * What a key looks like under one policy, written in place by `Algorithm.view`.
- */
+/** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
 export interface View {
   /** Units that could be spent now, rounded down, never below 0. */
   remaining: number
@@ -37,51 +35,50 @@ export interface Algorithm {
    */
   earliest(state: State, policy: Policy, from: number, cost: number): number
   /**
-   * Books `cost` at the instant `at`. A negative cost gives the newest units back, never below empty. A cost that was not
-   * asked for first (a settled difference) saturates at twice the limit. Returns the units that took effect, which may be
-   * a fraction.
+   * Books `cost` at the instant `at`. A negative cost gives the newest units back, never below empty. Charges that were not
+   * checked with `earliest` first (from `settle`) may exceed the limit; recorded usage is capped at twice the limit. Returns
+   * the units that took effect, which may be a fraction.
    */
   admit(state: State, policy: Policy, at: number, cost: number): number
-  /** Fills `view` with how the key stands at `now`. Writes nothing else. */
+  /** Fills `view` with the state of the key at `now`. Writes nothing else. */
   view(state: State, policy: Policy, now: number, view: View): void
   /**
-   * The plain call in one pass: `earliest` from `now`, `admit` at `now` where the cost fits then, and `view`. Returns the
-   * earliest instant: `now` means admitted. It is asked only where no place is booked after `now`. Optional: it decides
-   * nothing that the three do not, and a law of the conformance kit holds it to that.
+   * The plain call in one pass: `earliest` from `now`, `admit` at `now` if the cost fits then, and `view`. Returns the
+   * earliest instant; `now` means admitted. Called only if nothing is booked after `now`. Optional: it must decide exactly as
+   * the three functions do, which a law of the conformance kit checks.
    */
   readonly take?: (this: void, state: State, policy: Policy, now: number, cost: number, view: View) => number
   /**
-   * Gives `units` of one charge back, as far as they still count at `now`, which is never before the last booked instant:
-   * what counts is what the next call will meet. Afterwards the units that were kept, counted
-   * at the instants at which they were charged, obey the algorithm's promise. Booked places stay where they are. Returns
-   * the units that took effect, which may be a fraction.
+   * Gives back `units` of one charge, as far as they still count at `now`, which is never before the last booked instant.
+   * Afterwards the remaining units, counted at the instants at which they were charged, obey the algorithm's promise.
+   * Bookings stay where they are. Returns the units that took effect, which may be a fraction.
    */
   release(state: State, policy: Policy, now: number, charge: Charge, units: number): number
-  /** How units that are booked may be served later; without it the algorithm cannot be leased. */
+  /** How booked units may be served later. Without it the algorithm cannot be leased. */
   readonly lease?: Lease
   /**
-   * Throws PolicyError where the numbers of a policy cannot be computed with. `capacityName` is the option that set the
+   * Throws PolicyError if the numbers of a policy would not give exact results. `capacityName` is the option that set the
    * capacity, for the message.
    */
   check?(policy: Policy, capacityName: string): void
 }
 
-/** How an algorithm keeps its promise for the moments at which units are served, some time after they were booked. */
+/** How an algorithm keeps its promise at the moments at which units are served, some time after they were booked. */
 export interface Lease {
-  /** The policy to book by where units are served up to `ttlMs` later; undefined where it would leave no unit. */
+  /** The policy to book by if units are served up to `ttlMs` later; undefined if it would leave no unit. */
   book(policy: Policy, ttlMs: number): Policy | undefined
-  /** The instant before which units booked at `now` have to be served, whatever the ttl. */
+  /** The instant by which units booked at `now` must be served, whatever the ttl. */
   end(policy: Policy, now: number): number
 }
 
-/** A lease that ends with nothing but its ttl. */
+/** For leases that end with their ttl only. */
 export const noEnd = (): number => Infinity
 
 /** One rule: an algorithm and its numbers. Made by `gcra()`, `slidingLog()` and the other factories. */
 export class Policy {
   readonly algorithm: Algorithm
   readonly name: string
-  /** Whether the name was given. A default name may be told apart from an equal one by the algorithm in it. */
+  /** Whether the name was given. If default names are equal, the algorithm is added to them. */
   readonly isNamed: boolean
   /** Units per window: the sustained rate. */
   readonly limit: number
@@ -94,9 +91,9 @@ export class Policy {
   readonly tick: number
   /** The window in ticks. */
   readonly windowTicks: number
-  /** Equal parts of the window that are counted apart; 1 where the algorithm has none. */
+  /** Equal parts of the window that are counted separately; 1 if the algorithm has none. */
   readonly buckets: number
-  /** What must stay the same for the state to stay valid. Limits and capacities are not part of it. */
+  /** Identifies the layout and meaning of the state: algorithm, window, buckets; not limit and capacity. */
   readonly shape: string
   readonly #numbers: PolicyNumbers
 
@@ -126,9 +123,9 @@ export class Policy {
   }
 
   /**
-   * The same rule with other numbers or another name, checked as those of a new policy are. What is left out stays as it
-   * is; the capacity of an algorithm without such an option is its limit.
-   * @throws {PolicyError} when the numbers cannot work.
+   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are; the
+   * capacity of an algorithm without such an option is its limit.
+   * @throws {PolicyError} for invalid numbers.
    */
   with({
     limit = this.limit,
@@ -171,13 +168,13 @@ export interface PolicyOptions {
 interface PolicyNumbers {
   readonly capacity?: { readonly name: string; readonly value: number | undefined }
   readonly buckets?: number
-  /** Numbers are multiplied by the window, so a window above an hour is counted in milliseconds. */
+  /** Whether numbers are multiplied by the window; a window above an hour is then counted in milliseconds. */
   readonly multiplied?: boolean
 }
 
 const HOUR_MS = 3_600_000
 
-/** Largest product of units and ticks: twice of it is still an exact integer in a double. */
+/** Largest product of units and ticks; twice that is still an exact integer in a double. */
 export const LARGEST_PRODUCT = 2 ** 52
 
 function positive(value: number, what: string, code: string): number {

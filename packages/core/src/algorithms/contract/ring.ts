@@ -1,15 +1,15 @@
 /**
- * Instants in the order in which they were booked, one entry per unit, 8 bytes each. It grows by doubling;
- * what was dropped stays in its slot until it is written over, which is what makes `restore` possible.
+ * Instants in the order in which they were booked, one entry per unit, 8 bytes each. It grows by doubling. Dropped entries stay
+ * in their slots until they are overwritten, which makes `restore` possible.
  */
 export class Ring {
   size = 0
-  /** Entries ever pushed, less those dropped: the slot after the newest is `head` modulo the length. */
+  /** Entries ever pushed, less those removed; the next entry goes into slot `head` modulo the length. */
   #head = 0
   #slots: number[] = []
   #overwritten: number[] | undefined
 
-  /** The i-th newest instant, 0 being the newest; -Infinity where there is none. */
+  /** The i-th newest instant, 0 being the newest; -Infinity if there is none. */
   at(i: number): number {
     return i < this.size ? this.#slots[(this.#head - 1 - i) & (this.#slots.length - 1)]! : -Infinity
   }
@@ -26,7 +26,7 @@ export class Ring {
     this.size += n
   }
 
-  /** Takes `n` entries away, from the i-th newest one on to older ones. Those that are newer close the gap. */
+  /** Removes `n` entries, from the i-th newest to older ones. Newer entries close the gap. */
   remove(i: number, n: number): void {
     const mask = this.#slots.length - 1
     for (let k = i; k > 0; k--) {
@@ -36,12 +36,12 @@ export class Ring {
     this.size -= n
   }
 
-  /** Forgets all but the `n` newest entries. */
+  /** Drops all but the `n` newest entries. */
   keep(n: number): void {
     this.size = n
   }
 
-  /** From here on, until `restore` is called or the mark is forgotten, what `push` writes over is kept. */
+  /** Begins to record the entries that `push` overwrites, for `restore`. */
   mark(): RingMark {
     this.#overwritten = []
     return { head: this.#head, size: this.size, overwritten: this.#overwritten }
@@ -52,7 +52,7 @@ export class Ring {
     this.#overwritten = undefined
   }
 
-  /** Brings back the entries as they were at `mark`. Valid while nothing was pushed after `seal`. */
+  /** Restores the entries as of `mark`. Valid only if nothing was pushed after `seal`. */
   restore(mark: RingMark): void {
     const mask = this.#slots.length - 1
     mark.overwritten.forEach((instant, i) => (this.#slots[(mark.head + i) & mask] = instant))

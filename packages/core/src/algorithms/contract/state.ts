@@ -1,8 +1,8 @@
 import { Ring } from './ring.js'
 
 /**
- * A window onto the cells of one key under one policy, and for logs its ring. A store keeps one of these per
- * policy and points it at a key, so that a decision allocates nothing.
+ * A view of the cells of one key under one policy, and of its ring for logs. A store keeps one of these per policy and points
+ * it at a key, so that a decision allocates nothing.
  */
 export class State {
   cells: Float64Array

@@ -1,31 +1,23 @@
 import { type Charge, LARGEST_PRODUCT, type Policy } from '../contract/policy.js'
 import { PolicyError } from '../../values/errors.js'
 import type { State } from '../contract/state.js'
+import { BEFORE, BEGUN, NEWEST, UNITS } from './layout.js'
 
 /*
- * The charges of the last two windows, counted apart in slots of equal width, and the debt before them. With it the debt
- * can be computed anew without the units of one charge, however long ago that was. Each slot's charges count as if they
- * had come at its end, which never makes the debt smaller than it is.
+ * The charges of the last two windows, counted in slots of equal width, and the debt before them. From these, the debt can
+ * be computed again without the units of one charge, however long ago that was made. The charges of a slot count as if they
+ * had been made at its end, which never makes the debt smaller than it is.
  */
 
-/**
- * Behind the cells of gcra.ts: the instant from which on charges are kept apart; the debt, in units x ticks, at which the
- * oldest slot began; the number of the newest slot; then the units of each slot by its number modulo their count.
- */
-const BEGUN = 3
-const BEFORE = 4
-const NEWEST = 5
-const UNITS = 6
-
-/** As the instant of BEGUN: charges are not kept apart, as other limits have drained this debt too. */
+/** In BEGUN: the slots are not valid, because another limit has drained this debt too. */
 const UNKNOWN = 2 ** 53
 
-/** A debt that is computed anew is cut here, so that no sum passes 2^53. */
+/** Bound of a computed debt, so that no sum exceeds 2^53. */
 const MOST_DEBT = LARGEST_PRODUCT
 
 export const cells = (policy: Policy): number => UNITS + policy.buckets
 
-/** @throws {PolicyError} CAPACITY_TOO_LARGE where sums of the slots would not be exact. */
+/** @throws {PolicyError} CAPACITY_TOO_LARGE if sums of the slots would not be exact. */
 export function checkSlots(policy: Policy, name: string): void {
   if (mostUnits(policy) * policy.windowTicks <= LARGEST_PRODUCT) return
   throw new PolicyError(
@@ -35,12 +27,12 @@ export function checkSlots(policy: Policy, name: string): void {
   )
 }
 
-/** Another limit drains the debt: until it is paid off, charges are not kept apart. */
+/** Invalidates the slots until the debt is paid off, because another limit drains it. */
 export function forget(state: State): void {
   state.set(BEGUN, UNKNOWN)
 }
 
-/** Nothing is owed at the instant `at`: from here on charges are kept apart. */
+/** Begins to count charges in slots at the instant `at`, at which nothing is owed. */
 export function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)
   state.set(BEFORE, 0)
@@ -58,7 +50,7 @@ export function record(state: State, policy: Policy, at: number, units: number):
   state.set(cellOf(policy, slot), count + added)
 }
 
-/** Takes units of a charge out of its slot. Returns whether the charge is kept apart. */
+/** Takes units of a charge out of its slot. Returns whether the charge was counted in a slot. */
 export function take(state: State, policy: Policy, charge: Charge, units: number): boolean {
   const slot = slotOf(policy, charge.at)
   const newest = state.get(NEWEST)
@@ -96,12 +88,12 @@ function slideTo(state: State, policy: Policy, slot: number): void {
   state.set(NEWEST, slot)
 }
 
-/** A debt after it has drained for so many ticks and so many units were charged. */
+/** A debt after it has drained for `ticks` and `units` were charged. */
 function behind(debt: number, ticks: number, units: number, policy: Policy): number {
   return Math.min(MOST_DEBT, Math.max(0, debt - ticks * policy.limit) + units * policy.windowTicks)
 }
 
-/** Most units that calls can charge within a slot, saturated charges included. */
+/** Most units that can be charged within a slot, with charges that saturate. */
 function mostUnits(policy: Policy): number {
   return 2 * policy.capacity + Math.ceil((policy.limit * width(policy)) / policy.windowTicks)
 }
