@@ -4,7 +4,7 @@ import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { decisionOf, limitAxios, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
-import { useFakeTime, whilePassing } from './real-io.js'
+import { startFakeTime, whilePassing } from './real-io.js'
 
 let other: OtherParty
 const events: OutboundEvent[] = []
@@ -29,7 +29,7 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}, kind
 }
 
 it.each(['http', 'fetch'] as const)('makes calls wait for their turn (%s adapter)', async (kind) => {
-  useFakeTime()
+  startFakeTime()
   const { client } = await open(ok, {}, kind)
   const answers = await whilePassing(Promise.all([1, 2, 3].map(() => client.get<string>('/pay'))))
   expect(answers.map(({ data }) => data)).toEqual(['ok', 'ok', 'ok'])
@@ -38,7 +38,7 @@ it.each(['http', 'fetch'] as const)('makes calls wait for their turn (%s adapter
 })
 
 it('counts by origin, whatever the base', async () => {
-  useFakeTime()
+  startFakeTime()
   const { client } = await open(ok)
   await whilePassing(Promise.all([client.get('/pay'), client.get(`${other.origin}/other`)]))
   expect(waited()).toMatchObject([{ key: other.origin, waitMs: 100 }])

@@ -3,7 +3,7 @@
  * how long a call waited, however busy the machine is.
  */
 
-export function useFakeTime(): void {
+export function startFakeTime(): void {
   jest.useFakeTimers({
     doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate', 'clearImmediate'],
     now: Date.UTC(2026, 0, 1),

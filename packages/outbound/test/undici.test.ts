@@ -10,7 +10,7 @@ import {
   type OutboundOptions,
 } from '../src/index.js'
 import { type OtherParty, startOtherParty } from './other-party.js'
-import { useFakeTime, whilePassing } from './real-io.js'
+import { startFakeTime, whilePassing } from './real-io.js'
 
 let other: OtherParty
 let agent: Agent
@@ -44,7 +44,7 @@ function formOf(text: string): Readable {
 }
 
 it('makes requests wait for their turn', async () => {
-  useFakeTime()
+  startFakeTime()
   const { dispatcher } = await open(ok)
   const textOf = async () => (await request(`${other.origin}/a?b=c`, { dispatcher })).body.text()
   expect(await whilePassing(Promise.all([1, 2, 3].map(textOf)))).toEqual(['ok', 'ok', 'ok'])
@@ -56,7 +56,7 @@ it('makes requests wait for their turn', async () => {
 })
 
 it('works under the fetch of undici', async () => {
-  useFakeTime()
+  startFakeTime()
   const { dispatcher } = await open(ok)
   const textOf = async () => (await fetch(other.origin, { dispatcher })).text()
   expect(await whilePassing(Promise.all([1, 2].map(textOf)))).toEqual(['ok', 'ok'])

@@ -1,0 +1,48 @@
+import { open, refusal, URL_, useFakeTime } from './limited-fetch.js'
+
+useFakeTime()
+
+describe('options', () => {
+  it.each([
+    [{ limiter: undefined }, 'INVALID_OPTION'],
+    [{ semaphore: {} }, 'INVALID_OPTION'],
+    [{ key: 1 }, 'INVALID_OPTION'],
+    [{ cost: '1' }, 'INVALID_OPTION'],
+    [{ priority: '1' }, 'INVALID_OPTION'],
+    [{ prefetch: 0 }, 'INVALID_OPTION'],
+    [{ lateness: -1 }, 'INVALID_DURATION'],
+    [{ maxQueue: 0 }, 'INVALID_OPTION'],
+    [{ retries: 11 }, 'INVALID_OPTION'],
+    [{ isRetryable: true }, 'INVALID_OPTION'],
+    [{ onEvent: 'log' }, 'INVALID_OPTION'],
+    [{ maxWait: '2d' }, 'INVALID_DURATION'],
+    [{ maxHold: 0 }, 'INVALID_DURATION'],
+  ])('%j that cannot work are refused while it is made', (options, code) => {
+    expect(() => open(options as never)).toThrow(expect.objectContaining({ name: 'PolicyError', code }))
+  })
+
+  it.each([
+    [{ ahead: 3 }, 'ahead is called prefetch'],
+    [{ repeatable: () => true }, 'repeatable is called isRetryable'],
+  ])('%j of a former version are refused with their new name', (options, message) => {
+    expect(() => open(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
+  })
+
+  it('a listener that throws does not affect the call', async () => {
+    const thrown: unknown[] = []
+    const catching = jest.spyOn(globalThis, 'queueMicrotask').mockImplementation((task) => {
+      try {
+        task()
+      } catch (error) {
+        thrown.push(error)
+      }
+    })
+    const onEvent = () => {
+      throw new Error('listener')
+    }
+    const { fetch } = open({ onEvent, retries: 0 }, () => refusal({ 'retry-after': '1' }))
+    expect((await fetch(URL_)).status).toBe(429)
+    catching.mockRestore()
+    expect(thrown).toEqual([new Error('listener')])
+  })
+})

@@ -1,0 +1,157 @@
+import { createSemaphore } from '@sluice/core'
+import type { OutboundOptions } from '../../src/index.js'
+import { evenly, generous, open, outcome, pass, refusal, URL_, useFakeTime } from './limited-fetch.js'
+
+useFakeTime()
+
+describe('a pause', () => {
+  it('holds the key for all callers until Retry-After is over, then sends the call again', async () => {
+    const limiter = generous()
+    const { fetch, at, events } = open({ limiter }, (n) =>
+      n === 1 ? refusal({ 'retry-after': '3' }) : new Response(),
+    )
+    const first = outcome(fetch(URL_))
+    await pass(10)
+    expect(await limiter.consume('https://api.example')).toMatchObject({ allowed: false, reason: 'held' })
+    outcome(fetch(URL_))
+    await pass(2989)
+    expect(at()).toEqual([0])
+    await pass(1)
+    expect(at()).toEqual([0, 3000, 3000])
+    expect(first.value!.status).toBe(200)
+    expect(events.map(({ type }) => type)).toEqual(['held', 'resumed', 'waited', 'waited'])
+    expect(events[0]).toMatchObject({ status: 429, holdMs: 3000 })
+  })
+
+  it('cancels a turn that was reserved before it', async () => {
+    let refuse: (response: Response) => void
+    const { fetch, at } = open({ limiter: evenly() }, (n) =>
+      n === 1 ? new Promise((resolve) => (refuse = resolve)) : new Response(),
+    )
+    outcome(fetch(URL_))
+    outcome(fetch(URL_))
+    await pass(50)
+    refuse!(refusal({ 'retry-after': '1' }))
+    await pass(2000)
+    expect(at()).toEqual([0, 1050, 1150])
+  })
+
+  it('follows a success whose quota is used up', async () => {
+    const { fetch, at } = open({}, () => new Response('ok', { headers: { ratelimit: '"q";r=0;t=2' } }))
+    await fetch(URL_)
+    outcome(fetch(URL_))
+    await pass(2000)
+    expect(at()).toEqual([0, 2000])
+  })
+
+  it('is bounded by maxHold', async () => {
+    const { fetch, events } = open({ maxHold: '1m' }, () => refusal({ 'retry-after': '1000000000000' }))
+    expect((await fetch(URL_)).status).toBe(429)
+    expect(events).toEqual([{ type: 'held', key: 'https://api.example', status: 429, holdMs: 60_000 }])
+  })
+
+  it('cancels the reserved turn even after calls to a thousand other keys', async () => {
+    let refuse!: (response: Response) => void
+    const slow = new Promise<Response>((resolve) => (refuse = resolve))
+    const { fetch, sent } = open({ limiter: evenly() }, (n) => (n === 1 ? slow : new Response('ok')))
+    outcome(fetch(`${URL_}/first`, { method: 'POST' }))
+    await pass(0)
+    for (let i = 0; i < 1100; i++) await fetch(`https://${i}.example/`)
+    outcome(fetch(`${URL_}/second`))
+    await pass(0)
+    refuse(refusal({ 'Retry-After': '5' }))
+    await pass(4900)
+    expect(sent.at(-1)?.url).toBe('https://1099.example/')
+    await pass(400)
+    expect(sent.at(-1)?.url).toBe(`${URL_}/second`)
+  })
+
+  it('is reported once, however many replies ask for it', async () => {
+    const answers: ((response: Response) => void)[] = []
+    const { fetch, events } = open({ retries: 0 }, () => new Promise((resolve) => answers.push(resolve)))
+    const calls = Array.from({ length: 20 }, () => fetch(URL_))
+    await pass(10)
+    for (const answer of answers) answer(refusal({ 'retry-after': '3' }))
+    expect(await Promise.all(calls)).toHaveLength(20)
+    expect(events.filter(({ type }) => type === 'held')).toHaveLength(1)
+  })
+
+  it('doubles after each refusal that does not say how long', async () => {
+    const { fetch, events } = open({ retries: 4, maxWait: '1m' }, (n) => (n < 5 ? refusal() : new Response()))
+    const call = outcome(fetch(URL_))
+    await pass(60_000)
+    expect(call.value!.status).toBe(200)
+    const pauses = events.flatMap((event) => (event.type === 'held' ? [event.holdMs] : []))
+    expect(pauses).toHaveLength(4)
+    for (const [i, ms] of pauses.entries()) {
+      expect(ms).toBeGreaterThanOrEqual(750 * 2 ** i)
+      expect(ms).toBeLessThanOrEqual(1000 * 2 ** i)
+    }
+  })
+})
+
+describe('after a redirect', () => {
+  const answered = (url: string, response: Response) => Object.defineProperty(response, 'url', { value: url })
+
+  it('the origin that replied is paused, and the call is retried when its pause is over', async () => {
+    const limiter = generous()
+    const { fetch, at, events } = open({ limiter }, (n) =>
+      answered('https://b.example/pay', n === 1 ? refusal({ 'retry-after': '3' }) : new Response()),
+    )
+    const call = outcome(fetch(URL_))
+    await pass(0)
+    expect(await limiter.peek('https://api.example')).toMatchObject({ reason: undefined })
+    expect(await limiter.peek('https://b.example')).toMatchObject({ reason: 'held' })
+    await pass(4000)
+    expect(call.value!.status).toBe(200)
+    expect(at()[1]).toBeGreaterThanOrEqual(3000)
+    expect(events[0]).toMatchObject({ type: 'held', key: 'https://b.example' })
+  })
+
+  it('the key function gets the address that replied', async () => {
+    const limiter = generous()
+    const key = ({ url }: { url: URL }) => url.host
+    await open({ limiter, key, retries: 0 }, () =>
+      answered('https://b.example/', refusal({ 'retry-after': '3' })),
+    ).fetch(URL_)
+    expect(await limiter.peek('b.example')).toMatchObject({ reason: 'held' })
+  })
+})
+
+describe('pauseOf', () => {
+  it('reads its own headers, and leaves other replies to the known ones', async () => {
+    const limiter = generous()
+    const pauseOf: OutboundOptions['pauseOf'] = ({ reply }) =>
+      reply.header('x-wait') === undefined ? undefined : Number(reply.header('x-wait'))
+    const { fetch, at } = open({ limiter, pauseOf }, (n) =>
+      n === 1
+        ? refusal({ 'x-wait': '700' }, 400)
+        : n === 2
+          ? refusal({ 'retry-after': '2' })
+          : new Response(),
+    )
+    const call = outcome(fetch(URL_))
+    await pass(5000)
+    expect(call.value!.status).toBe(200)
+    expect(at()).toEqual([0, expect.closeTo(700, -2), expect.closeTo(2700, -2.5)])
+  })
+
+  it('that returns 0 lets calls go on', async () => {
+    const { fetch, at } = open({ pauseOf: () => 0, retries: 0 }, () => refusal({ 'retry-after': '9' }))
+    await fetch(URL_)
+    await fetch(URL_)
+    expect(at()).toEqual([0, 0])
+  })
+
+  it('that throws fails the call, and releases its permit', async () => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const pauseOf = () => {
+      throw new Error('mistake')
+    }
+    const cancel = jest.fn()
+    const answer = () => new Response(new ReadableStream({ cancel }))
+    await expect(open({ pauseOf, semaphore }, answer).fetch(URL_)).rejects.toThrow('mistake')
+    expect(cancel).toHaveBeenCalled()
+    expect((await semaphore.acquire('https://api.example', { maxWait: 0 })).allowed).toBe(true)
+  })
+})
