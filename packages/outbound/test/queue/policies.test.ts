@@ -1,0 +1,48 @@
+import { fixedWindow } from '@sluice/core'
+import { evenly, limiterOf, open, pass, useFakeTime } from './open-queue.js'
+
+useFakeTime()
+
+describe('setPolicies', () => {
+  it('applies to waiting calls too, and consumed units still count', async () => {
+    const { queue, add, at } = open({ limiter: limiterOf(evenly(1)) })
+    for (const name of 'abcd') add(name)
+    await pass(100)
+    queue.setPolicies([evenly(10)])
+    await pass(1000)
+    expect(at()).toEqual([0, 100, 200, 300])
+    queue.setPolicies([evenly(2)])
+    add('e')
+    add('f')
+    await pass(3000)
+    expect(at().slice(4)).toEqual([1100, 1600])
+  })
+
+  it('of one queue gives its calls no turn that was reserved under those of another', async () => {
+    const limiter = limiterOf(evenly(10))
+    const [fast, slow] = [open({ limiter }), open({ limiter, priority: 1 })]
+    slow.queue.setPolicies([evenly(1)])
+    fast.add('a')
+    fast.add('b')
+    await pass(50)
+    slow.add('c')
+    await pass(3000)
+    expect(fast.at()).toEqual([0, 100])
+    expect(slow.at()[0]).toBeGreaterThan(1000)
+  })
+
+  it('of other shapes starts with a full allowance', async () => {
+    const { queue, add, at } = open({ limiter: limiterOf(evenly(1)) })
+    for (const name of 'abc') add(name)
+    await pass(100)
+    queue.setPolicies([fixedWindow({ limit: 100, window: '1s' })])
+    await pass(10)
+    expect(at()).toEqual([0, 100, 100])
+  })
+
+  it.each([[[]], ['fast'], [[{}]], [undefined]])('with %j is refused', (policies) => {
+    expect(() => open().queue.setPolicies(policies as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_POLICIES' }),
+    )
+  })
+})

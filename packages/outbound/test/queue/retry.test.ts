@@ -1,0 +1,79 @@
+import { createSemaphore, gcra } from '@sluice/core'
+import { limiterOf, open, outcome, pass, useFakeTime } from './open-queue.js'
+
+useFakeTime()
+
+describe('retry', () => {
+  const failing = (times: number) => {
+    let calls = 0
+    return async () => {
+      if (++calls <= times) throw new Error(`failure ${calls}`)
+      return calls
+    }
+  }
+
+  it('calls the function again after its milliseconds, at a turn of its own', async () => {
+    const seen: unknown[] = []
+    const limiter = limiterOf(gcra({ limit: 10, window: '1s', burst: 3 }))
+    const { queue, types } = open({
+      limiter,
+      retry: (error, attempt) => (seen.push([(error as Error).message, attempt]), attempt * 200),
+    })
+    const call = outcome(queue.run(failing(2)))
+    await pass(599)
+    expect(call.value).toBeUndefined()
+    await pass(1)
+    expect(call.value).toBe(3)
+    expect(seen).toEqual([
+      ['failure 1', 1],
+      ['failure 2', 2],
+    ])
+    expect(types().filter((type) => ['retried', 'done', 'failed'].includes(type))).toEqual([
+      'retried',
+      'retried',
+      'done',
+    ])
+  })
+
+  it('of false, NaN or a time after maxWait rejects with the failure', async () => {
+    for (const again of [false, NaN, -1, Infinity, 31_000] as const) {
+      const { queue } = open({ retry: () => again })
+      const call = outcome(queue.run(failing(1)))
+      await pass(0)
+      expect(call.error).toEqual(new Error('failure 1'))
+    }
+  })
+
+  it('that throws rejects the call, and releases its permit', async () => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const { queue } = open({
+      semaphore,
+      retry: () => {
+        throw new Error('mistake')
+      },
+    })
+    const call = outcome(queue.run(failing(1)))
+    await pass(0)
+    expect(call.error).toEqual(new Error('mistake'))
+    expect((await semaphore.acquire('default', { maxWait: 0 })).allowed).toBe(true)
+    expect(queue.pending).toBe(0)
+  })
+})
+
+describe('pauseOf', () => {
+  it('holds the key for all processes, and reports the begin and end of the pause', async () => {
+    const limiter = limiterOf(gcra({ limit: 100, window: '1s' }))
+    const pauseOf = ({ error }: { error: unknown }) => (error as { retryInMs?: number }).retryInMs
+    const { queue, add, at, events } = open({ limiter, pauseOf })
+    outcome(queue.run(() => Promise.reject(Object.assign(new Error('busy'), { retryInMs: 700 }))))
+    await pass(10)
+    expect(await limiter.peek('default')).toMatchObject({ reason: 'held' })
+    add('a')
+    await pass(1000)
+    expect(at()).toEqual([700])
+    expect(events.filter(({ type }) => type === 'held' || type === 'resumed')).toEqual([
+      { type: 'held', key: 'default', status: undefined, holdMs: 700 },
+      { type: 'resumed', key: 'default' },
+    ])
+  })
+})
