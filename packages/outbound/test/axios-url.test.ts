@@ -31,7 +31,7 @@ const serializer = fc.record(
   { requiredKeys: [] },
 )
 
-it('is the URL of axios, whatever the parameters', () => {
+it('is the URL that axios builds, for any parameters', () => {
   fc.assert(
     fc.property(params, fc.option(serializer, { nil: undefined }), (params, paramsSerializer) => {
       const config = { url: `${base}/pay`, params, ...(paramsSerializer && { paramsSerializer }) }

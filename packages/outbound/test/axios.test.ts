@@ -37,29 +37,26 @@ it.each(['http', 'fetch'] as const)('makes calls wait for their turn (%s adapter
   expect(decisionOf(answers[0]!)!.allowed).toBe(true)
 })
 
-it('counts by origin, whatever the base', async () => {
+it('counts by origin, not by base URL', async () => {
   startFakeTime()
   const { client } = await open(ok)
   await whilePassing(Promise.all([client.get('/pay'), client.get(`${other.origin}/other`)]))
   expect(waited()).toMatchObject([{ key: other.origin, waitMs: 100 }])
 })
 
-it.each(['http', 'fetch'] as const)(
-  'sends again what was refused, with its body (%s adapter)',
-  async (kind) => {
-    const { client } = await open(refuseFirst, {}, kind)
-    expect((await client.put<string>('/pay', { amount: 1 })).data).toBe('ok')
-    expect(other.arrived.map(({ body }) => body)).toEqual(['{"amount":1}', '{"amount":1}'])
-    expect(other.arrived[1]!.at - other.arrived[0]!.at).toBeGreaterThanOrEqual(999)
-  },
-)
+it.each(['http', 'fetch'] as const)('retries a refused call with its body (%s adapter)', async (kind) => {
+  const { client } = await open(refuseFirst, {}, kind)
+  expect((await client.put<string>('/pay', { amount: 1 })).data).toBe('ok')
+  expect(other.arrived.map(({ body }) => body)).toEqual(['{"amount":1}', '{"amount":1}'])
+  expect(other.arrived[1]!.at - other.arrived[0]!.at).toBeGreaterThanOrEqual(999)
+})
 
-it('sends again where validateStatus lets a refusal through', async () => {
+it('retries a refusal that validateStatus accepts', async () => {
   const { client } = await open(refuseFirst)
   expect((await client.get('/pay', { validateStatus: () => true })).status).toBe(200)
 })
 
-it('rejects as axios does where the call cannot be sent again', async () => {
+it('rejects as axios does if the call cannot be retried', async () => {
   const { client } = await open(refuseFirst)
   await expect(client.post('/pay', 'x')).rejects.toMatchObject({ response: { status: 429, data: 'no' } })
   await expect(client.get('http://127.0.0.1:1/')).rejects.toMatchObject({ isAxiosError: true })
@@ -71,7 +68,7 @@ it('sends a stream once', async () => {
 })
 
 it.each(['http', 'fetch'] as const)(
-  'sends a form of npm once, and leaves no place taken (%s adapter)',
+  'sends a form of npm once, and releases its permit (%s adapter)',
   async (kind) => {
     const semaphore = createSemaphore({ limit: 1 })
     const { client } = await open(refuseFirst, { semaphore, maxWait: '30s' }, kind)
@@ -94,7 +91,7 @@ describe('the URL of a call', () => {
   const key = ({ url }: { url: URL }) => (urls.push(url.href), 'one')
   beforeEach(() => urls.splice(0))
 
-  it('is the one that is sent, with the base and the parameters', async () => {
+  it('is the URL of the request, with the base and the parameters', async () => {
     const sent: string[] = []
     const { client } = await open((_, res, req) => (sent.push(req.url!), res.end()), { key })
     await client.get('pay', { params: { a: [1, 2], b: { c: 'x y' }, d: new Date(0), e: null } })
@@ -106,7 +103,7 @@ describe('the URL of a call', () => {
   })
 })
 
-it('pauses the origin that answered, where the call was redirected', async () => {
+it('pauses the origin that replied after a redirect', async () => {
   const { client, limiter } = await open(
     (_, res, req) => {
       if (req.url === '/v1/pay')
@@ -120,14 +117,14 @@ it('pauses the origin that answered, where the call was redirected', async () =>
   expect(await limiter.peek(other.origin.replace('127.0.0.1', 'localhost'))).toMatchObject({ reason: 'held' })
 })
 
-it('hands the config over that it was called with, which may be used again', async () => {
+it('reports the config of the caller, which may be used again', async () => {
   const { client } = await open((n, res) => res.writeHead(n < 6 ? 429 : 200, { 'retry-after-ms': '5' }).end())
   const failure: any = await client.get('/pay').catch((error: unknown) => error)
   expect([failure.response.status, Object.getOwnPropertySymbols(failure.config)]).toEqual([429, []])
   expect((await client.request(failure.config)).status).toBe(200)
 })
 
-it('heeds a CancelToken while it waits', async () => {
+it('rejects a waiting call when its CancelToken is cancelled', async () => {
   const { client, limiter } = await open(ok)
   await limiter.hold(other.origin, '10s')
   const source = axios.CancelToken.source()
@@ -137,7 +134,7 @@ it('heeds a CancelToken while it waits', async () => {
   expect(other.arrived).toHaveLength(0)
 })
 
-it('repeats at most twice, however often it is wrapped', async () => {
+it('retries at most twice, however often it is wrapped', async () => {
   other = await startOtherParty((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
   const wrap = (adapter: ReturnType<typeof axios.getAdapter>) =>
     limitAxios(adapter, { limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
@@ -146,7 +143,7 @@ it('repeats at most twice, however often it is wrapped', async () => {
   expect(other.arrived).toHaveLength(3)
 })
 
-it('can be aborted while it waits, and then sends nothing', async () => {
+it('rejects an aborted call that waits, and sends nothing', async () => {
   const { client, limiter } = await open(ok)
   await limiter.hold(other.origin, '10s')
   const controller = new AbortController()
@@ -156,13 +153,13 @@ it('can be aborted while it waits, and then sends nothing', async () => {
   expect(other.arrived).toHaveLength(0)
 })
 
-it('rejects with RateLimitExceededError where there is no turn in time', async () => {
+it('rejects with RateLimitExceededError if there is no turn in time', async () => {
   const { client } = await open(ok, { maxWait: 0 })
   await client.get('/pay')
   await expect(client.get('/pay')).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', reason: 'limit' })
 })
 
-it('keeps a streamed answer of the fetch adapter among the calls under way until it ends', async () => {
+it('holds the permit of a streamed response of the fetch adapter until the stream ends', async () => {
   const semaphore = createSemaphore({ limit: 1 })
   const { client } = await open(
     (_, res) => res.end(Buffer.alloc(500_000, 'a')),
@@ -177,7 +174,7 @@ it('keeps a streamed answer of the fetch adapter among the calls under way until
   expect((await semaphore.acquire(other.origin, { maxWait: '30s' })).allowed).toBe(true)
 })
 
-it('keeps a streamed answer among the calls under way until it closes', async () => {
+it('holds the permit of a streamed response until the stream closes', async () => {
   const semaphore = createSemaphore({ limit: 1 })
   const { client } = await open(ok, { semaphore, maxWait: '30s' })
   const { data } = await client.get<Readable>('/pay', { responseType: 'stream' })

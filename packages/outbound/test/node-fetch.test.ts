@@ -17,7 +17,7 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}) {
   return limitFetch(fetch as unknown as typeof globalThis.fetch, { limiter, ...options })
 }
 
-it('works under node-fetch, which has streams of Node, and sends again what was refused', async () => {
+it('limits node-fetch, whose bodies are Node streams, and retries a refused call', async () => {
   const semaphore = createSemaphore({ limit: 1 })
   const limited = await open(refuseFirst, { semaphore })
   const response = await limited(other.origin, { method: 'PUT', body: 'pay' })
@@ -26,7 +26,7 @@ it('works under node-fetch, which has streams of Node, and sends again what was 
   expect((await semaphore.acquire(other.origin, { maxWait: '30s' })).allowed).toBe(true)
 })
 
-it('keeps its place until a large body has been read, and a small one takes none', async () => {
+it('holds a permit until a large body has been read, and none for a small body', async () => {
   const semaphore = createSemaphore({ limit: 1 })
   const limited = await open((n, res) => res.end(Buffer.alloc(n === 1 ? 1_000_000 : 10, 'a')), { semaphore })
   const response = await limited(other.origin)

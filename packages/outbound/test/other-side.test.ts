@@ -33,12 +33,12 @@ describe('Retry-After', () => {
     },
   )
 
-  it('means nothing beside another status', () => {
+  it('is ignored with another status', () => {
     expect(pause(200, { 'retry-after': '9' })).toBe(0)
     expect(pause(301, { 'retry-after': '9' })).toBe(0)
   })
 
-  it('as a date is read on the clock of who wrote it', () => {
+  it('as a date is relative to the clock of the sender', () => {
     const headers = { date: 'Thu, 01 Jan 2026 15:00:00 GMT', 'retry-after': 'Thu, 01 Jan 2026 15:00:04 GMT' }
     expect(pause(429, headers)).toBe(4000)
   })
@@ -72,7 +72,7 @@ describe('RateLimit', () => {
     expect(pause(200, { ratelimit: value })).toBe(ms)
   })
 
-  it('tells a refusal how long, even where something is left', () => {
+  it('sets the pause of a refusal even if units are left', () => {
     expect(pause(429, { ratelimit: '"a";r=0;t=2, "b";r=5;t=60' })).toBe(2000)
     expect(pause(429, { ratelimit: '"a";r=2;t=7' })).toBe(7000)
   })
@@ -97,14 +97,14 @@ describe('X-RateLimit', () => {
     expect(pause(200, headers)).toBe(ms)
   })
 
-  it('tells a refusal how long, even where something is left or nothing is said of it', () => {
+  it('sets the pause of a refusal even if units are left or the number is missing', () => {
     expect(pause(429, { 'x-ratelimit-remaining': '3', 'x-ratelimit-reset': '4' })).toBe(4000)
     expect(pause(429, { 'x-ratelimit-reset': '4' })).toBe(4000)
   })
 })
 
 describe('without any header', () => {
-  it('a 429 leaves open how long, and nothing else asks for a pause', () => {
+  it('a 429 asks for a pause of unknown length, and no other status asks for one', () => {
     expect(pause(429, {})).toBeUndefined()
     expect([200, 404, 500, 503].map((status) => pause(status, {}))).toEqual([0, 0, 0, 0])
   })

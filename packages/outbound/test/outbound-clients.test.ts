@@ -57,7 +57,7 @@ const refuse: Answer = (_, res) => res.writeHead(429, { 'retry-after-ms': '30' }
 const serve: Answer = (_, res) => res.writeHead(200, { 'content-type': 'application/json' }).end('{}')
 const refuseFirst: Answer = (n, res, req) => (n === 1 ? refuse : serve)(n, res, req)
 
-/** How often the piece sent its request, and how it failed if it did. */
+/** How often the example sent its request, and how it failed, if it did. */
 async function run(code: string, answer: Answer) {
   const other = (provider = await startOtherParty(answer))
   const child = spawn(process.execPath, ['--input-type=module'], {
@@ -85,7 +85,7 @@ async function run(code: string, answer: Answer) {
   return { sent: other.arrived.length, failure: out === '' ? undefined : (JSON.parse(out) as Failure) }
 }
 
-/** What is left out of each piece so that both repeat, as they come. */
+/** The parts to remove from each example so that both retry, as with their defaults. */
 const asTheyCome: Record<string, readonly [code: RegExp, instead: string][]> = {
   openai: [[/maxRetries: 0,/, '']],
   anthropic: [[/maxRetries: 0,/, '']],
@@ -123,17 +123,17 @@ function rowOf(name: string): readonly string[] {
 
 jest.setTimeout(120_000)
 
-it('finds the pieces', () => {
+it('finds the examples', () => {
   expect([...pieces.keys()].toSorted()).toEqual(['begin', 'refused', ...clients].toSorted())
 })
 
-it.each(clients)('%s sends again what was refused, once the pause is over', async (name) => {
+it.each(clients)('%s retries a refused call after the pause', async (name) => {
   const { sent, failure } = await run(pieces.get(name)!, refuseFirst)
   expect([sent, failure]).toEqual([2, undefined])
   expect(provider!.arrived[1]!.at - provider!.arrived[0]!.at).toBeGreaterThanOrEqual(29)
 })
 
-it.each(clients)('%s sends an endless refusal as often as its row says', async (name) => {
+it.each(clients)('%s sends as many attempts at a lasting 429 as its row says', async (name) => {
   const [, , asItComes, asSet] = rowOf(name)
   expect((await run(pieces.get(name)!, refuse)).sent).toBe(Number(asSet))
   provider?.close()
@@ -145,7 +145,7 @@ it.each(clients)('%s sends an endless refusal as often as its row says', async (
   expect((await run(code, refuse)).sent).toBe(Number.parseInt(asItComes!))
 })
 
-it.each(clients)('%s fails as its row says where no turn comes, and sends nothing', async (name) => {
+it.each(clients)('%s fails as its row says if there is no turn, and sends nothing', async (name) => {
   const code = pieces.get(name)!.replace(/maxWait: '\w+'/, 'maxWait: 0')
   const { sent, failure } = await run(`${HELD}\n${code}`, serve)
   const [error, where] = rowOf(name)[5]!
@@ -156,7 +156,7 @@ it.each(clients)('%s fails as its row says where no turn comes, and sends nothin
   expect(refusal).toMatchObject({ name: 'RateLimitExceededError', reason: 'held' })
 })
 
-it('the last piece finds it in what an SDK throws', async () => {
+it('the last example finds RateLimitExceededError in the error of an SDK', async () => {
   const { sent, failure } = await run(pieces.get('refused')!.replace('console.log', 'report'), serve)
   expect([sent, failure]).toEqual([0, ['held', expect.any(Number)]])
 })

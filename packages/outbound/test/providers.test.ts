@@ -118,7 +118,7 @@ it('takes a 403 for a refusal only where it asks for a pause', () => {
   expect([200, 404, 500].map((status) => isRefusal(replyOf(status, {}), 1))).toEqual([false, false, false])
 })
 
-it('hears where the other side forbids to send again', () => {
+it('recognises that the other side forbids a retry', () => {
   const headers = [
     { 'x-should-retry': 'false' },
     { 'stripe-should-retry': 'false' },

@@ -55,7 +55,7 @@ it('makes requests wait for their turn', async () => {
   ])
 })
 
-it('works under the fetch of undici', async () => {
+it("limits requests of undici's fetch", async () => {
   startFakeTime()
   const { dispatcher } = await open(ok)
   const textOf = async () => (await fetch(other.origin, { dispatcher })).text()
@@ -63,14 +63,14 @@ it('works under the fetch of undici', async () => {
   expect(waited()).toMatchObject([{ waitMs: 100 }])
 })
 
-it('limits the fetch of undici under its own types', async () => {
+it("keeps the types of undici's fetch in limitFetch", async () => {
   const { limiter } = await open(ok)
   const limited: typeof fetch = limitFetch(fetch, { limiter })
   const response = await limited(other.origin, { dispatcher: agent })
   expect([await response.text(), decisionOf(response)?.allowed]).toEqual(['ok', true])
 })
 
-it('sends again what was refused, with its body, after the pause', async () => {
+it('retries a refused request with its body after the pause', async () => {
   const { dispatcher } = await open(refuseFirst)
   const { statusCode, body } = await request(other.origin, { dispatcher, method: 'PUT', body: 'pay' })
   expect([statusCode, await body.text()]).toEqual([200, 'ok'])
@@ -82,7 +82,7 @@ it.each([
   ['a POST', { method: 'POST', body: 'pay' } as const],
   ['a form of npm', { method: 'PUT', body: formOf('pay') } as const],
   ['a stream', { method: 'PUT', body: Readable.from(['pay']) } as const],
-])('hands the refusal of %s to the caller', async (_, init) => {
+])('passes the refusal of %s to the caller', async (_, init) => {
   const { dispatcher } = await open(refuseFirst)
   const { statusCode, body } = await request(other.origin, { dispatcher, ...init })
   expect([statusCode, await body.text()]).toEqual([429, 'no'])
@@ -93,13 +93,13 @@ it.each([
   ['an object', { 'Idempotency-Key': 'a' }],
   ['a flat list', ['Idempotency-Key', 'a']],
   ['pairs', new Map([['Idempotency-Key', 'a']])],
-])('sends a POST again that carries an Idempotency-Key in %s', async (_, headers) => {
+])('retries a POST with an Idempotency-Key in %s', async (_, headers) => {
   const { dispatcher } = await open(refuseFirst)
   const { statusCode } = await request(other.origin, { dispatcher, method: 'POST', body: 'pay', headers })
   expect(statusCode).toBe(200)
 })
 
-it('gives up on a refusal whose body does not end, and sends again', async () => {
+it('aborts a refusal whose body does not end, and retries', async () => {
   const { dispatcher } = await open((n, res) => {
     if (n > 1) return void res.end('ok')
     res.writeHead(429, { 'retry-after': '1' })
@@ -109,7 +109,7 @@ it('gives up on a refusal whose body does not end, and sends again', async () =>
   expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
 })
 
-it('can be aborted while it waits, and then sends nothing', async () => {
+it('rejects an aborted call that waits, and sends nothing', async () => {
   const { dispatcher, limiter } = await open(ok)
   await limiter.hold(other.origin, '10s')
   const controller = new AbortController()
@@ -121,7 +121,7 @@ it('can be aborted while it waits, and then sends nothing', async () => {
   expect(other.arrived).toHaveLength(0)
 })
 
-it('can be aborted while the answer comes', async () => {
+it('rejects a body that is aborted while it arrives', async () => {
   const { dispatcher } = await open((_, res) => void res.write('o'))
   const controller = new AbortController()
   const { body } = await request(other.origin, { dispatcher, signal: controller.signal })
@@ -129,7 +129,7 @@ it('can be aborted while the answer comes', async () => {
   await expect(body.text()).rejects.toThrow('gone')
 })
 
-it('fails with RateLimitExceededError where there is no turn in time', async () => {
+it('fails with RateLimitExceededError if there is no turn in time', async () => {
   const { dispatcher } = await open(ok, { maxWait: 0 })
   await (await request(other.origin, { dispatcher })).body.dump()
   const error: unknown = await request(other.origin, { dispatcher }).catch((failure: unknown) => failure)
@@ -137,12 +137,12 @@ it('fails with RateLimitExceededError where there is no turn in time', async () 
   expect(other.arrived).toHaveLength(1)
 })
 
-it('hands errors of the connection to the caller', async () => {
+it('passes connection errors to the caller', async () => {
   const { dispatcher } = await open((_, res) => void res.destroy())
   await expect(request(other.origin, { dispatcher })).rejects.toThrow('other side closed')
 })
 
-it('keeps requests under the limit of a semaphore until their bodies have come', async () => {
+it('holds permits of the semaphore until the bodies have arrived', async () => {
   const semaphore = createSemaphore({ limit: 2 })
   const limiter = createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] })
   const later: Answer = (_, res) => {
@@ -157,7 +157,7 @@ it('keeps requests under the limit of a semaphore until their bodies have come',
   expect(other.mostAtOnce).toBe(2)
 })
 
-it('bears a body that is slower to be read than to come', async () => {
+it('passes on the back-pressure of a slow reader', async () => {
   const { dispatcher } = await open((_, res) => res.end(Buffer.alloc(1_000_000, 'a')))
   const { body } = await request(other.origin, { dispatcher })
   let length = 0
@@ -168,7 +168,7 @@ it('bears a body that is slower to be read than to come', async () => {
   expect(length).toBe(1_000_000)
 })
 
-it('gives up on a refusal whose body does not go on, and sends again', async () => {
+it('aborts a refusal whose body stalls, and retries', async () => {
   const { dispatcher } = await open((n, res) => {
     if (n > 1) return void res.end('ok')
     res.writeHead(429, { 'retry-after-ms': '10' })
@@ -177,7 +177,7 @@ it('gives up on a refusal whose body does not go on, and sends again', async () 
   expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
 })
 
-it('repeats at most twice, however often it is wrapped', async () => {
+it('retries at most twice, however often it is wrapped', async () => {
   await open((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
   const wrap = () =>
     limitUndici({ limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
@@ -187,7 +187,7 @@ it('repeats at most twice, however often it is wrapped', async () => {
 })
 
 it.each(['inside', 'outside'])(
-  'pauses the origin that answered, where redirects are followed %s',
+  'pauses the origin that replied when redirects are followed %s',
   async (where) => {
     const { limiter } = await open((_, res, req) => {
       if (req.url === '/')
@@ -207,7 +207,7 @@ it.each(['inside', 'outside'])(
   },
 )
 
-it('as an interceptor alone fails the calls that wait when the agent is closed, and leaves no timer behind', async () => {
+it('as an interceptor fails waiting calls when the agent is closed, and leaves no timer', async () => {
   const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
   const { dispatcher, limiter } = await open(ok)
   const before = timers()
@@ -221,7 +221,7 @@ it('as an interceptor alone fails the calls that wait when the agent is closed, 
   await limiter.close()
 })
 
-it('as an interceptor alone fails the calls that wait at once when the limiter is closed', async () => {
+it('as an interceptor fails waiting calls at once when the limiter is closed', async () => {
   const { dispatcher, limiter } = await open(ok)
   await limiter.hold(other.origin, '10s')
   const call = request(other.origin, { dispatcher })
@@ -233,7 +233,7 @@ it('as an interceptor alone fails the calls that wait at once when the limiter i
 describe('a dispatcher with a limit', () => {
   const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitUndici(agent, { limiter })
 
-  it('is closed once the calls that wait have gone out, as the client alone is', async () => {
+  it('sends waiting calls before it closes, as the agent does', async () => {
     const { limiter } = await open(ok)
     const dispatcher = dispatcherWith(limiter)
     const calls = [1, 2, 3].map(async () => (await request(other.origin, { dispatcher })).body.text())
@@ -244,7 +244,7 @@ describe('a dispatcher with a limit', () => {
     expect(agent.closed).toBe(true)
   })
 
-  it('that is destroyed fails the calls that wait', async () => {
+  it('fails waiting calls when it is destroyed', async () => {
     const { limiter } = await open(ok)
     await limiter.hold(other.origin, '10s')
     const dispatcher = dispatcherWith(limiter)
@@ -255,7 +255,7 @@ describe('a dispatcher with a limit', () => {
     expect(other.arrived).toHaveLength(0)
   })
 
-  it('calls back like the client alone', async () => {
+  it('accepts the callbacks that the agent accepts', async () => {
     const { limiter } = await open(ok)
     await new Promise<void>((resolve) => dispatcherWith(limiter).close(resolve))
     expect(agent.closed).toBe(true)

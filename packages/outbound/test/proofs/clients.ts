@@ -27,7 +27,7 @@ async function run(): Promise<Outcome> {
   }
 }
 
-/** A provider of its own for each, so that nobody's calls are in another's way. */
+/** Each client has a provider of its own, so that they do not share its limit. */
 async function measure(name: string, get: Get) {
   const provider = await startProvider({ limit: 1, windowMs: WINDOW_MS })
   let served = 0

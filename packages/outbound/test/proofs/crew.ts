@@ -74,6 +74,6 @@ function ready(worker: ChildProcess): Promise<void> {
 /** Undefined from a worker that was killed. */
 async function reportOf<R>(worker: ChildProcess): Promise<R | undefined> {
   const exited = once(worker, 'exit').then(() => undefined)
-  const told = once(worker, 'message').then(([report]) => report as R)
-  return Promise.race([told, exited])
+  const reported = once(worker, 'message').then(([report]) => report as R)
+  return Promise.race([reported, exited])
 }

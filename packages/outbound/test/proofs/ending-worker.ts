@@ -7,7 +7,7 @@ export type Moment = 'nothing' | 'waiting' | 'pausing' | 'an outage'
 
 /*
  * Lets go of everything and ends by itself: `node ending.cjs <moment> [<where Redis is>]`. Prints the milliseconds from
- * close() to its end. Every call is held at a place, in line for a place, or in line for a turn.
+ * close() to its end. Every call holds a permit, waits for a permit, or waits for a turn.
  */
 async function end(moment: Moment, redis: object | undefined): Promise<void> {
   const store = redis ? redisStore(redis) : memoryStore()

@@ -1,4 +1,4 @@
-/** What a worker is to do. */
+/** The work of one worker. */
 export interface Job {
   readonly redis: { readonly host: string; readonly port: number }
   readonly origin: string
@@ -7,16 +7,16 @@ export interface Job {
   /** How long it goes on, or how many calls it makes. */
   readonly forMs?: number
   readonly calls?: number
-  /** By `limiter.acquire` and without lanes, in place of `limitFetch`. */
+  /** By `limiter.acquire`, without priorities, instead of `limitFetch`. */
   readonly direct?: boolean
   readonly semaphore?: { readonly limit: number; readonly lease: number }
   /** Share of the calls that are aborted within 60 ms. */
   readonly abortShare?: number
 }
 
-/** What became of it. */
+/** The results of one worker. */
 export interface Report {
-  /** When each place was booked and for when, in microseconds of the store. */
+  /** When each turn was booked, and its instant, in microseconds of the store. */
   booked: [number, number][]
   ok: number
   /** The last answer was a 429. */

@@ -49,6 +49,6 @@ async function run(share: number): Promise<Outcome> {
       `${provider.calls.length} calls, ${percent(provider.calls.length, most)} of our limit, at most ` +
       `${left} left and ${mostIn(provider.calls, WINDOW_MS)} arrived in any second, up to ${longestWayMs.toFixed(0)} ms on the ` +
       `way; of 100 calls 1 left ${late[Math.floor(0.99 * late.length)]} ms late or more, the latest ${late.at(-1)} ms, and ` +
-      `${booked.length - late.length} places stayed empty for that`,
+      `${booked.length - late.length} turns stayed unused for that`,
   }
 }

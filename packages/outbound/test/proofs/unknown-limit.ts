@@ -4,7 +4,7 @@ import type { Job } from './job.js'
 import { percent, type Outcome, type Proof } from './proof.js'
 import { startProvider } from './provider.js'
 
-/** A limit that nobody told is found by what the other side answers. */
+/** An unknown limit is found from the replies of the provider. */
 export const proof: Proof = { title: 'unknown limit', run }
 
 const [LIMIT, WINDOW_MS, WORKERS, CALLERS] = [50, 1000, 4, 4]
@@ -31,7 +31,7 @@ async function run(share: number): Promise<Outcome> {
   const pauses = (calls.length - refused) / LIMIT + 1
   const givenUp = reports.reduce((sum, report) => sum + report.refused + report.denied + report.failed, 0)
   return {
-    // Without heeding anybody 1,000 calls a second would go out.
+    // Without obeying replies 1,000 calls a second would go out.
     holds: calls.length <= 3 * (most + LIMIT),
     // Each time the limit is reached, what is under way is refused; two thirds is what pauses of whole seconds leave.
     pass: calls.length - refused >= 0.67 * most && refused <= underWay * pauses && givenUp === 0,

@@ -53,7 +53,7 @@ async function reachStore(): Promise<void> {
   }
 }
 
-/** The provider is told when the call left, in milliseconds since 1970. */
+/** Tags each request with the instant at which it left, in milliseconds since 1970. */
 function stamped(...[, init]: Parameters<typeof fetch>): Promise<Response> {
   return fetch(`${job.origin}/?tag=${performance.timeOrigin + performance.now()}`, init)
 }
@@ -88,12 +88,12 @@ async function call(): Promise<void> {
   }
 }
 
-/** Without lanes, as many places booked ahead as there are callers; the provider is told which place it was. */
+/** Without priorities: each caller books a turn of its own, and tags its request with the instant of that turn. */
 async function callDirectly(): Promise<void> {
-  const place = report.booked.length
+  const index = report.booked.length
   const decision = await limiter.acquire('provider', { maxWait: '1h' })
   if (!decision.allowed) throw new Error('denied')
-  count(await fetch(`${job.origin}/?tag=${report.booked[place]![1]}`))
+  count(await fetch(`${job.origin}/?tag=${report.booked[index]![1]}`))
 }
 
 async function callLimited(): Promise<void> {
@@ -116,7 +116,7 @@ function count(response: Response): void {
   void response.text().catch(() => {})
 }
 
-/** Notes when places were booked, and for when, in microseconds of the store. Callers book one after the other. */
+/** Records when each turn was booked, and its instant, in microseconds of the store. Callers book one after the other. */
 function recording(inner: Store): Store {
   const notes = (keyspace: Keyspace): Keyspace =>
     new Proxy(keyspace, {
@@ -125,9 +125,9 @@ function recording(inner: Store): Store {
         if (name !== 'decide') return (target[name] as (...args: unknown[]) => unknown).bind(target)
         return (...args: Parameters<Keyspace['decide']>) => {
           if (args[0] !== 'book') return target.decide(...args)
-          const place = report.booked.push([NaN, NaN]) - 1
+          const index = report.booked.push([NaN, NaN]) - 1
           return Promise.resolve(target.decide(...args)).then((answer) => {
-            if (!answer.reason) report.booked[place] = [answer.now, answer.at]
+            if (!answer.reason) report.booked[index] = [answer.now, answer.at]
             return answer
           })
         }
