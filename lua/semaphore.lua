@@ -1,19 +1,19 @@
--- Keeps a semaphore: places that a fleet shares, and the line before them. Runs one operation on one sorted set; it is
--- no algorithm and is sent as it stands. A member's score tells what it is, instants in microseconds:
+-- The permits of a semaphore, and the queue of tickets that wait for one. Runs one operation on one sorted set. It is no
+-- algorithm and is sent as it is. A member's score says what the member is; instants are microseconds:
 --   below 0               a process, alive until -score
---   from 1, below PLACES  a ticket in line, the oldest first
---   from PLACES on        a ticket that has a place until score - PLACES
--- ARGV[1] is packed: operation, limit, lease, claim, alive, clock (-1: TIME), wait; then lines of text: the channel's
--- beginning, the process, tickets. A ticket is 'process:number'. The answer is a digit for each ticket.
+--   from 1, below PLACES  a ticket in the queue, the oldest first
+--   from PLACES on        a ticket that holds a permit until score - PLACES
+-- ARGV[1] is packed: operation, limit, lease, claim, alive, clock (-1: TIME), wait; then lines of text: the prefix of the
+-- channel, the process, tickets. A ticket is 'process:number'. The reply is a digit for each ticket.
 
 local call, format, gmatch, match, sub = redis.call, string.format, string.gmatch, string.match, string.sub
 local TAKE, LOOK, RENEW, LEAVE = 1, 2, 3, 4
 local UNKNOWN, IN_LINE, INSIDE = '0', '1', '2'
 local PLACES = 1099511627776
--- No lease is longer than an hour: what says so was written before the clock was set back.
+-- No lease is longer than an hour: a permit that says so was granted before the clock was set back.
 local FAR = 3600000000
--- Where data was lost nobody new is let in for so long, until all that hold a place have renewed it: a member of its
--- own, with the score of a process.
+-- After a loss of data no new permit is granted for this long, so that all holders can renew theirs. The member GRACE, with
+-- the score of a process, marks that time.
 local GRACE, GRACE_SPAN = 'grace', 700000
 
 local key = KEYS[1]
@@ -29,7 +29,7 @@ if clock < 0 then
   now = time[1] * 1000000 + time[2]
 end
 
--- What is over: places that nobody renewed, processes that were not heard of. Another type is dropped.
+-- Remove what has expired: permits that were not renewed, processes that did not poll. A key of another type is discarded.
 if type(redis.pcall('ZREMRANGEBYSCORE', key, PLACES, PLACES + now)) == 'table' then
   call('DEL', key)
 end
@@ -48,7 +48,7 @@ local function free()
   return limit - call('ZCOUNT', key, PLACES, '+inf')
 end
 
--- For those who look for what was there before.
+-- Begins the time of grace if the key is absent, for operations that expect their tickets in it.
 local function begin_anew()
   if call('EXISTS', key) == 0 then
     call('ZADD', key, -(now + GRACE_SPAN), GRACE)
@@ -59,8 +59,8 @@ local function is_barred()
   return score_of(GRACE) < 0
 end
 
--- Gives free places to the oldest tickets and tells their processes. A dead process's tickets leave the line; one that
--- dies before it has heard loses its place after the claim, which is shorter than a lease.
+-- Grants free permits to the oldest tickets and announces them to their processes. Tickets of a dead process leave the queue.
+-- If a process dies before it learns of a permit, the permit is free again after the claim, which is shorter than a lease.
 local function serve()
   local left = is_barred() and 0 or free()
   while left > 0 do
@@ -81,7 +81,7 @@ end
 
 local answer = ''
 if op == RENEW then
-  -- Before the line: who lost a place and still works in it comes first.
+  -- Before the queue is served: a holder whose permit was lost has precedence.
   begin_anew()
   for ticket in words do
     local known = score_of(ticket) >= PLACES or free() > 0
@@ -123,7 +123,7 @@ if op == TAKE or op == LOOK then
   end
 end
 
--- Nothing matters later than a lease, or a process that is alive; with a clock of its own an hour more.
+-- No member matters longer than a lease or the life of a process; with a clock other than TIME, an hour more.
 local needed = (lease + alive) / 1000 + (clock < 0 and 1000 or 3600000)
 if call('PTTL', key) < needed then
   call('PEXPIRE', key, format('%.0f', needed))

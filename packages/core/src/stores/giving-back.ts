@@ -1,6 +1,6 @@
 import { type Answer, isDenied, type Keyspace } from './store.js'
 
-/** Gives back what a booking charged, whether its place lies ahead or had come at once. */
+/** Gives back the units that a `book` charged, whether at once or ahead of now. */
 export async function giveBack(keyspace: Keyspace, key: string, cost: number, answer: Answer): Promise<void> {
   const isCharged = !answer.degraded || answer.degraded.by
   if (isDenied(answer) || !isCharged || cost === 0) return

@@ -2,146 +2,145 @@ import type { StoreFailure } from '../values/errors.js'
 import type { Charge, Policy } from '../algorithms/contract/policy.js'
 
 /*
- * The store contract.
+ * The contract of a store.
  *
- * A store keeps the state of every key and applies any list of policies to it atomically: all of them are charged,
- * or none. It owns the clock; instants are whole microseconds on it. It knows no algorithm by name, only the
- * functions of `Algorithm`. A key that it does not hold has consumed nothing. State belongs to a limiter's name, a
- * list of shapes and a key. A keyspace is opened for a list of policies, and all of its calls are decided by that list;
- * keyspaces of one name and of equal shapes share their state, so that other limits act on what was already consumed.
+ * A store keeps the state of every key and applies any list of policies to it atomically: all of them are charged, or none.
+ * It owns the clock; instants are whole microseconds on that clock. It knows no algorithm by name, only the functions of
+ * `Algorithm`. A key that it does not hold has consumed nothing. State is identified by a limiter's name, a list of shapes
+ * and a key. A keyspace is opened for a list of policies, by which all of its calls are decided. Keyspaces of one name and of
+ * equal shapes share their state, so that changed limits act on recorded usage.
  *
- * Operations answer at once where the state is in this process, and with a promise elsewhere.
+ * Operations return their result if the state is in this process, and a promise otherwise.
  */
 export interface Store {
   /**
-   * true where state is in this process, so that every operation answers at once and none fails. Limiters guard calls
-   * to any other store: with a deadline, a circuit breaker, and what `onStoreError` says.
+   * Whether the state is in this process, so that every operation returns at once and none fails. Limiters guard calls to
+   * any other store with a deadline, a circuit breaker and a failure mode (`onStoreError`). Default false.
    */
   readonly local?: boolean
-  /** Where it is set, limiters remember what this store denied and deny it again without asking. Default: they do not. */
+  /** Bounds of the cache in which limiters keep this store's denials. Default: denials are not cached. */
   readonly denialCache?: DenialCacheBounds
-  /** Most calls that wait for this store's answer in a process, sent or not; default 10,000. At most 1,000 are sent. */
+  /** Most calls of a process that wait for this store, sent or not; default 10,000. At most 1,000 of them are sent. */
   readonly maxPending?: number
   /**
-   * Called before the first call of a process. Calls wait until what it returns has settled, instead of their deadline,
-   * which counts from then. Undefined where there is nothing to wait for.
+   * Called before the first call of a process. The first calls wait until the returned promise is settled; their deadlines
+   * count from then. Undefined if there is nothing to wait for.
    */
   start?(): Promise<unknown> | undefined
   /** Opens the state of one limiter under a list of policies. The same name and shapes give the same state. */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
   /**
-   * Microseconds on a clock of this process that never runs back. Only differences of it mean anything outside
-   * the store; waits are measured with it. Throws StoreError CLOSED once the store is closed.
+   * Microseconds on a clock of this process that never runs back. Limiters measure waits with it; outside the store only
+   * differences have a meaning.
+   * @throws {StoreError} CLOSED once the store is closed.
    */
   now(): number
   /**
-   * The permits of a semaphore, shared by all semaphores of that name. A permit whose holder has not renewed it for `leaseMs`
-   * milliseconds is free again; a store of this process needs no leases. A store without permits cannot be given to
-   * `createSemaphore`.
+   * The permits of a semaphore, shared by all semaphores of that name. A permit that was not renewed for `leaseMs`
+   * milliseconds is free again; a store in this process needs no leases. `createSemaphore` requires a store with permits.
    */
   permits?(name: string, leaseMs: number): Permits
-  /** Lets go of everything held. Later operations fail. */
+  /** Releases all resources. Later operations fail. */
   close(): MaybePromise<void>
 }
 
 export interface DenialCacheBounds {
-  /** Microseconds after which a denial is asked for again, so that other processes' corrections are seen. */
+  /** Longest age of a cached denial in microseconds, so that corrections of other processes are seen. */
   readonly maxAge: number
-  /** Most keys that are remembered at once. */
+  /** Most denied keys that are cached at once. */
   readonly maxKeys: number
 }
 
-/** Operations that a store cannot carry out reject with StoreError, whose code begins with STORE_. */
+/** The state of one limiter under one list of policies. Operations that fail reject with StoreError. */
 export interface Keyspace {
   /**
-   * What callers are told: the list that it was opened with, in the same order. Only capacities may be smaller, where
-   * part of them is kept back.
+   * The policies that decisions report: the list that the keyspace was opened with, in the same order. Only capacities may
+   * be smaller, if part of them is kept back.
    */
   readonly policies: readonly Policy[]
   /**
-   * Asks for `cost` units under every policy. All are charged, or none.
+   * Decides on `cost` units. Either all policies are charged, or none.
    * - `consume` charges now; a cost of 0 only reads.
-   * - `peek` answers what `consume` would and writes nothing.
+   * - `peek` answers as `consume` would and writes nothing.
    * - `book` charges at the earliest instant at which the cost passes, if that is at most `maxWait` microseconds away.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
-  /** Whether a booked place still stands at its turn: its state may be lost, or the key held or blocked by now. */
+  /** Whether a booking is still valid at its turn: `lost` with its state, or `held` by a hold or block on the key. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
   /**
-   * Gives a booked place back, once. Where nothing was written since, the key is as if the place had never been booked,
-   * and this resolves to true. Otherwise the place's units are released, later places stay where they are, and this
-   * resolves to false.
+   * Gives a booking back, once. If nothing was written since, the key is as if it had never been booked, and the result is
+   * true. Otherwise the units of the booking are released, later bookings stay where they are, and the result is false.
    */
   cancel(booking: Booking): MaybePromise<boolean>
-  /** Changes what is known of a key. Resolves to the units that took effect; to 0 where the change has none. */
+  /** Corrects the state of a key. The result is the units that took effect, 0 for a change without units. */
   correct(change: Correction): MaybePromise<number>
 }
 
-/** What a keyspace is asked to decide. */
+/** The kind of a decision. */
 export type Ask = 'consume' | 'peek' | 'book'
 
-/** Units as of now, or something about the key as such. Durations are microseconds from now. */
+/** A change to the units or the state of a key. Durations are microseconds from now. */
 export type Correction =
-  /** Gives units back, never below empty; or charges units, whether they fit or not. */
+  /** `refund` gives units back, never below empty; `charge` charges units, whether they fit or not. */
   | { readonly kind: 'refund' | 'charge'; readonly key: string; readonly cost: number }
-  /** Gives units of one charge back, as far as they still count. */
+  /** Gives back units of one charge, as far as they still count. */
   | { readonly kind: 'release'; readonly key: string; readonly charge: DatedCharge; readonly units: number }
   /**
    * `block` denies everything; the latest call wins. `hold` denies `consume` and delays `book`, and never shortens a
    * hold.
    */
   | { readonly kind: 'block' | 'hold'; readonly key: string; readonly duration: number }
-  /** Forgets the key: its state, its block, its hold. */
+  /** Deletes the state of the key, its block and its hold. */
   | { readonly kind: 'reset'; readonly key: string }
 
-/** Whether a change says something about the key as such, and not about units. */
+/** Whether a change concerns the key itself, not units. */
 export function isAboutKey({ kind }: Correction): boolean {
   return kind === 'block' || kind === 'hold' || kind === 'reset'
 }
 
-/** The call of one caller, as a store sees it. A store need not carry out a call whose caller is gone. */
+/** The caller of one call. A store need not carry out a call whose caller is gone. */
 export interface Caller {
   readonly gone: boolean
   /**
-   * A store that gathers calls sets this while it has not written the call. One whose deadline passes meanwhile was
-   * surely not carried out, and says nothing about the store.
+   * Set by a store that queues calls, while it has not sent the call. If the deadline passes meanwhile, the call was not
+   * carried out, and its timeout says nothing about the store.
    */
   unsent: boolean
-  /** What the store wants to hear when a caller goes who may wait longer than a deadline. */
+  /** Set by a store that wants to be called when a caller leaves that may wait longer than a deadline. */
   left?: (() => void) | undefined
 }
 
 export type MaybePromise<T> = T | Promise<T>
 
-/** Why a call was denied: no room now, a cost that never fits, a ban, or a pause. */
+/** Why a call was denied: no room now, a cost that never fits, a block, or a hold. */
 export type Reason = 'limit' | 'cost' | 'blocked' | 'held'
 
-/** How one key stands under the list of policies. Instants are microseconds on the store's clock. */
+/** The answer to one call. Instants are microseconds on the store's clock. */
 export interface Answer {
   readonly now: number
-  /** The earliest instant at which the cost passes: where it was booked if allowed. Infinity: never. */
+  /** The earliest instant at which the cost passes; if allowed, the instant at which it was booked. Infinity: never. */
   readonly at: number
   readonly reason: Reason | undefined
   /** Index of the binding policy. */
   readonly binding: number
-  /** The least over the policies, 0 behind booked places. */
+  /** The smallest over the policies; 0 while there are future bookings. */
   readonly remaining: number
   /** The latest over the policies. */
   readonly resetAt: number
-  /** Three numbers a policy, in declared order: earliest instant, remaining, resetAt. Only where there are several. */
+  /** Three numbers per policy, in declared order: earliest instant, remaining, resetAt. Only if there are several. */
   readonly parts: readonly number[] | undefined
-  /** The place that `book` took ahead of now. */
+  /** The booking that `book` made ahead of now. */
   readonly booking: Booking | undefined
-  /** Set where the units were charged at another instant than `at`: those of a lease, when it was booked. */
+  /** Set if the units were charged at another instant than `at`: for a lease, when it was booked. */
   readonly chargedAt?: number
-  /** Set where the store did not decide. */
+  /** Set if the store did not decide. */
   readonly degraded?: Degraded
 }
 
 export interface Degraded {
   readonly why: StoreFailure
   readonly allowed: boolean
-  /** What decided instead, and booked what was allowed. Undefined where nothing was charged. */
+  /** The keyspace that decided instead and was charged. Undefined if nothing was charged. */
   readonly by: Keyspace | undefined
 }
 
@@ -149,19 +148,18 @@ export function isDenied(answer: Answer): boolean {
   return answer.degraded ? !answer.degraded.allowed : answer.reason !== undefined
 }
 
-/** A charge, and the instant at which it was decided: state that began later knows nothing of it. */
+/** A charge with the instant at which it was decided: state that began later does not contain it. */
 export interface DatedCharge extends Charge {
   readonly decidedAt: number
 }
 
-/** A booked place, to confirm or to cancel. What else it holds is the store's own. */
+/** A booking, to be confirmed or cancelled. A store may add fields of its own. */
 export interface Booking extends DatedCharge {
   readonly key: string
 }
 
 /**
- * What a store tells its limiter beside answers. It may be told in the middle of an operation: it must not call the
- * store.
+ * Receives the notices of a store. It may be called in the middle of an operation, so it must not call the store.
  */
 export type Report = (notice: Notice) => void
 
@@ -169,25 +167,28 @@ export type Notice =
   | { readonly event: 'evicted' | 'healed'; readonly key: string }
   | { readonly event: 'degraded'; readonly reason: StoreFailure }
   | { readonly event: 'recovered'; readonly reason: StoreFailure; readonly decisions: number }
-  /** Reported once for each `id`, which is the code where it is left out. */
+  /** Reported once for each `id`; default `code`. */
   | { readonly event: 'warning'; readonly code: string; readonly message: string; readonly id?: string }
 
 /**
- * For each key a number of permits, and a queue of tickets that wait for one, served in the order in which they came. A
- * ticket is a number that its semaphore never uses twice. Nothing here waits or has a timer: that is the semaphore's.
+ * For each key a number of permits, and a queue of tickets that wait for one, served first come, first served. A ticket is a
+ * number that its semaphore never uses twice. Operations neither wait nor use timers: the semaphore does.
  */
 export interface Permits {
-  /** Takes a permit if one of `limit` is free and no ticket waits; true: it is held. If not, the ticket waits where `waits`. */
+  /**
+   * Takes a permit if one of `limit` is free and no ticket waits; otherwise the ticket enters the queue if `waits`. Returns
+   * whether the ticket holds a permit.
+   */
   take(key: string, ticket: number, limit: number, waits: boolean): MaybePromise<boolean>
-  /** How each ticket stands, after free permits were granted under `limit`. Tickets that wait must be polled to stay. */
+  /** Grants free permits under `limit`, then returns the state of each ticket. Waiting tickets must be polled to stay queued. */
   poll(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]>
-  /** Keeps permits for another lease. One that the store has lost is held again if one is free, and else 'unknown'. */
+  /** Renews permits for another lease. One that the store has lost is granted again if one is free, otherwise 'unknown'. */
   renew(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]>
-  /** Gives back what tickets hold, or their places in the queue. Free permits go to the oldest tickets that wait. */
+  /** Gives back the permits of tickets, or removes them from the queue. Free permits go to the oldest waiting tickets. */
   release(key: string, tickets: readonly number[], limit: number): MaybePromise<void>
-  /** `granted` is called with tickets that got a permit while they waited: a hint, which may be lost. `poll` says. */
+  /** Calls `granted` with each waiting ticket that gets a permit. Such a message may be lost; `poll` is authoritative. */
   listen(granted: (ticket: number) => void): void
-  /** Ends `listen`. Permits that are held stay held. */
+  /** Ends `listen`. Held permits stay held. */
   close(): void
 }
 
