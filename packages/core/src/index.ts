@@ -20,7 +20,7 @@ export {
   type LimiterOptions,
   type ShapeOptions,
 } from './limiter/limiter.js'
-export type { FailureMode } from './resilience/failure-mode.js'
+export type { FailureMode } from './resilience/failure.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
 export {
   createSemaphore,

@@ -1,5 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { undecided } from '../resilience/failure-mode.js'
+import { undecidedAnswer } from '../resilience/failure.js'
 import {
   type Answer,
   type Ask,
@@ -125,7 +125,9 @@ export class LeasedKeyspace implements Keyspace {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
       const allowed = own.reason === undefined
       // Nobody waits here whose cost is above the whole capacity, so it is the share that is too small.
-      resolve(own.reason === 'cost' ? undecided(why, false) : { ...own, degraded: { why, allowed, by } })
+      resolve(
+        own.reason === 'cost' ? undecidedAnswer(why, false) : { ...own, degraded: { why, allowed, by } },
+      )
     }
   }
 }

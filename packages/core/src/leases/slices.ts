@@ -1,5 +1,5 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
-import { Generations } from '../values/generations.js'
+import { ExpiringMap } from '../values/expiring-map.js'
 import { type Seen, Slice } from './slice.js'
 
 /**
@@ -11,14 +11,14 @@ export class Slices {
   readonly #ttl: number
   readonly #most: number
   readonly #slices = new Map<string, Slice>()
-  readonly #seen: Generations<Seen>
+  readonly #seen: ExpiringMap<Seen>
   #lookAgainAt = -Infinity
 
   /** `ttl` in microseconds. */
   constructor(ttl: number, most: number) {
     this.#ttl = ttl
     this.#most = most
-    this.#seen = new Generations(most, ttl)
+    this.#seen = new ExpiringMap(most, ttl)
   }
 
   /** The slice of a hot key, or a note on one that is not; undefined where calls under this list have none. */

@@ -13,10 +13,10 @@ import { type Policy, printableName } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { isDenied, type Notice, type Store } from '../stores/store.js'
 import { Queue } from './queue.js'
-import { guarded, type GuardOptions } from '../resilience/guarded-store.js'
+import { guardedStore, type ResilienceOptions } from '../resilience/guarded-store.js'
 import { Warnings } from './warnings.js'
 
-export interface LimiterOptions extends GuardOptions {
+export interface LimiterOptions extends ResilienceOptions {
   /**
    * Names keys, headers and metrics: 1 to 64 characters of printable ASCII. Required with a `store`, which other
    * limiters may share; default 'default'.
@@ -93,7 +93,7 @@ export class Limiter {
     }
     this.name = printableName(name ?? 'default', 'limiter name')
     this.#settings = withoutNameAndPolicies(options)
-    this.#store = leased(guarded(store ?? memoryStore(), options), leases)
+    this.#store = leased(guardedStore(store ?? memoryStore(), options), leases)
     this.#ownsStore = this.#store !== store
     this.#warnings = new Warnings(this.#events, this.name)
     this.#plans = new Plans(this.name, enforce, this.#store, (notice) => this.#hear(notice))

@@ -1,8 +1,8 @@
 /**
- * A circuit breaker. It opens when a store fails again and again, and then nobody is asked to wait for it. While it is
- * open the store is probed now and then, beside the calls and not with them; one answer in time closes it.
+ * A circuit breaker. It opens when a store fails repeatedly, and then no call waits for the store. While it is open, the
+ * store is probed now and then, with calls that no caller waits for. One answer in time closes it.
  *
- * Single failures do not open it, nor do those of one node of a Cluster as long as others answer in between.
+ * Single failures do not open it, nor do those of one Cluster node as long as other nodes answer in between.
  */
 export class Circuit<Failure> {
   readonly #now: () => number
@@ -28,7 +28,7 @@ export class Circuit<Failure> {
     this.#open = undefined
   }
 
-  /** A call failed that would have been waited for `deadlineMs` milliseconds. */
+  /** A call with a deadline of `deadlineMs` milliseconds failed. */
   failed(failure: Failure, deadlineMs: number): void {
     const now = this.#now()
     if (this.#failures++ === 0) this.#failingSince = now
@@ -39,7 +39,7 @@ export class Circuit<Failure> {
     }
   }
 
-  /** Whether it is time for a probe: true once a while, at random so that a fleet does not come in one moment. */
+  /** Whether it is time for a probe. Intervals are random, so that the processes of a fleet spread. */
   isProbeDue(): boolean {
     const now = this.#now()
     if (now < this.#probeAt) return false
@@ -53,13 +53,13 @@ export class Circuit<Failure> {
 }
 
 /**
- * Failures in a row that open the circuit, if they go on for two deadlines: long enough for those who got an answer from
- * another node to come again.
+ * Consecutive failures that open the circuit, if they last for two deadlines. That is long enough for calls to other nodes
+ * to succeed in between.
  */
 const FAILURES = 5
 
 /**
- * The longest between two probes, in milliseconds. With up to 200 ms until a connection is made again (back-off.ts), a
- * store decides again well within half a second after it is back.
+ * The longest time between two probes, in milliseconds. Reconnecting takes up to 200 ms (back-off.ts), so a store decides
+ * again well within half a second after it is back.
  */
 const PROBE_MS = 100

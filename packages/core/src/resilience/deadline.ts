@@ -1,32 +1,30 @@
 import { StoreError } from '../values/errors.js'
-import { LoopTime } from './loop-time.js'
 
 /**
- * Gives up on answers that take longer than `ms` milliseconds. One timer serves all calls, as their deadlines end in
- * the order in which they began.
+ * Ends calls that take longer than `ms` milliseconds. One timer serves all calls, because their deadlines end in the order
+ * in which they began.
  *
- * A deadline measures the store and not this process. It is decided after everything that has arrived was read; a call
- * that was made in a turn of the event loop that held the process up begins at the end of that turn, as nothing is written
- * before; and while calls wait here for room and the store answers others, only the time counts in which this process had
- * nothing to do but to wait.
+ * A deadline measures the store and not this process. Everything that has arrived is read before a call is ended. A call
+ * made in a turn of the event loop that blocked the process begins at the end of that turn, because nothing is written
+ * before. While calls queue here and the store answers others, only the time in which the event loop was idle counts.
  */
 export class Deadline {
   readonly ms: number
   readonly #traffic: Traffic
-  readonly #loop = new LoopTime()
-  /** A list, as a Set of what comes and goes so fast costs more than the waiting. */
-  #first: Waiting | undefined
-  #last: Waiting | undefined
-  /** Left to run out while nobody waits, as making one for each call takes longer, but then it holds no process up. */
+  readonly #usage = new EventLoopUsage()
+  /** A linked list, because a Set of entries that come and go so fast costs more than the waiting. */
+  #first: DeadlineEntry | undefined
+  #last: DeadlineEntry | undefined
+  /** Kept armed while idle, because creating a timer per call costs more; unref'd then. */
   #timer: Timer | undefined
-  /** When the timer was set, when it is due, and how things stood when it was set. */
+  /** When the timer was set, when it is due, and the state of the traffic when it was set. */
   #setAt = 0
   #dueAt = 0
   #answered = 0
   #wasCrowded = false
   /** Milliseconds that no deadline counts. */
   #uncounted = 0
-  /** The instant, by what counts, up to which deadlines are over. */
+  /** The instant of counted time up to which deadlines are over. */
   #over = -Infinity
   #closed = false
 
@@ -35,84 +33,84 @@ export class Deadline {
     this.#traffic = traffic
   }
 
-  /** Tells `waiting` when its time is over, unless it has ended before. */
-  begin(waiting: Waiting): void {
-    waiting.endsAt = waiting.since + this.ms - this.#uncounted
-    waiting.before = this.#last
-    if (this.#last) this.#last.after = waiting
-    else this.#first = waiting
-    this.#last = waiting
-    if (this.#timer === undefined) this.#lookIn(this.ms, waiting.since)
-    else if (!waiting.before && !this.#closed) this.#ref()
+  /** Expires `entry` when its time is over, unless it has ended before. */
+  begin(entry: DeadlineEntry): void {
+    entry.endsAt = entry.since + this.ms - this.#uncounted
+    entry.before = this.#last
+    if (this.#last) this.#last.after = entry
+    else this.#first = entry
+    this.#last = entry
+    if (this.#timer === undefined) this.#checkIn(this.ms, entry.since)
+    else if (!entry.before && !this.#closed) this.#timer.ref?.()
   }
 
-  end(waiting: Waiting): void {
-    this.#takeOut(waiting)
-    if (!this.#first) this.#unref()
+  end(entry: DeadlineEntry): void {
+    this.#remove(entry)
+    if (!this.#first) this.#timer?.unref?.()
   }
 
-  /** Whether the time of a call is over, and only what has arrived is read before that is decided. */
-  isOver(waiting: Waiting): boolean {
-    return waiting.endsAt <= this.#over
+  /** Whether the time of a call is over, and it only remains to read what has arrived. */
+  isOver(entry: DeadlineEntry): boolean {
+    return entry.endsAt <= this.#over
   }
 
-  /** Ends what waits before its time is decided. */
-  giveUp(waiting: Waiting): void {
-    this.end(waiting)
-    waiting.giveUp(this.#timeout())
+  /** Ends a call at once. */
+  expire(entry: DeadlineEntry): void {
+    this.end(entry)
+    entry.expire(this.#timeout())
   }
 
-  /** From here on nobody who waits keeps the process alive. */
+  /** From here on no call keeps the process alive. */
   close(): void {
     this.#closed = true
-    this.#unref()
+    this.#timer?.unref?.()
   }
 
-  #takeOut(waiting: Waiting): void {
-    if (!waiting.before && this.#first !== waiting) return // it has left before
-    if (waiting.before) waiting.before.after = waiting.after
-    else this.#first = waiting.after
-    if (waiting.after) waiting.after.before = waiting.before
-    else this.#last = waiting.before
-    // What has left must not keep its neighbours in memory.
-    waiting.before = waiting.after = undefined
+  #remove(entry: DeadlineEntry): void {
+    if (!entry.before && this.#first !== entry) return // it was removed before
+    if (entry.before) entry.before.after = entry.after
+    else this.#first = entry.after
+    if (entry.after) entry.after.before = entry.before
+    else this.#last = entry.before
+    // An entry that was removed must not keep its neighbours in memory.
+    entry.before = entry.after = undefined
   }
 
-  #lookIn(ms: number, now: number): void {
-    const delay = Math.min(TURN_MS, Math.ceil(ms))
+  #checkIn(ms: number, now: number): void {
+    const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
     this.#setAt = now
     this.#dueAt = now + delay
     this.#answered = this.#traffic.answered
     this.#wasCrowded = this.#traffic.waiting > 0
-    this.#loop.begin(now)
-    this.#timer = setTimeout(() => this.#look(), delay)
-    if (this.#closed) this.#unref()
+    this.#usage.start(now)
+    this.#timer = setTimeout(() => this.#check(), delay)
+    if (this.#closed) this.#timer?.unref?.()
   }
 
-  #look(): void {
+  #check(): void {
     const now = performance.now()
-    this.#count(now)
+    this.#discount(now)
     if (!this.#first) {
       this.#timer = undefined
       return
     }
     const left = this.#first.endsAt - (now - this.#uncounted)
-    if (left > 0) this.#lookIn(left, now)
+    if (left > 0) this.#checkIn(left, now)
     else {
       this.#over = now - this.#uncounted
-      // A process that was busy runs its timers before it reads.
-      if (now - this.#dueAt < 1) this.#decide()
-      else afterReading(() => this.#decide())
+      // After an event-loop stall, timers fire before pending socket data is read.
+      if (now - this.#dueAt < 1) this.#expireOver()
+      else afterReading(() => this.#expireOver())
     }
   }
 
-  /** Leaves out what this process took for itself since the timer was set. */
-  #count(now: number): void {
+  /** Excludes the time that this process took for itself since the timer was set. */
+  #discount(now: number): void {
     const { answered, waiting } = this.#traffic
     const isLate = now - this.#dueAt >= LATE_MS
     if (waiting > 0 || this.#wasCrowded) {
-      if (answered !== this.#answered) this.#uncounted += this.#loop.busy(now)
-      else if (isLate) this.#uncounted += Math.min(this.#loop.busy(now), now - this.#dueAt)
+      if (answered !== this.#answered) this.#uncounted += this.#usage.busyMs(now)
+      else if (isLate) this.#uncounted += Math.min(this.#usage.busyMs(now), now - this.#dueAt)
     }
     if (!isLate) return
     for (let late = this.#last; late && late.since >= this.#setAt; late = late.before) {
@@ -120,41 +118,34 @@ export class Deadline {
     }
   }
 
-  #decide(): void {
-    for (let waiting = this.#first; waiting && this.isOver(waiting); waiting = this.#first) {
-      this.#takeOut(waiting)
-      waiting.giveUp(this.#timeout())
+  #expireOver(): void {
+    for (let entry = this.#first; entry && this.isOver(entry); entry = this.#first) {
+      this.#remove(entry)
+      entry.expire(this.#timeout())
     }
     const now = performance.now()
-    if (this.#first) this.#lookIn(Math.max(1, this.#first.endsAt - (now - this.#uncounted)), now)
+    if (this.#first) this.#checkIn(Math.max(1, this.#first.endsAt - (now - this.#uncounted)), now)
     else this.#timer = undefined
   }
 
   #timeout(): StoreError {
     return new StoreError('STORE_TIMEOUT', `the store did not answer within ${this.ms} ms`)
   }
-
-  #ref(): void {
-    this.#timer?.ref?.()
-  }
-
-  #unref(): void {
-    this.#timer?.unref?.()
-  }
 }
 
-export interface Waiting {
-  /** As `performance.now()` says it. */
+/** A call under a deadline. All fields but `since` are kept by the deadline. */
+export interface DeadlineEntry {
+  /** An instant of `performance.now()`. */
   readonly since: number
-  /** Kept by the deadline: the instant at which its time is over, by what counts. */
+  /** The instant of counted time at which the call's time is over. */
   endsAt: number
-  /** Its neighbours, kept by the deadline. */
-  before: Waiting | undefined
-  after: Waiting | undefined
-  giveUp(error: StoreError): void
+  /** Its neighbours in the list. */
+  before: DeadlineEntry | undefined
+  after: DeadlineEntry | undefined
+  expire(error: StoreError): void
 }
 
-/** What is between this process and a store. */
+/** The calls between this process and a store. */
 export interface Traffic {
   /** Calls that were answered so far, in time or not. */
   readonly answered: number
@@ -167,14 +158,38 @@ const NO_TRAFFIC: Traffic = { answered: 0, waiting: 0 }
 /** A number outside of Node. */
 type Timer = Partial<Pick<NodeJS.Timeout, 'ref' | 'unref'>>
 
-/** The longest between two looks at what this process took for itself, in milliseconds. */
-const TURN_MS = 10
+/** The longest time between two checks, in milliseconds. */
+const LONGEST_CHECK_MS = 10
 
-/** How late a timer comes when the process itself was busy, in milliseconds. */
+/** How late a timer fires when the process itself was busy, in milliseconds. */
 const LATE_MS = 5
 
 /** Runs a task once everything that has arrived is read. */
 function afterReading(task: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(task)
   else setTimeout(task, 0)
+}
+
+/** The time in which this process was busy. A runtime that does not measure it counts as never busy. */
+class EventLoopUsage {
+  #idleMs: number | undefined
+  #since = 0
+
+  /** Measures from `now` on, an instant of `performance.now()`. */
+  start(now: number): void {
+    this.#idleMs = idleMs()
+    this.#since = now
+  }
+
+  /** Milliseconds from the start to `now` in which the process was busy. */
+  busyMs(now: number): number {
+    const idle = idleMs()
+    if (idle === undefined || this.#idleMs === undefined) return 0
+    return Math.max(0, now - this.#since - (idle - this.#idleMs))
+  }
+}
+
+function idleMs(): number | undefined {
+  const { idle, active } = performance.eventLoopUtilization?.() ?? { idle: 0, active: 0 }
+  return idle + active > 0 ? idle : undefined
 }

@@ -11,28 +11,27 @@ import {
   type MaybePromise,
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
-import type { Denials } from './denials.js'
-import { undecided } from './failure-mode.js'
-import type { Health } from './health.js'
-import type { Line } from './line.js'
-import { isOutage, notAsked, failureOf } from './outage.js'
-import { bookPatiently } from './wait.js'
+import type { DenialCache } from './denial-cache.js'
+import { failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import { bookPatiently } from './patient-booking.js'
+import type { StoreChannel } from './store-channel.js'
 
 export interface GuardedKeyspaceOptions {
   /** The state in the store. */
   readonly remote: Keyspace
-  readonly line: Line
+  readonly channel: StoreChannel
   readonly deadline: Deadline
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
-  readonly denials: Denials | undefined
-  /** The same state as far as this process knows it, under the part of the limits that is its share. */
+  readonly denials: DenialCache | undefined
+  /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
 }
 
 /**
- * One limiter's state in a store elsewhere, with an answer to every call: the store's, if it comes in time, or what the
- * failure mode says. What the store has just denied is not asked again. Answers at once where it need not ask.
+ * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the
+ * failure mode. A call that the store has just denied is denied from the cache. Without a call to the store, the answer is
+ * immediate.
  */
 export class GuardedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
@@ -43,19 +42,19 @@ export class GuardedKeyspace implements Keyspace {
     this.#options = options
   }
 
-  /** A `caller` who books goes on listening after the deadline where nothing else decides in time: 'throw' and 'deny'. */
+  /** Under 'throw' and 'deny', where nothing else decides, a `caller` that books waits for the store beyond the deadline. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const { denials, mode } = this.#options
     const call = { ask, key, cost, maxWait }
     if (ask === 'peek') return this.#ask(call)
     if (ask === 'book') {
-      if (caller && (mode === 'throw' || mode === 'deny')) return this.#wait(call, caller)
+      if (caller && (mode === 'throw' || mode === 'deny')) return this.#bookPatiently(call, caller)
       return this.#ask(call, (answer) => answer.booking && denials?.forget(key))
     }
-    const known = denials?.find(this.policies, key, cost)
-    if (known) return known
-    const asked = denials?.ask()
-    return this.#ask(call, asked && ((answer) => denials!.note(this.policies, key, cost, asked, answer)))
+    const denial = denials?.get(this.policies, key, cost)
+    if (denial) return denial
+    const begun = denials?.begin()
+    return this.#ask(call, begun && ((answer) => denials!.record(this.policies, key, cost, begun, answer)))
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
@@ -66,34 +65,34 @@ export class GuardedKeyspace implements Keyspace {
     return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking))
   }
 
-  /** A block, a hold and a reset say something about the key as such, which holds in this process through an outage. */
+  /** A block, a hold and a reset concern the key and not units, so they also apply to the state of an outage. */
   async correct(change: Correction): Promise<number> {
     if (isAboutKey(change) && this.#options.mode === 'local') await this.#options.local().correct(change)
     return this.#correct(change.key, (keyspace) => keyspace.correct(change))
   }
 
-  /** Asks the store, or what stands in for it. `heard` gets what the store itself answers. */
-  #ask(call: Call, heard?: (answer: Answer) => unknown): MaybePromise<Answer> {
+  /** Asks the store, or falls back. `onAnswer` gets only the store's own answers. */
+  #ask(call: DecideCall, onAnswer?: (answer: Answer) => unknown): MaybePromise<Answer> {
     const refusal = this.#refusal(call.key)
-    if (refusal) return this.#instead(call, refusal, true)
-    const { line, remote, deadline, health } = this.#options
-    return line.send(
+    if (refusal) return this.#fallBack(call, refusal, true)
+    const { channel, remote, deadline, health } = this.#options
+    return channel.send(
       (caller) => remote.decide(call.ask, call.key, call.cost, call.maxWait, caller),
       deadline,
       (answer) => {
-        heard?.(answer)
+        onAnswer?.(answer)
         health.decided()
         return answer
       },
-      (failure) => this.#instead(call, failure),
+      (failure) => this.#fallBack(call, failure),
     )
   }
 
-  async #wait(call: Call, caller: Caller): Promise<Answer> {
-    const { line, remote, deadline, health, denials } = this.#options
+  async #bookPatiently(call: DecideCall, caller: Caller): Promise<Answer> {
+    const { channel, remote, deadline, health, denials } = this.#options
     const { ask, key, cost, maxWait } = call
     try {
-      const answer = await bookPatiently(line, deadline, {
+      const answer = await bookPatiently(channel, deadline, {
         maxWait,
         caller,
         book: (most, sender) => remote.decide(ask, key, cost, most, sender),
@@ -104,43 +103,43 @@ export class GuardedKeyspace implements Keyspace {
       health.decided()
       return answer
     } catch (failure) {
-      return this.#instead(call, failure)
+      return this.#fallBack(call, failure)
     }
   }
 
-  #instead({ ask, key, cost, maxWait }: Call, failure: unknown, wasRefused = false): Answer {
+  #fallBack({ ask, key, cost, maxWait }: DecideCall, failure: unknown, wasRefused = false): Answer {
     const { mode, local, health } = this.#options
     if (!isOutage(failure)) throw failure
     const why = failureOf(failure)
     health.degraded(why)
     if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
-    if (mode !== 'local') return undecided(why, mode === 'allow')
+    if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
     const keyspace = local()
     const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
-    // Too much for the share of this process only: that ends with the outage.
-    const isTooMuch = this.policies.some(({ capacity }) => cost > capacity)
-    if (answer.reason === 'cost' && !isTooMuch) return undecided(why, false)
+    // A cost above this process's share alone fits again after the outage.
+    const neverFits = this.policies.some(({ capacity }) => cost > capacity)
+    if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false)
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const degraded = { why, allowed: reason === undefined, by: keyspace }
     return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
   }
 
-  /** Why the store is not asked; now and then it is, to see whether it is back. */
+  /** Why the store is not asked. While the circuit is open, the store is probed. */
   #refusal(key: string): Error | undefined {
-    const { line, remote, deadline } = this.#options
-    const refusal = line.refusal()
-    if (refusal) line.probe(() => remote.decide('peek', key, 0, 0), deadline)
+    const { channel, remote, deadline } = this.#options
+    const refusal = channel.refusal()
+    if (refusal) channel.probeIfOpen(() => remote.decide('peek', key, 0, 0), deadline)
     return refusal
   }
 
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>): Promise<T> {
     const refusal = this.#refusal(key)
     if (refusal) throw notAsked(refusal)
-    const { line, remote, deadline } = this.#options
-    return line.send(() => act(remote), deadline)
+    const { channel, remote, deadline } = this.#options
+    return channel.send(() => act(remote), deadline)
   }
 
-  /** Changes what was denied before. One that failed may have been carried out all the same. */
+  /** Carries out a correction, and removes the key's cached denials even if it failed: it may have been carried out. */
   async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>): Promise<T> {
     try {
       return await this.#carryOut(key, act)
@@ -150,8 +149,7 @@ export class GuardedKeyspace implements Keyspace {
   }
 }
 
-/** A call that somebody has to decide. */
-interface Call {
+interface DecideCall {
   readonly ask: Ask
   readonly key: string
   readonly cost: number

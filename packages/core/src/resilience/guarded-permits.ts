@@ -1,38 +1,38 @@
 import type { MaybePromise, Permits, Store, TicketState } from '../stores/store.js'
-import { backingOf } from './backing.js'
 import { Deadline } from './deadline.js'
-import type { Line } from './line.js'
-import { notAsked } from './outage.js'
+import { notAsked } from './failure.js'
+import { sharedStateOf } from './shared-store-state.js'
+import type { StoreChannel } from './store-channel.js'
 
 export interface GuardedPermitsOptions {
   readonly name: string
-  /** How long a permit stays taken whose holder does not renew it. */
+  /** How long a permit stays taken if its holder does not renew it. */
   readonly leaseMs: number
   /** The longest that the store may take to answer. */
   readonly deadlineMs: number
-  /** Tickets of this process that hold a permit of `key`. */
+  /** The tickets of this process that hold a permit of `key`. */
   readonly held: (key: string) => readonly number[]
 }
 
 /**
- * The permits of one semaphore: those of a store of this process as they are; of any other so that a call settles within
- * the deadline. While such a store is known not to answer, or has too much to answer, it is not asked.
+ * The permits of one semaphore. A store of this process is used as it is; calls to any other settle within the deadline.
+ * While such a store does not answer, or has too many calls to answer, it is not asked.
  */
 export function guardedPermits(store: Store, options: GuardedPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
-  return store.local ? permits : new GuardedPermits(permits, backingOf(store).line, options)
+  return store.local ? permits : new GuardedPermits(permits, sharedStateOf(store).channel, options)
 }
 
 class GuardedPermits implements Permits {
   readonly #permits: Permits
-  readonly #line: Line
+  readonly #channel: StoreChannel
   readonly #deadline: Deadline
   readonly #held: (key: string) => readonly number[]
 
-  constructor(permits: Permits, line: Line, { deadlineMs, held }: GuardedPermitsOptions) {
+  constructor(permits: Permits, channel: StoreChannel, { deadlineMs, held }: GuardedPermitsOptions) {
     this.#permits = permits
-    this.#line = line
-    this.#deadline = new Deadline(deadlineMs, line)
+    this.#channel = channel
+    this.#deadline = new Deadline(deadlineMs, channel)
     this.#held = held
   }
 
@@ -64,18 +64,18 @@ class GuardedPermits implements Permits {
 
   /** @throws {StoreError} STORE_TIMEOUT after the deadline, CLOSED, or what the store rejects with. */
   async #send<T>(key: string, limit: number, call: () => MaybePromise<T>): Promise<T> {
-    const refusal = this.#line.refusal()
-    if (!refusal) return this.#line.send(call, this.#deadline)
-    this.#line.probe(() => this.#probe(key, limit), this.#deadline)
+    const refusal = this.#channel.refusal()
+    if (!refusal) return this.#channel.send(call, this.#deadline)
+    this.#channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
     throw notAsked(refusal)
   }
 
-  /** Sees whether the store is back. Where it has lost its data, it learns of permits that are held before it grants any. */
+  /** Tests whether the store is back. If it has lost its data, permits that are held are restored before any is granted. */
   #probe(key: string, limit: number): MaybePromise<unknown> {
     const held = this.#held(key).slice(0, MOST_TICKETS)
     return held.length > 0 ? this.#permits.renew(key, held, limit) : this.#permits.release(key, [], limit)
   }
 }
 
-/** In one call: a script holds up all other clients. */
+/** Most tickets of one call, because a script blocks all other clients. */
 export const MOST_TICKETS = 100

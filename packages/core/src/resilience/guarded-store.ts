@@ -1,29 +1,32 @@
-import { type Duration, parseDuration } from '../values/duration.js'
-import { PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
-import { type Backing, backingOf } from './backing.js'
+import { type Duration, parseDuration } from '../values/duration.js'
+import { PolicyError } from '../values/errors.js'
 import { Deadline } from './deadline.js'
-import { type FailureMode, type ParsedFailureMode, parseFailureMode } from './failure-mode.js'
+import { type FailureMode, Health, type ParsedFailureMode, parseFailureMode } from './failure.js'
 import { GuardedKeyspace } from './guarded-keyspace.js'
-import { Health } from './health.js'
+import { type SharedStoreState, sharedStateOf } from './shared-store-state.js'
 
-export interface GuardOptions {
-  /** What a call gets when the store cannot decide; default 'local'. A memory store always decides. */
+export interface ResilienceOptions {
+  /**
+   * What a call gets when the store cannot decide. A memory store always decides.
+   * @default 'local'
+   */
   readonly onStoreError?: FailureMode
   /**
-   * The longest the store may take to answer, 1 ms to 1 minute; default 50 ms. `acquire` goes on waiting for it up to
-   * `maxWait` under 'throw' and 'deny', where nothing else decides.
+   * The longest the store may take to answer, 1 ms to 1 minute. Under 'throw' and 'deny', where nothing else decides,
+   * `acquire` waits for the answer up to `maxWait`.
+   * @default '50ms'
    */
   readonly deadline?: Duration
 }
 
 /**
- * The store as one limiter uses it: a store of this process as it is, any other so that every decision comes within
- * the deadline.
+ * The store as one limiter uses it. A store of this process is used as it is; any other is guarded, so that every decision
+ * comes within the deadline.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
  */
-export function guarded(store: Store, { onStoreError, deadline = '50ms' }: GuardOptions): Store {
+export function guardedStore(store: Store, { onStoreError, deadline = '50ms' }: ResilienceOptions): Store {
   const failureMode = parseFailureMode(onStoreError)
   const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
   return store.local ? store : new GuardedStore(store, failureMode, deadlineMs)
@@ -31,32 +34,32 @@ export function guarded(store: Store, { onStoreError, deadline = '50ms' }: Guard
 
 class GuardedStore implements Store {
   readonly #store: Store
-  readonly #backing: Backing
+  readonly #shared: SharedStoreState
   readonly #failureMode: ParsedFailureMode
   readonly #deadline: Deadline
   #health: Health | undefined
 
   constructor(store: Store, failureMode: ParsedFailureMode, deadlineMs: number) {
     this.#store = store
-    this.#backing = backingOf(store)
+    this.#shared = sharedStateOf(store)
     this.#failureMode = failureMode
-    this.#deadline = new Deadline(deadlineMs, this.#backing.line)
+    this.#deadline = new Deadline(deadlineMs, this.#shared.channel)
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const { mode, share } = this.#failureMode
     let local: Keyspace | undefined
     const openLocal = (): Keyspace => {
-      const own = policies.map((policy) => sharedBy(share, policy))
-      return this.#backing.local.keyspace(name, own, report)
+      const own = policies.map((policy) => shareOf(policy, share))
+      return this.#shared.local.keyspace(name, own, report)
     }
     return new GuardedKeyspace({
       remote: this.#store.keyspace(name, policies, report),
-      line: this.#backing.line,
+      channel: this.#shared.channel,
       deadline: this.#deadline,
       mode,
       health: (this.#health ??= new Health(report)),
-      denials: this.#backing.denials(name, policies),
+      denials: this.#shared.denialCache(name, policies),
       local: () => (local ??= openLocal()),
     })
   }
@@ -65,14 +68,14 @@ class GuardedStore implements Store {
     return this.#store.now()
   }
 
-  /** Ends what belongs to the limiter. The store is its maker's. */
+  /** Closes what belongs to the limiter, and leaves the store open. */
   close(): void {
     this.#deadline.close()
   }
 }
 
-/** The policy under the part of its limit that one of `processes` processes may use: rounded down, at least 1. */
-function sharedBy(processes: number, policy: Policy): Policy {
+/** The policy with one process's share of its limit and capacity, rounded down and at least 1. */
+function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes))
   return processes === 1
     ? policy

@@ -1,6 +1,6 @@
 import { gcra, slidingLog } from '../../src/algorithms/index.js'
 import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limiter/limiter.js'
-import type { FailureMode } from '../../src/resilience/failure-mode.js'
+import type { FailureMode } from '../../src/resilience/failure.js'
 import { memoryStore } from '../../src/stores/memory/index.js'
 import { RemoteStore } from '../resilience/remote-store.js'
 import { FROM_HOME, guardOf, pass, type PlainOptions, PlainResponse } from './plain-platform.js'

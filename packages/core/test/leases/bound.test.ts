@@ -10,7 +10,7 @@ import {
   tokenBucket,
 } from '../../src/index.js'
 import { leased } from '../../src/leases/leased-store.js'
-import { guarded } from '../../src/resilience/guarded-store.js'
+import { guardedStore } from '../../src/resilience/guarded-store.js'
 import { SlowStore, Timeline } from './slow-store.js'
 
 /*
@@ -105,7 +105,7 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
     return new SlowStore(server, timeline, () => delays[turn++ % delays.length]!)
   })
   const keyspaces = stores.map((store) => {
-    const guard = guarded(store, { deadline: '1m', onStoreError: 'throw' })
+    const guard = guardedStore(store, { deadline: '1m', onStoreError: 'throw' })
     const keyspace = leased(guard, { ttl: '40ms', size }).keyspace('f', policies, () => {})
     return { keyspace, store }
   })

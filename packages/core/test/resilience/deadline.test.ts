@@ -1,19 +1,19 @@
-import { Deadline, type Waiting } from '../../src/resilience/deadline.js'
+import { Deadline, type DeadlineEntry } from '../../src/resilience/deadline.js'
 
 const never = new Promise<never>(() => {})
 
 /** What `answer` gives, if it does in time. */
 function within<T>(deadline: Deadline, answer: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    const waiting: Waiting = {
+    const entry: DeadlineEntry = {
       since: performance.now(),
       endsAt: 0,
       before: undefined,
       after: undefined,
-      giveUp: reject,
+      expire: reject,
     }
-    deadline.begin(waiting)
-    const end = (settle: () => void) => () => (deadline.end(waiting), settle())
+    deadline.begin(entry)
+    const end = (settle: () => void) => () => (deadline.end(entry), settle())
     answer.then(
       (value) => end(() => resolve(value))(),
       (error: Error) => end(() => reject(error))(),

@@ -1,0 +1,121 @@
+import type { Answer, Report } from '../stores/store.js'
+import { expected, PolicyError, STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
+
+/**
+ * What a call gets when the store cannot decide.
+ * - 'local': the same policies are enforced in this process, on the calls that it has seen itself. With `share: n`, limits
+ *   and capacities are divided by `n`, the number of processes, and are at least 1, so that the fleet stays below the limit.
+ * - 'allow': the call passes.
+ * - 'deny': the call is denied, with a `reason` that is undefined, and with status 503 over HTTP.
+ * - 'throw': the call rejects with StoreError.
+ */
+export type FailureMode =
+  'local' | { readonly mode: 'local'; readonly share?: number } | 'allow' | 'deny' | 'throw'
+
+export interface ParsedFailureMode {
+  readonly mode: 'local' | 'allow' | 'deny' | 'throw'
+  readonly share: number
+}
+
+const MODES: readonly unknown[] = ['local', 'allow', 'deny', 'throw']
+
+/** @throws {PolicyError} INVALID_OPTION. */
+export function parseFailureMode(given: FailureMode = 'local'): ParsedFailureMode {
+  const { mode, share = 1 } = typeof given === 'object' && given !== null ? given : { mode: given }
+  if (!MODES.includes(mode) || (mode !== 'local' && mode !== given)) {
+    const bound = "onStoreError must be 'local', { mode: 'local', share }, 'allow', 'deny' or 'throw'"
+    throw expected(PolicyError, 'INVALID_OPTION', bound, given)
+  }
+  if (!(Number.isInteger(share) && share >= 1 && share <= MOST_PROCESSES)) {
+    const bound = `share must be the number of processes, a whole number from 1 to ${MOST_PROCESSES}`
+    throw expected(PolicyError, 'INVALID_OPTION', bound, share)
+  }
+  return { mode, share }
+}
+
+const MOST_PROCESSES = 1_000_000
+
+/** The answer under 'allow' and 'deny', where no policy decided. A denied caller may try again in a second. */
+export function undecidedAnswer(why: StoreFailure, allowed: boolean): Answer {
+  const at = allowed ? 0 : RETRY_AFTER
+  const degraded = { why, allowed, by: undefined }
+  return {
+    now: 0,
+    at,
+    reason: undefined,
+    binding: 0,
+    remaining: 0,
+    resetAt: at,
+    parts: undefined,
+    booking: undefined,
+    degraded,
+  }
+}
+
+/** Microseconds. */
+const RETRY_AFTER = 1_000_000
+
+/**
+ * Whether a call failed because of its store, so that the failure mode applies. Recognised by codes and names and not by
+ * classes, because several copies of this package may meet in one process.
+ */
+export function isOutage(error: unknown): error is Error {
+  const { code, name } = (error ?? {}) as { code?: unknown; name?: unknown }
+  return name !== 'InputError' && !MISUSE.has(code as string)
+}
+
+/** Errors of the set-up or of the order of calls: waiting does not help, and no failure mode hides them. */
+const MISUSE = new Set(['CLOSED', 'CLIENT_MISSING'])
+
+/** Why the store did not decide. An error that another store throws without a reason counts as 'error'. */
+export function failureOf(error: unknown): StoreFailure {
+  const failure = (error as Partial<StoreError> | null | undefined)?.failure
+  return failure !== undefined && Object.hasOwn(STORE_FAILURES, failure) ? failure : 'error'
+}
+
+/** Whether the next call would fail as well. A server that refuses one call in time may well answer the next. */
+export function isSilence(error: Error): boolean {
+  return STORE_FAILURES[failureOf(error)].isSilence
+}
+
+/** The failure of a call that was not sent because of an earlier failure. */
+export function notAsked(because: Error): StoreError {
+  const { code } = STORE_FAILURES[failureOf(because)]
+  return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
+}
+
+/** Reports once to a limiter's listeners when its store stops deciding, and once when it decides again. */
+export class Health {
+  readonly #report: Report
+  readonly #now: () => number
+  #reason: StoreFailure | undefined
+  #decisions = 0
+  #lastAt = 0
+
+  /** `now` in milliseconds, of a clock that does not run back. */
+  constructor(report: Report, now = (): number => performance.now()) {
+    this.#report = report
+    this.#now = now
+  }
+
+  degraded(reason: StoreFailure): void {
+    this.#lastAt = this.#now()
+    this.#decisions++
+    if (this.#reason !== undefined) return
+    this.#reason = reason
+    this.#report({ event: 'degraded', reason })
+  }
+
+  decided(): void {
+    if (this.#reason === undefined || this.#now() - this.#lastAt < QUIET_MS) return
+    this.#report({ event: 'recovered', reason: this.#reason, decisions: this.#decisions })
+    this.#reason = undefined
+    this.#decisions = 0
+  }
+}
+
+/**
+ * Milliseconds without a degraded decision before a store counts as recovered. If only some calls fail, such as those of
+ * one node or those that write, listeners get one event and not thousands.
+ */
+const QUIET_MS = 100

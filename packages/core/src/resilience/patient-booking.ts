@@ -1,0 +1,167 @@
+import { type Answer, type Caller, isDenied, type MaybePromise } from '../stores/store.js'
+import { StoreError, type StoreFailure } from '../values/errors.js'
+import type { Deadline } from './deadline.js'
+import { failureOf, isOutage, notAsked } from './failure.js'
+import type { PatientCaller, PendingCall } from './pending-call.js'
+import type { RecoveryWaiter } from './recovery-queue.js'
+import type { StoreChannel } from './store-channel.js'
+
+/** A booking whose caller may wait longer than the deadline of a store. */
+export interface BookingRequest {
+  /** Microseconds. */
+  readonly maxWait: number
+  readonly caller: Caller
+  book(maxWait: number, caller: Caller): MaybePromise<Answer>
+  /** A call that changes nothing, to test whether the store answers. */
+  read(): MaybePromise<unknown>
+  /** Gives back a charge that came too late for the caller. */
+  giveBack(answer: Answer): void
+}
+
+/**
+ * Books a place and waits for the answer up to `maxWait`, or to the deadline where that is longer.
+ *
+ * The booking is sent again, once the store has answered another call, if it was surely not carried out: it was not sent,
+ * or Redis refused it. If its connection broke after it was written, it may have been carried out. It is then booked once
+ * more for each connection that broke, and each of those may leave one place unused. Any other failure is final. While
+ * the circuit is open, nothing is sent.
+ *
+ * Rejects with the latest failure when the time is over. A booking that comes too late for the caller is given back.
+ */
+export function bookPatiently(
+  channel: StoreChannel,
+  deadline: Deadline,
+  request: BookingRequest,
+): Promise<Answer> {
+  return new Promise((resolve, reject) =>
+    new PatientBooking(channel, deadline, request, resolve, reject).begin(),
+  )
+}
+
+class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
+  notBefore = 0
+  readonly #began = performance.now()
+  readonly #until: number
+  #pending: PendingCall<Answer> | undefined
+  #timesSent = 0
+  /** The failure to report when the time is over. One that may have charged something replaces those that have not. */
+  #failure: StoreError | undefined
+  #timer: ReturnType<typeof setTimeout> | undefined
+  #isOver = false
+
+  constructor(
+    readonly channel: StoreChannel,
+    readonly deadline: Deadline,
+    readonly request: BookingRequest,
+    readonly resolve: (answer: Answer) => void,
+    readonly reject: (error: unknown) => void,
+  ) {
+    this.#until = this.#began + Math.max(request.maxWait / 1000, deadline.ms)
+    request.caller.left = () => this.#left()
+  }
+
+  begin(): void {
+    try {
+      const refusal = this.channel.refusal()
+      if (!refusal) return this.resume()
+      const failure = notAsked(refusal)
+      if (isWorthRepeating(failure) && this.channel.canAwaitRecovery) this.#awaitRecovery(failure)
+      else this.fail(failure)
+    } catch (closed) {
+      this.fail(closed)
+    }
+  }
+
+  readonly read = (): MaybePromise<unknown> => this.request.read()
+
+  resume(): void {
+    const { request } = this
+    const left =
+      this.#timesSent++ === 0 ? request.maxWait : Math.max(0, (this.#until - performance.now()) * 1000)
+    this.#pending = this.channel.sendPatiently((caller) => request.book(left, caller), this.deadline, this)
+  }
+
+  overdue(error: StoreError): void {
+    this.#record(error)
+    this.#endInTime()
+  }
+
+  answered(answer: Answer): void {
+    const { maxWait } = this.request
+    const took = performance.now() - this.#began
+    this.#end()
+    const wait = answer.at - answer.now
+    const isTooLate = took > this.deadline.ms && wait > 0 && wait + took * 1000 > maxWait
+    if (!isTooLate || isDenied(answer)) return this.resolve(answer)
+    this.request.giveBack(answer)
+    this.resolve({ ...answer, reason: 'limit', booking: undefined })
+  }
+
+  failed(error: unknown): void {
+    this.#pending = undefined
+    if (this.request.caller.gone || !isOutage(error) || !isWorthRepeating(error)) return this.fail(error)
+    this.#awaitRecovery(error as StoreError)
+  }
+
+  answeredTooLate(answer: Answer): void {
+    this.request.giveBack(answer)
+  }
+
+  fail(error: unknown): void {
+    this.#end()
+    this.reject(error)
+  }
+
+  #awaitRecovery(error: StoreError): void {
+    this.#record(error)
+    this.notBefore = performance.now() + pauseMs(this.#timesSent)
+    this.#endInTime()
+    if (!this.#isOver) this.channel.recovery.add(this)
+  }
+
+  #record(error: StoreError): void {
+    if (!this.#failure?.sent || error.sent) this.#failure = error
+  }
+
+  /** A caller that has left waits for nothing, so a booking of it that only may need to be given back has no timer. */
+  #endInTime(): void {
+    if (this.request.caller.gone) return
+    const left = this.#until - performance.now()
+    if (left > 0) this.#timer ??= setTimeout(() => this.#expire(), Math.ceil(left))
+    else this.#expire()
+  }
+
+  #expire(): void {
+    this.#pending?.leave()
+    this.fail(this.#failure)
+  }
+
+  /** A booking in flight is still waited for, as it may have to be given back. It does not keep the process alive. */
+  #left(): void {
+    if (this.#pending && !this.#pending.unsent) return clearTimeout(this.#timer)
+    this.#pending?.leave()
+    this.fail(new StoreError('CLOSED', 'the caller has left'))
+  }
+
+  #end(): void {
+    this.#isOver = true
+    clearTimeout(this.#timer)
+    this.channel.recovery.remove(this)
+    this.request.caller.left = undefined
+  }
+}
+
+/** Wrong permissions, which waiting does not change, and more calls than may wait. */
+const LASTING: readonly StoreFailure[] = ['forbidden', 'overloaded']
+
+/** Whether a booking may be sent again: it was not carried out, or its connection broke. */
+function isWorthRepeating(error: Error): boolean {
+  const why = failureOf(error)
+  if (LASTING.includes(why)) return false
+  return (error as Partial<StoreError>).sent === false || why === 'unavailable'
+}
+
+/** Milliseconds until a booking is sent again. It grows, and is random so that the processes of a fleet spread. */
+function pauseMs(timesSent: number): number {
+  return timesSent === 0 ? 0 : Math.min(25 * 2 ** timesSent, 1000) * (0.5 + Math.random() / 2)
+}

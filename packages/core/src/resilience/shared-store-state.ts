@@ -1,0 +1,71 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import { memoryStore } from '../stores/memory/index.js'
+import type { Store } from '../stores/store.js'
+import { inCommon } from '../values/contract.js'
+import { DenialCache } from './denial-cache.js'
+import { StoreChannel } from './store-channel.js'
+
+/** What all limiters of this process that use one store share. */
+export class SharedStoreState {
+  readonly channel: StoreChannel
+  readonly #store: Store
+  /** Kept for as long as a keyspace holds them. */
+  readonly #denialCaches = new Map<string, WeakRef<DenialCache>>()
+  #sweepAt = LEAST_SWEPT
+  #local: Store | undefined
+
+  constructor(store: Store) {
+    this.#store = store
+    this.channel = new StoreChannel(store)
+  }
+
+  /** The memory store that decides while the store does not. Made in the first outage, and kept for the next. */
+  get local(): Store {
+    return (this.#local ??= memoryStore({ maxKeys: LOCAL_KEYS, clock: this.#clock() }))
+  }
+
+  /** The denial cache of one state; undefined if the store's denials are not to be cached. */
+  denialCache(name: string, policies: readonly Policy[]): DenialCache | undefined {
+    const bounds = this.#store.denialCache
+    if (!bounds) return undefined
+    const id = [name, ...policies.map(({ shape }) => shape)].join('\n')
+    const existing = this.#denialCaches.get(id)?.deref()
+    if (existing) return existing
+    const cache = new DenialCache(bounds, () => this.#store.now())
+    this.#denialCaches.set(id, new WeakRef(cache))
+    if (this.#denialCaches.size >= this.#sweepAt) this.#sweep()
+    return cache
+  }
+
+  /** Removes the caches that no keyspace holds any more, each time the number of caches has doubled. */
+  #sweep(): void {
+    for (const [id, cache] of this.#denialCaches) if (!cache.deref()) this.#denialCaches.delete(id)
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#denialCaches.size)
+  }
+
+  /** The store's clock, so that waits agree. It stops when the store is closed, because the sweeper may still run. */
+  #clock(): () => number {
+    let latest = 0
+    return () => {
+      try {
+        latest = this.#store.now()
+      } catch {
+        // closed
+      }
+      return latest
+    }
+  }
+}
+
+/** One per store, shared by all copies of this package: two would admit twice the limit in an outage. */
+export function sharedStateOf(store: Store): SharedStoreState {
+  const states = inCommon('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
+  let state = states.get(store)
+  if (!state) states.set(store, (state = new SharedStoreState(store)))
+  return state
+}
+
+/** At some 200 bytes a key this is 20 MB. */
+const LOCAL_KEYS = 100_000
+
+const LEAST_SWEPT = 256

@@ -1,0 +1,177 @@
+import { StoreError } from '../values/errors.js'
+import type { Caller, MaybePromise, Store } from '../stores/store.js'
+import { Circuit } from './circuit.js'
+import type { Deadline, Traffic } from './deadline.js'
+import { isOutage, isSilence } from './failure.js'
+import { type Cohort, InFlight } from './in-flight.js'
+import { type CallObserver, type FailedCall, type PatientCaller, PendingCall } from './pending-call.js'
+import { RecoveryQueue } from './recovery-queue.js'
+
+/**
+ * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
+ * Further calls wait here in order, and are dropped unsent when their deadline passes. While the circuit is open, none is
+ * sent.
+ */
+export class StoreChannel implements Traffic, CallObserver {
+  readonly #store: Store
+  readonly #circuit = new Circuit<Error>()
+  readonly #inFlight = new InFlight()
+  readonly #mostPending: number
+  /** Calls that wait for room, the oldest first. Dropped calls stay in the list until they are more than half of it. */
+  #queue: PendingCall<unknown>[] = []
+  #dropped = 0
+  /** Calls that were answered, in time or not. */
+  answered = 0
+  /** Calls that were answered before their deadline. */
+  answeredInTime = 0
+  /** Bookings that wait until the store answers again. */
+  readonly recovery = new RecoveryQueue(this)
+  #isStarted = false
+  /** While the store connects for the first time, calls wait for that instead of their deadline. */
+  #isStarting = false
+  /** Whether the last event of a call that was sent is that its deadline passed. */
+  #isSilent = false
+
+  constructor(store: Store) {
+    this.#store = store
+    this.#mostPending = store.maxPending ?? MOST_PENDING
+  }
+
+  /** Calls that wait for room. */
+  get waiting(): number {
+    return this.#queue.length - this.#dropped
+  }
+
+  /**
+   * Why no call may be sent now; undefined when one may.
+   * @throws {StoreError} CLOSED when the store is closed.
+   */
+  refusal(): Error | undefined {
+    const refusal = this.#circuit.open ?? (this.#isFull ? this.#overloaded() : undefined)
+    if (refusal) this.#store.now()
+    return refusal
+  }
+
+  /**
+   * Sends a call and waits for its answer until the deadline; a later answer is ignored. Resolves with the answer, mapped
+   * by `answered` if given. A failure is mapped by `failed`, or rejects.
+   */
+  send<T>(
+    call: (caller: Caller) => MaybePromise<T>,
+    deadline: Deadline,
+    answered?: (answer: T) => T,
+    failed?: (error: unknown) => T,
+  ): Promise<T> {
+    // One promise and no async function: they would take more time than everything else that is done here.
+    return new Promise((resolve, reject) => {
+      this.#add(new PendingCall(this, call, deadline, resolve, reject, answered, failed))
+    })
+  }
+
+  /** Sends a call whose caller waits for the answer beyond the deadline. */
+  sendPatiently<T>(
+    call: (caller: Caller) => MaybePromise<T>,
+    deadline: Deadline,
+    patient: PatientCaller<T>,
+  ): PendingCall<T> {
+    const answered = (answer: T): void => patient.answered(answer)
+    const failed = (error: unknown): void => patient.failed(error)
+    const pending = new PendingCall(this, call, deadline, answered, failed, undefined, undefined, patient)
+    this.#add(pending)
+    return pending
+  }
+
+  /**
+   * Whether the circuit is closed.
+   * @throws {StoreError} CLOSED when the store is closed.
+   */
+  isAnswering(): boolean {
+    this.#store.now()
+    return this.#circuit.open === undefined
+  }
+
+  /** Whether there is room for one more booking that waits until the store answers again. */
+  get canAwaitRecovery(): boolean {
+    return this.recovery.size < this.#mostPending
+  }
+
+  /** While the circuit is open, sends `read` to test the store, unless a probe was sent a moment ago. */
+  probeIfOpen(read: () => MaybePromise<unknown>, deadline: Deadline): void {
+    if (this.#circuit.open) this.probe(read, deadline)
+  }
+
+  /** Sends `read` to test the store, unless a probe was sent a moment ago. No caller waits for the answer. */
+  probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
+    if (!this.#circuit.isProbeDue() || this.#inFlight.isFull) return
+    this.send(read, deadline).catch(() => {})
+  }
+
+  callEnded(cohort: Cohort): void {
+    this.#inFlight.end(cohort)
+    this.#isSilent = false
+    this.answered++
+    this.#sendQueued()
+  }
+
+  callAnsweredInTime(): void {
+    this.answeredInTime++
+    this.#circuit.succeeded()
+  }
+
+  callFailed(error: unknown, { deadline, unsent }: FailedCall, isOverdue: boolean): void {
+    if (!isOutage(error)) return
+    if (isOverdue && !unsent) this.#isSilent = true
+    // A call that was never sent says nothing about a store that answers others.
+    if (unsent && !this.#isSilent) return
+    if (isSilence(error)) this.#circuit.failed(error, deadline.ms)
+    else this.#circuit.succeeded()
+  }
+
+  callDropped(): void {
+    this.#dropped++
+    if (2 * this.#dropped <= this.#queue.length) return
+    this.#queue = this.#queue.filter(({ gone }) => !gone)
+    this.#dropped = 0
+  }
+
+  #add<T>(pending: PendingCall<T>): void {
+    if (!this.#isStarted) this.#start()
+    if (!this.#isStarting) pending.beginDeadline()
+    const mustWait = this.#isStarting || this.#queue.length > 0 || this.#inFlight.isFull
+    if (mustWait) this.#queue.push(pending as PendingCall<unknown>)
+    else pending.start(this.#inFlight, pending.since)
+  }
+
+  #start(): void {
+    this.#isStarted = true
+    const starting = this.#store.start?.()
+    if (!starting) return
+    this.#isStarting = true
+    const begin = (): void => {
+      this.#isStarting = false
+      for (const pending of this.#queue) pending.beginDeadline()
+      this.#sendQueued()
+    }
+    starting.then(begin, begin)
+  }
+
+  #sendQueued(): void {
+    while (this.#queue.length > 0 && !this.#inFlight.isFull) {
+      const next = this.#queue.shift()!
+      if (next.gone) this.#dropped--
+      else next.startOrDrop(this.#inFlight, performance.now())
+    }
+  }
+
+  get #isFull(): boolean {
+    const pending = this.#inFlight.count + this.waiting + this.recovery.size
+    return pending >= this.#mostPending && (this.#isStarting || this.#inFlight.isFull)
+  }
+
+  #overloaded(): StoreError {
+    return new StoreError('STORE_OVERLOADED', `${this.#mostPending} calls wait for its answer`)
+  }
+}
+
+/** Calls of a process that wait for a store's answer, sent or not, unless the store sets another number. */
+const MOST_PENDING = 10_000

@@ -1,0 +1,36 @@
+/**
+ * A bounded map of short-lived entries. An entry is kept for at least `life`, unless more than half of `most` are added
+ * meanwhile. Entries are discarded a whole generation at a time, so that the map needs no timer and no order, and deleted
+ * entries take no memory.
+ */
+export class ExpiringMap<V> {
+  readonly #mostPerGeneration: number
+  readonly #life: number
+  #young = new Map<string, V>()
+  #old = new Map<string, V>()
+  #youngSince = -Infinity
+
+  /** `life` in the unit of the `now` that `set` is given. */
+  constructor(most: number, life: number) {
+    this.#mostPerGeneration = Math.max(1, most >> 1)
+    this.#life = life
+  }
+
+  get(key: string): V | undefined {
+    return this.#young.get(key) ?? this.#old.get(key)
+  }
+
+  set(key: string, value: V, now: number): void {
+    if (this.#young.size >= this.#mostPerGeneration || now - this.#youngSince >= this.#life) {
+      this.#old = this.#young
+      this.#young = new Map()
+      this.#youngSince = now
+    }
+    this.#young.set(key, value)
+  }
+
+  delete(key: string): void {
+    this.#young.delete(key)
+    this.#old.delete(key)
+  }
+}
