@@ -17,11 +17,11 @@ export const mistakes = [
   },
   {
     mechanism: 'leases',
-    mistake: 'a slice serves one unit more than was booked for it',
+    mistake: 'a lease serves one unit more than was booked for it',
     row: 1,
-    file: `${src}/leases/slice.ts`,
-    text: 'this.#left = spare',
-    broken: 'this.#left = spare + 1',
+    file: `${src}/leases/lease.ts`,
+    text: 'this.#units = spare',
+    broken: 'this.#units = spare + 1',
   },
   {
     mechanism: 'twins',

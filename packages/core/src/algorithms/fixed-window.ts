@@ -1,7 +1,7 @@
 import {
   type Algorithm,
   type Charge,
-  type Lease,
+  type Leasing,
   Policy,
   type PolicyOptions,
   type View,
@@ -85,7 +85,7 @@ function windowStart(policy: Policy, instant: number): number {
 }
 
 /** Units that are booked in a window are served in it. */
-const lease: Lease = {
+const leasing: Leasing = {
   book: (policy) => policy,
   end: (policy, now) => windowStart(policy, now) + policy.window,
 }
@@ -99,5 +99,5 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
-  lease,
+  leasing,
 }

@@ -2,8 +2,8 @@ import {
   type Algorithm,
   type Charge,
   LARGEST_PRODUCT,
-  type Lease,
-  noEnd,
+  type Leasing,
+  noEarlierEnd,
   Policy,
   type PolicyOptions,
   type View,
@@ -133,14 +133,14 @@ function debtAt(state: State, policy: Policy, instant: number): number {
  * Units that are served in [s, t] were booked in [s - ttl, t], in which the rate alone gives limit * ttl / window more than in
  * [s, t]. That much of the capacity is kept back.
  */
-export const lease: Lease = {
+export const leasing: Leasing = {
   book(policy, ttlMs) {
     const product = BigInt(policy.limit) * BigInt(ttlMs)
     const windowMs = BigInt(policy.windowMs)
     const keptBack = Number((product + windowMs - 1n) / windowMs)
     return keptBack < policy.capacity ? policy.with({ capacity: policy.capacity - keptBack }) : undefined
   },
-  end: noEnd,
+  end: noEarlierEnd,
 }
 
 /** A policy of the debt family: of the algorithm `plain`, or with `slots` of the one that the whole family shares. */
@@ -173,7 +173,7 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
-  lease,
+  leasing,
   check,
 }
 

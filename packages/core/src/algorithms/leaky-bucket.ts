@@ -1,5 +1,5 @@
 import type { Algorithm, Policy } from './contract/policy.js'
-import { admit, check, type DebtOptions, debtPolicy, earliest, lease, release, take, view } from './gcra.js'
+import { admit, check, type DebtOptions, debtPolicy, earliest, leasing, release, take, view } from './gcra.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
@@ -33,6 +33,6 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
-  lease,
+  leasing,
   check,
 }

@@ -1,8 +1,8 @@
 import {
   type Algorithm,
   type Charge,
-  type Lease,
-  noEnd,
+  type Leasing,
+  noEarlierEnd,
   Policy,
   type PolicyOptions,
   type View,
@@ -109,9 +109,9 @@ function newerThan(state: State, instant: number): number {
 }
 
 /** Units that are served in (t - window, t] were booked in (t - window - ttl, t]. */
-const lease: Lease = {
+const leasing: Leasing = {
   book: (policy, ttlMs) => policy.with({ window: policy.windowMs + ttlMs }),
-  end: noEnd,
+  end: noEarlierEnd,
 }
 
 export const algorithm: Algorithm = {
@@ -123,6 +123,6 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
-  lease,
+  leasing,
   check,
 }

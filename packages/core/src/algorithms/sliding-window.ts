@@ -21,7 +21,7 @@ import {
   wholeAt,
   width,
 } from './buckets/counts.js'
-import { fadingLease, wholeLease } from './buckets/leases.js'
+import { fadingLeasing, wholeLeasing } from './buckets/leasing.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 
@@ -172,7 +172,7 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
-  lease: wholeLease,
+  leasing: wholeLeasing,
   check: checkBuckets,
 }
 
@@ -185,7 +185,7 @@ export const fading: Algorithm = {
   view: viewFading,
   take: takeFading,
   release,
-  lease: fadingLease,
+  leasing: fadingLeasing,
   check: checkFading,
 }
 

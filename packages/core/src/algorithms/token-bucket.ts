@@ -1,4 +1,4 @@
-import { type Algorithm, type Charge, type Lease, Policy, type View } from './contract/policy.js'
+import { type Algorithm, type Charge, type Leasing, Policy, type View } from './contract/policy.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 import * as debt from './gcra.js'
@@ -115,7 +115,7 @@ function refillBefore(policy: Policy, instant: number): number {
 }
 
 /** Interval refill: units that are booked after a refill are served before the next, so that both use the same tokens. */
-const lease: Lease = {
+const leasing: Leasing = {
   book: (policy) => policy,
   end: (policy, now) => refillBefore(policy, now) + policy.window,
 }
@@ -129,7 +129,7 @@ export const algorithm: Algorithm = {
   view: debt.view,
   take: debt.take,
   release: debt.release,
-  lease: debt.lease,
+  leasing: debt.leasing,
   check: debt.check,
 }
 
@@ -142,7 +142,7 @@ export const interval: Algorithm = {
   view,
   take,
   release,
-  lease,
+  leasing,
 }
 
 /** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */

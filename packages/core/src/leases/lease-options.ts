@@ -4,13 +4,19 @@ import { expected, PolicyError } from '../values/errors.js'
 /** How much of a hot key's allowance a process may hold, and for how long. */
 export interface LeaseOptions {
   /**
-   * The longest that units may be served after they were booked, 1 ms to 1 hour. All processes that share a limiter
-   * must give the same: it is part of what the store counts by.
+   * How long units may be served after they were booked, 1 ms to 1 hour. All processes that share a limiter must use the
+   * same value, because the store counts by it.
    */
   readonly ttl: Duration
-  /** Most units that are booked ahead in one call, 1 to 1,000,000, for a sliding log at most 1,000. Default 100. */
+  /**
+   * Most units that one call prefetches, 1 to 1,000,000, for a sliding log at most 1,000.
+   * @default 100
+   */
   readonly size?: number
-  /** Keys that may be leased at once, 1 to 1,000,000; others ask for each call. Default 10,000. */
+  /**
+   * Keys that may be leased at once, 1 to 1,000,000. Calls on other keys ask the store each time.
+   * @default 10_000
+   */
   readonly maxKeys?: number
 }
 

@@ -11,25 +11,25 @@ import {
   type Keyspace,
   type MaybePromise,
 } from '../stores/store.js'
-import { type Seen, Slice, type Waiting } from './slice.js'
-import type { Slices } from './slices.js'
-import type { Terms } from './terms.js'
+import { type ColdKey, Lease, type LeaseWaiter } from './lease.js'
+import type { LeaseTerms } from './lease-terms.js'
+import type { Leases } from './leases.js'
 
 export interface LeasedKeyspaceOptions {
-  /** The state in the store, opened with `terms.booked`: every call is decided by these policies. */
+  /** The state in the store, opened with `terms.booked`. */
   readonly state: Keyspace
-  readonly terms: Terms
-  readonly slices: Slices
-  /** Most units that are booked ahead in one call. */
+  readonly terms: LeaseTerms
+  readonly leases: Leases
+  /** Most units that one call prefetches. */
   readonly size: number
   /** Microseconds, on a clock of this process. */
   readonly now: () => number
 }
 
 /**
- * One limiter's state, of which this process holds slices. `consume` is served from the key's slice where it can be.
- * Where one has to be booked first, callers wait for it together as far as it will go, and where the store does not
- * grant so much at once, each asks for itself. Everything else asks the store, where units in slices count as used.
+ * One limiter's state, of which this process leases parts. `consume` is served from the key's lease if that holds the
+ * units. Otherwise one call books for all that wait, as far as the remaining allowance is likely to go; if the store denies
+ * that much, each call asks for itself. All other operations ask the store, where leased units count as used.
  */
 export class LeasedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
@@ -39,19 +39,21 @@ export class LeasedKeyspace implements Keyspace {
   constructor(options: LeasedKeyspaceOptions) {
     this.#options = options
     this.#state = options.state
-    this.policies = options.terms.told
+    this.policies = options.terms.reported
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (ask !== 'consume' || cost === 0) return this.#state.decide(ask, key, cost, maxWait, caller)
-    const { slices, size, terms, now: clock } = this.#options
+    const { leases, size, terms, now: clock } = this.#options
     const now = clock()
-    const found = slices.find(this.#state.policies, key, now)
-    if (!(found instanceof Slice)) return this.#ask(key, cost, found)
+    const found = leases.find(this.#state.policies, key, now)
+    if (!(found instanceof Lease)) return this.#ask(key, cost, found)
     return (
       found.serve(cost, now) ??
       found.join(cost) ??
-      (found.begin(cost, size, terms.most) ? this.#bookWith(found, key, cost) : this.#ask(key, cost, found))
+      (found.beginBooking(cost, size, terms.mostUnits)
+        ? this.#bookFor(cost, found, key)
+        : this.#ask(key, cost, found))
     )
   }
 
@@ -64,57 +66,60 @@ export class LeasedKeyspace implements Keyspace {
   }
 
   correct(change: Correction): MaybePromise<number> {
-    if (isAboutKey(change)) this.#options.slices.drop(change.key)
+    if (isAboutKey(change)) this.#options.leases.drop(change.key)
     return this.#state.correct(change)
   }
 
-  /** One call for itself. What its answer tells to be left is noted for the next slice. */
-  #ask(key: string, cost: number, note: Slice | Seen | undefined): MaybePromise<Answer> {
-    const asked = this.#consume(key, cost)
-    return note && asked instanceof Promise ? noted(asked, note) : asked
+  /** Asks the store for one call alone, and records what remains for the next lease. */
+  #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
+    const answer = this.#consume(key, cost)
+    return record && answer instanceof Promise ? recorded(answer, record) : answer
   }
 
   #consume(key: string, cost: number): MaybePromise<Answer> {
     return this.#state.decide('consume', key, cost, 0)
   }
 
-  /** Books for the first caller, for those who join, and for later. The booking never rejects: callers do. */
-  #bookWith(slice: Slice, key: string, cost: number): Promise<Answer> {
-    const first = slice.wait(cost)
-    void this.#book(slice, key)
+  /** Books for the first call, for those that join, and ahead. A failed booking rejects the calls and not itself. */
+  #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
+    const first = lease.wait(cost)
+    void this.#book(lease, key)
     return first
   }
 
-  async #book(slice: Slice, key: string): Promise<void> {
-    await Promise.resolve() // who calls in the same turn of the event loop comes along
+  async #book(lease: Lease, key: string): Promise<void> {
+    await Promise.resolve() // calls of the same turn of the event loop join
     const { size, terms, now: clock } = this.#options
-    const callers: Waiting[] = []
+    const callers: LeaseWaiter[] = []
     try {
-      const { wanted, spare } = slice.send(callers, size, terms.most)
-      // The store may decide as soon as the call is sent: the lease counts from here.
+      const { waiters, wanted, spare } = lease.sendBooking(size, terms.mostUnits)
+      callers.push(...waiters)
+      // The lease counts from here, because the store may decide as soon as the call is sent.
       const sent = clock()
       const answer = await this.#consume(key, wanted + spare)
-      const heard = clock()
-      slice.known = answer.degraded ? 0 : answer.remaining
-      const late = slice.end()
-      if (answer.degraded) return this.#standIn(answer, key, wanted + spare, [...callers, ...late])
+      const receivedAt = clock()
+      lease.remaining = answer.degraded ? 0 : answer.remaining
+      const late = lease.endBooking()
+      if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
       if (!isDenied(answer)) {
-        slice.fill(answer, spare, sent + terms.life(answer.now), heard)
+        lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
         for (const { resolve } of callers) resolve(answer)
-        for (const { cost, resolve } of late) resolve(slice.serve(cost, heard) ?? this.#ask(key, cost, slice))
+        for (const { cost, resolve } of late) {
+          resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))
+        }
       } else if (callers.length === 1 && spare === 0 && late.length === 0) {
         callers[0]!.resolve(answer)
       } else {
-        for (const { cost, resolve } of [...callers, ...late]) resolve(this.#ask(key, cost, slice))
+        for (const { cost, resolve } of [...callers, ...late]) resolve(this.#ask(key, cost, lease))
       }
     } catch (error) {
-      slice.known = 0
-      for (const { reject } of [...callers, ...slice.end()]) reject(error)
+      lease.remaining = 0
+      for (const { reject } of [...callers, ...lease.endBooking()]) reject(error)
     }
   }
 
-  /** The store did not decide. Nobody waits for it once more: what stood in for it decides for all. */
-  #standIn(answer: Answer, key: string, booked: number, callers: readonly Waiting[]): void {
+  /** The store did not decide, so the keyspace that replaced it decides each call, without another wait for the store. */
+  #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
     const { by, why } = answer.degraded!
     if (!by) return callers.forEach(({ resolve }) => resolve(answer))
     if (!isDenied(answer)) {
@@ -124,7 +129,7 @@ export class LeasedKeyspace implements Keyspace {
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
       const allowed = own.reason === undefined
-      // Nobody waits here whose cost is above the whole capacity, so it is the share that is too small.
+      // A cost above the whole capacity never waits here, so only this process's share is too small.
       resolve(
         own.reason === 'cost' ? undecidedAnswer(why, false) : { ...own, degraded: { why, allowed, by } },
       )
@@ -132,8 +137,8 @@ export class LeasedKeyspace implements Keyspace {
   }
 }
 
-async function noted(asked: Promise<Answer>, note: Slice | Seen): Promise<Answer> {
+async function recorded(asked: Promise<Answer>, record: Lease | ColdKey): Promise<Answer> {
   const answer = await asked
-  note.known = answer.degraded ? 0 : answer.remaining
+  record.remaining = answer.degraded ? 0 : answer.remaining
   return answer
 }

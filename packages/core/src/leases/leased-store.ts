@@ -1,16 +1,16 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Keyspace, MaybePromise, Report, Store } from '../stores/store.js'
 import { type LeaseOptions, type ParsedLeaseOptions, parseLeaseOptions } from './lease-options.js'
+import { leaseTermsOf } from './lease-terms.js'
 import { LeasedKeyspace } from './leased-keyspace.js'
-import { Slices } from './slices.js'
-import { termsOf } from './terms.js'
+import { Leases } from './leases.js'
 
 /**
- * The store as a limiter with leases uses it. A store of this process has nothing to lease, as every call is answered at
- * once: it decides each call by the policies as they are declared.
+ * The store as a limiter with leases uses it. A store of this process answers every call at once, so it needs no leases and
+ * decides by the declared policies.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
  */
-export function leased(store: Store, given: LeaseOptions | undefined): Store {
+export function leasedStore(store: Store, given: LeaseOptions | undefined): Store {
   if (given === undefined) return store
   const options = parseLeaseOptions(given)
   return store.local ? store : new LeasedStore(store, options)
@@ -19,8 +19,8 @@ export function leased(store: Store, given: LeaseOptions | undefined): Store {
 class LeasedStore implements Store {
   readonly #store: Store
   readonly #options: ParsedLeaseOptions
-  /** By state: calls under other limits of equal shapes use the same. */
-  readonly #slices = new Map<string, Slices>()
+  /** By the shapes of the policies: lists of equal shapes share their leases. */
+  readonly #leases = new Map<string, Leases>()
 
   constructor(store: Store, options: ParsedLeaseOptions) {
     this.#store = store
@@ -29,10 +29,10 @@ class LeasedStore implements Store {
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const { ttlMs, size } = this.#options
-    const terms = termsOf(policies, ttlMs)
+    const terms = leaseTermsOf(policies, ttlMs)
     const state = this.#store.keyspace(name, terms.booked, report)
-    const slices = this.#slicesOf(terms.booked)
-    return new LeasedKeyspace({ state, terms, slices, size, now: () => this.#store.now() })
+    const leases = this.#leasesOf(terms.booked)
+    return new LeasedKeyspace({ state, terms, leases, size, now: () => this.#store.now() })
   }
 
   now(): number {
@@ -40,15 +40,15 @@ class LeasedStore implements Store {
   }
 
   close(): MaybePromise<void> {
-    for (const slices of this.#slices.values()) slices.clear()
+    for (const leases of this.#leases.values()) leases.clear()
     return this.#store.close()
   }
 
-  #slicesOf(policies: readonly Policy[]): Slices {
+  #leasesOf(policies: readonly Policy[]): Leases {
     const id = policies.map(({ shape }) => shape).join('\n')
-    let slices = this.#slices.get(id)
-    if (!slices)
-      this.#slices.set(id, (slices = new Slices(this.#options.ttlMs * 1000, this.#options.maxKeys)))
-    return slices
+    const { ttlMs, maxKeys } = this.#options
+    let leases = this.#leases.get(id)
+    if (!leases) this.#leases.set(id, (leases = new Leases(ttlMs * 1000, maxKeys)))
+    return leases
   }
 }

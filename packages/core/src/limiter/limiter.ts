@@ -8,7 +8,7 @@ import { storedKey } from '../values/key.js'
 import { type Plan, Plans } from './plan.js'
 import type { LeaseOptions } from '../leases/lease-options.js'
 import { checkLimiterOptions } from './limiter-options.js'
-import { leased } from '../leases/leased-store.js'
+import { leasedStore } from '../leases/leased-store.js'
 import { type Policy, printableName } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { isDenied, type Notice, type Store } from '../stores/store.js'
@@ -93,7 +93,7 @@ export class Limiter {
     }
     this.name = printableName(name ?? 'default', 'limiter name')
     this.#settings = withoutNameAndPolicies(options)
-    this.#store = leased(guardedStore(store ?? memoryStore(), options), leases)
+    this.#store = leasedStore(guardedStore(store ?? memoryStore(), options), leases)
     this.#ownsStore = this.#store !== store
     this.#warnings = new Warnings(this.#events, this.name)
     this.#plans = new Plans(this.name, enforce, this.#store, (notice) => this.#hear(notice))

@@ -1,6 +1,6 @@
 import { type Keyspace, type Store, StoreError } from '@sluice/core'
 import { Decision } from '../../src/limiter/decision.js'
-import { leased } from '../../src/leases/leased-store.js'
+import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
 import type { Answer, Booking } from '../../src/stores/store.js'
 import type { Deed } from '../conformance/deed.js'
@@ -48,7 +48,7 @@ export class Player {
     this.#unsteady = new UnsteadyStore(store)
     const isElsewhere = leaseTtl !== undefined || outage !== undefined
     const near = guardedStore(isElsewhere ? this.#unsteady : store, { deadline: '1m' })
-    this.#stack = leased(near, leaseTtl === undefined ? undefined : { ttl: leaseTtl, size: 10 })
+    this.#stack = leasedStore(near, leaseTtl === undefined ? undefined : { ttl: leaseTtl, size: 10 })
     const policies = shapes.map(({ factory }, i) => factory(numbers[i]!))
     this.#keyspace = this.#stack.keyspace(`row 29 ${process.pid}`, policies, () => {})
     const open = () => shapes.map((shape, i) => new Trace(promiseOf(shape, ruleOf(shape.model, numbers[i]!))))

@@ -1,5 +1,5 @@
 import type { Keyspace, Store } from '@sluice/core'
-import { leased } from '../../src/leases/leased-store.js'
+import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
 import type { OpenStore } from '../conformance/session.js'
 import { SlowStore, Timeline } from '../leases/slow-store.js'
@@ -94,7 +94,7 @@ export class LeasedFleet {
     const { shapes, tiers, leases } = this.#scene
     const seen = this.#store.as(({ now }, cost) => void this.booked.push({ process, cost, at: now }))
     const way = new SlowStore(seen, this.timeline, delay)
-    const store = leased(guardedStore(way, { deadline: '1m', onStoreError: 'throw' }), leases)
+    const store = leasedStore(guardedStore(way, { deadline: '1m', onStoreError: 'throw' }), leases)
     const keyspaces = tiers.map((tier) => {
       const policies = shapes.map(({ factory }, i) => factory(tier[i]!))
       return store.keyspace(name, policies, () => {})

@@ -1,4 +1,4 @@
-import { termsOf } from '../../src/leases/terms.js'
+import { leaseTermsOf } from '../../src/leases/lease-terms.js'
 import type { Policy } from '../../src/algorithms/contract/policy.js'
 import type { Job, Result } from './caller.js'
 import { policyOf } from './every-algorithm.js'
@@ -38,7 +38,7 @@ export async function leasedRace(
   if (error !== undefined) return error
   const served = results.reduce((sum, { servedAt }) => sum + servedAt.length, 0)
   const asked = results.reduce((sum, { admittedAt }) => sum + admittedAt.length, 0)
-  const [{ capacity }] = termsOf(job.policies.map(policyOf), LEASE_MS).told as [Policy]
+  const [{ capacity }] = leaseTermsOf(job.policies.map(policyOf), LEASE_MS).reported as [Policy]
   if (served !== capacity) return `${served} were served of ${capacity}`
   return asked < served / 2
     ? undefined

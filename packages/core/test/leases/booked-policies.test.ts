@@ -17,6 +17,6 @@ describe('the sliding window that leases are booked by', () => {
 
   it.each(table)('%j for %i ms', (options, ttlMs, windowMs, limit) => {
     const policy = slidingWindow(options)
-    expect(policy.algorithm.lease!.book(policy, ttlMs)).toMatchObject({ windowMs, limit, capacity: limit })
+    expect(policy.algorithm.leasing!.book(policy, ttlMs)).toMatchObject({ windowMs, limit, capacity: limit })
   })
 })

@@ -9,7 +9,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.js'
-import { leased } from '../../src/leases/leased-store.js'
+import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
 import { SlowStore, Timeline } from './slow-store.js'
 
@@ -106,7 +106,7 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
   })
   const keyspaces = stores.map((store) => {
     const guard = guardedStore(store, { deadline: '1m', onStoreError: 'throw' })
-    const keyspace = leased(guard, { ttl: '40ms', size }).keyspace('f', policies, () => {})
+    const keyspace = leasedStore(guard, { ttl: '40ms', size }).keyspace('f', policies, () => {})
     return { keyspace, store }
   })
   const told: Served[] = []
@@ -150,7 +150,7 @@ function excess(told: readonly Served[], bound: Bound): string | undefined {
 const RUNS = Number(process.env.LEASE_RUNS ?? 25)
 
 describe.each(algorithms)('%s with leases', (_, policy, bound) => {
-  const isAligned = policy.algorithm.lease!.end(policy, 0) < Infinity
+  const isAligned = policy.algorithm.leasing!.end(policy, 0) < Infinity
 
   it('never serves more than it promises in any span, whenever answers come', async () => {
     let [memory, refusals] = [0, 0]

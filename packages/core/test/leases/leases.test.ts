@@ -7,7 +7,7 @@ import {
   slidingLog,
   slidingWindow,
 } from '../../src/index.js'
-import { termsOf } from '../../src/leases/terms.js'
+import { leaseTermsOf } from '../../src/leases/lease-terms.js'
 import { FakeClock } from '../fake-clock.js'
 import { RemoteStore } from '../resilience/remote-store.js'
 import { settled } from './slow-store.js'
@@ -278,9 +278,15 @@ it('rejects what is called for after close, hot keys too', async () => {
 })
 
 describe('what the store decides by', () => {
-  const told = (policy: Parameters<typeof termsOf>[0][number], ttlMs: number) => {
-    const { booked, told } = termsOf([policy], ttlMs)
-    return [booked[0]!.windowMs, booked[0]!.limit, booked[0]!.capacity, told[0]!.windowMs, told[0]!.capacity]
+  const told = (policy: Parameters<typeof leaseTermsOf>[0][number], ttlMs: number) => {
+    const { booked, reported } = leaseTermsOf([policy], ttlMs)
+    return [
+      booked[0]!.windowMs,
+      booked[0]!.limit,
+      booked[0]!.capacity,
+      reported[0]!.windowMs,
+      reported[0]!.capacity,
+    ]
   }
 
   it.each([

@@ -55,7 +55,7 @@ export interface Algorithm {
    */
   release(state: State, policy: Policy, now: number, charge: Charge, units: number): number
   /** How booked units may be served later. Without it the algorithm cannot be leased. */
-  readonly lease?: Lease
+  readonly leasing?: Leasing
   /**
    * Throws PolicyError if the numbers of a policy would not give exact results. `capacityName` is the option that set the
    * capacity, for the message.
@@ -64,7 +64,7 @@ export interface Algorithm {
 }
 
 /** How an algorithm keeps its promise at the moments at which units are served, some time after they were booked. */
-export interface Lease {
+export interface Leasing {
   /** The policy to book by if units are served up to `ttlMs` later; undefined if it would leave no unit. */
   book(policy: Policy, ttlMs: number): Policy | undefined
   /** The instant by which units booked at `now` must be served, whatever the ttl. */
@@ -72,7 +72,7 @@ export interface Lease {
 }
 
 /** For leases that end with their ttl only. */
-export const noEnd = (): number => Infinity
+export const noEarlierEnd = (): number => Infinity
 
 /** One rule: an algorithm and its numbers. Made by `gcra()`, `slidingLog()` and the other factories. */
 export class Policy {

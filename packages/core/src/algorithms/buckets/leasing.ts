@@ -1,9 +1,9 @@
-import { type Lease, noEnd, type Policy } from '../contract/policy.js'
+import { type Leasing, noEarlierEnd, type Policy } from '../contract/policy.js'
 
 /** whole: units that are served in a span of one window were booked in a span that is longer by the ttl. */
-export const wholeLease: Lease = {
+export const wholeLeasing: Leasing = {
   book: (policy, ttlMs) => policy.with({ window: longer(policy, ttlMs, 1000) }),
-  end: noEnd,
+  end: noEarlierEnd,
 }
 
 /**
@@ -11,14 +11,14 @@ export const wholeLease: Lease = {
  * limit' * (1 + (s + ttl) / window') with window' = window + ttl. That does not exceed limit * (1 + s / window) for
  * limit' = limit * window' / (window' + ttl).
  */
-export const fadingLease: Lease = {
+export const fadingLeasing: Leasing = {
   book(policy, ttlMs) {
     const parts = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
     const window = longer(policy, ttlMs, parts)
     const limit = Number((BigInt(policy.limit) * BigInt(window)) / BigInt(window + ttlMs))
     return limit < 1 ? undefined : policy.with({ limit, window })
   },
-  end: noEnd,
+  end: noEarlierEnd,
 }
 
 /** The window longer by `byMs`, in milliseconds of `ticks` each, rounded up until the buckets divide it. */

@@ -1,0 +1,49 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import { PolicyError } from '../values/errors.js'
+
+/** What a list of policies becomes if units are served up to a while after they were booked. */
+export interface LeaseTerms {
+  /** The policies that the store decides by. */
+  readonly booked: readonly Policy[]
+  /** The policies that callers see: as declared, with the capacity that is left. */
+  readonly reported: readonly Policy[]
+  /** Most units of one call to the store. */
+  readonly mostUnits: number
+  /** How long units booked at `now` (store time) may be served, in microseconds. */
+  lifetime(now: number): number
+}
+
+/** A log takes a slot for each unit, and stores bound how many one call may fill. */
+const LARGEST_LOG_COST = 1000
+
+/** @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease. */
+export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseTerms {
+  const booked = policies.map((policy) => bookedPolicy(policy, ttlMs))
+  const reported = policies.map((policy, i) => {
+    const { capacity } = booked[i]!
+    return capacity === policy.capacity ? policy : policy.with({ capacity })
+  })
+  const mostUnits = policies.some(({ algorithm }) => algorithm.ring) ? LARGEST_LOG_COST : Infinity
+  const lifetime = (now: number): number => {
+    let left = ttlMs * 1000
+    for (const policy of booked) left = Math.min(left, policy.algorithm.leasing!.end(policy, now) - now)
+    return left - left / CLOCK_DRIFT
+  }
+  return { booked, reported, mostUnits, lifetime }
+}
+
+/**
+ * A lease ends a thousandth early, because two clocks may run at different speeds. NTP and chrony change a clock's speed by
+ * at most half of that.
+ */
+const CLOCK_DRIFT = 1000
+
+function bookedPolicy(policy: Policy, ttlMs: number): Policy {
+  const { leasing } = policy.algorithm
+  const booked = leasing?.book(policy, ttlMs)
+  if (booked) return booked
+  const why = leasing
+    ? `would keep all of its ${policy.capacity} units back: a shorter ttl or a larger capacity leaves some`
+    : 'cannot be leased'
+  throw new PolicyError('INVALID_OPTION', `leases with a ttl of ${ttlMs} ms: policy '${policy.name}' ${why}`)
+}

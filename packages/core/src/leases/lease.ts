@@ -1,0 +1,142 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import type { Answer } from '../stores/store.js'
+
+/** A key that was called once within a ttl, and therefore has no lease. */
+export interface ColdKey {
+  readonly calledAt: number
+  /** `remaining` of the store's last answer. */
+  remaining: number
+}
+
+/** A call that waits until units are booked. */
+export interface LeaseWaiter {
+  readonly cost: number
+  readonly resolve: (answer: Answer | Promise<Answer>) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** The part of one key's allowance that this process holds: about half of the demand expected within one ttl. */
+export class Lease {
+  /** `remaining` of the store's last answer. */
+  remaining: number
+  readonly policies: readonly Policy[]
+  readonly #ttl: number
+  #calledAt: number
+  /** Exponential moving average (alpha 1/4) of the time between calls, in microseconds. */
+  #gap: number
+  #units = 0
+  #until = -Infinity
+  #filledAt = 0
+  #filledBy: Answer | undefined
+  #isDropped = false
+  #isBooking = false
+  #waiters: LeaseWaiter[] = []
+  /** Units for which calls may still join the booking in flight. */
+  #room = 0
+
+  constructor(policies: readonly Policy[], ttl: number, { calledAt, remaining }: ColdKey) {
+    this.policies = policies
+    this.remaining = remaining
+    this.#ttl = this.#gap = ttl
+    this.#calledAt = calledAt
+  }
+
+  /** Whether the key was not called for a whole ttl, so that the lease holds nothing. */
+  isCold(now: number): boolean {
+    return now - this.#calledAt >= this.#ttl && !this.#isBooking
+  }
+
+  recordCall(now: number): void {
+    this.#gap += (now - this.#calledAt - this.#gap) / 4
+    this.#calledAt = now
+  }
+
+  /** The answer to a call that is served from the lease; undefined if it does not hold the units. */
+  serve(cost: number, now: number): Answer | undefined {
+    if (cost > this.#units || now >= this.#until) return undefined
+    this.#units -= cost
+    return this.#answer(now)
+  }
+
+  /** Waits for the booking in flight, if it is likely to suffice. */
+  join(cost: number): Promise<Answer> | undefined {
+    if (!this.#isBooking || cost > this.#room) return undefined
+    this.#room -= cost
+    return this.wait(cost)
+  }
+
+  /** Begins a booking. Returns false if one is in flight already, or if no units can be prefetched. */
+  beginBooking(cost: number, size: number, mostUnits: number): boolean {
+    if (this.#isBooking || this.#prefetch(cost, cost, size, mostUnits) === 0) return false
+    this.#isBooking = true
+    this.#room = Math.min(mostUnits, this.remaining) - cost
+    return true
+  }
+
+  wait(cost: number): Promise<Answer> {
+    return new Promise((resolve, reject) => this.#waiters.push({ cost, resolve, reject }))
+  }
+
+  /** The calls that a booking is about to be sent for, and its units. Later calls may join for what is prefetched. */
+  sendBooking(size: number, mostUnits: number): { waiters: LeaseWaiter[]; wanted: number; spare: number } {
+    const waiters = this.#waiters.splice(0)
+    const wanted = waiters.reduce((sum, { cost }) => sum + cost, 0)
+    const spare = this.#prefetch(wanted, waiters[0]!.cost, size, mostUnits)
+    this.#room = spare
+    return { waiters, wanted, spare }
+  }
+
+  /** Ends a booking. Returns the calls that joined after it was sent. */
+  endBooking(): LeaseWaiter[] {
+    this.#isBooking = false
+    return this.#waiters.splice(0)
+  }
+
+  /** Takes `spare` units that were prefetched, to be served before `until`. */
+  fill(answer: Answer, spare: number, until: number, now: number): void {
+    if (this.#isDropped || spare === 0) return
+    this.#filledBy = answer
+    this.#units = spare
+    this.#until = until
+    this.#filledAt = now
+  }
+
+  /** From here on it serves nothing, not even from a booking in flight. */
+  drop(): void {
+    this.#isDropped = true
+    this.#units = 0
+    this.remaining = 0
+  }
+
+  /**
+   * Units to prefetch beyond `wanted`: half of the demand expected within one ttl, so that few expire unused, and at most
+   * half of the remaining allowance, so that other processes get a share. Rounded down to a multiple of `cost`.
+   */
+  #prefetch(wanted: number, cost: number, size: number, mostUnits: number): number {
+    if (this.#isDropped) return 0
+    const expected = Math.floor(this.#ttl / (2 * this.#gap)) * cost
+    const units = Math.min(expected, size, Math.floor((this.remaining - wanted) / 2), mostUnits - wanted)
+    return units < cost ? 0 : units - (units % cost)
+  }
+
+  /**
+   * The store's answer when the lease was booked, which counts all of the lease as used. `remaining` is never less than what
+   * the lease holds. What other processes took since is unknown. `resetAt` counts from when the answer came.
+   */
+  #answer(instant: number): Answer {
+    const { now: decidedAt, at: chargedAt, binding, remaining, resetAt, parts } = this.#filledBy!
+    const now = decidedAt + Math.max(0, instant - this.#filledAt)
+    const units = this.#units
+    return {
+      now,
+      at: now,
+      reason: undefined,
+      binding,
+      remaining: Math.max(remaining, units),
+      resetAt,
+      parts: parts?.map((part, i) => (i % 3 === 1 ? Math.max(part, units) : part)),
+      booking: undefined,
+      chargedAt,
+    }
+  }
+}

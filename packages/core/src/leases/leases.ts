@@ -1,0 +1,67 @@
+import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
+import { ExpiringMap } from '../values/expiring-map.js'
+import { type ColdKey, Lease } from './lease.js'
+
+/**
+ * The leases of one limiter's keys. Only a key that was called within the last `ttl` gets one. A key with little traffic
+ * therefore costs one unit per call, and a flood of new keys does not displace hot ones. There are no timers: leases that
+ * are over are removed when there is no room.
+ */
+export class Leases {
+  readonly #ttl: number
+  readonly #most: number
+  readonly #leases = new Map<string, Lease>()
+  readonly #coldKeys: ExpiringMap<ColdKey>
+  #nextSweepAt = -Infinity
+
+  /** `ttl` in microseconds. */
+  constructor(ttl: number, most: number) {
+    this.#ttl = ttl
+    this.#most = most
+    this.#coldKeys = new ExpiringMap(most, ttl)
+  }
+
+  /** The lease of a hot key, or the record of a cold one; undefined if the key is leased under other limits. */
+  find(policies: readonly Policy[], key: string, now: number): Lease | ColdKey | undefined {
+    let lease = this.#leases.get(key)
+    if (lease && lease.isCold(now)) {
+      this.#leases.delete(key)
+      lease = undefined
+    }
+    if (lease) {
+      if (lease.policies !== policies && !haveEqualNumbers(lease.policies, policies)) return undefined
+      lease.recordCall(now)
+      return lease
+    }
+    const coldKey = this.#coldKeys.get(key)
+    if (coldKey && now - coldKey.calledAt < this.#ttl && this.#hasRoom(now)) {
+      lease = new Lease(policies, this.#ttl, coldKey)
+      lease.recordCall(now)
+      this.#leases.set(key, lease)
+      return lease
+    }
+    const first = { calledAt: now, remaining: 0 }
+    this.#coldKeys.set(key, first, now)
+    return first
+  }
+
+  /** Gives up what this process holds of the key. */
+  drop(key: string): void {
+    this.#leases.get(key)?.drop()
+    this.#leases.delete(key)
+    this.#coldKeys.delete(key)
+  }
+
+  clear(): void {
+    for (const lease of this.#leases.values()) lease.drop()
+    this.#leases.clear()
+  }
+
+  #hasRoom(now: number): boolean {
+    if (this.#leases.size < this.#most) return true
+    if (now < this.#nextSweepAt) return false
+    this.#nextSweepAt = now + this.#ttl / 4
+    for (const [key, lease] of this.#leases) if (lease.isCold(now)) this.#leases.delete(key)
+    return this.#leases.size < this.#most
+  }
+}
