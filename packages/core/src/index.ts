@@ -12,14 +12,8 @@ export {
 } from './values/errors.js'
 export type { LimiterEvents, Listener } from './limiter/events.js'
 export type { LeaseOptions } from './leases/lease-options.js'
-export {
-  type AcquireOptions,
-  type CallOptions,
-  createLimiter,
-  type Limiter,
-  type LimiterOptions,
-  type ShapeOptions,
-} from './limiter/limiter.js'
+export { createLimiter, type Limiter } from './limiter/limiter.js'
+export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from './limiter/limiter-options.js'
 export type { FailureMode } from './resilience/failure.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
 export {

@@ -24,9 +24,9 @@ export interface DecisionSource {
   readonly keyspace: Keyspace
 }
 
-/** The turn that an acquired place came to. */
-export interface Turn {
-  /** The instant as of which the place is described. */
+/** How an acquired place was waited for. */
+export interface WaitTimes {
+  /** The instant as of which the decision describes the key. */
   readonly at: number
   readonly waitMs: number
   readonly lateMs: number
@@ -58,17 +58,17 @@ export class Decision {
   readonly #key: string
   readonly #charged: string | undefined
   readonly #cost: number
-  readonly #turn: Turn | undefined
+  readonly #wait: WaitTimes | undefined
   #settled = false
 
-  /** For limiters. `charged` is the stored key, undefined where nothing was charged; `turn` where nobody waited for it. */
+  /** For limiters. `charged` is the stored key, undefined where nothing was charged; `wait` only from `acquire`. */
   constructor(
     source: DecisionSource,
     answer: Answer,
     key: string,
     charged: string | undefined,
     cost: number,
-    turn?: Turn,
+    wait?: WaitTimes,
   ) {
     this.allowed = !source.enforce || !isDenied(answer)
     this.remaining = answer.remaining
@@ -79,7 +79,7 @@ export class Decision {
     this.#key = key
     this.#charged = charged
     this.#cost = cost
-    this.#turn = turn
+    this.#wait = wait
   }
 
   /** The most that `remaining` can be under the binding policy. */
@@ -109,7 +109,7 @@ export class Decision {
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
   get waitMs(): number {
-    return this.#turn?.waitMs ?? 0
+    return this.#wait?.waitMs ?? 0
   }
 
   /**
@@ -117,7 +117,7 @@ export class Decision {
    * late; 0 otherwise.
    */
   get lateMs(): number {
-    return this.#turn?.lateMs ?? 0
+    return this.#wait?.lateMs ?? 0
   }
 
   /** Name of the limiter that decided. */
@@ -227,7 +227,7 @@ export class Decision {
 
   /** The instant as of which it describes the key. */
   get #now(): number {
-    return this.#turn ? this.#turn.at : this.#answer.now
+    return this.#wait ? this.#wait.at : this.#answer.now
   }
 
   /** Whether a keyspace holds a charge that belongs to it. */

@@ -1,27 +1,27 @@
 import type { Decision } from './decision.js'
 import type { StoreFailure } from '../values/errors.js'
 
-/** What a limiter tells about itself, by event name. */
+/** The events of a limiter, by name. */
 export interface LimiterEvents {
   /** Every decision of `consume`, `decide`, `peek` and `acquire`. */
   decision: { readonly key: string; readonly decision: Decision }
-  /** The store does not decide; told once until it has recovered. `reason` is the first decision's `degraded`. */
+  /** The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`. */
   degraded: { readonly reason: StoreFailure }
-  /** The store decides again, after as many degraded decisions. */
+  /** The store decides again, after `decisions` degraded decisions. */
   recovered: { readonly reason: StoreFailure; readonly decisions: number }
-  /** Something is likely set up wrongly; told once per code. */
+  /** A likely mistake in the set-up. Emitted once per code. */
   warning: { readonly code: string; readonly message: string }
-  /** The store was full and forgot a key whose allowance was not full. */
+  /** The store was full and removed a key that had consumed something. */
   evicted: { readonly key: string }
-  /** State that could not be read was dropped. */
+  /** Unreadable state of a key was discarded. */
   healed: { readonly key: string }
 }
 
 export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) => void
 
 /**
- * Listeners by event name. Not an EventEmitter of Node, so that limiters also run where there is none. A listener
- * that throws does not change what the limiter does: the error goes to `failed`.
+ * Listeners by event name. Not Node's EventEmitter, because limiters also run elsewhere. An error that a listener throws is
+ * passed to `failed` and does not affect the limiter.
  */
 export class Events {
   readonly #listeners = new Map<keyof LimiterEvents, Set<Listener<never>>>()
@@ -31,7 +31,7 @@ export class Events {
     this.#failed = failed
   }
 
-  /** Returns what takes the listener away again. */
+  /** Returns a function that removes the listener. */
   on<E extends keyof LimiterEvents>(name: E, listener: Listener<E>): () => void {
     const listeners = this.#listeners.get(name) ?? new Set()
     this.#listeners.set(name, listeners.add(listener))

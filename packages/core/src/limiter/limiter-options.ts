@@ -1,6 +1,67 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import type { LeaseOptions } from '../leases/lease-options.js'
+import type { ResilienceOptions } from '../resilience/guarded-store.js'
+import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
+import type { Duration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
-import type { LimiterOptions } from './limiter.js'
+
+export interface LimiterOptions extends ResilienceOptions {
+  /**
+   * Appears in keys, headers and metrics: 1 to 64 characters of printable ASCII. Required with a `store`, which other
+   * limiters may share.
+   * @default 'default'
+   */
+  readonly name?: string
+  /** 1 to 10 policies. A call must pass all of them; if one denies it, it is charged under none. */
+  readonly policies: readonly Policy[]
+  /**
+   * Where the state is kept. `limiter.close()` closes the default store, but not one that is passed in.
+   * @default memoryStore()
+   */
+  readonly store?: Store
+  /**
+   * Reserves part of a hot key's allowance in one store call and serves later calls from memory for at most `ttl`. Limits
+   * hold exactly at the moment each call is served.
+   * @default undefined: every call asks the store
+   */
+  readonly leases?: LeaseOptions
+  /**
+   * false is shadow mode: decides and counts as usual, but allows every call.
+   * @default true
+   */
+  readonly enforce?: boolean
+}
+
+/** The options of a limiter that adapters copy for limiters of their own: where it counts, and what it does in an outage. */
+export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies'>
+
+export interface ShapeOptions {
+  /**
+   * Policies of this call, for example those of the caller's tier. Lists of equal shapes (algorithms, windows and buckets,
+   * in order) share what was consumed. A list of other shapes has a state of its own.
+   * @default the limiter's policies
+   */
+  readonly policies?: readonly Policy[]
+}
+
+export interface CallOptions extends ShapeOptions {
+  /**
+   * Units that the call takes, a whole number from 0 to 2^31. A cost of 0 only reads.
+   * @default 1
+   */
+  readonly cost?: number
+}
+
+export interface AcquireOptions extends CallOptions {
+  /**
+   * The longest wait for the turn, up to 1 day. A call whose turn is later is denied at once.
+   * @default '30s'
+   */
+  readonly maxWait?: Duration
+  /** When it aborts, the place is given back and the call rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
 
 /** Every option there is. The type checker sees to it that none is missing. */
 const OPTIONS: Record<keyof LimiterOptions, true> = {
@@ -13,7 +74,7 @@ const OPTIONS: Record<keyof LimiterOptions, true> = {
   enforce: true,
 }
 
-/** @throws {PolicyError} INVALID_OPTION for an option that is not known, and for a store that is none. */
+/** @throws {PolicyError} INVALID_OPTION for an unknown option, an invalid store or `enforce`; NAME_REQUIRED. */
 export function checkLimiterOptions(options: LimiterOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw expected(PolicyError, 'INVALID_OPTION', 'createLimiter takes an object of options', options)
@@ -22,10 +83,18 @@ export function checkLimiterOptions(options: LimiterOptions): void {
     if (value === undefined || Object.hasOwn(OPTIONS, name)) continue
     throw new PolicyError('INVALID_OPTION', `there is no option '${name}'`)
   }
-  if (options.store !== undefined) checkStore(options.store)
+  const { name, store, enforce = true } = options
+  if (store !== undefined) checkStore(store)
+  if (store !== undefined && name === undefined) {
+    const why = 'a limiter with a store needs a name: other limiters may share the store'
+    throw new PolicyError('NAME_REQUIRED', why)
+  }
+  if (typeof enforce !== 'boolean') {
+    throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)
+  }
 }
 
-/** @throws {PolicyError} INVALID_OPTION, which says what to write in the place of what came; VERSION_MISMATCH. */
+/** @throws {PolicyError} INVALID_OPTION, with what to write instead; VERSION_MISMATCH. */
 export function checkStore(store: unknown): void {
   const parts = (store ?? {}) as Record<string, unknown>
   const has = (...names: readonly string[]): boolean =>

@@ -1,13 +1,13 @@
 import type { Events } from './events.js'
 
 /**
- * Reports something that is likely set up wrongly, once per code or `id`: as a 'warning' event where somebody listens, else
- * as a process warning.
+ * Reports likely mistakes in the set-up, once per code or `id`: as a 'warning' event if that has listeners, else as a process
+ * warning.
  */
 export class Warnings {
   readonly #events: Events
   readonly #limiter: string
-  readonly #told = new Set<string>()
+  readonly #reported = new Set<string>()
   #isEmitting = false
 
   constructor(events: Events, limiter: string) {
@@ -16,11 +16,11 @@ export class Warnings {
   }
 
   warn(code: string, message: string, id = code): void {
-    if (this.#told.has(id)) return
-    this.#told.add(id)
+    if (this.#reported.has(id)) return
+    this.#reported.add(id)
     // A listener of warnings that throws is reported to the process.
-    const isHeard = this.#events.has('warning') && !this.#isEmitting
-    if (isHeard) return this.#emit(code, message)
+    const hasListener = this.#events.has('warning') && !this.#isEmitting
+    if (hasListener) return this.#emit(code, message)
     const text = `limiter '${this.#limiter}': ${message}`
     if (typeof process === 'object' && typeof process.emitWarning === 'function') {
       process.emitWarning(text, { type: 'SluiceWarning', code })

@@ -4,8 +4,8 @@ import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 
-/** A checked list of policies, and the state that belongs to its shapes. */
-export class Plan implements DecisionSource {
+/** A checked list of policies, and its state in the store. */
+export class PolicySet implements DecisionSource {
   readonly policies: readonly Policy[]
 
   constructor(
@@ -17,9 +17,9 @@ export class Plan implements DecisionSource {
   }
 }
 
-/** Plans by list, so that a list that is used again is checked once. */
-export class Plans {
-  readonly #byList = new WeakMap<readonly Policy[], Plan>()
+/** Policy sets by list, so that each list is checked once. */
+export class PolicySets {
+  readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
   readonly #limiter: string
   readonly #enforce: boolean
   readonly #store: Store
@@ -33,14 +33,14 @@ export class Plans {
   }
 
   /** @throws {PolicyError} INVALID_POLICIES or DUPLICATE_NAME. */
-  of(list: readonly Policy[]): Plan {
+  get(list: readonly Policy[]): PolicySet {
     const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
     if (known) return known
     const policies = checked(list)
     const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report)
-    const plan = new Plan(this.#limiter, this.#enforce, keyspace)
-    this.#byList.set(list, plan)
-    return plan
+    const set = new PolicySet(this.#limiter, this.#enforce, keyspace)
+    this.#byList.set(list, set)
+    return set
   }
 }
 
@@ -64,10 +64,10 @@ function checked(list: readonly Policy[]): readonly Policy[] {
     }
     checkContract('a policy', policy)
   }
-  return withOwnNames(list) // not frozen: V8 makes a call of each look into a frozen list
+  return withOwnNames(list) // not frozen: in V8 each access to a frozen list is a function call
 }
 
-/** Default names that are equal are told apart by the algorithm, and by a number where that is equal too. */
+/** Makes equal default names distinct by adding the algorithm, and a number if that is equal too. */
 function withOwnNames(list: readonly Policy[]): readonly Policy[] {
   const names = new Set<string>()
   for (const { name, isNamed } of list) {

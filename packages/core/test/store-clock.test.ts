@@ -1,44 +1,44 @@
-import { Instants } from '../src/limiter/instants.js'
+import { StoreClock } from '../src/limiter/store-clock.js'
 
 /** The store's clock is 1,000 ahead of this process's; instants are in microseconds. */
 const AHEAD = 1000
 
 describe('an instant of the store', () => {
   it('comes when the answer that came quickest says, however late another is heard', () => {
-    const instants = new Instants()
-    expect(instants.locally(5000 + AHEAD, 20 + AHEAD, 0, 40)).toBe(5020)
-    expect(instants.locally(9000 + AHEAD, 110 + AHEAD, 100, 8000)).toBe(9020)
+    const clock = new StoreClock()
+    expect(clock.toLocal(5000 + AHEAD, 20 + AHEAD, 0, 40)).toBe(5020)
+    expect(clock.toLocal(9000 + AHEAD, 110 + AHEAD, 100, 8000)).toBe(9020)
   })
 
   it('never comes before it can be, nor later than the answer says', () => {
-    const instants = new Instants()
+    const clock = new StoreClock()
     for (const [now, sent, received] of [
       [10, 0, 500],
       [700, 600, 701],
       [950, 800, 2000],
     ] as const) {
-      const comes = instants.locally(90_000 + AHEAD, now + AHEAD, sent, received)
+      const comes = clock.toLocal(90_000 + AHEAD, now + AHEAD, sent, received)
       expect(comes).toBeGreaterThanOrEqual(90_000)
       expect(comes).toBeLessThanOrEqual(90_000 + received - now)
     }
   })
 
   it('is told by the answer alone once a clock was set', () => {
-    const instants = new Instants()
-    instants.locally(AHEAD, AHEAD, 0, 0)
+    const clock = new StoreClock()
+    clock.toLocal(AHEAD, AHEAD, 0, 0)
     const [sent, received] = [100, 200]
     for (const set of [-3_600_000_000, 3_600_000_000]) {
       const now = 150 + AHEAD + set
-      const comes = instants.locally(now + 5000, now, sent, received)
+      const comes = clock.toLocal(now + 5000, now, sent, received)
       expect(comes).toBeGreaterThanOrEqual(sent + 5000)
       expect(comes).toBeLessThanOrEqual(received + 5000)
     }
   })
 
   it('is not told by what was heard long ago: clocks drift apart', () => {
-    const instants = new Instants()
-    instants.locally(0, 0, 0, 0)
+    const clock = new StoreClock()
+    clock.toLocal(0, 0, 0, 0)
     const [sent, now, received] = [5_000_000, 5_000_100, 5_000_900]
-    expect(instants.locally(now + 5000, now, sent, received)).toBe(received + 5000)
+    expect(clock.toLocal(now + 5000, now, sent, received)).toBe(received + 5000)
   })
 })

@@ -1,0 +1,212 @@
+import { giveBack } from '../stores/giving-back.js'
+import {
+  type Answer,
+  type Booking,
+  type Caller,
+  isDenied,
+  type Keyspace,
+  type MaybePromise,
+  type Store,
+} from '../stores/store.js'
+import type { PolicySet } from './policy-set.js'
+import { StoreClock } from './store-clock.js'
+
+/** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
+const TRUSTED_WAIT = 250_000
+
+/** How long a queue that closes waits for the store to take places back, in milliseconds. */
+const CLOSING_MS = 30
+
+/** The calls of one limiter that wait for their turn. Their places are booked in the store; here are only timers. */
+export class WaitQueue {
+  readonly #store: Store
+  readonly #clock = new StoreClock()
+  readonly #unsettled = new Set<Promise<unknown>>()
+  readonly #waiters = new Set<(error: Error) => void>()
+  #closed: Error | undefined
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  /**
+   * Resolves at the turn of a call, or at once when it is denied. A place that is lost or held at its turn is booked again.
+   * Rejects when `signal` aborts or the queue closes, and then gives the place back.
+   */
+  turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
+    const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
+    this.#track(turn)
+    return turn
+  }
+
+  /** Rejects all waiting calls with `error`. Resolves when their places are given back, or 30 ms later. */
+  async close(error: Error): Promise<void> {
+    this.#closed = error
+    for (const reject of this.#waiters) reject(error)
+    let timer: ReturnType<typeof setTimeout>
+    const timeout = new Promise<void>((resolve) => (timer = setTimeout(resolve, CLOSING_MS)))
+    await Promise.race([Promise.allSettled(this.#unsettled), timeout])
+    clearTimeout(timer!)
+  }
+
+  async #bookAndWait(
+    set: PolicySet,
+    key: string,
+    cost: number,
+    maxWait: number,
+    signal?: AbortSignal,
+  ): Promise<Turn> {
+    signal?.throwIfAborted()
+    const start = this.#store.now()
+    let left = maxWait
+    for (;;) {
+      const sent = this.#store.now()
+      const caller: BookingCaller = { gone: false, unsent: false }
+      // In shadow mode no call waits, not for the store either.
+      const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
+      const undo = (late: Answer): Promise<void> => giveBack(keyspaceOf(set, late), key, cost, late)
+      const answer = booked instanceof Promise ? await this.#answerTo(booked, caller, undo, signal) : booked
+      const received = this.#store.now()
+      const wait = answer.at - answer.now
+      // The time of another store is that of another clock.
+      const turnAt = answer.degraded
+        ? received + wait
+        : this.#clock.toLocal(answer.at, answer.now, sent, received)
+      if (isDenied(answer) || wait <= 0 || !set.enforce) {
+        const late = isDenied(answer) ? 0 : Math.max(0, received - turnAt)
+        return { answer, waited: received - start, late }
+      }
+      const place = { booking: answer.booking, keyspace: keyspaceOf(set, answer) }
+      try {
+        await this.#sleep(turnAt, signal)
+      } catch (error) {
+        await cancel(place)
+        throw error
+      }
+      if (wait <= TRUSTED_WAIT || (await stands(place))) {
+        const now = this.#store.now()
+        return { answer, waited: now - start, late: now - turnAt }
+      }
+      left = Math.max(0, maxWait - (this.#store.now() - start))
+    }
+  }
+
+  /** The answer to a booking. If the caller leaves before, its charge is given back when the answer comes. */
+  #answerTo(
+    booked: Promise<Answer>,
+    caller: BookingCaller,
+    undo: (late: Answer) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<Answer> {
+    let isSettled = false
+    const settled = (settle: () => void): void => {
+      isSettled = true
+      settle()
+    }
+    return this.#unlessLeft(signal, (resolve, reject) => {
+      booked.then(
+        (answer) => settled(() => resolve(answer)),
+        (error: unknown) => settled(() => reject(error)),
+      )
+      return () => {
+        if (isSettled) return
+        caller.gone = true
+        caller.left?.()
+        this.#track(booked.then(undo))
+      }
+    })
+  }
+
+  /** Timers may fire early, so the clock decides. */
+  #sleep(until: number, signal?: AbortSignal): Promise<void> {
+    return this.#unlessLeft<void>(signal, (resolve, reject) => {
+      let timer: ReturnType<typeof setTimeout> | undefined
+      const check = (): void => {
+        try {
+          const left = until - this.#store.now()
+          if (left <= 0 && !this.#closed && !signal?.aborted) resolve()
+          else timer = setTimeout(check, Math.ceil(left / 1000))
+        } catch (error) {
+          reject(error) // the store was closed meanwhile
+        }
+      }
+      check()
+      return () => clearTimeout(timer)
+    })
+  }
+
+  /** Rejects when `signal` aborts or the queue closes. `begin` returns what ends its work, whatever the outcome. */
+  #unlessLeft<T>(
+    signal: AbortSignal | undefined,
+    begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let end = (): void => {} // until `begin` has returned
+      const settle = (how: () => void): void => {
+        signal?.removeEventListener('abort', abort)
+        this.#waiters.delete(fail)
+        end()
+        how()
+      }
+      const abort = (): void => settle(() => reject(signal!.reason))
+      const fail = (error: unknown): void => settle(() => reject(error))
+      signal?.addEventListener('abort', abort)
+      this.#waiters.add(fail)
+      end = begin((value) => settle(() => resolve(value)), fail)
+      if (this.#closed) fail(this.#closed)
+      else if (signal?.aborted) abort()
+    })
+  }
+
+  /** Makes `close` wait until `work` has settled. */
+  #track(work: Promise<unknown>): void {
+    this.#unsettled.add(work)
+    const forget = (): unknown => this.#unsettled.delete(work)
+    work.then(forget, forget)
+  }
+}
+
+interface BookingCaller extends Caller {
+  gone: boolean
+}
+
+/** The end of a wait. Times are microseconds. */
+export interface Turn {
+  readonly answer: Answer
+  /** From the call to its turn. */
+  readonly waited: number
+  /** From the turn to its end here. */
+  readonly late: number
+}
+
+interface Place {
+  readonly booking: Booking | undefined
+  readonly keyspace: Keyspace
+}
+
+function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
+  return answer.degraded?.by ?? set.keyspace
+}
+
+/** Whether a place may be used at its turn. A held place is given back; if the store cannot confirm, the place stands. */
+async function stands(place: Place): Promise<boolean> {
+  const { booking, keyspace } = place
+  if (!booking) return true
+  const state = await attempt(() => keyspace.confirm(booking), 'stands')
+  if (state === 'held') await cancel(place)
+  return state === 'stands'
+}
+
+/** Gives a place back. If the store fails, the place stays booked. */
+async function cancel({ booking, keyspace }: Place): Promise<void> {
+  if (booking) await attempt(() => keyspace.cancel(booking), false)
+}
+
+/** The result of `act`, or `otherwise` if the store fails. */
+async function attempt<T>(act: () => MaybePromise<T>, otherwise: T): Promise<T> {
+  try {
+    return await act()
+  } catch {
+    return otherwise
+  }
+}
