@@ -3,8 +3,11 @@ export { Decision, type DecisionRecord, type PolicyState } from './limiter/decis
 export { type Duration, parseDuration } from './values/duration.js'
 export {
   InputError,
+  type InputErrorCode,
   PolicyError,
+  type PolicyErrorCode,
   SluiceError,
+  type SluiceErrorCode,
   StoreError,
   type StoreErrorCode,
   type StoreErrorOptions,

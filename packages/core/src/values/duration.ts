@@ -1,8 +1,8 @@
 import { expected, InputError, type SluiceError } from './errors.js'
 
 /**
- * `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. Any text is taken, as configuration comes as
- * text, and checked when it is used.
+ * `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. The type accepts any string, because
+ * configuration is text; it is checked when it is used.
  */
 export type Duration = number | `${number}${'ms' | 's' | 'm' | 'h' | 'd'}` | (string & {})
 
@@ -10,24 +10,41 @@ const UNITS = { d: 86_400_000, h: 3_600_000, m: 60_000, s: 1_000, ms: 1 } as con
 const YEAR_MS = 365 * UNITS.d
 
 export interface DurationBounds {
-  /** Smallest that is accepted, in milliseconds. Default 1. */
+  /**
+   * Smallest accepted duration, in milliseconds.
+   * @default 1
+   */
   readonly least?: number
-  /** Largest that is accepted, in milliseconds. Default 365 days. */
+  /**
+   * Largest accepted duration, in milliseconds.
+   * @default 365 days
+   */
   readonly most?: number
-  readonly code?: string
-  readonly error?: new (code: string, message: string) => SluiceError
+  /** @default InputError */
+  readonly error?: DurationErrorClass<'INVALID_DURATION'> | DurationErrorClass<DurationErrorCode>
+  /** @default 'INVALID_DURATION' */
+  readonly code?: DurationErrorCode
 }
 
+type DurationErrorCode = 'INVALID_DURATION' | 'INVALID_WINDOW'
+type DurationErrorClass<Code extends DurationErrorCode> = new (code: Code, message: string) => SluiceError
+
 /**
- * Milliseconds of a duration.
- * @throws {InputError} INVALID_DURATION (or as `bounds` says) when it is not whole or out of bounds.
+ * A duration in milliseconds. `what` names it in the message.
+ * @throws {InputError} INVALID_DURATION when it is not whole or out of bounds, or the error that `bounds` names.
+ * @example parseDuration('90s', 'timeout') // 90000
  */
 export function parseDuration(value: Duration, what: string, bounds: DurationBounds = {}): number {
-  const { least = 1, most = YEAR_MS, code = 'INVALID_DURATION', error = InputError } = bounds
+  const { least = 1, most = YEAR_MS, error = InputError, code = 'INVALID_DURATION' } = bounds
   const ms = typeof value === 'string' ? fromText(value) : value
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
   const form = `a whole number of milliseconds or a text like '250ms', '10s', '1m', '1h', '1d'`
-  throw expected(error, code, `${what} must be ${form} from ${least} ms to ${formatDuration(most)}`, value)
+  throw expected(
+    error as DurationErrorClass<DurationErrorCode>,
+    code,
+    `${what} must be ${form} from ${least} ms to ${formatDuration(most)}`,
+    value,
+  )
 }
 
 /** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */

@@ -1,16 +1,23 @@
-/** Under it each class of errors names itself: bundlers shorten the names of classes. */
+/** Under this symbol each class of errors has its name, because bundlers shorten the names of classes. */
 const KIND = Symbol.for('sluice.error')
 
 /**
- * Every error that Sluice throws on purpose. `code` is stable: match on it, never on the message.
- * Each code has a section in docs/errors.md.
+ * Base class of every error that Sluice throws on purpose. `code` is stable: match on it, never on the message. Each code
+ * has a section in docs/errors.md.
+ * @example
+ * try {
+ *   await limiter.consume('user:42')
+ * } catch (error) {
+ *   if (error instanceof StoreError && error.code === 'STORE_TIMEOUT') console.log('Redis is slow')
+ *   else throw error
+ * }
  */
 export class SluiceError extends Error {
   /** @internal */
   static readonly [KIND]: string = 'SluiceError'
-  readonly code: string
+  readonly code: SluiceErrorCode
 
-  constructor(code: string, message: string, options?: ErrorOptions) {
+  constructor(code: SluiceErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = Object.hasOwn(new.target, KIND) ? new.target[KIND] : new.target.name
     this.code = code
@@ -21,7 +28,7 @@ export class SluiceError extends Error {
   }
 }
 
-/** `instanceof` for errors of every copy of this package in the process: classes of one kind count as one class. */
+/** `instanceof` that also holds for errors of other copies of this package: classes of one name count as one class. */
 function isOfKind(this: typeof SluiceError, error: unknown): boolean {
   if (Function.prototype[Symbol.hasInstance].call(this, error)) return true
   if (typeof error !== 'object' || error === null || !Object.hasOwn(this, KIND)) return false
@@ -32,21 +39,48 @@ function isOfKind(this: typeof SluiceError, error: unknown): boolean {
   return false
 }
 
-/** A limiter or a policy was described with something that cannot work. Thrown while it is made, never per call. */
+/** An option of a policy, limiter, store or middleware cannot work. Thrown while it is made, never by a call. */
 export class PolicyError extends SluiceError {
   static override readonly [KIND]: string = 'PolicyError'
+  declare readonly code: PolicyErrorCode
+
+  constructor(code: PolicyErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options)
+  }
 }
 
-/** One call was given a key, cost or duration that cannot be used. Nothing was charged. */
+export type PolicyErrorCode =
+  | 'INVALID_LIMIT'
+  | 'INVALID_WINDOW'
+  | 'INVALID_CAPACITY'
+  | 'CAPACITY_TOO_LARGE'
+  | 'INVALID_BUCKETS'
+  | 'INVALID_NAME'
+  | 'INVALID_DURATION'
+  | 'INVALID_POLICIES'
+  | 'DUPLICATE_NAME'
+  | 'NAME_REQUIRED'
+  | 'INVALID_OPTION'
+  | 'VERSION_MISMATCH'
+
+/** The key, the cost or another argument of one call cannot be used. Nothing was charged. */
 export class InputError extends SluiceError {
   static override readonly [KIND]: string = 'InputError'
+  declare readonly code: InputErrorCode
+
+  constructor(code: InputErrorCode, message: string, options?: ErrorOptions) {
+    super(code, message, options)
+  }
 }
+
+export type InputErrorCode =
+  'INVALID_KEY' | 'INVALID_COST' | 'INVALID_DURATION' | 'INVALID_POLICIES' | 'INVALID_PRIORITY'
 
 /**
  * Why a store did not decide, and what follows from each reason:
- * - `isSilence`: nothing answered, or a server that has no time for any call, so the next call would fail as well.
- *   Failures of this kind open the circuit.
- * - `sent`: the call may have been carried out although it failed. A server that refused a call has not carried it out.
+ * - `isSilence`: the server did not answer, or cannot serve any call at the moment, so that the next call would fail as
+ *   well. Failures of this kind open the circuit.
+ * - `sent`: the failed call may have been carried out. A server that refused a call has not carried it out.
  */
 export const STORE_FAILURES = {
   timeout: { code: 'STORE_TIMEOUT', isSilence: true, sent: true },
@@ -60,23 +94,31 @@ export const STORE_FAILURES = {
   error: { code: 'STORE_ERROR', isSilence: false, sent: true },
 } as const
 
-/** A reason of `STORE_FAILURES`; also what `decision.degraded` says. */
+/** Why a store did not decide: `decision.degraded`, and `failure` of a StoreError. */
 export type StoreFailure = keyof typeof STORE_FAILURES
 
-/** The codes of failures, and those of a set-up or an order of calls that no waiting mends. */
+/** The codes of failures; CLOSED and CLIENT_MISSING are mistakes in the order of calls or in the set-up. */
 export type StoreErrorCode = (typeof STORE_FAILURES)[StoreFailure]['code'] | 'CLOSED' | 'CLIENT_MISSING'
 
+/** Every code. RATE_LIMIT_EXCEEDED is thrown by @sluice/outbound. */
+export type SluiceErrorCode =
+  PolicyErrorCode | InputErrorCode | StoreErrorCode | 'ALREADY_SETTLED' | 'RATE_LIMIT_EXCEEDED'
+
 export interface StoreErrorOptions extends ErrorOptions {
-  /** Whether the call may have been carried out; default as the failure says. */
+  /**
+   * Whether the call may have been carried out.
+   * @default as `STORE_FAILURES` says
+   */
   readonly sent?: boolean
 }
 
-/** The store is closed or could not answer. `cause` holds the client's own error where there is one. */
+/** The store is closed or could not answer. `cause` holds the Redis client's own error, if there is one. */
 export class StoreError extends SluiceError {
   static override readonly [KIND]: string = 'StoreError'
+  declare readonly code: StoreErrorCode
   /** Why the store did not decide; undefined for CLOSED and CLIENT_MISSING. */
   readonly failure: StoreFailure | undefined
-  /** Whether the call may have been carried out. false: it surely was not, and may be made again. */
+  /** Whether the call may have been carried out. If false, it was not, and may be repeated. */
   readonly sent: boolean
 
   constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
@@ -90,10 +132,13 @@ const FAILURE_BY_CODE = new Map<string, StoreFailure>(
   Object.entries(STORE_FAILURES).map(([failure, { code }]) => [code, failure as StoreFailure]),
 )
 
-type ErrorClass = new (code: string, message: string) => SluiceError
-
-/** What `value` must be and is not; the message ends with what came. */
-export function expected(Kind: ErrorClass, code: string, what: string, value: unknown): SluiceError {
+/** An error whose message says what was expected, and ends with the value that came. */
+export function expected<Code extends SluiceErrorCode>(
+  Kind: new (code: Code, message: string) => SluiceError,
+  code: NoInfer<Code>,
+  what: string,
+  value: unknown,
+): SluiceError {
   return new Kind(code, `${what}, got ${shown(value)}`)
 }
 

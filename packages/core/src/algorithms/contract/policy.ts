@@ -1,6 +1,6 @@
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { type Duration, formatDuration, parseDuration } from '../../values/duration.js'
-import { expected, PolicyError } from '../../values/errors.js'
+import { expected, PolicyError, type PolicyErrorCode } from '../../values/errors.js'
 import type { State } from './state.js'
 
 /** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
@@ -177,7 +177,7 @@ const HOUR_MS = 3_600_000
 /** Largest product of units and ticks; twice that is still an exact integer in a double. */
 export const LARGEST_PRODUCT = 2 ** 52
 
-function positive(value: number, what: string, code: string): number {
+function positive(value: number, what: string, code: PolicyErrorCode): number {
   if (Number.isInteger(value) && value >= 1 && value <= LARGEST_PRODUCT) return value
   throw expected(PolicyError, code, `${what} must be a positive whole number up to 2^52`, value)
 }
