@@ -1,5 +1,13 @@
 export * from './algorithms/index.js'
-export { Decision, type DecisionRecord, type PolicyState } from './limiter/decision.js'
+export {
+  type AllowedDecision,
+  type Decision,
+  type DecisionRecord,
+  type DenialReason,
+  type DeniedDecision,
+  isDecision,
+  type PolicyState,
+} from './limiter/decision.js'
 export { type Duration, parseDuration } from './values/duration.js'
 export {
   InputError,

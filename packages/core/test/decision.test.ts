@@ -1,5 +1,13 @@
 import { inspect } from 'node:util'
-import { createLimiter, type Decision, gcra, memoryStore, slidingLog } from '../src/index.js'
+import {
+  createLimiter,
+  type Decision,
+  type DenialReason,
+  gcra,
+  isDecision,
+  memoryStore,
+  slidingLog,
+} from '../src/index.js'
 
 describe('a decision', () => {
   async function decided(): Promise<readonly [Decision, Decision]> {
@@ -67,5 +75,28 @@ describe('a decision', () => {
     expect({ ...denied.toJSON() }).toEqual(RECORD)
     expect(allowed.toJSON()).not.toEqual(denied.toJSON())
     expect(allowed).not.toEqual(denied)
+  })
+})
+
+describe('the type of a decision', () => {
+  const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1m' })] })
+
+  it('has a reason wherever it is not allowed', () => {
+    const why = (decision: Decision): string => {
+      // @ts-expect-error an allowed one may have none
+      const reason: string = decision.reason
+      return decision.allowed ? `allowed, ${reason}` : (decision.reason satisfies DenialReason)
+    }
+    expect([why(limiter.decide('k') as Decision), why(limiter.decide('k') as Decision)]).toEqual([
+      'allowed, undefined',
+      'limit',
+    ])
+  })
+
+  it('is recognised, as that of another copy of the package is', async () => {
+    const decision = await limiter.consume('k')
+    expect(isDecision(decision)).toBe(true)
+    expect(isDecision({ [Symbol.for('sluice.policies')]: [] })).toBe(true)
+    expect([decision.toJSON(), null, 'denied'].map(isDecision)).toEqual([false, false, false])
   })
 })

@@ -72,7 +72,7 @@ export class RateLimitException extends HttpException {
     body: string | object,
     readonly decision: Decision,
   ) {
-    super(body, decision.degraded !== undefined && decision.reason === undefined ? 503 : 429)
+    super(body, decision.reason === 'degraded' ? 503 : 429)
     if (typeof body === 'object' && 'detail' in body) this.message = String(body.detail)
   }
 

@@ -121,7 +121,7 @@ export class KeyQueue {
       if (permit?.allowed === false) throw this.exceeded('concurrency')
       const options = { cost, ...shaped(policies), ...patience(reservation) }
       const decision = await this.#limiter.acquire(this.key, options)
-      if (!decision.allowed) throw this.exceeded(decision.reason ?? 'degraded', decision)
+      if (!decision.allowed) throw this.exceeded(decision.reason, decision)
       this.#admitFirst(reservation, decision, permit)
     } catch (error) {
       void permit?.release()

@@ -26,7 +26,7 @@ export const PROBLEM_TYPE = 'application/problem+json'
  * caller has done nothing wrong: 503, to be retried in a second. A denial by the local policies in an outage is a 429.
  */
 export function denialResponse(denied: Decision, all: readonly RequestDecision[]): DenialResponse {
-  if (denied.degraded !== undefined && denied.reason === undefined) return REDUCED_CAPACITY
+  if (denied.reason === 'degraded') return REDUCED_CAPACITY
   const retryAfter = retryAfterSeconds(denied)
   const problem = {
     type: `${TYPES}#quota-exceeded`,

@@ -3,7 +3,7 @@ import { SluiceError, type StoreError, type StoreFailure } from '../values/error
 import type { Policy } from '../algorithms/contract/policy.js'
 import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from '../stores/store.js'
 
-/** How one policy of the list stands. Times are whole milliseconds, rounded up. */
+/** The state of one policy of the list. Times are whole milliseconds, rounded up. */
 export interface PolicyState {
   readonly name: string
   /** The most that `remaining` can be. */
@@ -14,13 +14,13 @@ export interface PolicyState {
   readonly resetAfterMs: number
 }
 
-/** What decided, and the way to correct it. */
+/** What a decision comes from, and where it is settled. */
 export interface DecisionSource {
   readonly limiter: string
   readonly policies: readonly Policy[]
   /** false in shadow mode. */
   readonly enforce: boolean
-  /** What decided, unless the store did not. */
+  /** The state that decided, unless the answer names another. */
   readonly keyspace: Keyspace
 }
 
@@ -32,7 +32,33 @@ export interface WaitTimes {
   readonly lateMs: number
 }
 
-/** Under a registered symbol, as adapters of another copy of this package read it too. */
+/**
+ * The answer to one call. Only `allowed`, `remaining`, `policy` and `reason` are properties of its own; the others are
+ * computed when they are read. To copy a decision or to compare it with another, use `decision.toJSON()`.
+ * @example
+ * const decision = await limiter.consume('user:42')
+ * if (!decision.allowed) console.log(`${decision.reason}, retry in ${decision.retryAfterMs} ms`)
+ */
+export type Decision = AllowedDecision | DeniedDecision
+
+/** The call may go on, and its cost was charged. In shadow mode, `reason` is why it would have been denied. */
+export interface AllowedDecision extends LimiterDecision {
+  readonly allowed: true
+}
+
+/** The call may not go on, and nothing was charged. */
+export interface DeniedDecision extends LimiterDecision {
+  readonly allowed: false
+  readonly reason: DenialReason
+}
+
+/**
+ * Why a call was denied: 'limit', it does not fit now; 'cost', it never fits; 'blocked', a ban; 'held', a pause; 'degraded',
+ * the store did not decide, and `onStoreError` denies the call.
+ */
+export type DenialReason = Reason | 'degraded'
+
+/** Under a registered symbol, because adapters of other copies of this package read it too. */
 const POLICIES = Symbol.for('sluice.policies')
 
 /** The policies that decided, in the order of `decision.policies`. For adapters. */
@@ -41,18 +67,23 @@ export function policiesOf(decision: Decision): readonly Policy[] {
 }
 
 /**
- * The answer to one call. Only `allowed`, `remaining`, `policy` and `reason` are properties of its own; the others are
- * computed when they are read. To copy a decision or to compare it with another, take `decision.toJSON()`.
+ * Whether a value is a decision, also one of another copy of this package.
+ * @example if (isDecision(error)) return error.retryAfterMs
  */
-export class Decision {
+export function isDecision(value: unknown): value is Decision {
+  return typeof value === 'object' && value !== null && POLICIES in value
+}
+
+/** The class of both kinds of decisions. */
+export class LimiterDecision {
   /** Whether the call may go on. In shadow mode always true. */
   readonly allowed: boolean
   /** Units that could be spent now, rounded down. */
   readonly remaining: number
   /** Name of the binding policy: the one with least left, or when denied the one to wait longest for. */
   readonly policy: string
-  /** Why it was denied: no room now, a cost that never fits, a ban, or a pause. */
-  readonly reason: Reason | undefined
+  /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
+  readonly reason: DenialReason | undefined
   readonly #source: DecisionSource
   readonly #answer: Answer
   readonly #key: string
@@ -61,7 +92,7 @@ export class Decision {
   readonly #wait: WaitTimes | undefined
   #settled = false
 
-  /** For limiters. `charged` is the stored key, undefined where nothing was charged; `wait` only from `acquire`. */
+  /** `charged` is the stored key, undefined if nothing was charged; `wait` comes from `acquire`. */
   constructor(
     source: DecisionSource,
     answer: Answer,
@@ -70,10 +101,11 @@ export class Decision {
     cost: number,
     wait?: WaitTimes,
   ) {
-    this.allowed = !source.enforce || !isDenied(answer)
+    const isDenial = isDenied(answer)
+    this.allowed = !source.enforce || !isDenial
     this.remaining = answer.remaining
     this.policy = source.policies[answer.binding]!.name
-    this.reason = answer.reason
+    this.reason = answer.reason ?? (isDenial ? 'degraded' : undefined)
     this.#source = source
     this.#answer = answer
     this.#key = key
@@ -97,7 +129,7 @@ export class Decision {
     return wholeMs(this.#answer.resetAt - this.#now)
   }
 
-  /** Why the store did not decide; undefined where it did. */
+  /** Why the store did not decide; undefined if it did. */
   get degraded(): StoreFailure | undefined {
     return this.#answer.degraded?.why
   }
@@ -113,7 +145,7 @@ export class Decision {
   }
 
   /**
-   * `acquire`: whole milliseconds from its turn to when it resolved, because the process was busy or the store's answer
+   * `acquire`: whole milliseconds between its turn and its result, because the process was busy or the store's answer was
    * late; 0 otherwise.
    */
   get lateMs(): number {
@@ -125,7 +157,7 @@ export class Decision {
     return this.#source.limiter
   }
 
-  /** Whom the call was counted for: what `block`, `hold`, `refund` and `reset` take. */
+  /** The key that the call was counted for, as `block`, `hold`, `refund` and `reset` take it. */
   get key(): string {
     return this.#key
   }
@@ -135,7 +167,7 @@ export class Decision {
     return this.#source.policies
   }
 
-  /** Every policy in declared order; made when asked for. */
+  /** The state of every policy, in declared order. */
   get policies(): readonly PolicyState[] {
     const { now, parts } = this.#answer
     return this.#source.policies.map((policy, i) => ({
@@ -149,14 +181,18 @@ export class Decision {
   }
 
   /**
-   * Corrects the cost to what it turned out to be. More is charged now and never refused. Less gives back the units of
-   * this decision's own charge, as far as they still count: what has left the window, or drained, is not given back again.
-   * Resolves to the difference that took effect, in units, below 0 where units were given back; it may be a fraction, and
-   * of several policies it is the least. Does nothing on a decision that charged nothing.
+   * Corrects the cost to the real one. A higher cost charges the difference now and is never refused. A lower cost gives
+   * back units of this decision's own charge, as far as they still count: units that have left the window, or drained, are
+   * not given back again. Does nothing on a decision that charged nothing.
    *
-   * A decision can be settled once. Only after a failure whose `sent` is false, so that it was surely not carried out, may
-   * `settle` be called again.
+   * Resolves to the units that took effect, below 0 if units were given back. It may be a fraction, and of several policies
+   * it is the least.
+   *
+   * A decision can be settled once. After a failure whose `sent` is false, it was not carried out and may be repeated.
    * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when the store fails.
+   * @example
+   * const decision = await limiter.consume('user:42', { cost: 1000 })
+   * await decision.settle(640) // gives back 360 units
    */
   async settle(realCost: number): Promise<number> {
     checkCost(realCost, 'real cost')
@@ -176,7 +212,7 @@ export class Decision {
     }
   }
 
-  /** This decision as it reads once `units` of what it charged were given back. For adapters. */
+  /** This decision after `units` of its charge were given back. For adapters. */
   afterGivingBack(units: number): Decision {
     const { policies } = this.#source
     const { parts, remaining, binding } = this.#answer
@@ -190,33 +226,15 @@ export class Decision {
       binding: parts ? left.indexOf(least) : binding,
       parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
     }
-    return new Decision(this.#source, answer, this.key, undefined, this.#cost)
+    return new Decision(this.#source, answer, this.#key, undefined, this.#cost)
   }
 
-  /** All that it says, as a plain object: what `JSON.stringify` writes. */
+  /** All fields, as a plain object: what `JSON.stringify` writes. */
   toJSON(): DecisionRecord {
-    const { allowed, limit, remaining, retryAfterMs, resetAfterMs, policy, reason, degraded, wouldDeny } =
-      this
-    const { waitMs, lateMs, limiter, key, policies } = this
-    return {
-      allowed,
-      limit,
-      remaining,
-      retryAfterMs,
-      resetAfterMs,
-      policy,
-      reason,
-      degraded,
-      wouldDeny,
-      waitMs,
-      lateMs,
-      limiter,
-      key,
-      policies,
-    }
+    return Object.fromEntries(FIELDS.map((field) => [field, this[field]])) as DecisionRecord
   }
 
-  /** What Node's `util.inspect`, and so `console.log`, shows. */
+  /** The output of Node's `util.inspect` and `console.log`. */
   [Symbol.for('nodejs.util.inspect.custom')](
     depth: number,
     options: object,
@@ -225,12 +243,12 @@ export class Decision {
     return depth < 0 ? '[Decision]' : `Decision ${inspect(this.toJSON(), options)}`
   }
 
-  /** The instant as of which it describes the key. */
+  /** The instant as of which the decision describes the key. */
   get #now(): number {
     return this.#wait ? this.#wait.at : this.#answer.now
   }
 
-  /** Whether a keyspace holds a charge that belongs to it. */
+  /** Whether a keyspace holds a charge of this decision. */
   get #isCharged(): boolean {
     const { degraded } = this.#answer
     return !isDenied(this.#answer) && !(degraded && !degraded.by)
@@ -244,24 +262,30 @@ export class Decision {
   }
 }
 
+const FIELDS = [
+  'allowed',
+  'limit',
+  'remaining',
+  'retryAfterMs',
+  'resetAfterMs',
+  'policy',
+  'reason',
+  'degraded',
+  'wouldDeny',
+  'waitMs',
+  'lateMs',
+  'limiter',
+  'key',
+  'policies',
+] as const
+
 /** What `decision.toJSON()` returns. */
-export type DecisionRecord = Pick<
-  Decision,
-  | 'allowed'
-  | 'limit'
-  | 'remaining'
-  | 'retryAfterMs'
-  | 'resetAfterMs'
-  | 'policy'
-  | 'reason'
-  | 'degraded'
-  | 'wouldDeny'
-  | 'waitMs'
-  | 'lateMs'
-  | 'limiter'
-  | 'key'
-  | 'policies'
->
+export type DecisionRecord = Pick<LimiterDecision, (typeof FIELDS)[number]>
+
+/** Makes decisions, whose `allowed` and `reason` fit together. For limiters. */
+export const Decision = LimiterDecision as new (
+  ...parts: ConstructorParameters<typeof LimiterDecision>
+) => Decision
 
 function wholeMs(us: number): number {
   return Math.max(0, Math.ceil(us / 1000))

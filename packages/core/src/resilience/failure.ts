@@ -6,7 +6,7 @@ import { expected, PolicyError, STORE_FAILURES, StoreError, type StoreFailure } 
  * - 'local': the same policies are enforced in this process, on the calls that it has seen itself. With `share: n`, limits
  *   and capacities are divided by `n`, the number of processes, and are at least 1, so that the fleet stays below the limit.
  * - 'allow': the call passes.
- * - 'deny': the call is denied, with a `reason` that is undefined, and with status 503 over HTTP.
+ * - 'deny': the call is denied, with the reason 'degraded', and with status 503 over HTTP.
  * - 'throw': the call rejects with StoreError.
  */
 export type FailureMode =

@@ -2,18 +2,18 @@ import { PolicyError } from './errors.js'
 
 /*
  * Several copies of this package may meet in one process: its ESM and its CommonJS build, or a second version below a
- * dependency. Parts of one copy work in another where both keep the same contract: what limiters, stores, policies and
- * decisions call on each other and read of each other. Classes and private fields are of one copy, so no part relies on
+ * dependency. Parts of different copies work together if both have the same contract: the methods and fields that limiters,
+ * stores, policies and decisions use of each other. Classes and private fields belong to one copy, so no part relies on
  * those of another.
  */
 
-/** Raised whenever limiter, store, policy or decision change for each other. Users' code is not concerned by it. */
-export const CONTRACT_NUMBER = 2
+/** Raised with every change of what limiter, store, policy and decision use of each other. Users need not know it. */
+export const CONTRACT_NUMBER = 3
 
-/** Under this symbol each part says which contract it keeps; stores of users' own making say nothing. */
+/** Under this symbol each part has its contract number. Stores of users have none. */
 export const CONTRACT = Symbol.for('sluice.contract')
 
-/** Under this symbol a limiter says where it counts, so that an adapter can make others which count there. */
+/** Under this symbol a limiter has its settings, so that adapters can make limiters that count in the same store. */
 export const SETTINGS = Symbol.for('sluice.settings')
 
 /**
@@ -30,7 +30,7 @@ export function checkContract(what: string, part: { readonly [CONTRACT]?: number
   )
 }
 
-/** What all copies of one contract have in common, made by the first that asks for it. */
+/** A value that all copies of one contract share, made by the first that asks for it. */
 export function inCommon<T>(name: string, make: () => T): T {
   const all = globalThis as unknown as Record<symbol, T | undefined>
   return (all[Symbol.for(`sluice.${name}.${CONTRACT_NUMBER}`)] ??= make())

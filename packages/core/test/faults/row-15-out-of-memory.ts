@@ -44,7 +44,10 @@ async function exhaust(share: number): Promise<Outcome> {
   for (const { title, policy } of algorithms) {
     for (const mode of ['allow', 'deny'] as const) {
       const limiter = open(mode, policy)
-      const instead = { degraded: 'oom', allowed: mode === 'allow', reason: undefined } as const
+      const instead =
+        mode === 'allow'
+          ? ({ degraded: 'oom', allowed: true, reason: undefined } as const)
+          : ({ degraded: 'oom', allowed: false, reason: 'degraded' } as const)
       const told = { degraded: undefined, allowed: false, reason: 'limit' } as const
       for (let i = 0; i < callers; i++) {
         check(`${title}, ${mode}, a new caller`, await limiter.consume(`new:${i}`), instead)

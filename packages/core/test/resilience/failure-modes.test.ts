@@ -51,7 +51,7 @@ describe("a store that fails, with onStoreError 'local'", () => {
 
   it('denies what is too much for a share alone without saying that it never fits', async () => {
     const limiter = open({ onStoreError: { mode: 'local', share: 4 } })
-    expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: undefined, retryAfterMs: 1000 })
+    expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: 'degraded', retryAfterMs: 1000 })
     expect(await limiter.consume('k', { cost: 11 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
   })
 
@@ -132,7 +132,7 @@ describe('a store that fails', () => {
 
   it('denies calls that are to be denied, without the looks of a limit', async () => {
     const limiter = open({ onStoreError: 'deny' })
-    const expected = { allowed: false, degraded: 'oom', reason: undefined, retryAfterMs: 1000 }
+    const expected = { allowed: false, degraded: 'oom', reason: 'degraded', retryAfterMs: 1000 }
     expect(await limiter.consume('k')).toMatchObject(expected)
     expect(await limiter.acquire('k', { maxWait: 0 })).toMatchObject(expected)
   })

@@ -91,7 +91,7 @@ describe('a wait while the store stands still', () => {
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '1s' }))
     await pass(1000)
-    expect(wait.decision).toMatchObject({ allowed: false, degraded: 'timeout', reason: undefined })
+    expect(wait.decision).toMatchObject({ allowed: false, degraded: 'timeout', reason: 'degraded' })
   })
 
   it('is denied where its turn has become later than maxWait, and gives the place back', async () => {
