@@ -1,26 +1,41 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A block of code in a page, as a reader copies it. */
+/** A block of code in a page or a docstring, as a reader copies it. */
 export interface Snippet {
-  /** `README.md:20`, the line of the fence. */
+  /** `README.md:20`, the line above its first one. */
   readonly name: string
   /** Its file without the extension: `README-20`. */
   readonly file: string
   readonly code: string
 }
 
-/** Every block of TypeScript and JavaScript of README, docs and the packages' READMEs. */
+/** Every block of TypeScript and JavaScript of README, docs and the packages' READMEs, and every `@example` of the sources. */
 export function snippetsOf(root: string): readonly Snippet[] {
-  return pagesOf(root).flatMap((page) => {
-    const text = readFileSync(join(root, page), 'utf8')
-    return [...text.matchAll(/^```(?:ts|js|typescript|javascript)\n([^]*?)^```$/gm)].map(
-      ({ index, 1: code = '' }) => {
-        const line = text.slice(0, index).split('\n').length
-        return { name: `${page}:${line}`, file: `${page.replace(/\W/g, '-')}-${line}`, code }
-      },
-    )
-  })
+  return [
+    ...pagesOf(root).flatMap((page) => blocksIn(root, page)),
+    ...sourcesOf(root).flatMap((source) => examplesIn(root, source)),
+  ]
+}
+
+function blocksIn(root: string, page: string): readonly Snippet[] {
+  const text = readFileSync(join(root, page), 'utf8')
+  return [...text.matchAll(/^```(?:ts|js|typescript|javascript)\n([^]*?)^```$/gm)].map(
+    ({ index, 1: code = '' }) => snippet(page, text, index, code),
+  )
+}
+
+/** Examples that import what they use. One that does not is a line of a larger program. */
+function examplesIn(root: string, source: string): readonly Snippet[] {
+  const text = readFileSync(join(root, source), 'utf8')
+  return [...text.matchAll(/^ *\* @example\n((?: *\*(?![/]| @).*\n)+)/gm)]
+    .map(({ index, 1: lines = '' }) => snippet(source, text, index, lines.replaceAll(/^ *\* ?/gm, '')))
+    .filter(({ code }) => /^import /m.test(code))
+}
+
+function snippet(file: string, text: string, index: number, code: string): Snippet {
+  const line = text.slice(0, index).split('\n').length
+  return { name: `${file}:${line}`, file: `${file.replace(/\W/g, '-')}-${line}`, code }
 }
 
 function pagesOf(root: string): readonly string[] {
@@ -29,6 +44,18 @@ function pagesOf(root: string): readonly string[] {
   )
   const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name, 'README.md'))
   return ['README.md', ...docs.filter((path) => path.endsWith('.md')), ...packages].sort()
+}
+
+function sourcesOf(root: string): readonly string[] {
+  const folders = readdirSync(join(root, 'packages')).map((name) => join('packages', name, 'src'))
+  return folders
+    .flatMap((folder) =>
+      readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((path) =>
+        join(folder, path),
+      ),
+    )
+    .filter((path) => path.endsWith('.ts'))
+    .sort()
 }
 
 /** Whether it ends by itself: it needs neither a port nor the network, nor anything it only declares. */

@@ -22,7 +22,10 @@ const COUNT = 1
  * in any span of one window.
  * @throws {PolicyError} when a number is not positive and whole.
  * @example
- * createLimiter({ policies: [fixedWindow({ limit: 1000, window: '1d' })] })
+ * import { createLimiter, fixedWindow } from '@sluice/core'
+ * // At most 1,000 a day, counted from midnight UTC.
+ * const limiter = createLimiter({ policies: [fixedWindow({ limit: 1000, window: '1d' })] })
+ * const { remaining } = await limiter.consume('user:42')
  */
 export function fixedWindow(options: PolicyOptions): Policy {
   return new Policy(algorithm, options)

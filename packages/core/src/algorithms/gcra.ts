@@ -24,23 +24,30 @@ import { withSlots } from './debt/with-slots.js'
 
 export interface DebtOptions extends PolicyOptions {
   /**
-   * Number of slots, 4 to 64, in which the charges of the last two windows are counted, so that units can be given back long
-   * after they were charged. Each slot takes 8 bytes per key. Default: none; units that have drained are not given back.
+   * Number of slots, 4 to 64, that record the charges of the last two windows, so that units can be given back long after
+   * they were charged. A slot takes 8 bytes per key.
+   * @default none: units that have drained meanwhile are not given back
    */
   readonly slots?: number
 }
 
 export interface GcraOptions extends DebtOptions {
-  /** Most units at once, including the first. Default `limit`; 1 spaces calls evenly. */
+  /**
+   * Most units at once, counting the first. 1 spreads calls evenly.
+   * @default limit
+   */
   readonly burst?: number
 }
 
 /**
  * Admits calls at an even rate of limit/window, up to `burst` of them at once. Any span of length s admits at most
  * burst + limit * s / window.
- * @throws {PolicyError} when a number is not positive and whole, or burst x window exceeds 2^52.
+ * @throws {PolicyError} when a number is not positive and whole, or burst x window passes 2^52.
  * @example
- * createLimiter({ policies: [gcra({ limit: 600, window: '1m', burst: 10 })] })
+ * import { createLimiter, gcra } from '@sluice/core'
+ * // 100 a minute: up to 10 at once, then one each 600 ms.
+ * const limiter = createLimiter({ policies: [gcra({ limit: 100, window: '1m', burst: 10 })] })
+ * const { allowed } = await limiter.consume('user:42')
  */
 export function gcra(options: GcraOptions): Policy {
   return debtPolicy(algorithm, options, 'burst', options.burst)

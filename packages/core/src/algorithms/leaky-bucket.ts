@@ -9,16 +9,22 @@ import { admit, check, type DebtOptions, debtPolicy, earliest, leasing, release,
  */
 
 export interface LeakyBucketOptions extends DebtOptions {
-  /** Units that the bucket holds. Default `limit`. */
+  /**
+   * Units that the bucket holds.
+   * @default limit
+   */
   readonly capacity?: number
 }
 
 /**
- * A bucket that drains at limit/window and refuses calls that would overflow it. Any span of length s admits at most
+ * A bucket that drains at limit/window and denies a call that would overflow it. Any span of length s admits at most
  * capacity + limit * s / window.
- * @throws {PolicyError} when a number is not positive and whole, or capacity x window exceeds 2^52.
+ * @throws {PolicyError} when a number is not positive and whole, or capacity x window passes 2^52.
  * @example
- * createLimiter({ policies: [leakyBucket({ limit: 10, window: '1s', capacity: 30 })] })
+ * import { createLimiter, leakyBucket } from '@sluice/core'
+ * // Calls wait for their turn: 4 at once, then one each 500 ms.
+ * const limiter = createLimiter({ policies: [leakyBucket({ limit: 2, window: '1s', capacity: 4 })] })
+ * const { waitMs } = await limiter.acquire('printer')
  */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
   return debtPolicy(algorithm, options, 'capacity', options.capacity)

@@ -25,7 +25,10 @@ const MOST_MOVED = 1000
  * At most `limit` in every span (t - window, t], exactly. An entry made at s is gone at exactly s + window.
  * @throws {PolicyError} when a number is not positive and whole, or limit is above 100,000.
  * @example
- * createLimiter({ policies: [slidingLog({ limit: 100, window: '1m' })] })
+ * import { createLimiter, slidingLog } from '@sluice/core'
+ * // Never more than 5 in any minute.
+ * const logins = createLimiter({ policies: [slidingLog({ limit: 5, window: '1m' })] })
+ * const { allowed } = await logins.consume('user:42')
  */
 export function slidingLog(options: PolicyOptions): Policy {
   return new Policy(algorithm, options)

@@ -33,9 +33,15 @@ import type { State } from './contract/state.js'
  */
 
 export interface SlidingWindowOptions extends PolicyOptions {
-  /** Equal parts of the window, 1 to 1000. Default 10. Must divide the window into whole ticks. */
+  /**
+   * Equal parts of the window, 1 to 1000. Must divide the window into whole ticks.
+   * @default 10
+   */
   readonly buckets?: number
-  /** `'whole'` (default) or `'weighted'`. */
+  /**
+   * How the oldest bucket counts: all of it, or the part that the window still covers.
+   * @default 'whole'
+   */
   readonly count?: 'whole' | 'weighted'
 }
 
@@ -43,9 +49,12 @@ export interface SlidingWindowOptions extends PolicyOptions {
  * whole: at most `limit` in every span of one window; sustained rate at least limit/window * N/(N+1).
  * weighted: at most limit * (1 + s/window) in a span of length s <= window.
  * @throws {PolicyError} when a number is not positive and whole, buckets do not divide the window, or (weighted)
- * limit x bucket width exceeds 2^51.
+ * limit x bucket width passes 2^51.
  * @example
- * createLimiter({ policies: [slidingWindow({ limit: 100, window: '1m' })] })
+ * import { createLimiter, slidingWindow } from '@sluice/core'
+ * // Never more than 100,000 in any hour, counted in 12 buckets of 5 minutes.
+ * const limiter = createLimiter({ policies: [slidingWindow({ limit: 100_000, window: '1h', buckets: 12 })] })
+ * const { allowed } = await limiter.consume('user:42')
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
   const { buckets = 10, count = 'whole' } = options

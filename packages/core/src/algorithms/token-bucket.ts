@@ -18,18 +18,27 @@ const AT = 1
 const FASTEST = 2
 
 export interface TokenBucketOptions extends debt.DebtOptions {
-  /** Tokens that the bucket holds. Default `limit`. */
+  /**
+   * Tokens that the bucket holds.
+   * @default limit
+   */
   readonly capacity?: number
-  /** `'greedy'` (default) refills continuously, `'interval'` adds `limit` tokens once a window. */
+  /**
+   * `'greedy'` refills continuously, `'interval'` adds `limit` tokens once a window.
+   * @default 'greedy'
+   */
   readonly refill?: 'greedy' | 'interval'
 }
 
 /**
  * Greedy: any span of length s admits at most capacity + limit * s / window. Interval: at most capacity + limit
  * for each epoch multiple of the window inside the span.
- * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window exceeds 2^52.
+ * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window passes 2^52.
  * @example
- * createLimiter({ policies: [tokenBucket({ limit: 10, window: '1s', capacity: 50 })] })
+ * import { createLimiter, tokenBucket } from '@sluice/core'
+ * // 10 a second, and up to 50 at once after a pause.
+ * const limiter = createLimiter({ policies: [tokenBucket({ limit: 10, window: '1s', capacity: 50 })] })
+ * const { allowed } = await limiter.consume('user:42', { cost: 20 })
  */
 export function tokenBucket(options: TokenBucketOptions): Policy {
   const { capacity, refill = 'greedy', slots } = options

@@ -36,6 +36,8 @@ export interface WaitTimes {
  * The answer to one call. Only `allowed`, `remaining`, `policy` and `reason` are properties of its own; the others are
  * computed when they are read. To copy a decision or to compare it with another, use `decision.toJSON()`.
  * @example
+ * import { createLimiter, gcra } from '@sluice/core'
+ * const limiter = createLimiter({ policies: [gcra({ limit: 100, window: '1m' })] })
  * const decision = await limiter.consume('user:42')
  * if (!decision.allowed) console.log(`${decision.reason}, retry in ${decision.retryAfterMs} ms`)
  */
@@ -68,7 +70,6 @@ export function policiesOf(decision: Decision): readonly Policy[] {
 
 /**
  * Whether a value is a decision, also one of another copy of this package.
- * @example if (isDecision(error)) return error.retryAfterMs
  */
 export function isDecision(value: unknown): value is Decision {
   return typeof value === 'object' && value !== null && POLICIES in value
@@ -191,6 +192,8 @@ export class LimiterDecision {
    * A decision can be settled once. After a failure whose `sent` is false, it was not carried out and may be repeated.
    * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when the store fails.
    * @example
+   * import { createLimiter, gcra } from '@sluice/core'
+   * const limiter = createLimiter({ policies: [gcra({ limit: 100_000, window: '1m' })] })
    * const decision = await limiter.consume('user:42', { cost: 1000 })
    * await decision.settle(640) // gives back 360 units
    */

@@ -28,6 +28,7 @@ export type { LimiterOptions, LimiterSettings } from './limiter-options.js'
  * Makes a limiter, which enforces a list of policies per key.
  * @throws {PolicyError} when an option cannot work; docs/errors.md lists the codes.
  * @example
+ * import { createLimiter, gcra } from '@sluice/core'
  * const limiter = createLimiter({ policies: [gcra({ limit: 100, window: '1m' })] })
  * const decision = await limiter.consume('user:42')
  * if (!decision.allowed) console.log(`${decision.reason}, retry in ${decision.retryAfterMs} ms`)

@@ -32,7 +32,9 @@ type DurationErrorClass<Code extends DurationErrorCode> = new (code: Code, messa
 /**
  * A duration in milliseconds. `what` names it in the message.
  * @throws {InputError} INVALID_DURATION when it is not whole or out of bounds, or the error that `bounds` names.
- * @example parseDuration('90s', 'timeout') // 90000
+ * @example
+ * import { parseDuration } from '@sluice/core'
+ * const ms = parseDuration('90s', 'timeout') // 90000
  */
 export function parseDuration(value: Duration, what: string, bounds: DurationBounds = {}): number {
   const { least = 1, most = YEAR_MS, error = InputError, code = 'INVALID_DURATION' } = bounds

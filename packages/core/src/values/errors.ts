@@ -5,6 +5,11 @@ const KIND = Symbol.for('sluice.error')
  * Base class of every error that Sluice throws on purpose. `code` is stable: match on it, never on the message. Each code
  * has a section in docs/errors.md.
  * @example
+ * import { createLimiter, gcra, StoreError } from '@sluice/core'
+ * import { redisStore } from '@sluice/core/redis'
+ * const store = redisStore('redis://localhost:6379')
+ * const policies = [gcra({ limit: 100, window: '1m' })]
+ * const limiter = createLimiter({ name: 'api', policies, store, onStoreError: 'throw' })
  * try {
  *   await limiter.consume('user:42')
  * } catch (error) {

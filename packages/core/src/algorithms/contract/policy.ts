@@ -97,7 +97,7 @@ export class Policy {
   readonly shape: string
   readonly #numbers: PolicyNumbers
 
-  /** For factories. Everything is checked here, so that a `Policy` that exists is sound. */
+  /** For factories. Everything is checked here, so that every `Policy` is valid. */
   constructor(algorithm: Algorithm, options: PolicyOptions, numbers: PolicyNumbers = {}) {
     this.algorithm = algorithm
     this.limit = positive(options.limit, 'limit', 'INVALID_LIMIT')
@@ -157,11 +157,14 @@ export interface PolicyChanges {
 }
 
 export interface PolicyOptions {
-  /** Units per window, a whole number from 1 to 2^52. */
+  /** Units per window, a whole number from 1 to 2^52: the sustained rate. */
   readonly limit: number
   /** From 1 ms to 365 days. */
   readonly window: Duration
-  /** Printable ASCII. Default `'<limit>-per-<window>'`, for example `'100-per-1m'`. */
+  /**
+   * 1 to 64 characters of printable ASCII.
+   * @default `<limit>-per-<window>`, for example '100-per-1m'
+   */
   readonly name?: string
 }
 
