@@ -23,7 +23,7 @@ describe('acquire', () => {
     expect(await open().acquire('k')).toMatchObject({ allowed: true, waitMs: 0 })
   })
 
-  it('serves those who wait in the order of their calls, each at its turn', async () => {
+  it('serves waiting calls in order, each at its turn', async () => {
     const limiter = open()
     const waits: number[] = []
     const calls = [1, 2, 3, 4].map(() => limiter.acquire('k').then(({ waitMs }) => waits.push(waitMs)))
@@ -72,7 +72,7 @@ describe('acquire', () => {
     expect(second.decision).toMatchObject({ retryAfterMs: 0, remaining: 0, resetAfterMs: 100 })
   })
 
-  it('says how late it was told of its turn', async () => {
+  it('reports how late it resolved after its turn', async () => {
     let now = 0
     const limiter = createLimiter({
       name: 'test',
@@ -107,7 +107,7 @@ describe('an abort', () => {
     expect(next.decision!.waitMs).toBe(100)
   })
 
-  it('loses only its own place when somebody booked after it', async () => {
+  it('gives back only its own place if another call booked after it', async () => {
     const limiter = open()
     await limiter.acquire('k')
     const controller = new AbortController()
@@ -118,7 +118,7 @@ describe('an abort', () => {
     expect(behind.decision!.waitMs).toBe(200)
   })
 
-  it('of several gives all back when the last goes first', async () => {
+  it('of several calls gives all units back when the last leaves first', async () => {
     const limiter = open()
     await limiter.acquire('k')
     const controllers = [1, 2, 3].map(() => new AbortController())
@@ -136,7 +136,7 @@ describe('an abort', () => {
 })
 
 describe('a hold or a reset during the wait', () => {
-  it('sends a place back to the queue and gives its unit back', async () => {
+  it('gives a place back and books another', async () => {
     const limiter = open(gcra({ limit: 1, window: '1s', burst: 1 }))
     await limiter.acquire('k')
     const waiting = outcome(limiter.acquire('k'))
@@ -148,7 +148,7 @@ describe('a hold or a reset during the wait', () => {
     expect((await limiter.peek('k')).retryAfterMs).toBe(1000)
   })
 
-  it('denies in the end when the hold outlasts maxWait', async () => {
+  it('denies the call when the hold outlasts maxWait', async () => {
     const limiter = open(gcra({ limit: 1, window: '1s', burst: 1 }))
     await limiter.acquire('k')
     const waiting = outcome(limiter.acquire('k', { maxWait: '2s' }))
@@ -157,7 +157,7 @@ describe('a hold or a reset during the wait', () => {
     expect(waiting.decision).toMatchObject({ allowed: false, reason: 'held' })
   })
 
-  it('makes a place in state that was reset queue again', async () => {
+  it('makes a call whose state was reset book again', async () => {
     const limiter = open(gcra({ limit: 1, window: '1s', burst: 1 }))
     await limiter.acquire('k')
     const waiting = outcome(limiter.acquire('k'))
@@ -172,7 +172,7 @@ describe('a hold or a reset during the wait', () => {
 })
 
 describe('close', () => {
-  it('rejects those who wait and every later call', async () => {
+  it('rejects waiting and later calls', async () => {
     const limiter = open()
     await limiter.acquire('k')
     const waiting = outcome(limiter.acquire('k'))
@@ -181,7 +181,7 @@ describe('close', () => {
     await expect(limiter.consume('k')).rejects.toMatchObject({ name: 'StoreError', code: 'CLOSED' })
   })
 
-  it('gives the places back in a store that others share', async () => {
+  it('gives the places back in a shared store', async () => {
     const store = memoryStore()
     const policies = [gcra({ limit: 10, window: '1s', burst: 1 })]
     const [leaving, staying] = [1, 2].map(() => createLimiter({ name: 'shared', policies, store }))

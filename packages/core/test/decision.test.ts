@@ -46,25 +46,25 @@ describe('a decision', () => {
     ],
   }
 
-  it('says all that it knows by toJSON', async () => {
+  it('has all fields in toJSON', async () => {
     const [, denied] = await decided()
     expect(denied.toJSON()).toStrictEqual(RECORD)
     expect(JSON.parse(JSON.stringify({ denied }))).toEqual({ denied: RECORD })
   })
 
-  it('has a getter for whatever toJSON says', async () => {
+  it('has a getter for every field of toJSON', async () => {
     const [, denied] = await decided()
     for (const [field, value] of Object.entries(denied.toJSON()))
       expect(denied[field as keyof Decision]).toEqual(value)
   })
 
-  it('shows all that it knows when it is logged', async () => {
+  it('shows all fields when it is logged', async () => {
     const [, denied] = await decided()
     expect(inspect(denied)).toBe(`Decision ${inspect(RECORD)}`)
     expect(inspect({ denied }, { depth: 0 })).toBe('{ denied: [Decision] }')
   })
 
-  it('is copied and compared by toJSON, as most of it is computed when it is read', async () => {
+  it('is copied and compared by toJSON, because most fields are computed when they are read', async () => {
     const [allowed, denied] = await decided()
     expect(Object.assign({}, denied)).toEqual({
       allowed: false,
@@ -81,7 +81,7 @@ describe('a decision', () => {
 describe('the type of a decision', () => {
   const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1m' })] })
 
-  it('has a reason wherever it is not allowed', () => {
+  it('has a reason if it is not allowed', () => {
     const why = (decision: Decision): string => {
       // @ts-expect-error an allowed one may have none
       const reason: string = decision.reason
@@ -93,7 +93,7 @@ describe('the type of a decision', () => {
     ])
   })
 
-  it('is recognised, as that of another copy of the package is', async () => {
+  it('is recognised, also that of another copy of the package', async () => {
     const decision = await limiter.consume('k')
     expect(isDecision(decision)).toBe(true)
     expect(isDecision({ [Symbol.for('sluice.policies')]: [] })).toBe(true)

@@ -49,7 +49,7 @@ describe.each(deciders)('slow calls that %s decided', (_, openFor) => {
     return decisions.filter(({ allowed }) => allowed)
   }
 
-  it('free nothing that others charged (6 passed in one instant where 3 a minute may)', async () => {
+  it('free no units of other calls (6 passed in one instant under 3 a minute)', async () => {
     const limiter = openFor(3)
     const slow = await passed(limiter, 3)
     clock.pass(121_000)
@@ -59,7 +59,7 @@ describe.each(deciders)('slow calls that %s decided', (_, openFor) => {
     expect(await passed(limiter, 3)).toEqual([])
   })
 
-  it('free what they charged while that counts', async () => {
+  it('free their own units while those count', async () => {
     const limiter = openFor(3)
     const slow = await passed(limiter, 3)
     clock.pass(59_000)
@@ -91,7 +91,7 @@ describe.each(deciders)('slow calls that %s decided', (_, openFor) => {
   })
 })
 
-it('gives back units that a lease served as of when their slice was booked', async () => {
+it('gives back units that a lease served as of when the lease was booked', async () => {
   const limiter = open({ policies: minute(100), leases: { ttl: '10s', size: 10 } })
   const booked: Decision[] = []
   for (let call = 0; call < 16; call++) booked.push(await limiter.consume('k'))
@@ -106,7 +106,7 @@ it('gives back units that a lease served as of when their slice was booked', asy
   expect(await limiter.consume('k')).toMatchObject({ allowed: false })
 })
 
-it('leaves no part of a tick behind that only drained while a charge was there', () => {
+it('leaves no part of a tick that only drained because of the charge', () => {
   const store = memoryStore({ clock: clock.now })
   const policies = [gcra({ limit: 2, window: '2h', burst: 2 })] // a tick is 1 ms
   const keyspace = store.keyspace('api', policies, () => {})
@@ -123,7 +123,7 @@ it('leaves no part of a tick behind that only drained while a charge was there',
   expect(ask('consume', 1).at - place.at).toBeGreaterThanOrEqual(3_600_000_000)
 })
 
-it('gives back to an interval bucket what its refills since cannot have given back', async () => {
+it('gives an interval bucket back what its refills since cannot have covered', async () => {
   const policies = [tokenBucket({ limit: 2, window: '10s', capacity: 10, refill: 'interval' })]
   const limiter = open({ policies, store: memoryStore({ clock: clock.now }) })
   const decision = await limiter.consume('k', { cost: 8 })
@@ -133,7 +133,7 @@ it('gives back to an interval bucket what its refills since cannot have given ba
 })
 
 describe('settle', () => {
-  it('resolves to what took effect, and is refused the second time', async () => {
+  it('resolves to the units that took effect, and rejects the second time', async () => {
     const limiter = open({ policies: minute(10) })
     const less = await limiter.consume('k', { cost: 5 })
     const more = await limiter.consume('k', { cost: 1 })
@@ -148,7 +148,7 @@ describe('settle', () => {
   })
 
   const refused = ['STORE_OOM', 'STORE_READONLY', 'STORE_LOADING', 'STORE_BUSY', 'STORE_FORBIDDEN'] as const
-  it.each(refused)('may be called again after %s, as it was not carried out', async (code) => {
+  it.each(refused)('may be called again after %s, because it was not carried out', async (code) => {
     const limiter = open()
     const decision = await limiter.consume('k')
     remote.fail(code)
@@ -160,15 +160,18 @@ describe('settle', () => {
   })
 
   const uncertain: readonly StoreErrorCode[] = ['STORE_TIMEOUT', 'STORE_UNAVAILABLE', 'STORE_ERROR']
-  it.each(uncertain)('may not be called again after %s, as it may have been carried out', async (code) => {
-    const decision = await open().consume('k')
-    remote.fail(code)
-    await expect(decision.settle(0)).rejects.toMatchObject({ code, sent: true })
-    remote.recover()
-    await expect(decision.settle(0)).rejects.toMatchObject({ code: 'ALREADY_SETTLED' })
-  })
+  it.each(uncertain)(
+    'may not be called again after %s, because it may have been carried out',
+    async (code) => {
+      const decision = await open().consume('k')
+      remote.fail(code)
+      await expect(decision.settle(0)).rejects.toMatchObject({ code, sent: true })
+      remote.recover()
+      await expect(decision.settle(0)).rejects.toMatchObject({ code: 'ALREADY_SETTLED' })
+    },
+  )
 
-  describe('against a store that stands still', () => {
+  describe('against a store that does not answer', () => {
     beforeEach(() => jest.useFakeTimers())
     afterEach(() => jest.useRealTimers())
 
@@ -184,7 +187,7 @@ describe('settle', () => {
       expect((await limiter.peek('k')).remaining).toBe(3)
     })
 
-    it('may be called again when it was not sent, as the circuit is open', async () => {
+    it('may be called again when the open circuit kept it from being sent', async () => {
       const limiter = open()
       const decision = await limiter.consume('k')
       remote.stop()

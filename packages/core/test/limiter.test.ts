@@ -17,7 +17,7 @@ beforeEach(() => {
 })
 
 describe('a listener that throws', () => {
-  it('changes no decision and is warned about once', async () => {
+  it('changes no decision and causes one warning', async () => {
     const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
     const messages: string[] = []
     limiter.on('warning', ({ code, message }) => messages.push(`${code}: ${message}`))
@@ -28,7 +28,7 @@ describe('a listener that throws', () => {
     expect(messages).toEqual(["LISTENER_FAILED: a listener of 'decision' threw: Error: oops"])
   })
 
-  it('is reported to the process where it listens to warnings', async () => {
+  it('is reported to the process if it listens to warnings', async () => {
     const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
     limiter.on('warning', () => {
@@ -43,7 +43,7 @@ describe('a listener that throws', () => {
 })
 
 describe('a decision', () => {
-  it('tells what is left, when it is full again, and which policy binds', async () => {
+  it('reports what remains, when it is full again, and which policy binds', async () => {
     const limiter = limiterOf({ policies: [slidingLog({ limit: 3, window: '1s' })] })
     expect(await limiter.consume('k', { cost: 2 })).toMatchObject({
       allowed: true,
@@ -60,7 +60,7 @@ describe('a decision', () => {
     })
   })
 
-  it('names whom it counted, as block and reset take it, however long', async () => {
+  it('has the key that was counted, as block and reset take it, however long', async () => {
     const limiter = limiterOf({ policies: [slidingLog({ limit: 1, window: '1s' })] })
     const long = 'k'.repeat(200)
     for (const key of ['k', long]) {
@@ -72,7 +72,7 @@ describe('a decision', () => {
     }
   })
 
-  it('says how long a block lasts once the key was reset, and before that how long the limit does', async () => {
+  it('reports the longer wait of the limit or the block, and after a reset that of the block', async () => {
     const limiter = limiterOf({ policies: [slidingLog({ limit: 1, window: '90d' })] })
     await limiter.consume('k')
     await limiter.block('k', '1h')
@@ -104,7 +104,7 @@ describe('a decision', () => {
     expect([decision.policy, decision.reason, decision.retryAfterMs]).toEqual(['1-per-1m', 'limit', 60_000])
   })
 
-  it('tells policies of equal default names apart by their algorithm, and by a number', async () => {
+  it('makes equal default names distinct by the algorithm, and by a number', async () => {
     const numbers = { limit: 9, window: '1s' } as const
     const burst = (units: number) => gcra({ ...numbers, burst: units })
     const given = slidingLog({ ...numbers, name: '9-per-1s-gcra' })
@@ -181,14 +181,14 @@ describe('peek', () => {
 describe('tiers', () => {
   const tier = (limit: number) => [slidingLog({ limit, window: '1h', name: 'tier' })]
 
-  it('keep what was consumed when the limit is raised or lowered', async () => {
+  it('keep recorded usage when the limit is raised or lowered', async () => {
     const limiter = limiterOf({ policies: tier(3) })
     for (let i = 0; i < 3; i++) await limiter.consume('k')
     expect((await limiter.consume('k', { policies: tier(10) })).remaining).toBe(6)
     expect((await limiter.consume('k', { policies: tier(2) })).allowed).toBe(false)
   })
 
-  it('of another shape are another state', async () => {
+  it('have a state of their own if they have another shape', async () => {
     const limiter = limiterOf({ policies: tier(1) })
     await limiter.consume('k')
     expect((await limiter.consume('k', { policies: [slidingLog({ limit: 1, window: '1d' })] })).allowed).toBe(
@@ -198,7 +198,7 @@ describe('tiers', () => {
 })
 
 describe('shadow mode', () => {
-  it('lets everything pass, says what would be denied, and counts as if enforced', async () => {
+  it('allows every call, reports what would be denied, and counts as if enforced', async () => {
     const limiter = limiterOf({ enforce: false, policies: [slidingLog({ limit: 1, window: '1s' })] })
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, wouldDeny: false })
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, wouldDeny: true, retryAfterMs: 0 })

@@ -4,13 +4,13 @@ import { StoreClock } from '../src/limiter/store-clock.js'
 const AHEAD = 1000
 
 describe('an instant of the store', () => {
-  it('comes when the answer that came quickest says, however late another is heard', () => {
+  it('follows the fastest answer, however late another is received', () => {
     const clock = new StoreClock()
     expect(clock.toLocal(5000 + AHEAD, 20 + AHEAD, 0, 40)).toBe(5020)
     expect(clock.toLocal(9000 + AHEAD, 110 + AHEAD, 100, 8000)).toBe(9020)
   })
 
-  it('never comes before it can be, nor later than the answer says', () => {
+  it('never comes early, nor later than the answer alone implies', () => {
     const clock = new StoreClock()
     for (const [now, sent, received] of [
       [10, 0, 500],
@@ -23,7 +23,7 @@ describe('an instant of the store', () => {
     }
   })
 
-  it('is told by the answer alone once a clock was set', () => {
+  it('follows the latest answer alone after a clock was set', () => {
     const clock = new StoreClock()
     clock.toLocal(AHEAD, AHEAD, 0, 0)
     const [sent, received] = [100, 200]
@@ -35,7 +35,7 @@ describe('an instant of the store', () => {
     }
   })
 
-  it('is not told by what was heard long ago: clocks drift apart', () => {
+  it('does not follow answers of long ago, because clocks drift', () => {
     const clock = new StoreClock()
     clock.toLocal(0, 0, 0, 0)
     const [sent, now, received] = [5_000_000, 5_000_100, 5_000_900]

@@ -152,7 +152,7 @@ const RUNS = Number(process.env.LEASE_RUNS ?? 25)
 describe.each(algorithms)('%s with leases', (_, policy, bound) => {
   const isAligned = policy.algorithm.leasing!.end(policy, 0) < Infinity
 
-  it('never serves more than it promises in any span, whenever answers come', async () => {
+  it('never serves more than it promises in any span, however late answers come', async () => {
     let [memory, refusals] = [0, 0]
     await fc.assert(
       fc.asyncProperty(traffic, async (given) => {

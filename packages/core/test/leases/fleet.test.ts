@@ -17,7 +17,7 @@ afterAll(async () => {
 })
 
 // Rows 1 and 2 of the faults race for every algorithm, and ask buckets for more than their rate.
-describe('processes with leases on one Redis who call all the time', () => {
+describe('processes with leases that call one Redis all the time', () => {
   it('are never served more than the limit in any window', async () => {
     const spec: PolicySpec = ['slidingLog', { limit: 300, window: '500ms' }]
     const { host, port } = server

@@ -31,7 +31,7 @@ const open = (options: Partial<LimiterOptions> = {}) =>
 const call = async (times: number, of = limiter) => {
   for (let i = 0; i < times; i++) await of.consume('k')
 }
-/** Makes `k` hot: of 24 units that are booked 16 are used, in 7 calls to the store, and 8 are in the slice. */
+/** Makes `k` hot: of 24 units that are booked 16 are used, in 7 calls to the store, and 8 are in the lease. */
 const warm = (of = limiter) => call(16, of)
 /** As warm, with nothing left of the slice. */
 const drained = (of = limiter) => call(24, of)
@@ -43,14 +43,14 @@ const allowedOf = async (count: number, of: readonly Limiter[] = [limiter]) => {
 }
 
 describe('a hot key', () => {
-  it('is one that is called for a few times within the ttl: another costs a unit a call', async () => {
+  it('is a key with several calls within one ttl: any other key costs one unit per call', async () => {
     await limiter.consume('k')
     clock.pass(200)
     await limiter.consume('k')
     expect((await limiter.peek('k')).remaining).toBe(98)
   })
 
-  it('is served from memory as far as its slice goes, and asks again then', async () => {
+  it('is served from memory as far as its lease goes, and then asks again', async () => {
     await warm()
     expect(store.count('consume')).toBe(7)
     for (let i = 0; i < 8; i++)
@@ -59,7 +59,7 @@ describe('a hot key', () => {
     expect(isServed()).toBe(false)
   })
 
-  it('gets a slice as large as what is called for in half of the ttl', async () => {
+  it('gets a lease as large as the demand of half of the ttl', async () => {
     limiter = open({ policies: [slidingLog({ limit: 1000, window: '1s' })] })
     for (let i = 0; i < 40; i++) {
       await call(1)
@@ -75,13 +75,13 @@ describe('a hot key', () => {
     expect(before - (await limiter.peek('k')).remaining).toBe(6)
   })
 
-  it('gets no larger slice than the size', async () => {
+  it('gets no larger lease than size', async () => {
     await drained()
     await call(1)
     expect((await limiter.peek('k')).remaining).toBe(65)
   })
 
-  it('is served until the ttl has passed since its slice was asked for, not since the answer came', async () => {
+  it('is served until the ttl has passed since its lease was asked for, not since the answer came', async () => {
     await drained()
     store.holdReplies()
     const second = limiter.consume('k')
@@ -95,7 +95,7 @@ describe('a hot key', () => {
     expect(isServed()).toBe(false)
   })
 
-  it('is served a thousandth less than the ttl, as clocks may run at different speeds', async () => {
+  it('is served a thousandth less than the ttl, because clocks may run at different speeds', async () => {
     await warm()
     clock.pass(199.7)
     expect(isServed()).toBe(true)
@@ -103,7 +103,7 @@ describe('a hot key', () => {
     expect(isServed()).toBe(false)
   })
 
-  it('leaves half of what there is to the others', async () => {
+  it('leaves half of what remains to other processes', async () => {
     limiter = open({ policies: [slidingLog({ limit: 40, window: '1s' })] })
     await call(25)
     expect((await limiter.peek('k')).remaining).toBe(8)
@@ -120,21 +120,21 @@ describe('a hot key', () => {
     expect(isServed()).toBe(false)
   })
 
-  it('is served heavier calls from its slice too, and asks for what the slice does not hold', async () => {
+  it('serves calls of a higher cost from its lease too, and asks for what the lease does not hold', async () => {
     await warm()
     expect(isServed(limiter, 5)).toBe(true)
     expect(isServed(limiter, 4)).toBe(false)
     expect(isServed(limiter, 3)).toBe(true)
   })
 
-  it('asks once for all who call at the same moment', async () => {
+  it('asks once for all calls of the same moment', async () => {
     await drained()
     const calls = await Promise.all(Array.from({ length: 20 }, () => limiter.consume('k')))
     expect(calls.every(({ allowed }) => allowed)).toBe(true)
     expect(store.count('consume')).toBe(8)
   })
 
-  it('is leased only while there is room for its slice', async () => {
+  it('is leased only while there is room for its lease', async () => {
     limiter = open({ leases: { ...leases, maxKeys: 1 } })
     await limiter.consume('another')
     await limiter.consume('another')
@@ -145,7 +145,7 @@ describe('a hot key', () => {
     expect(store.count('consume')).toBe(25)
   })
 
-  it('is served under other limits only by the store', async () => {
+  it('is decided by the store under other limits', async () => {
     await warm()
     const tier = { policies: [slidingLog({ limit: 50, window: '1s' })] }
     expect(limiter.decide('k', tier)).toBeInstanceOf(Promise)
@@ -162,8 +162,8 @@ describe('a low limit', () => {
   })
 })
 
-describe('a decision from a slice', () => {
-  it('tells what the store told when the slice was booked, with all of the slice used', async () => {
+describe('a decision from a lease', () => {
+  it('reports what the store answered when the lease was booked, with all of the lease used', async () => {
     await warm()
     clock.pass(50)
     const decision = limiter.decide('k')
@@ -196,8 +196,8 @@ describe('a decision from a slice', () => {
   })
 })
 
-describe('a slice', () => {
-  it('counts as used for those who peek, and costs nothing to read', async () => {
+describe('a lease', () => {
+  it('counts as used for peek, and costs nothing to read', async () => {
     await warm()
     expect((await limiter.peek('k')).remaining).toBe(76)
     expect((await limiter.consume('k', { cost: 0 })).remaining).toBe(76)
@@ -213,7 +213,7 @@ describe('a slice', () => {
     expect(isServed()).toBe(false)
   })
 
-  it('that is on its way is dropped by a block too', async () => {
+  it('is dropped by a block even while it is booked', async () => {
     await drained()
     store.holdReplies()
     const second = limiter.consume('k')
@@ -224,7 +224,7 @@ describe('a slice', () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: false, reason: 'blocked' })
   })
 
-  it('is left as it is by a refund, which goes to the store', async () => {
+  it('is not changed by a refund, which goes to the store', async () => {
     await warm()
     await limiter.refund('k')
     expect((await limiter.peek('k')).remaining).toBe(77)
@@ -240,7 +240,7 @@ describe('a slice', () => {
 })
 
 describe('in an outage', () => {
-  it('serves from a slice until it ends, and then does as onStoreError says', async () => {
+  it('serves from a lease until it ends, and then follows onStoreError', async () => {
     limiter = open({ onStoreError: 'deny' })
     await warm()
     store.fail('STORE_UNAVAILABLE')
@@ -249,7 +249,7 @@ describe('in an outage', () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: false, degraded: 'unavailable' })
   })
 
-  it('charges what stands in for the store with what was called for, and leases nothing from it', async () => {
+  it('charges the local state with the calls alone, and leases nothing from it', async () => {
     await drained()
     store.fail('STORE_UNAVAILABLE')
     const calls = await Promise.all([limiter.consume('k'), limiter.consume('k')])
@@ -260,7 +260,7 @@ describe('in an outage', () => {
     expect(await limiter.consume('k')).toMatchObject({ degraded: 'unavailable', remaining: 97 })
   })
 
-  it('rejects all who wait for one booking with what went wrong, where outages are thrown', async () => {
+  it('rejects all calls that wait for one booking with its failure, under onStoreError throw', async () => {
     limiter = open({ onStoreError: 'throw' })
     await drained()
     store.fail('STORE_OOM')
@@ -271,7 +271,7 @@ describe('in an outage', () => {
   })
 })
 
-it('rejects what is called for after close, hot keys too', async () => {
+it('rejects calls after close, also on hot keys', async () => {
   await warm()
   await limiter.close()
   await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'CLOSED' })
@@ -332,14 +332,14 @@ describe('leases that cannot work', () => {
     )
   })
 
-  it('are told with how much is kept back', () => {
+  it('are rejected with how much is kept back', () => {
     expect(() => open({ policies: [gcra({ limit: 10, window: '1s' })], leases: { ttl: '1s' } })).toThrow(
       "policy '10-per-1s' would keep all of its 10 units back",
     )
   })
 })
 
-it('leaves a memory store as it is, where there is nothing to lease', async () => {
+it('leaves a memory store unchanged, which has nothing to lease', async () => {
   const local = open({
     store: memoryStore({ clock: clock.now }),
     policies: [gcra({ limit: 10, window: '1s' })],

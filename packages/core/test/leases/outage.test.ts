@@ -57,7 +57,7 @@ describe.each(shapes)('a %s with leases, while the store is down', (_, policy) =
     expect(await admitted('lower')).toHaveLength(1)
   })
 
-  it('gives back a booked place that is held at its turn, and nothing else', async () => {
+  it('gives back a booked place that is held at its turn, and no other units', async () => {
     store.fail('STORE_OOM')
     jest.useFakeTimers()
     try {

@@ -27,7 +27,7 @@ describe('a circuit', () => {
     expect(circuit.open).toBe('failure 0')
   })
 
-  it('does not open by a burst of failures, however many', () => {
+  it('does not open on a burst of failures, however many', () => {
     fail(1000, 0)
     now += 99
     fail(1, 0)
@@ -42,13 +42,13 @@ describe('a circuit', () => {
     expect(circuit.open).toBeUndefined()
   })
 
-  it('tells the latest failure while it is open', () => {
+  it('returns the latest failure while it is open', () => {
     fail(6, 30)
     circuit.failed('another', 50)
     expect(circuit.open).toBe('another')
   })
 
-  it('closes by one success, and then needs as many failures as before to open', () => {
+  it('closes on one success, and then takes as many failures as before to open', () => {
     fail(6, 30)
     circuit.succeeded()
     expect(circuit.open).toBeUndefined()

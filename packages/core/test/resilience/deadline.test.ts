@@ -46,13 +46,13 @@ describe('a deadline', () => {
     expect(ended).toEqual(['first STORE_TIMEOUT', 'second STORE_TIMEOUT'])
   })
 
-  it('gives answers and errors that come in time as they are', async () => {
+  it('passes on answers and errors that come in time', async () => {
     const deadline = new Deadline(80)
     expect(await within(deadline, Promise.resolve(1))).toBe(1)
     await expect(within(deadline, Promise.reject(new Error('no')))).rejects.toThrow('no')
   })
 
-  it('goes on for others when an answer comes too late', async () => {
+  it('continues for other calls when an answer comes too late', async () => {
     const deadline = new Deadline(80)
     let answer = (): void => {}
     const late = within(deadline, new Promise<void>((resolve) => (answer = resolve)))
@@ -68,7 +68,7 @@ describe('a deadline', () => {
     expect(codes).toEqual(['STORE_TIMEOUT', 'STORE_TIMEOUT', 'STORE_TIMEOUT'])
   })
 
-  it('needs one timer for all calls, which keeps no process alive when nobody waits', async () => {
+  it('uses one timer for all calls, which does not keep an idle process alive', async () => {
     const begin = jest.spyOn(globalThis, 'setTimeout')
     const deadline = new Deadline(80)
     const answers = Array.from({ length: 100 }, () => within(deadline, Promise.resolve()))
@@ -85,8 +85,8 @@ describe('a deadline', () => {
   })
 })
 
-describe('a process that was busy itself', () => {
-  it('reads what has arrived meanwhile before it gives up', async () => {
+describe('a process that was busy', () => {
+  it('reads what has arrived meanwhile before it ends a call', async () => {
     const deadline = new Deadline(20)
     let heard: Promise<unknown>
     await new Promise<void>((begin) => {
@@ -109,7 +109,7 @@ describe('a process that was busy itself', () => {
     expect(await heard).toBe('in time')
   })
 
-  it('counts the time in which others were answered only as far as it had nothing else to do', async () => {
+  it('counts the time in which other calls were answered only as far as it was idle', async () => {
     const traffic = { answered: 0, waiting: 1 }
     const deadline = new Deadline(30, traffic)
     let outcome: unknown = 'waits'

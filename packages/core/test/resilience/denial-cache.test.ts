@@ -41,13 +41,13 @@ function shown(decision: Decision): object {
   return { allowed, reason, remaining, retryAfterMs, resetAfterMs, policy, policies, limit }
 }
 
-describe('a denied call', () => {
-  it('is denied from memory, at once', async () => {
+describe('a cached denial', () => {
+  it('denies the next call from memory, at once', async () => {
     await exhaust()
     expect(await asks(() => expect(limiter.decide('k')).toMatchObject({ allowed: false }))).toBe(false)
   })
 
-  it('reads as the store would have it at each moment, also under several policies', async () => {
+  it('reads at each moment as the store would answer, also under several policies', async () => {
     const policies = [twoIn10s, gcra({ limit: 1, window: '5s' })]
     await limiter.consume('k', { policies })
     clock.pass(4200)
@@ -59,7 +59,7 @@ describe('a denied call', () => {
     }
   })
 
-  it('is asked for again at the instant at which it would pass', async () => {
+  it('ends at the instant at which the call would pass', async () => {
     await limiter.consume('k', { cost: 2 })
     clock.pass(9500)
     await limiter.consume('k')
@@ -69,7 +69,7 @@ describe('a denied call', () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
   })
 
-  it('is asked for again after maxAge, so that corrections by others are seen', async () => {
+  it('ends after maxAge, so that corrections by other processes are seen', async () => {
     await exhaust()
     clock.pass(999.999)
     expect(await asks(() => limiter.consume('k'))).toBe(false)
@@ -77,7 +77,7 @@ describe('a denied call', () => {
     expect(await asks(() => limiter.consume('k'))).toBe(true)
   })
 
-  it('is good from its sending on, should the store have been late to decide', async () => {
+  it('is valid from when the call was sent, because the store may have decided late', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
     await even.consume('k')
     store.stop()
@@ -91,7 +91,7 @@ describe('a denied call', () => {
     expect(await asks(() => even.consume('k'))).toBe(true)
   })
 
-  it('never tells a wait that is too short, should the reply have been late', async () => {
+  it('never reports a wait that is too short, because the reply may have been late', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
     await even.consume('k')
     store.holdReplies()
@@ -103,14 +103,14 @@ describe('a denied call', () => {
     expect((even.decide('k') as Decision).retryAfterMs).toBe(80)
   })
 
-  it.each(['block', 'hold'] as const)('by a %s is denied from memory as well', async (bar) => {
+  it.each(['block', 'hold'] as const)('is kept for a %s as well', async (bar) => {
     await limiter[bar]('k', '10m')
     const { reason } = await limiter.consume('k')
     expect(await asks(() => limiter.consume('k'))).toBe(false)
     expect(limiter.decide('k')).toMatchObject({ reason, retryAfterMs: 600_000 })
   })
 
-  it('says nothing of calls of another cost, whose wait only the store knows', async () => {
+  it('does not apply to calls of another cost, whose wait only the store knows', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
     await even.consume('k', { cost: 10 })
     await even.consume('k')
@@ -123,7 +123,7 @@ describe('a denied call', () => {
     expect(even.decide('k')).toMatchObject({ allowed: false, retryAfterMs: 100, reason: 'limit' })
   })
 
-  it('is remembered for four costs of a key', async () => {
+  it('is kept for four costs of a key', async () => {
     const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
     await even.consume('k', { cost: 10 })
     for (const cost of [1, 2, 3, 4, 5]) await even.consume('k', { cost })
@@ -133,32 +133,32 @@ describe('a denied call', () => {
     expect(await asks(() => even.consume('k'))).toBe(true)
   })
 
-  it('of a cost that never fits is denied from memory for that cost', async () => {
+  it('is kept for a cost that never fits, and for that cost alone', async () => {
     await exhaust()
     expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
     expect(limiter.decide('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
     expect(limiter.decide('k')).toMatchObject({ reason: 'limit', retryAfterMs: 10_000 })
   })
 
-  it('that is lighter asks', async () => {
+  it('does not apply to a lower cost', async () => {
     await limiter.consume('k')
     await limiter.consume('k', { cost: 2 })
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
   })
 
-  it('of another key asks', async () => {
+  it('does not apply to another key', async () => {
     await exhaust()
     expect(await limiter.consume('other')).toMatchObject({ allowed: true })
   })
 
-  it('is known to every limiter that shares the state', async () => {
+  it('is shared by all limiters that share the state', async () => {
     await exhaust()
     expect(await asks(() => open().consume('k'))).toBe(false)
     expect(await asks(() => open({ name: 'web' }).consume('k'))).toBe(true)
   })
 })
 
-describe('a denial is forgotten by', () => {
+describe('a cached denial is removed by', () => {
   it('a reset', async () => {
     await exhaust()
     await limiter.reset('k')
@@ -178,7 +178,7 @@ describe('a denial is forgotten by', () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
   })
 
-  it('a place that is given back', async () => {
+  it('a cancelled booking', async () => {
     await limiter.consume('k', { cost: 2 })
     const abort = new AbortController()
     const waiting = limiter.acquire('k', { signal: abort.signal }).catch(() => 'aborted')
@@ -189,7 +189,7 @@ describe('a denial is forgotten by', () => {
     expect(await asks(() => limiter.consume('k'))).toBe(true)
   })
 
-  it('a place that is booked, behind which the wait is longer', async () => {
+  it('a booking, which makes the wait longer', async () => {
     await exhaust()
     const abort = new AbortController()
     const waiting = limiter.acquire('k', { cost: 2, signal: abort.signal }).catch(() => {})
@@ -208,13 +208,13 @@ describe('a denial is forgotten by', () => {
     ).toBe(true)
   })
 
-  it('a ban, whose end is another', async () => {
+  it('a block, which ends at another instant', async () => {
     await exhaust()
     await limiter.block('k', '1h')
     expect(await limiter.consume('k')).toMatchObject({ reason: 'blocked', retryAfterMs: 3_600_000 })
   })
 
-  it('a reset that overtakes it', async () => {
+  it('a reset whose answer comes first', async () => {
     await limiter.consume('k', { cost: 2 })
     store.holdReplies()
     const denied = limiter.consume('k')
@@ -226,14 +226,14 @@ describe('a denial is forgotten by', () => {
   })
 })
 
-describe('the denials that are remembered', () => {
-  it('are asked past by peek', async () => {
+describe('the denial cache', () => {
+  it('is not used by peek', async () => {
     await exhaust()
     await limiter.peek('k')
     expect(store.count('peek')).toBe(1)
   })
 
-  it('are not more than the store allows', async () => {
+  it('holds no more keys than the store allows', async () => {
     for (let i = 0; i < 200; i++) await exhaust(`k${i}`)
     let known = 0
     for (let i = 0; i < 200; i++) if (!(limiter.decide(`k${i}`) instanceof Promise)) known++
@@ -241,7 +241,7 @@ describe('the denials that are remembered', () => {
     expect(known).toBeLessThanOrEqual(100)
   })
 
-  it('are none where the store does not ask for it', async () => {
+  it('is off if the store has no bounds for it', async () => {
     store = new RemoteStore(clock.now)
     limiter = open()
     await exhaust()

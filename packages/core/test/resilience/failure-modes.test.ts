@@ -31,7 +31,7 @@ async function admitted(limiter: Limiter, calls: number): Promise<number> {
 describe("a store that fails, with onStoreError 'local'", () => {
   beforeEach(() => store.fail('STORE_OOM'))
 
-  it('is the default: the same limits are kept in this process, and decisions say why', async () => {
+  it('enforces the same limits in this process by default, and decisions report why', async () => {
     const limiter = open()
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, remaining: 9, degraded: 'oom' })
     expect(await admitted(limiter, 20)).toBe(9)
@@ -41,34 +41,34 @@ describe("a store that fails, with onStoreError 'local'", () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
   })
 
-  it('divides limits by the processes that share them', async () => {
+  it('divides limits by the number of processes that share them', async () => {
     expect(await admitted(open({ onStoreError: { mode: 'local', share: 4 } }), 20)).toBe(2)
   })
 
-  it('leaves every process one unit', async () => {
+  it('leaves each process at least one unit', async () => {
     expect(await admitted(open({ onStoreError: { mode: 'local', share: 100 } }), 20)).toBe(1)
   })
 
-  it('denies what is too much for a share alone without saying that it never fits', async () => {
+  it('denies a cost above the share alone without reporting that it never fits', async () => {
     const limiter = open({ onStoreError: { mode: 'local', share: 4 } })
     expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: 'degraded', retryAfterMs: 1000 })
     expect(await limiter.consume('k', { cost: 11 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
   })
 
-  it('shares its state among the limiters that share the state in the store', async () => {
+  it('shares its local state among the limiters that share the state in the store', async () => {
     expect(await admitted(open(), 6)).toBe(6)
     expect(await admitted(open(), 6)).toBe(4)
     expect(await admitted(open({ name: 'web' }), 6)).toBe(6)
   })
 
-  it('settles a local decision where it was made', async () => {
+  it('settles a local decision in the local state', async () => {
     const limiter = open()
     await (await limiter.consume('k', { cost: 8 })).settle(2)
     expect((await limiter.peek('k')).remaining).toBe(8)
     expect(store.count('refund')).toBe(0)
   })
 
-  it('settles it there too when the store is back', async () => {
+  it('settles a local decision in the local state even when the store is back', async () => {
     const decision = await open().consume('k', { cost: 8 })
     store.recover()
     await decision.settle(2)
@@ -100,7 +100,7 @@ describe("a store that fails, with onStoreError 'local'", () => {
     expect(await limiter.consume('k')).toMatchObject({ allowed: true, degraded: 'oom' })
   })
 
-  it('keeps to a ban that was spoken before', async () => {
+  it('enforces a block that was set before the outage', async () => {
     store.recover()
     const limiter = open()
     await limiter.block('k', '1m')
@@ -112,7 +112,7 @@ describe("a store that fails, with onStoreError 'local'", () => {
     await expect(open().refund('k')).rejects.toMatchObject({ code: 'STORE_OOM' })
   })
 
-  it('lets everything pass in shadow mode, and says what it would have done', async () => {
+  it('allows every call in shadow mode, and reports what it would have decided', async () => {
     const limiter = open({ enforce: false })
     expect(await admitted(limiter, 20)).toBe(20)
     expect(await limiter.consume('k')).toMatchObject({ wouldDeny: true, reason: 'limit', degraded: 'oom' })
@@ -122,7 +122,7 @@ describe("a store that fails, with onStoreError 'local'", () => {
 describe('a store that fails', () => {
   beforeEach(() => store.fail('STORE_OOM'))
 
-  it('lets calls pass that are to be allowed, and says why', async () => {
+  it('allows calls under onStoreError allow, and reports why', async () => {
     const limiter = open({ onStoreError: 'allow' })
     const expected = { allowed: true, degraded: 'oom', reason: undefined, retryAfterMs: 0 }
     expect(await limiter.consume('k')).toMatchObject(expected)
@@ -130,14 +130,14 @@ describe('a store that fails', () => {
     expect(await limiter.acquire('k')).toMatchObject(expected)
   })
 
-  it('denies calls that are to be denied, without the looks of a limit', async () => {
+  it('denies calls under onStoreError deny, with a reason that is not the limit', async () => {
     const limiter = open({ onStoreError: 'deny' })
     const expected = { allowed: false, degraded: 'oom', reason: 'degraded', retryAfterMs: 1000 }
     expect(await limiter.consume('k')).toMatchObject(expected)
     expect(await limiter.acquire('k', { maxWait: 0 })).toMatchObject(expected)
   })
 
-  it('makes calls throw that are to throw', async () => {
+  it('rejects calls under onStoreError throw', async () => {
     const limiter = open({ onStoreError: 'throw' })
     await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'STORE_OOM' })
     await expect(limiter.acquire('k', { maxWait: 0 })).rejects.toMatchObject({ code: 'STORE_OOM' })
@@ -154,13 +154,13 @@ describe('a store that fails', () => {
     expect(store.arrived).toEqual(['consume'])
   })
 
-  it('is not stood in for when it was closed', async () => {
+  it('is not replaced after it was closed', async () => {
     const limiter = open()
     store.close()
     await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'CLOSED' })
   })
 
-  it('is not stood in for where the call itself is wrong', async () => {
+  it('is not replaced if the call itself is invalid', async () => {
     store.fail(new InputError('INVALID_COST', 'too much for a log'))
     await expect(open().consume('k')).rejects.toMatchObject({ code: 'INVALID_COST' })
   })
@@ -184,7 +184,7 @@ describe('a store that fails and recovers', () => {
   beforeEach(() => jest.useFakeTimers({ doNotFake: ['queueMicrotask'] }))
   afterEach(() => jest.useRealTimers())
 
-  it('is told of once, and so is that it has recovered for a while', async () => {
+  it('is reported once, and so is its recovery after a while', async () => {
     const limiter = open()
     const told: unknown[] = []
     limiter.on('degraded', (event) => told.push({ degraded: event }))

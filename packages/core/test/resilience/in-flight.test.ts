@@ -1,7 +1,7 @@
 import { InFlight } from '../../src/resilience/in-flight.js'
 
 describe('calls in flight', () => {
-  it('are at most 1,000, and give their room back when they end', () => {
+  it('are at most 1,000, and make room when they end', () => {
     const inFlight = new InFlight(() => 0)
     const begun = Array.from({ length: 1000 }, () => inFlight.begin(0))
     expect(inFlight.isFull).toBe(true)
@@ -9,7 +9,7 @@ describe('calls in flight', () => {
     expect(inFlight.isFull).toBe(false)
   })
 
-  it('are taken for lost after a minute, to the second', () => {
+  it('count as lost after a minute, to the second', () => {
     let now = 0
     const inFlight = new InFlight(() => now)
     const begun = Array.from({ length: 1000 }, (_, i) => inFlight.begin(i))
@@ -24,7 +24,7 @@ describe('calls in flight', () => {
     expect(inFlight.isFull).toBe(true)
   })
 
-  it('that are lost make room for no more than there were', () => {
+  it('make room for no more calls than were lost', () => {
     let now = 0
     const inFlight = new InFlight(() => now)
     for (let i = 0; i < 1500; i++) inFlight.begin(i)

@@ -25,7 +25,7 @@ async function traffic(ms: number): Promise<(string | undefined)[]> {
   return told
 }
 
-describe('a store that stands still', () => {
+describe('a store that does not answer', () => {
   beforeEach(() => store.stop())
 
   it('is waited for until the deadline and no longer', async () => {
@@ -38,14 +38,14 @@ describe('a store that stands still', () => {
     expect(degraded).toBe('timeout')
   })
 
-  it('is not waited for any more after it was in vain for a while', async () => {
+  it('is no longer waited for once its failures have lasted', async () => {
     await traffic(200)
     expect(limiter.decide('k')).toMatchObject({ allowed: true, degraded: 'timeout' })
     expect(limiter.decide('another')).toMatchObject({ allowed: true, degraded: 'timeout' })
     expect(open({ name: 'web', onStoreError: 'deny' }).decide('k')).toMatchObject({ degraded: 'timeout' })
   })
 
-  it('is probed with reads alone, which charge nothing when it wakes, at most every 50 ms', async () => {
+  it('is probed with reads, which charge nothing when it recovers, at most every 50 ms', async () => {
     await traffic(200)
     const charges = store.count('consume')
     await traffic(1000)
@@ -62,7 +62,7 @@ describe('a store that stands still', () => {
     expect(told.slice(11)).toEqual(Array(9).fill(undefined))
   })
 
-  it('is not taken for recovered while it answers too late', async () => {
+  it('does not count as recovered while it answers too late', async () => {
     await traffic(200)
     const charges = store.count('consume')
     for (let i = 0; i < 10; i++) {
@@ -75,7 +75,7 @@ describe('a store that stands still', () => {
     expect(store.count('consume')).toBe(charges)
   })
 
-  it('makes corrections reject: at the deadline, and later at once', async () => {
+  it('rejects corrections at the deadline, and later at once', async () => {
     const refused = limiter.refund('k').catch((error: unknown) => error)
     await jest.advanceTimersByTimeAsync(50)
     expect(await refused).toMatchObject({ code: 'STORE_TIMEOUT' })
@@ -101,7 +101,7 @@ describe('a store that stands still', () => {
     expect(limiter.decide('k')).toBeInstanceOf(Promise)
   })
 
-  it('is not taken for silent by calls that were dropped before they were sent', async () => {
+  it('does not count as silent because of calls that were dropped before they were sent', async () => {
     const patient = open({ name: 'patient', deadline: '10s' })
     for (let i = 0; i < 1000; i++) void patient.consume(`k${i}`)
     const refused = limiter.refund('k').catch((error: unknown) => error)
@@ -115,20 +115,20 @@ describe('a store that stands still', () => {
     expect(await limiter.consume('k')).toMatchObject({ degraded: undefined })
   })
 
-  it('is known to be silent while more calls wait than may be sent', async () => {
+  it('counts as silent while more calls wait than may be sent', async () => {
     for (let i = 0; i < 2000; i++) void limiter.consume(`k${i}`)
     await traffic(200)
     expect(limiter.decide('k')).toMatchObject({ degraded: 'timeout' })
   })
 
-  it('leaves no timer behind but the sweeper of the keys that were counted here', async () => {
+  it('leaves no timer but the sweeper of the keys that were counted locally', async () => {
     const before = jest.getTimerCount()
     await traffic(1000)
     await jest.advanceTimersByTimeAsync(50)
     expect(jest.getTimerCount()).toBe(before + 1)
   })
 
-  it('is not stood in for when it is closed', async () => {
+  it('is not replaced after it was closed', async () => {
     await traffic(200)
     store.close()
     expect(() => limiter.decide('k')).toThrow(expect.objectContaining({ code: 'CLOSED' }))
@@ -137,7 +137,7 @@ describe('a store that stands still', () => {
 })
 
 describe('a store that answers', () => {
-  it('decides a burst of more calls than may be sent at once', async () => {
+  it('decides a burst of more calls than may be in flight', async () => {
     const limited = open({ name: 'burst', policies: [gcra({ limit: 100, window: '1h' })] })
     const decisions = await Promise.all(Array.from({ length: 9000 }, () => limited.consume('k')))
     expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(100)
@@ -146,13 +146,13 @@ describe('a store that answers', () => {
 })
 
 describe('a store that answers with errors', () => {
-  it('goes on being asked, as it may answer the next call', async () => {
+  it('is still asked, because it may answer the next call', async () => {
     store.fail('STORE_OOM')
     expect(new Set(await traffic(500))).toEqual(new Set(['oom']))
     expect(store.count('consume')).toBe(50)
   })
 
-  it('is not asked for a while when it has no time for anybody', async () => {
+  it('is not asked for a while if its errors concern every call', async () => {
     store.fail('STORE_BUSY')
     expect(new Set(await traffic(500))).toEqual(new Set(['busy']))
     expect(store.count('consume')).toBeLessThan(15)
@@ -160,7 +160,7 @@ describe('a store that answers with errors', () => {
 })
 
 describe('a limiter that is closed', () => {
-  it('rejects who waits for a turn, though the store cannot take the places back', async () => {
+  it('rejects waiting calls even if the store cannot take their places back', async () => {
     await limiter.consume('k', { cost: 1000 })
     const waiting = limiter.acquire('k', { cost: 500 }).catch((error: unknown) => error)
     await jest.advanceTimersByTimeAsync(0)
@@ -171,7 +171,7 @@ describe('a limiter that is closed', () => {
     expect(await waiting).toMatchObject({ code: 'CLOSED' })
   })
 
-  it('rejects who is about to wait', async () => {
+  it('rejects a call that is about to wait', async () => {
     await limiter.consume('k', { cost: 1000 })
     store.holdReplies()
     const booking = limiter.acquire('k', { cost: 500 }).catch((error: unknown) => error)

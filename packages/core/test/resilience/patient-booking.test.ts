@@ -33,7 +33,7 @@ function outcome(promise: Promise<Decision>) {
   return seen
 }
 
-describe('a wait while the store stands still', () => {
+describe('a wait while the store does not answer', () => {
   it.each(['throw', 'deny'] as const)(
     "goes on listening for the booking it sent, under '%s'",
     async (mode) => {
@@ -64,7 +64,7 @@ describe('a wait while the store stands still', () => {
     },
   )
 
-  it('is decided after the deadline in shadow mode', async () => {
+  it('is decided at the deadline in shadow mode', async () => {
     const limiter = open('deny', false)
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
@@ -72,7 +72,7 @@ describe('a wait while the store stands still', () => {
     expect(wait.decision).toMatchObject({ allowed: true, wouldDeny: true, degraded: 'timeout' })
   })
 
-  it('ends at maxWait, and gives back what was booked all the same', async () => {
+  it('ends at maxWait, and gives back a booking that is answered later', async () => {
     const limiter = open()
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '1s' }))
@@ -94,7 +94,7 @@ describe('a wait while the store stands still', () => {
     expect(wait.decision).toMatchObject({ allowed: false, degraded: 'timeout', reason: 'degraded' })
   })
 
-  it('is denied where its turn has become later than maxWait, and gives the place back', async () => {
+  it('is denied if its turn has become later than maxWait, and gives the place back', async () => {
     const limiter = open()
     await limiter.acquire('k')
     store.stop()
@@ -108,7 +108,7 @@ describe('a wait while the store stands still', () => {
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
-  it('keeps counting against the circuit, and then sends nothing until the store answers', async () => {
+  it('counts as a failure for the circuit, and sends nothing until the store answers', async () => {
     const limiter = open()
     store.stop()
     for (let i = 0; i < 30; i++) {
@@ -127,7 +127,7 @@ describe('a wait while the store stands still', () => {
     expect(store.count('book')).toBe(31)
   })
 
-  it('waits for room with those that are on the wire', async () => {
+  it('waits for room among the calls in flight', async () => {
     const limiter = open()
     store.stop()
     const waits = Array.from({ length: 1100 }, (_, i) =>
@@ -142,7 +142,7 @@ describe('a wait while the store stands still', () => {
   })
 })
 
-describe('who leaves while a booking is on its way', () => {
+describe('a caller that leaves while its booking is in flight', () => {
   it.each([
     ['charges at once', 0],
     ['lies ahead', 1],
@@ -162,7 +162,7 @@ describe('who leaves while a booking is on its way', () => {
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
 
-  it('by an abort before it was sent leaves nothing behind', async () => {
+  it('leaves nothing behind by an abort before the booking was sent', async () => {
     const limiter = open()
     store.fail('STORE_LOADING')
     const controller = new AbortController()
@@ -179,7 +179,7 @@ describe('who leaves while a booking is on its way', () => {
     expect(store.count('book')).toBe(sent)
   })
 
-  it.each([10, 100])('by close after %d ms is rejected, and no timer is left', async (after) => {
+  it.each([10, 100])('is rejected by close after %d ms, and leaves no timer', async (after) => {
     const limiter = open()
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
@@ -212,7 +212,7 @@ describe('a wait whose booking fails', () => {
     },
   )
 
-  it('tells the failure at maxWait', async () => {
+  it('rejects with the failure at maxWait', async () => {
     store.fail('STORE_OOM')
     const wait = outcome(open().acquire('k', { maxWait: '2s' }))
     await pass(1999)
@@ -234,7 +234,7 @@ describe('a wait whose booking fails', () => {
     },
   )
 
-  it('is booked once more for each connection that broke, once the store answers', async () => {
+  it('is booked once more for each broken connection, once the store answers', async () => {
     const limiter = open()
     store.fail('STORE_UNAVAILABLE')
     const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
