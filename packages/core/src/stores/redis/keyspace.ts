@@ -1,4 +1,4 @@
-import { expected, InputError, StoreError, type StoreErrorCode } from '../../values/errors.js'
+import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Caller, Correction, Keyspace } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
@@ -134,5 +134,5 @@ export class RedisKeyspace implements Keyspace {
 
 /** The failure of a charge that was carried out in part. */
 function partly(cause: StoreError): StoreError {
-  return new StoreError(cause.code as StoreErrorCode, cause.message, { cause, sent: true })
+  return new StoreError(cause.code, cause.message, { cause, sent: true })
 }
