@@ -1,5 +1,6 @@
-import type { Decision } from './decision.js'
+import type { Notice } from '../stores/store.js'
 import type { StoreFailure } from '../values/errors.js'
+import type { Decision } from './decision.js'
 
 /** The events of a limiter, by name. */
 export interface LimiterEvents {
@@ -20,15 +21,18 @@ export interface LimiterEvents {
 export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) => void
 
 /**
- * Listeners by event name. Not Node's EventEmitter, because limiters also run elsewhere. An error that a listener throws is
- * passed to `failed` and does not affect the limiter.
+ * The listeners and warnings of one limiter. Not Node's EventEmitter, because limiters also run elsewhere. An error that a
+ * listener throws becomes a warning and does not affect the limiter.
  */
 export class Events {
+  readonly #limiter: string
   readonly #listeners = new Map<keyof LimiterEvents, Set<Listener<never>>>()
-  readonly #failed: (event: keyof LimiterEvents, error: unknown) => void
+  readonly #warned = new Set<string>()
+  #isWarning = false
 
-  constructor(failed: (event: keyof LimiterEvents, error: unknown) => void) {
-    this.#failed = failed
+  /** `limiter` is its name, for process warnings. */
+  constructor(limiter: string) {
+    this.#limiter = limiter
   }
 
   /** Returns a function that removes the listener. */
@@ -48,8 +52,44 @@ export class Events {
       try {
         ;(listener as Listener<E>)(event)
       } catch (error) {
-        this.#failed(name, error)
+        this.warn('LISTENER_FAILED', `a listener of '${name}' threw: ${String(error)}`)
       }
+    }
+  }
+
+  /** Emits what a store reports. Stores report in the middle of an operation, so listeners are called afterwards. */
+  receive(notice: Notice): void {
+    if (!this.has(notice.event) && notice.event !== 'warning') return
+    queueMicrotask(() => {
+      if (notice.event === 'warning') return this.warn(notice.code, notice.message, notice.id)
+      const { event, ...payload } = notice
+      this.emit(event, payload)
+    })
+  }
+
+  /**
+   * Reports a likely mistake in the set-up, once per code or `id`: as a 'warning' event if that has listeners, else as a
+   * process warning.
+   */
+  warn(code: string, message: string, id = code): void {
+    if (this.#warned.has(id)) return
+    this.#warned.add(id)
+    // The error of a listener of warnings becomes a process warning.
+    if (this.has('warning') && !this.#isWarning) return this.#emitWarning(code, message)
+    const text = `limiter '${this.#limiter}': ${message}`
+    if (typeof process === 'object' && typeof process.emitWarning === 'function') {
+      process.emitWarning(text, { type: 'SluiceWarning', code })
+    } else {
+      console.warn(`SluiceWarning [${code}] ${text}`)
+    }
+  }
+
+  #emitWarning(code: string, message: string): void {
+    this.#isWarning = true
+    try {
+      this.emit('warning', { code, message })
+    } finally {
+      this.#isWarning = false
     }
   }
 }

@@ -3,7 +3,8 @@ import type { LeaseOptions } from '../leases/lease-options.js'
 import type { ResilienceOptions } from '../resilience/guarded-store.js'
 import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
-import type { Duration } from '../values/duration.js'
+import { checkCost } from '../values/cost.js'
+import { type Duration, parseDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
 
 export interface LimiterOptions extends ResilienceOptions {
@@ -61,6 +62,16 @@ export interface AcquireOptions extends CallOptions {
   readonly maxWait?: Duration
   /** When it aborts, the place is given back and the call rejects with the signal's reason. */
   readonly signal?: AbortSignal
+}
+
+/** @throws {InputError} INVALID_COST. */
+export function costOf(options: CallOptions | undefined): number {
+  return options?.cost === undefined ? 1 : checkCost(options.cost)
+}
+
+/** In microseconds. @throws {InputError} INVALID_DURATION. */
+export function maxWaitOf({ maxWait }: AcquireOptions): number {
+  return parseDuration(maxWait ?? '30s', 'maxWait', { least: 0, most: 86_400_000 }) * 1000
 }
 
 /** Every option there is. The type checker sees to it that none is missing. */

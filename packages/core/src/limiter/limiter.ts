@@ -2,9 +2,8 @@ import { printableName } from '../algorithms/contract/policy.js'
 import { leasedStore } from '../leases/leased-store.js'
 import { guardedStore } from '../resilience/guarded-store.js'
 import { memoryStore } from '../stores/memory/index.js'
-import { isDenied, type Notice, type Store } from '../stores/store.js'
+import { isDenied, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
-import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
@@ -14,13 +13,14 @@ import {
   type AcquireOptions,
   type CallOptions,
   checkLimiterOptions,
+  costOf,
   type LimiterOptions,
   type LimiterSettings,
+  maxWaitOf,
   type ShapeOptions,
 } from './limiter-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
-import { Warnings } from './warnings.js'
 
 export type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 
@@ -43,8 +43,7 @@ export class Limiter {
   readonly #settings: LimiterSettings
   readonly #store: Store
   readonly #ownsStore: boolean
-  readonly #events = new Events((event, error) => this.#listenerFailed(event, error))
-  readonly #warnings: Warnings
+  readonly #events: Events
   readonly #sets: PolicySets
   readonly #set: PolicySet
   readonly #queue: WaitQueue
@@ -52,14 +51,14 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     checkLimiterOptions(options)
-    const { name = 'default', policies, ...settings } = options
+    const { name, policies, ...settings } = options
     const { store, leases, enforce = true } = settings
-    this.name = printableName(name, 'limiter name')
+    this.name = printableName(name ?? 'default', 'limiter name')
     this.#settings = settings
     this.#store = leasedStore(guardedStore(store ?? memoryStore(), options), leases)
     this.#ownsStore = this.#store !== store
-    this.#warnings = new Warnings(this.#events, this.name)
-    this.#sets = new PolicySets(this.name, enforce, this.#store, (notice) => this.#receive(notice))
+    this.#events = new Events(this.name)
+    this.#sets = new PolicySets(this.name, enforce, this.#store, (notice) => this.#events.receive(notice))
     this.#set = this.#sets.get(policies)
     this.#queue = new WaitQueue(this.#store)
   }
@@ -117,8 +116,7 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const stored = storedKey(key)
-    const bounds = { least: 0, most: LONGEST_WAIT_MS }
-    const maxWait = parseDuration(options.maxWait ?? '30s', 'maxWait', bounds) * 1000
+    const maxWait = maxWaitOf(options)
     const { answer, waited, late } = await this.#queue.turn(set, stored, cost, maxWait, options.signal)
     const at = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const wait = { at, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
@@ -164,7 +162,7 @@ export class Limiter {
 
   /** Reports a likely mistake once per code. For adapters. */
   warn(code: string, message: string): void {
-    this.#warnings.warn(code, message)
+    this.#events.warn(code, message)
   }
 
   /** Rejects waiting and later calls. Closes the store if the limiter made it. */
@@ -196,26 +194,6 @@ export class Limiter {
     if (this.#events.has('decision')) this.#events.emit('decision', { key, decision })
     return decision
   }
-
-  #listenerFailed(event: keyof LimiterEvents, error: unknown): void {
-    this.warn('LISTENER_FAILED', `a listener of '${event}' threw: ${String(error)}`)
-  }
-
-  /** Stores report in the middle of an operation, so listeners are called afterwards. */
-  #receive(notice: Notice): void {
-    if (!this.#events.has(notice.event) && notice.event !== 'warning') return
-    queueMicrotask(() => {
-      if (notice.event === 'warning') return this.#warnings.warn(notice.code, notice.message, notice.id)
-      const { event, ...payload } = notice
-      this.#events.emit(event, payload)
-    })
-  }
-}
-
-const LONGEST_WAIT_MS = 86_400_000
-
-function costOf(options: CallOptions | undefined): number {
-  return options?.cost === undefined ? 1 : checkCost(options.cost)
 }
 
 function closedError(): StoreError {

@@ -1,13 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
-import {
-  type Answer,
-  type Booking,
-  type Caller,
-  isDenied,
-  type Keyspace,
-  type MaybePromise,
-  type Store,
-} from '../stores/store.js'
+import { type Answer, type Caller, isDenied, type Keyspace, type Store } from '../stores/store.js'
+import { BookedPlace } from './booked-place.js'
 import type { PolicySet } from './policy-set.js'
 import { StoreClock } from './store-clock.js'
 
@@ -76,14 +69,14 @@ export class WaitQueue {
         const late = isDenied(answer) ? 0 : Math.max(0, received - turnAt)
         return { answer, waited: received - start, late }
       }
-      const place = { booking: answer.booking, keyspace: keyspaceOf(set, answer) }
+      const place = new BookedPlace(keyspaceOf(set, answer), answer.booking)
       try {
         await this.#sleep(turnAt, signal)
       } catch (error) {
-        await cancel(place)
+        await place.cancel()
         throw error
       }
-      if (wait <= TRUSTED_WAIT || (await stands(place))) {
+      if (wait <= TRUSTED_WAIT || (await place.stands())) {
         const now = this.#store.now()
         return { answer, waited: now - start, late: now - turnAt }
       }
@@ -179,34 +172,6 @@ export interface Turn {
   readonly late: number
 }
 
-interface Place {
-  readonly booking: Booking | undefined
-  readonly keyspace: Keyspace
-}
-
 function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
-}
-
-/** Whether a place may be used at its turn. A held place is given back; if the store cannot confirm, the place stands. */
-async function stands(place: Place): Promise<boolean> {
-  const { booking, keyspace } = place
-  if (!booking) return true
-  const state = await attempt(() => keyspace.confirm(booking), 'stands')
-  if (state === 'held') await cancel(place)
-  return state === 'stands'
-}
-
-/** Gives a place back. If the store fails, the place stays booked. */
-async function cancel({ booking, keyspace }: Place): Promise<void> {
-  if (booking) await attempt(() => keyspace.cancel(booking), false)
-}
-
-/** The result of `act`, or `otherwise` if the store fails. */
-async function attempt<T>(act: () => MaybePromise<T>, otherwise: T): Promise<T> {
-  try {
-    return await act()
-  } catch {
-    return otherwise
-  }
 }
