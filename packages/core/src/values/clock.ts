@@ -1,4 +1,4 @@
-/** The time in whole microseconds. It must not run back; where it does, time stands still until it has caught up. */
+/** The time in whole microseconds. It must not run back; if it does, time stands still until it has caught up. */
 export type Clock = () => number
 
 /** Wall time read once, plus the monotonic clock: a step of the wall clock cannot disturb it. */

@@ -1,14 +1,14 @@
 import { expected, InputError } from './errors.js'
 import { sha256 } from './sha256.js'
 
-/** Longest key that is kept as it is, in UTF-16 units. */
+/** Longest key that is stored unchanged, in UTF-16 units. */
 const LONGEST_KEPT = 128
-/** Longest key of a caller, in UTF-16 units: the digest of 1 MB would hold up the process for 30 ms. */
+/** Longest key of a caller, in UTF-16 units: the digest of 1 MB would block the process for 30 ms. */
 const LONGEST = 8192
 
 /**
- * The key as stores keep it: itself, or where it is longer than 128 units `sha256:` and its digest, so that long
- * keys cannot fill the memory. A key that looks like that is digested too, so that it is nobody else's.
+ * The key as stores keep it. A key longer than 128 units becomes `sha256:` and its digest, so that long keys cannot fill the
+ * memory. A key that begins with `sha256:` is digested too, so that it cannot equal the digest of another.
  * @throws {InputError} INVALID_KEY when it is not a string, or longer than 8,192 UTF-16 units.
  */
 export function storedKey(key: string): string {

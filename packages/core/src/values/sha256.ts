@@ -1,6 +1,6 @@
 /*
- * SHA-256 (FIPS 180-4). Keys are hashed in the tick of the call, in Node, browsers and workers: WebCrypto is asynchronous,
- * and a package for one function was larger than all of this one. See docs/decisions/0011.
+ * SHA-256 (FIPS 180-4). Keys are hashed synchronously in Node, browsers and workers. WebCrypto is asynchronous, and a package
+ * for this one function was larger than all of this one. See docs/decisions/0011.
  */
 
 /** The digest of `bytes` in lower case hex. */
