@@ -22,10 +22,11 @@ describe('options', () => {
   })
 
   it.each([
-    [{ ahead: 3 }, 'ahead is called prefetch'],
-    [{ repeatable: () => true }, 'repeatable is called isRetryable'],
-  ])('%j of a former version are refused with their new name', (options, message) => {
-    expect(() => open(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
+    ['ahead', 'prefetch', 3],
+    ['repeatable', 'isRetryable', () => true],
+  ])('of a former version are refused with their new name: %s, now %s', (former, name, value) => {
+    const error = { code: 'INVALID_OPTION', message: `${former} is called ${name}` }
+    expect(() => open({ [former]: value })).toThrow(expect.objectContaining(error))
   })
 
   it('a listener that throws does not affect the call', async () => {
