@@ -5,7 +5,7 @@
 export type {
   Algorithm,
   Charge,
-  Lease,
+  Leasing,
   Policy,
   PolicyChanges,
   PolicyOptions,
