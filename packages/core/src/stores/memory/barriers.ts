@@ -1,4 +1,4 @@
-/** Blocks and holds of keys, by slot. Few keys have one, so the others pay a comparison. */
+/** The blocks and holds of keys, by slot. Other keys have no entry, so ordinary calls pay one comparison. */
 export class Barriers {
   readonly #bySlot = new Map<number, Barrier>()
 
@@ -6,12 +6,12 @@ export class Barriers {
     return this.#bySlot.size
   }
 
-  /** Instant until which the slot is banned; 0 where it is not. */
+  /** Instant until which the slot is blocked; 0 if it is not. */
   blockedUntil(slot: number): number {
     return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.blockedUntil ?? 0)
   }
 
-  /** Instant until which the slot is paused; 0 where it is not. */
+  /** Instant until which the slot is held; 0 if it is not. */
   heldUntil(slot: number): number {
     return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.heldUntil ?? 0)
   }

@@ -2,32 +2,32 @@ import type { Ring, RingMark } from '../../algorithms/contract/ring.js'
 import type { Booking } from '../store.js'
 
 /**
- * What is known of keys with places booked ahead: the last of them, enough to take a place back, and to notice at its
- * turn that the state it was booked in is gone. Only such keys are in here, so ordinary calls pay one comparison.
+ * The keys with future bookings: the last booked instant, what is needed to undo a booking, and whether its state was lost
+ * before its turn. Other keys have no entry, so ordinary calls pay one comparison.
  */
 export class Bookings {
   readonly #lives = new Map<number, Life>()
   #versions = 0
-  /** Where the hand that forgets is. */
+  /** The position of `purge`. */
   #hand: Iterator<[number, Life]> | undefined
 
   get size(): number {
     return this.#lives.size
   }
 
-  /** The last booked instant of the key in `slot`; 0 where no place ahead is booked. */
+  /** The last booked instant of the key in `slot`; 0 without future bookings. */
   lastOf(slot: number): number {
     return this.#lives.size === 0 ? 0 : (this.#lives.get(slot)?.last ?? 0)
   }
 
-  /** Notes that the state in `slot` was written. */
+  /** To be called before the state in `slot` is written. */
   touch(slot: number): void {
     if (this.#lives.size === 0) return
     const life = this.#lives.get(slot)
     if (life) life.version = ++this.#versions
   }
 
-  /** The state in `slot` is forgotten before its time. */
+  /** Marks the bookings in `slot` as lost, because its state is discarded. */
   lose(slot: number): void {
     const life = this.#lives.get(slot)
     if (life) life.lost = true
@@ -37,7 +37,7 @@ export class Bookings {
     this.#lives.delete(slot)
   }
 
-  /** Begins a booking for the instant `at`: call before the state is written, and `Ring.seal` after. */
+  /** Begins a booking for the instant `at`. To be called before the state is written; `Ring.seal` is to be called after. */
   open(slot: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
     let life = this.#lives.get(slot)
     if (!life) this.#lives.set(slot, (life = { version: ++this.#versions, last: 0, lost: false }))
@@ -54,7 +54,10 @@ export class Bookings {
     }
   }
 
-  /** Whether nothing was written to `slot` since. If so its version goes back too: the booking before may follow. */
+  /**
+   * Undoes a booking if nothing was written since, and returns whether it did. The version goes back too, so that the
+   * booking before it can be undone next.
+   */
   undo(slot: number, undo: Undo): boolean {
     const life = this.#lives.get(slot)
     if (life !== undo.life || life.version !== undo.version) return false
@@ -64,8 +67,8 @@ export class Bookings {
   }
 
   /**
-   * Looks at the next `count` keys and forgets those whose last place has passed. Returns how many it saw: fewer than
-   * `count` at the end of a round.
+   * Checks the next `count` keys and forgets those whose last booking has passed. Returns the number of keys checked: fewer
+   * than `count` at the end of a round.
    */
   purge(count: number, now: number): number {
     if (this.#lives.size === 0) return 0

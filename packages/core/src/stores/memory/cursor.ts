@@ -8,12 +8,12 @@ import { type Page, Slots } from './slots.js'
 const BORN = 0
 const HEADER_CELLS = 1
 
-/** A table's slots, and the one that is being read: one State per policy, all pointing into it. */
+/** The slots of a table, and one State per policy that points into the current slot. */
 export class Cursor {
   readonly slots: Slots
   /** Scratch: the earliest instant under each policy. */
   readonly instants: number[] = []
-  /** The key's, one for each policy. */
+  /** The states of the current key, one per policy. */
   readonly states: State[] = []
   readonly #offsets: number[] = []
   readonly #withRing: State[] = []
@@ -52,7 +52,7 @@ export class Cursor {
     if (this.#withRing.length > 0) this.#moveRingsTo(page, this.slots.ringBaseOf(slot))
   }
 
-  /** The instant at which the key's state began. */
+  /** The instant at which the state of the current key began. */
   get born(): number {
     return this.#cells[this.#base + BORN]!
   }
@@ -61,7 +61,7 @@ export class Cursor {
     this.#cells[this.#base + BORN] = instant
   }
 
-  /** Returns the units that took effect under every policy. */
+  /** Books `cost` at `at` under all policies. Returns the units that took effect under every one. */
   admit(policies: readonly Policy[], at: number, cost: number): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
@@ -72,7 +72,7 @@ export class Cursor {
     return effect
   }
 
-  /** Returns the units that took effect under every policy. */
+  /** Releases units of a charge under all policies. Returns the units that took effect under every one. */
   release(policies: readonly Policy[], now: number, charge: Charge, units: number): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
@@ -82,7 +82,7 @@ export class Cursor {
     return effect
   }
 
-  /** The key's cells, in place. */
+  /** The cells of the current key, in place. */
   cells(): Float64Array {
     return this.#cells.subarray(this.#base, this.#base + this.#stride)
   }

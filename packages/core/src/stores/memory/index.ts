@@ -15,26 +15,30 @@ import type { Keyspace, Permits, Report, Store } from '../store.js'
 
 export interface MemoryStoreOptions {
   /**
-   * Most keys held at once, over all limiters of the store; default 1,000,000, at most 8,388,608 (half of what a Map
-   * of V8 can hold, as a Map under churn needs room for as many deleted entries).
+   * Most keys held at once, over all limiters of the store, at most 8,388,608: half of the capacity of a Map in V8, because a
+   * Map under churn needs space for as many deleted entries.
+   * @default 1_000_000
    */
   readonly maxKeys?: number
   /**
-   * Most lists of shapes held at once, over all limiters of the store; default 1,000. The one opened least recently goes,
-   * of those that hold no key.
+   * Most lists of shapes held at once, over all limiters of the store. Beyond that, the least recently opened one without
+   * keys is dropped.
+   * @default 1000
    */
   readonly maxShapes?: number
-  /** Microseconds, for tests and simulations. Default: wall time read once plus the monotonic clock. */
+  /** Returns microseconds; for tests and simulations. Default: wall time read once plus the monotonic clock. */
   readonly clock?: Clock
 }
 
 /**
- * Keeps state in this process: answers at once, needs no server, forgets at exit.
+ * A store in this process: it answers at once, needs no server, and its state ends with the process.
  *
- * Memory is bounded by `maxKeys`. When it is reached, keys whose allowance is full again are freed first. Then, of a
- * sample over all limiters, the key that has spent least goes; exhausted keys go after those, the later the oftener they
- * were denied, and banned ones last ('evicted' is emitted for each).
+ * Memory is bounded by `maxKeys`. When that is reached, keys whose allowance is full again are freed first. Then the key that
+ * has spent the smallest part of its allowance is evicted, of a sample over all limiters. Exhausted keys follow, those with the
+ * fewest denials first, and blocked keys last. 'evicted' is emitted for each evicted key.
  * @throws {PolicyError} INVALID_OPTION for a bad `maxKeys`, `maxShapes` or `clock`.
+ * @example
+ * const limiter = createLimiter({ policies, store: memoryStore({ maxKeys: 100_000 }) })
  */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   return new Memory(options)
@@ -47,7 +51,7 @@ export interface MemoryStore extends Store {
 
 const MOST_KEYS = 2 ** 23
 const SLICE_SLOTS = 4096
-/** Milliseconds of a slice, a little less than what the event loop may notice. */
+/** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
 const STEP = 64
 
@@ -61,7 +65,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #clock: Clock
   readonly #tables: Tables
   readonly #permits = new MemoryPermits()
-  /** The hand that forgets bookings which have passed: the tables still to come in its round, and the one it is in. */
+  /** The round that forgets past bookings: the tables that follow, and the current one. */
   #purging: Iterator<Table> | undefined
   #purged: Table | undefined
   #stopSweeping: (() => void) | undefined
@@ -114,7 +118,7 @@ class Memory implements MemoryStore, TableOwner {
     return this.#permits.of(name)
   }
 
-  /** The timer begins with the first key: some platforms refuse one while modules are loaded. */
+  /** Starts the sweeper with the first key: some platforms allow no timer while modules are loaded. */
   adding(now: number): void {
     this.#stopSweeping ??= sweepInBackground(this)
     this.#eviction.sweep(2, now)
@@ -130,7 +134,7 @@ class Memory implements MemoryStore, TableOwner {
     this.#size--
   }
 
-  /** Frees what is full again, for at most 1 ms; true when much of what it saw was. */
+  /** Frees keys that are full again, for at most 1 ms. Returns whether many of the keys were. */
   sweep(): boolean {
     const now = this.now()
     const start = performance.now()
@@ -152,7 +156,7 @@ class Memory implements MemoryStore, TableOwner {
     this.#tables.clear()
   }
 
-  /** Table by table, from where it ended last time. */
+  /** Forgets past bookings, table by table, from where the last slice ended. */
   #forgetBookings(now: number, end: number): void {
     for (let rounds = 0; rounds < this.#tables.size && performance.now() < end;) {
       this.#purging ??= this.#tables[Symbol.iterator]()

@@ -1,14 +1,14 @@
 /**
- * Key to slot number. Few keys lie in one Map, many in 256 small ones: one big Map would stop the process, as growing it
- * to a million keys takes 40 ms and more, and shrinking it while a million keys end 20 ms. A shard is chosen by the last
- * six characters, which is where keys differ; a bad spread costs only those pauses.
+ * Maps keys to slot numbers. Few keys lie in one Map, many in 256 small ones, because one large Map would stall the process:
+ * growing to a million keys takes 40 ms and more, shrinking while a million keys expire 20 ms. The last six characters choose
+ * the shard, because keys differ there; an uneven spread costs no more than those stalls.
  */
 export class KeyIndex {
-  /** Undefined once there were more. */
+  /** Undefined once the keys are in shards. */
   #few: Map<string, number> | undefined = new Map()
   #shards: (Map<string, number> | undefined)[] = []
 
-  /** The slot of `key`, 0 where there is none. */
+  /** The slot of `key`, 0 if it has none. */
   get(key: string): number {
     return (this.#few ?? this.#shards[shardOf(key)])?.get(key) ?? 0
   }
@@ -24,7 +24,7 @@ export class KeyIndex {
     map?.delete(key)
   }
 
-  /** All keys were deleted. */
+  /** To be called once all keys are deleted. */
   clear(): void {
     this.#few = new Map()
     this.#shards = []

@@ -1,6 +1,6 @@
 import type { Answer, Booking, Reason } from '../store.js'
 
-/** One class for every answer: V8 handles literals of the same names that were written at different places as different. */
+/** One class for every answer, because V8 gives object literals at different places different hidden classes. */
 export class MemoryAnswer implements Answer {
   constructor(
     readonly now: number,

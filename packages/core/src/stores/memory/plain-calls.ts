@@ -4,8 +4,8 @@ import type { Cursor } from './cursor.js'
 import { MemoryAnswer } from './memory-answer.js'
 
 /**
- * The plain call of a table: `consume` of at least one unit, of a key that is held, where no key is barred and none has
- * places booked. Algorithms decide it in one pass, with `take`. It is what a service asks nearly always.
+ * Decides the plain calls of a table: `consume` of at least one unit on a key that is held, while no key has a block, a hold or
+ * a future booking. That is nearly every call of a service. Algorithms decide it in one pass, with `take`.
  */
 export class PlainCalls {
   readonly #cursor: Cursor
@@ -17,13 +17,13 @@ export class PlainCalls {
     this.#takes = takes
   }
 
-  /** Undefined where one of the algorithms has no `take`. */
+  /** Undefined if one of the algorithms has no `take`. */
   static of(policies: readonly Policy[], cursor: Cursor): PlainCalls | undefined {
     const takes = policies.flatMap(({ algorithm }) => algorithm.take ?? [])
     return takes.length === policies.length ? new PlainCalls(cursor, takes) : undefined
   }
 
-  /** Decides for the key that the cursor is on. Undefined where one of several policies refuses: nothing was written. */
+  /** Decides for the key that the cursor is on. Undefined, with nothing written, if one of several policies refuses. */
   decide(policies: readonly Policy[], now: number, cost: number): Answer | undefined {
     if (policies.length === 1) return this.#one(policies[0]!, now, cost)
     return this.#areAllOpen(policies, now, cost) ? this.#all(policies, now, cost) : undefined

@@ -1,9 +1,9 @@
 /**
- * Calls `sweep` now and then for as long as its owner lives. The timer keeps neither the process nor the owner
- * alive: a store that is forgotten without `close` can be collected. Returns what stops it.
+ * Calls `sweep` from time to time while its owner lives. The timer keeps neither the process nor the owner alive, so a store
+ * that was never closed can be collected. Returns a function that stops it.
  */
 export function sweepInBackground(owner: Sweepable): () => void {
-  // Workers of Cloudflare have none under compatibility dates before May 2025.
+  // Cloudflare Workers have no WeakRef under compatibility dates before May 2025.
   const weak = typeof WeakRef === 'function' ? new WeakRef(owner) : { deref: () => owner }
   let timer: ReturnType<typeof setTimeout>
   const schedule = (delayMs: number): void => {
@@ -18,7 +18,7 @@ export function sweepInBackground(owner: Sweepable): () => void {
 }
 
 export interface Sweepable {
-  /** Does a small slice of work; true when there is likely more of it. */
+  /** Does a small slice of work. Returns whether more is likely. */
   sweep(): boolean
 }
 

@@ -1,8 +1,8 @@
 import type { Table } from './table.js'
 
 /**
- * The tables of a store by limiter and shapes, at most `most` that hold no key. Beyond that the one that was opened least
- * recently goes: it says nothing, and is made anew when its limiter comes back.
+ * The tables of a store by limiter and shapes. Beyond `most`, the least recently opened tables without keys are dropped; they
+ * hold no state, and are made again when their limiters need them.
  */
 export class Tables {
   readonly #most: number
@@ -20,7 +20,7 @@ export class Tables {
     return this.#byId.values()
   }
 
-  /** The table of `id`, which from now on is the one that was opened last. */
+  /** The table of `id`, which becomes the most recently opened one. */
   open(id: string, make: () => Table): Table {
     const table = this.#byId.get(id) ?? make()
     this.#byId.delete(id)
@@ -28,7 +28,7 @@ export class Tables {
     return table
   }
 
-  /** Lets tables without keys go while there are too many, but not `opened`; returns whether one went. */
+  /** Drops tables without keys while there are too many, but not `opened`. Returns whether one was dropped. */
   trim(opened: Table): boolean {
     const { size } = this.#byId
     let looks = LOOKS
@@ -46,5 +46,5 @@ export class Tables {
   }
 }
 
-/** Tables that are looked at in one call: those that hold keys are put off. */
+/** Most tables that are checked in one call. Those with keys move to the end. */
 const LOOKS = 16
