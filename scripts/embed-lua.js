@@ -27,7 +27,8 @@ function stripped(lua) {
     .filter(
       (line) =>
         line !== '' &&
-        (!line.startsWith('--') || /^--\s*@|^-- (needs|functions|cells|slots|holds( of [\w-]+)?): /.test(line)),
+        (!line.startsWith('--') ||
+          /^--\s*@|^-- (needs|functions|cells|slots|holds( of [\w-]+)?): /.test(line)),
     )
     .join('\n')
 }
