@@ -20,7 +20,7 @@ describe('the number of keys', () => {
     expect(store.size).toBe(100)
   })
 
-  it('is shared by all limiters of the store, and the one that holds most gives way', () => {
+  it('is shared by all limiters of the store, and the limiter with most keys loses one first', () => {
     const { store, limiter } = open(100)
     for (let i = 0; i < 100; i++) void limiter.decide(`k${i}`)
     const other = createLimiter({ name: 'other', store, policies: [gcra({ limit: 2, window: '1s' })] })
@@ -83,7 +83,7 @@ describe('a full store', () => {
     expect(limiter.decide('fresh')).toMatchObject({ allowed: true })
   })
 
-  it('tells which key it forgot, and warns once', async () => {
+  it('reports each evicted key, and warns once', async () => {
     const { limiter } = open(1)
     const evicted: string[] = []
     const warnings: string[] = []
@@ -105,7 +105,7 @@ describe('a full store', () => {
 })
 
 describe('sweeping', () => {
-  it('needs no timer before the first key, as some platforms refuse one while modules are loaded', () => {
+  it('starts no timer before the first key, because some platforms allow none while modules are loaded', () => {
     jest.useFakeTimers()
     const { limiter } = open(10)
     void limiter.decide('k', { cost: 0 })
@@ -133,7 +133,7 @@ describe('sweeping', () => {
     expect(store.size).toBe(0)
   })
 
-  it('does not forget what a tier with a smaller limit still counts', () => {
+  it('keeps usage that still counts under a tier with a smaller limit', () => {
     const store = memoryStore({ clock: clock.now })
     const tier = (limit: number) => [gcra({ limit, window: '1h', burst: 1, name: 'tier' })]
     const limiter = createLimiter({ name: 'test', store, policies: tier(3600) })
@@ -145,7 +145,7 @@ describe('sweeping', () => {
 })
 
 describe('the clock', () => {
-  it('stands still where it runs back, so that nobody is locked out or set free', () => {
+  it('stands still when the clock runs back, so that no caller is locked out or set free', () => {
     const { limiter } = open(10, 1)
     void limiter.decide('k')
     clock.pass(-3_600_000)
@@ -154,7 +154,7 @@ describe('the clock', () => {
     expect(limiter.decide('k')).toMatchObject({ allowed: true })
   })
 
-  it('of a store of its own does not follow a step of the wall clock', () => {
+  it('of a default store does not follow a step of the wall clock', () => {
     const limiter = createLimiter({ policies: [slidingLog({ limit: 1, window: '1h' })] })
     void limiter.decide('k')
     const wall = jest.spyOn(Date, 'now').mockReturnValue(Date.now() + 2 * 3_600_000)

@@ -103,7 +103,7 @@ describe('a call', () => {
     expect(calls()).toEqual(['a', 'b', 'c', 'd'].map((key) => [`${key}: consume x1`]))
   })
 
-  it('gathers with others until the end of the turn when more are', () => {
+  it('waits until the end of the turn to be combined with others while more are in flight', () => {
     const { add, calls, endTurn } = busyWay()
     add(...ask('e', 'f'))
     expect(calls()).toEqual([])
@@ -114,7 +114,7 @@ describe('a call', () => {
     expect(calls()[1]).toEqual(['g: consume x1'])
   })
 
-  it('is answered with the reply for its own key', async () => {
+  it('resolves with the reply for its own key', async () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
@@ -122,7 +122,7 @@ describe('a call', () => {
     expect([e!.outcome, f!.outcome]).toEqual(['for e', 'for f'])
   })
 
-  it('never overtakes one that waits, even when few are in flight by then', async () => {
+  it('never overtakes a waiting call, even once few are in flight', async () => {
     const { add, calls, sent, endTurn } = way()
     add(...ask('a', 'b', 'c', 'd'))
     const first = [...sent]
@@ -133,7 +133,7 @@ describe('a call', () => {
     expect(calls().slice(4)).toEqual([['e: consume x1'], ['e: reset x1']])
   })
 
-  it('that a script fails for costs the others nothing', async () => {
+  it('that fails in the script leaves the other calls their replies', async () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
@@ -142,7 +142,7 @@ describe('a call', () => {
     expect([e!.outcome, f!.outcome]).toEqual([broken, 'for f'])
   })
 
-  it('is sent by itself, at once, where nothing is to gather', () => {
+  it('is sent immediately on its own with gathers: false', () => {
     const { add, calls } = way({ gathers: false })
     add(...many(100), ...ask('key 0'))
     expect(calls()).toHaveLength(101)
@@ -150,7 +150,7 @@ describe('a call', () => {
 })
 
 describe('a batch', () => {
-  it('holds 64 calls, and is sent when it does, before the turn ends', () => {
+  it('holds 64 keys, and is sent before the turn ends once it is full', () => {
     const { add, calls, endTurn } = busyWay()
     add(...many(130))
     expect(calls().map(({ length }) => length)).toEqual([64, 64])
@@ -158,7 +158,7 @@ describe('a batch', () => {
     expect(calls().map(({ length }) => length)).toEqual([64, 64, 2])
   })
 
-  it('is a third of all calls there are, but no less than 8', () => {
+  it('holds a third of all pending calls, but at least 8', () => {
     const { add, calls, endTurn } = busyWay()
     add(...many(56))
     endTurn()
@@ -177,7 +177,7 @@ describe('a batch', () => {
     expect(sizes).toEqual([[600, 300, 1], [200], [5000]])
   })
 
-  it('that fails fails everybody in it with the same error, and is not sent again', async () => {
+  it('that fails rejects all of its calls with the same error, and is not sent again', async () => {
     const { add, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f', 'f'))
     endTurn()
@@ -188,7 +188,7 @@ describe('a batch', () => {
     expect(sent).toHaveLength(1)
   })
 
-  it('waits where 16 are in flight, until one has come back', async () => {
+  it('waits while 16 are in flight, until one of them returns', async () => {
     const { add, sent, endTurn } = busyWay()
     for (let i = 0; i < 12; i++) {
       add(...ask(`batch ${i}`))
@@ -203,7 +203,7 @@ describe('a batch', () => {
     expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64, 36])
   })
 
-  it('sends an argument once for all keys that share it, and answers each all the same', async () => {
+  it('sends an argument once for all keys that share it, and resolves each call', async () => {
     const { add, calls, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f'), new Asked('g', 'reset'), ...ask('h', 'h', 'i'))
     endTurn()
@@ -216,7 +216,7 @@ describe('a batch', () => {
 })
 
 describe('calls of one key', () => {
-  it('that ask the same are made in one run, and each is answered', async () => {
+  it('that are equal are made in one run, and each resolves', async () => {
     const { add, calls, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f', 'e', 'e'))
     endTurn()
@@ -225,7 +225,7 @@ describe('calls of one key', () => {
     expect(asked.map(({ outcome }) => outcome)).toEqual(['for e', 'for f', 'for e', 'for e'])
   })
 
-  it('that ask something else go one after the other, and others beside the first', () => {
+  it('that differ are sent one after the other, with calls on other keys beside the first', () => {
     const { add, calls, endTurn } = busyWay()
     const questions = ['consume', 'consume', 'reset', 'consume', 'consume']
     add(...questions.map((question) => new Asked('e', question)), ...ask('f'))
@@ -233,7 +233,7 @@ describe('calls of one key', () => {
     expect(calls()).toEqual([['e: consume x2', 'f: consume x1'], ['e: reset x1'], ['e: consume x2']])
   })
 
-  it('stay in order where a batch between them has no room', () => {
+  it('stay in order when a batch between them is full', () => {
     const { add, calls, endTurn } = busyWay()
     add(new Asked('e', 'consume', 900), new Asked('e', 'reset', 900), new Asked('e', 'consume', 200))
     endTurn()
@@ -242,7 +242,7 @@ describe('calls of one key', () => {
 })
 
 describe('a caller who has given up', () => {
-  it('is unsent until it is written', () => {
+  it('is marked unsent until the call is sent', () => {
     const { add, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     expect([e!.caller.unsent, f!.caller.unsent]).toEqual([true, true])
@@ -250,7 +250,7 @@ describe('a caller who has given up', () => {
     expect([e!.caller.unsent, f!.caller.unsent]).toEqual([false, false])
   })
 
-  it('is taken out unsent', () => {
+  it('is removed from its batch without being sent', () => {
     const { add, calls, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     e!.caller.gone = true
@@ -260,7 +260,7 @@ describe('a caller who has given up', () => {
     expect(f!.outcome).toBeUndefined()
   })
 
-  it('takes nobody along who asked the same', async () => {
+  it('leaves equal calls of other callers in the batch', async () => {
     const { add, calls, sent, endTurn } = busyWay()
     const [first, second, third] = add(...ask('e', 'e', 'e'))
     first!.caller.gone = third!.caller.gone = true
@@ -274,7 +274,7 @@ describe('a caller who has given up', () => {
     ])
   })
 
-  it('leaves nothing to send where all have', () => {
+  it('leaves nothing to send if all callers have given up', () => {
     const { add, calls, endTurn } = busyWay()
     for (const call of add(...ask('e', 'f'))) call.caller.gone = true
     endTurn()
@@ -282,22 +282,22 @@ describe('a caller who has given up', () => {
   })
 })
 
-describe('where a call takes keys of one slot alone', () => {
-  it('each key is sent by itself, with all who ask the same of it', () => {
+describe('if a call may only have keys of one slot', () => {
+  it('each key is sent on its own, with all equal calls on it', () => {
     const { add, calls, endTurn } = busyWay({ takesManyKeys: false })
     add(...ask('e', 'f', 'e'))
     endTurn()
     expect(calls()).toEqual([['e: consume x2'], ['f: consume x1']])
   })
 
-  it('nobody waits for a node that does not answer', () => {
+  it('no call waits for a node that does not answer', () => {
     const { add, sent, endTurn } = busyWay({ takesManyKeys: false })
     add(...many(500))
     endTurn()
     expect(sent).toHaveLength(500)
   })
 
-  it('and a server says so first, what it refused is sent again key by key', async () => {
+  it('calls that a server refused for that reason are sent again key by key', async () => {
     const { add, calls, sent, endTurn, refuseManyKeys } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
@@ -311,7 +311,7 @@ describe('where a call takes keys of one slot alone', () => {
 })
 
 describe('closing', () => {
-  it('rejects what waits and what comes later, and leaves alone what is in flight', async () => {
+  it('rejects waiting and later calls, and lets those in flight finish', async () => {
     const { add, group, sent } = way()
     const [a] = add(...ask('a', 'b', 'c', 'd'))
     const waiting = add(...ask('e', 'e', 'f'))

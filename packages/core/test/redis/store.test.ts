@@ -72,7 +72,7 @@ describe('one decision', () => {
     expect(await command(server, 'DBSIZE')).toBe(0)
   })
 
-  it('makes no key for what is denied or costs nothing', async () => {
+  it('makes no key for a denied call or a cost of 0', async () => {
     await command(server, 'FLUSHALL')
     const limiter = open([gcra(hour)])
     await limiter.consume('a', { cost: 101 })
@@ -100,7 +100,7 @@ describe('one decision', () => {
     expect((await open(same).consume('many')).allowed).toBe(true)
   })
 
-  it('brings the script along where the server has forgotten it', async () => {
+  it('sends the script again after the server has lost it', async () => {
     const limiter = open([gcra(hour)])
     await limiter.consume('k')
     await command(server, 'SCRIPT', 'FLUSH')
@@ -153,7 +153,7 @@ describe('a log', () => {
     expect(await command<number>(server, 'MEMORY', 'USAGE', key!)).toBeLessThanOrEqual(9000)
   })
 
-  it('refuses a cost above 1,000, which would hold up everybody', async () => {
+  it('refuses a cost above 1,000, which would block all other clients', async () => {
     const limiter = open([slidingLog({ limit: 100_000, window: '1h' })])
     await expect(limiter.consume('k', { cost: 1001 })).rejects.toMatchObject({ code: 'INVALID_COST' })
   })
@@ -201,7 +201,7 @@ describe('a store that cannot decide', () => {
   }
   afterEach(() => command(server, 'CONFIG', 'SET', 'maxmemory', '0'))
 
-  it('leaves the decision to this process by default, and says why', async () => {
+  it('lets this process decide by default, and reports the reason', async () => {
     await oom()
     const limiter = open([gcra(hour)])
     expect(await limiter.consume('local')).toMatchObject({ allowed: true, remaining: 99, degraded: 'oom' })
@@ -209,7 +209,7 @@ describe('a store that cannot decide', () => {
     expect((await Promise.all(calls)).filter(({ allowed }) => allowed)).toHaveLength(99)
   })
 
-  it('throws where that is asked for, with the reason as a code and the cause', async () => {
+  it('throws under onStoreError throw, with the reason as a code and the cause', async () => {
     await oom()
     await expect(open([gcra(hour)], { onStoreError: 'throw' }).consume('k')).rejects.toMatchObject({
       code: 'STORE_OOM',
@@ -217,14 +217,14 @@ describe('a store that cannot decide', () => {
     })
   })
 
-  it('allows or denies where that is asked for, and says why', async () => {
+  it('allows or denies under onStoreError allow or deny, and reports the reason', async () => {
     await oom()
     const [allow, deny] = ['allow', 'deny'].map((onStoreError) => open([gcra(hour)], { onStoreError }))
     expect(await allow!.consume('k')).toMatchObject({ allowed: true, degraded: 'oom', reason: undefined })
     expect(await deny!.consume('k')).toMatchObject({ allowed: false, degraded: 'oom', retryAfterMs: 1000 })
   })
 
-  it('keeps to the deadline while Redis stands still', async () => {
+  it('keeps the deadline while Redis does not answer', async () => {
     const limiter = open([gcra(hour)], { deadline: '50ms', onStoreError: 'allow' })
     await limiter.consume('k')
     server.pause()
@@ -270,19 +270,19 @@ describe('a Redis that evicts', () => {
     expect(await warnings(args)).toEqual(['REDIS_EVICTS'])
   })
 
-  it('is not suspected where it evicts nothing', async () => {
+  it('causes no warning if it evicts nothing', async () => {
     expect(await warnings(['--maxmemory-policy', 'allkeys-lru'])).toEqual([])
     expect(await warnings(['--maxmemory', '100mb', '--maxmemory-policy', 'noeviction'])).toEqual([])
   })
 
-  it('is not looked for by a user that may not read INFO, who can decide all the same', async () => {
+  it('causes no warning for a user that may not read INFO, and calls are still decided', async () => {
     const args = ['--maxmemory', '100mb', '--maxmemory-policy', 'allkeys-lru']
     expect(await warnings(args, ['default', '-info'])).toEqual([])
   })
 })
 
 describe('a denied call', () => {
-  it('costs Redis nothing for a while, in any process that has heard of it', async () => {
+  it('costs Redis nothing for a while, in any process that has cached the denial', async () => {
     const [first, second] = [
       open([gcra({ limit: 1, window: '1h' })]),
       open([gcra({ limit: 1, window: '1h' })]),
@@ -299,7 +299,7 @@ describe('a denied call', () => {
     expect(await calls()).toBe(before + 1)
   })
 
-  it('asks each time where that is wanted', async () => {
+  it('asks Redis each time with denialCache: false', async () => {
     const store = redisStore(client, { denialCache: false })
     const limiter = createLimiter({
       name: 'asks',
