@@ -1,60 +1,48 @@
-// Checks what `npm test` leaves out, as it needs other versions or other programs: npm run verify -- SUBJECT [ARGUMENT...].
-// A subject is a line of the table: what to install, and the command that checks it. Without one, prints the table.
-import { spawnSync } from 'node:child_process'
-import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+// Checks what `npm test` leaves out, because it takes long, is random, or needs other versions or programs:
+// npm run verify -- SUBJECT [ARGUMENT...].
+import { runSubject } from './subjects.js'
 
-/** @typedef {{ about: string, install?: string, command: readonly string[] }} Subject */
-
-/** `install` is a folder with a lock of its own. @type {Record<string, Subject>} */
-const SUBJECTS = {
+runSubject('verify', {
+  faults: {
+    about: 'the fault matrix in full, a line a row; numbers choose rows',
+    needs: ['redis', 'build'],
+    command: ['scripts/verify/faults.js'],
+  },
+  sabotage: {
+    about: 'breaks one mechanism after another and shows that its row fails; numbers choose rows',
+    needs: ['redis', 'build'],
+    command: ['scripts/verify/sabotage.js'],
+  },
+  adapters: {
+    about: 'every HTTP case x every adapter, and the lines that each adapter takes',
+    needs: ['redis', 'build'],
+    command: ['scripts/verify/adapters.js'],
+  },
+  mutation: {
+    about: 'how many deliberate mistakes in the algorithms the tests catch; files choose sources',
+    needs: [],
+    command: ['scripts/verify/mutation.js'],
+  },
   nest11: {
-    about:
-      'the tests of packages/nest on Nest 11: Express and Fastify, Apollo and Mercurius, ws and socket.io',
+    about: 'the tests of packages/nest on Nest 11: Express, Fastify, Apollo, Mercurius, ws and socket.io',
+    needs: ['redis', 'build'],
     install: 'packages/nest/fixtures/nest11',
     command: ['node_modules/jest/bin/jest.js', '--config', 'packages/nest/fixtures/nest11/jest.config.ts'],
   },
   graphql: {
     about: 'CPU of the Nest guard for a GraphQL request of 12,000 operations, each figure below 60 ms',
+    needs: ['build'],
     command: ['packages/nest/test/many-operations.js'],
   },
   imports: {
     about: 'what each package takes to install and to load, beside peers',
-    command: ['scripts/measure-imports.js'],
+    needs: ['build'],
+    command: ['packages/bench/src/imports/main.js'],
   },
   runtimes: {
     about: 'the built packages on Node 20, 22, 24 and 26, Bun, Deno and workerd',
-    install: 'scripts/runtimes',
-    command: ['scripts/runtimes/run.js'],
+    needs: ['redis', 'build'],
+    install: 'scripts/verify/runtimes',
+    command: ['scripts/verify/runtimes/run.js'],
   },
-}
-
-const [name = '', ...args] = process.argv.slice(2)
-const subject = SUBJECTS[name]
-if (subject) {
-  if (subject.install) install(subject.install)
-  process.exitCode = run(process.execPath, [...subject.command, ...args])
-} else {
-  for (const [known, { about }] of Object.entries(SUBJECTS))
-    console.log(`npm run verify -- ${known.padEnd(10)} ${about}`)
-  process.exitCode = name === '' ? 0 : 1
-}
-
-/**
- * Installs what a folder locks, unless it has been since the lock was written.
- * @param {string} folder
- */
-function install(folder) {
-  const [lock, done] = [join(folder, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json')]
-  if (existsSync(done) && statSync(done).mtimeMs > statSync(lock).mtimeMs) return
-  if (run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], folder) !== 0) process.exit(1)
-}
-
-/**
- * @param {string} command
- * @param {readonly string[]} args
- * @param {string} [cwd]
- */
-function run(command, args, cwd) {
-  return spawnSync(command, args, { stdio: 'inherit', ...(cwd && { cwd }) }).status ?? 1
-}
+})

@@ -1,4 +1,4 @@
-// npm run bench [-- parts and options]: parts.js. npm run bench -- before [ref]: before/compare.js.
+// npm run bench -- PART [options]: parts.js. npm run bench -- before [ref]: before/compare.js.
 const [first, ...rest] = process.argv.slice(2)
 if (first === 'before') {
   const { compare } = await import('./before/compare.js')
@@ -8,5 +8,5 @@ if (first === 'before') {
   })
 } else {
   const { measureParts } = await import('./parts.js')
-  await measureParts(process.argv.slice(2))
+  await measureParts(first === 'all' ? rest : process.argv.slice(2))
 }

@@ -1,4 +1,4 @@
-// npm run bench [-- memory redis http scale] [--rounds N] [--only REGEXP] [--large] [--dry]
+// npm run bench -- all|memory|redis|http|scale [--rounds N] [--only REGEXP] [--large] [--dry]
 import { parseArgs } from 'node:util'
 import { loadNow } from './figures/machine.js'
 import { http } from './http/part.js'

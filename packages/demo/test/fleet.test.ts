@@ -64,7 +64,7 @@ test.each([
     run = start(['fleet', ...args])
     expect(await run.exitCode).toBe(2)
     expect(run.errors()).toContain(message)
-    expect(run.errors()).toContain('Usage: npm run fleet')
+    expect(run.errors()).toContain('Usage: npm run demo -- fleet')
   },
   60_000,
 )

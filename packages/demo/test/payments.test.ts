@@ -53,7 +53,7 @@ test.each([
     run = start(['payments', ...args])
     expect(await run.exitCode).toBe(2)
     expect(run.errors()).toContain(message)
-    expect(run.errors()).toContain('Usage: npm run payments')
+    expect(run.errors()).toContain('Usage: npm run demo -- payments')
   },
   30_000,
 )

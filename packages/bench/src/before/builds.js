@@ -11,6 +11,8 @@ export const root = fileURLToPath(new URL('../../../..', import.meta.url))
 /** Where the packages of a checkout are installed: some of core's lie beside it. */
 const INSTALLED = ['node_modules', 'packages/core/node_modules']
 const LOCK = 'package-lock.json'
+/** What writes lua/ into the sources; the second in commits before scripts/ had folders. */
+const EMBED = ['scripts/build/embed-lua.js', 'scripts/embed-lua.js']
 /** As shells say it; 1 says that a path missed the bar. */
 const INTERRUPTED = 130
 
@@ -29,7 +31,9 @@ export function buildOf(commit) {
   if (readFileSync(join(folder, LOCK), 'utf8') === readFileSync(join(root, LOCK), 'utf8'))
     linkInstalled(folder)
   else run(folder, 'npm', ['ci', '--ignore-scripts', '--no-audit', '--no-fund'])
-  run(folder, process.execPath, ['scripts/embed-lua.js'])
+  const embed = EMBED.find((path) => existsSync(join(folder, path)))
+  if (embed === undefined) throw new Error(`${commit} has no script that embeds Lua`)
+  run(folder, process.execPath, [embed])
   run(folder, process.execPath, [join(folder, 'node_modules/typescript/bin/tsc'), '-b', 'packages/core'])
   return folder
 }

@@ -1,6 +1,5 @@
 // What the rounds of a path say: a ratio of speeds, its interval, and whether it reaches the bar.
-import { medianInterval } from '../figures/statistics.js'
-import { median, ratios } from '../figures/rounds.js'
+import { median, medianInterval, ratios } from '../figures/statistics.js'
 import { short } from '../figures/table.js'
 
 /**

@@ -19,27 +19,3 @@ export async function inRounds(names, { rounds, warmUp = false }, turn) {
   }
   return given
 }
-
-/** @param {readonly number[]} values */
-export function median(values) {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  const upper = sorted[middle] ?? NaN
-  return sorted.length % 2 ? upper : ((sorted[middle - 1] ?? NaN) + upper) / 2
-}
-
-/**
- * Of each round, what one had to what the other had.
- * @param {readonly number[]} some
- * @param {readonly number[]} others
- */
-export function ratios(some, others) {
-  return some.map((value, round) => value / (others[round] ?? NaN))
-}
-
-/** How far the middle half of the values lies apart, to their median. @param {readonly number[]} values */
-export function spread(values) {
-  const sorted = values.toSorted((a, b) => a - b)
-  const at = (/** @type {number} */ part) => sorted[Math.round((sorted.length - 1) * part)] ?? NaN
-  return (at(0.75) - at(0.25)) / Math.abs(median(values))
-}

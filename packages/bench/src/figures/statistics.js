@@ -1,22 +1,40 @@
 // What a sample says about what it was drawn from, without any assumption about how the noise is distributed.
 import { randomFrom } from './random.js'
-import { median } from './rounds.js'
 
 /** Samples that are drawn for an interval: its ends move by less than they would with another seed. */
 const RESAMPLES = 2000
 const SEED = 1
 
+/** @param {ArrayLike<number>} values */
+export function median(values) {
+  return quantile(values, 0.5)
+}
+
 /**
- * The value below which `part` of the values lie, between two values by proportion.
- * @param {readonly number[]} values
+ * The value below which `part` of the values lie, between two values by proportion; NaN where there are none.
+ * @param {ArrayLike<number>} values
  * @param {number} part From 0 to 1.
  */
 export function quantile(values, part) {
-  const sorted = values.toSorted((a, b) => a - b)
+  const sorted = Float64Array.from(values).sort()
   const place = (sorted.length - 1) * part
   const below = sorted[Math.floor(place)] ?? NaN
   const above = sorted[Math.ceil(place)] ?? NaN
-  return below + (above - below) * (place - Math.floor(place))
+  return below === above ? below : below + (above - below) * (place - Math.floor(place))
+}
+
+/** How far the middle half of the values lies apart, to their median. @param {ArrayLike<number>} values */
+export function spread(values) {
+  return (quantile(values, 0.75) - quantile(values, 0.25)) / Math.abs(median(values))
+}
+
+/**
+ * Of each round, what one had to what the other had.
+ * @param {readonly number[]} some
+ * @param {readonly number[]} others
+ */
+export function ratios(some, others) {
+  return some.map((value, round) => value / (others[round] ?? NaN))
 }
 
 /**

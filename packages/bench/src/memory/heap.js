@@ -1,7 +1,6 @@
 // What a million keys take in a fresh process, in bytes a key: the objects of the heap and what typed arrays hold
 // outside of it, without the keys' own text.
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { bytesInUse } from '../figures/heap.js'
 import { answering } from '../processes/child.js'
 import { contenderNamed } from './contenders.js'
 
@@ -9,31 +8,22 @@ const open = contenderNamed(process.argv[2] ?? '')
 const KEYS = 1_000_000
 const A_DAY = { limit: 100, windowMs: 86_400_000 } // so that no key is full again before the end
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc')
 /** What must not be collected before it has been weighed. @type {unknown[]} */
 const held = []
 
 answering(async () => {
   await open(A_DAY) // loads its modules
-  const before = inUse()
+  const before = bytesInUse()
   const { call, allowed } = await open(A_DAY)
   held.push(call)
   for (let i = 0; i < KEYS; i++) {
     if (!allowed(await call(`user:${i}`))) throw new Error(`the first call of key ${i} was denied`)
   }
-  const all = inUse() - before
-  const start = inUse()
+  const all = bytesInUse() - before
+  const start = bytesInUse()
   held.push(Array.from({ length: KEYS }, (_, i) => `user:${i}`))
-  const text = inUse() - start - KEYS * POINTER
+  const text = bytesInUse() - start - KEYS * POINTER
   return (all - text) / KEYS
 })
 
 const POINTER = 8
-
-function inUse() {
-  collect()
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}

@@ -1,5 +1,6 @@
 // Decisions in the process's own memory.
-import { inRounds, median, spread } from '../figures/rounds.js'
+import { inRounds } from '../figures/rounds.js'
+import { median, spread } from '../figures/statistics.js'
 import { percent, short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { contenders } from './contenders.js'

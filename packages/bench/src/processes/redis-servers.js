@@ -2,7 +2,7 @@
 import { build } from 'esbuild'
 import { fileURLToPath } from 'node:url'
 
-/** @typedef {{ host: string, port: number, stop(): Promise<void> }} RedisServer */
+/** @typedef {import('../outage/outage.js').RedisServer} RedisServer */
 /** @typedef {{ masters: { host: string, port: number }[], stop(): Promise<void> }} Cluster */
 
 /** @param {readonly string[]} args Of the program. @returns {Promise<RedisServer>} */

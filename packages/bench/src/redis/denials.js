@@ -2,8 +2,8 @@
 // four costs are remembered, so that most calls of random costs ask.
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { randomFrom } from '../figures/random.js'
+import { flexibleOnRedis } from '../peers/flexible.js'
 import { answering } from '../processes/child.js'
 import { connect } from './connection.js'
 
@@ -25,8 +25,8 @@ const contenders = {
   'Sluice, decide, costs of 1 to 4': () => callsOfRandomCost('denied-few-costs', 4),
   'Sluice, decide, costs of 1 to 100': () => callsOfRandomCost('denied-many-costs', 100),
   'rate-limiter-flexible, inMemoryBlock': () => {
-    const options = { keyPrefix: 'block', points: 1, duration: 3600, inMemoryBlockOnConsumed: 1 }
-    const limiter = new RateLimiterRedis({ storeClient: redis, ...options })
+    const limit = { limit: 1, windowMs: 3_600_000 }
+    const limiter = flexibleOnRedis(redis, 'block', limit, { inMemoryBlockOnConsumed: 1 })
     return () => limiter.consume(KEY).then(admitted, denied)
   },
 }

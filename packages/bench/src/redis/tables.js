@@ -1,4 +1,4 @@
-import { median, spread } from '../figures/rounds.js'
+import { median, spread } from '../figures/statistics.js'
 import { percent, short } from '../figures/table.js'
 import { loads } from './loads.js'
 

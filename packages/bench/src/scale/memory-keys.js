@@ -1,20 +1,16 @@
 // How a memory store does with so many keys, in a fresh process: CPU of a decision, and bytes a key beside its text.
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { bytesInUse } from '../figures/heap.js'
 import { answering } from '../processes/child.js'
-
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc')
 
 const CALLS = 500_000
 /** A prime: every key is met as often as the next, and none beside its neighbour. */
 const STRIDE = 7919
 
 answering((/** @type {{ keys: number }} */ { keys }) => {
-  const before = inUse()
+  const before = bytesInUse()
   const names = Array.from({ length: keys }, (_, i) => `user:${i}`)
-  const text = inUse()
+  const text = bytesInUse()
   // In debt for 43 s after a call: a key whose allowance is full again need not be kept.
   const policies = [gcra({ limit: 2000, window: '1d' })]
   const limiter = createLimiter({ name: 'scale', policies, store: memoryStore({ maxKeys: 2 ** 23 }) })
@@ -24,17 +20,10 @@ answering((/** @type {{ keys: number }} */ { keys }) => {
       throw new Error(`call ${i} was not admitted at once`)
   }
   for (let i = 0; i < keys; i++) call(i)
-  const bytes = (inUse() - text) / keys
+  const bytes = (bytesInUse() - text) / keys
   for (let i = 0; i < CALLS; i++) call(i)
   const start = process.cpuUsage()
   for (let i = 0; i < CALLS; i++) call(i)
   const { user, system } = process.cpuUsage(start)
   return { keys, cpuNs: (1000 * (user + system)) / CALLS, bytes, textBytes: (text - before) / keys }
 })
-
-function inUse() {
-  collect()
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
-}

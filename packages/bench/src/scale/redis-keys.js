@@ -1,5 +1,6 @@
 // How Redis does with so many keys.
-import { inRounds, median } from '../figures/rounds.js'
+import { inRounds } from '../figures/rounds.js'
+import { median } from '../figures/statistics.js'
 import { startClient } from '../redis/clients.js'
 import { cpuOf, field } from '../redis/server-cpu.js'
 

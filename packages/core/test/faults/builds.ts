@@ -52,7 +52,7 @@ export class Builds {
     const folder = join(this.#folder, 'another-format')
     for (const path of [
       'package.json',
-      'scripts/embed-lua.js',
+      'scripts/build/embed-lua.js',
       'lua',
       'packages/core/src',
       'packages/core/package.json',
@@ -62,7 +62,7 @@ export class Builds {
     edit(join(folder, 'lua/engine.lua'), SWAPPED)
     const format = formatIn(readFileSync(FORMAT, 'utf8'))!
     edit(join(folder, FORMAT), [[`STATE_FORMAT = ${format}`, `STATE_FORMAT = ${format + 1}`]])
-    execFileSync(process.execPath, ['scripts/embed-lua.js'], { cwd: folder })
+    execFileSync(process.execPath, ['scripts/build/embed-lua.js'], { cwd: folder })
     return { what: 'a build of another format', folder }
   }
 

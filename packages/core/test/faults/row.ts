@@ -6,7 +6,7 @@ export interface Row {
   readonly timed?: boolean
   /** It runs tests that are part of `npm test` by themselves. */
   readonly tested?: boolean
-  /** `share` of the full load, 1 in `npm run test:faults`, less in `npm test`. */
+  /** `share` of the full load, 1 in `npm run verify -- faults`, less in `npm test`. */
   run(share: number): Promise<Outcome> | Outcome
 }
 

@@ -1,7 +1,7 @@
 import type { Outcome, Row } from './row.js'
 import { rows } from './rows.js'
 
-/** A small one shows that a row fails where it should (scripts/sabotage.js). */
+/** A small one shows that a row fails where it should (scripts/verify/sabotage.js). */
 const share = Number(process.env['FAULTS_SHARE'] ?? 1)
 
 /** Runs every row in full and prints a line for each; `node run.ts 18 20` runs those alone. */

@@ -13,7 +13,7 @@ import { view } from './screen.js'
 const DEMANDS = [10, 20, 30, 40]
 
 export const fleet: Demo = {
-  usage: `Usage: npm run fleet -- [options]
+  usage: `Usage: npm run demo -- fleet [options]
 
 Four processes share one limit of ${LIMIT} calls a minute in one Redis, and show who
 gets what. Uses the Redis that REDIS_URL names, or else starts one of its own.

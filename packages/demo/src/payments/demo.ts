@@ -13,7 +13,7 @@ const WORKERS = 4
 const CUSTOMER_EACH_MS = 500
 
 export const payments: Demo = {
-  usage: `Usage: npm run payments -- [options]
+  usage: `Usage: npm run demo -- payments [options]
 
 Four workers make payments at a provider that allows 200 calls in 10 s and 5 at
 once, and that is out of order for a while in the middle.

@@ -3,17 +3,17 @@ export interface Proof {
   readonly title: string
   /**
    * What it asserts depends on how busy the machine is: a time, or a call that must not run into a deadline. Run by
-   * scripts/measure-outbound.js alone.
+   * `npm run bench -- outbound` alone.
    */
   readonly timed?: boolean
-  /** `share` of the full load, 1 in scripts/measure-outbound.js, less in `npm test`. */
+  /** `share` of the full load, 1 in `npm run bench -- outbound`, less in `npm test`. */
   run(share: number): Promise<Outcome>
 }
 
 export interface Outcome {
   /** What must hold on any machine, however busy: asserted by `npm test`. */
   readonly holds: boolean
-  /** Everything, times and throughput included: asserted by scripts/measure-outbound.js. */
+  /** Everything, times and throughput included: asserted by `npm run bench -- outbound`. */
   readonly pass: boolean
   /** The measured numbers. */
   readonly figure: string

@@ -2,7 +2,7 @@ import { proofs } from './proofs.js'
 
 jest.setTimeout(60_000)
 
-/** A twentieth of the load of scripts/measure-outbound.js, without what depends on how busy the machine is. */
+/** A twentieth of the load of `npm run bench -- outbound`, without what depends on how busy the machine is. */
 const untimed = proofs.filter(({ timed }) => !timed)
 
 it.each(untimed.map((proof) => [proof.title, proof] as const))('%s', async (_, proof) => {

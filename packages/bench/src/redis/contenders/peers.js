@@ -2,8 +2,9 @@
 import FastifyStore from '@fastify/rate-limit/store/RedisStore.js'
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
 import KoaLimiter from 'koa-ratelimit/limiter/redis.js'
-import RateLimitRedis from 'rate-limit-redis'
-import { RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible'
+import { RateLimiterRes, RateLimiterUnion } from 'rate-limiter-flexible'
+import { flexibleOnRedis } from '../../peers/flexible.js'
+import { readyRateLimitRedis } from '../../peers/rate-limit-redis.js'
 
 /** @typedef {import('../../contender.js').Limit} Limit */
 /** @typedef {import('../../contender.js').Contender} Contender */
@@ -12,23 +13,19 @@ import { RateLimiterRedis, RateLimiterRes, RateLimiterUnion } from 'rate-limiter
 /** @type {Record<string, (redis: Client, limit: Limit) => Contender | Promise<Contender>>} */
 export const peers = {
   'rate-limiter-flexible': (redis, limit) => {
-    const limiter = flexible(redis, limit, 'rlf')
+    const limiter = flexibleOnRedis(redis, 'rlf', limit)
     const isDenial = (/** @type {unknown} */ error) => error instanceof RateLimiterRes
     return { call: (key) => limiter.consume(key), allowed: () => true, isDenial }
   },
   'rate-limiter-flexible union': (redis, limit) => {
-    const each = ['a', 'b', 'c'].map((name) => flexible(redis, limit, name))
+    const each = ['a', 'b', 'c'].map((name) => flexibleOnRedis(redis, name, limit))
     const union = new RateLimiterUnion(...each)
     const isDenial = (/** @type {any} */ error) =>
       Object.values(error).every((one) => one instanceof RateLimiterRes)
     return { call: (key) => union.consume(key), allowed: () => true, isDenial }
   },
   'rate-limit-redis': async (redis, { limit, windowMs }) => {
-    const sendCommand = /** @type {(...command: string[]) => Promise<any>} */ (
-      (command, ...args) => redis.call(command, ...args)
-    )
-    const store = new RateLimitRedis({ prefix: 'rlr:', sendCommand })
-    await store.init(/** @type {any} */ ({ windowMs }))
+    const store = await readyRateLimitRedis(redis, 'rlr:', windowMs)
     return { call: (key) => store.increment(key), allowed: ({ totalHits }) => totalHits <= limit }
   },
   'koa-ratelimit': (db, { limit, windowMs }) => {
@@ -49,13 +46,4 @@ export const peers = {
       })
     return { call, allowed: (hits) => hits <= limit }
   },
-}
-
-/**
- * @param {Client} redis
- * @param {Limit} limit
- * @param {string} keyPrefix
- */
-function flexible(redis, { limit, windowMs }, keyPrefix) {
-  return new RateLimiterRedis({ storeClient: redis, keyPrefix, points: limit, duration: windowMs / 1000 })
 }

@@ -1,4 +1,4 @@
-// Made from lua/ by scripts/embed-lua.js.
+// Made from lua/ by scripts/build/embed-lua.js.
 export const modules: Readonly<Record<string, string>> = {
   "alone": "if #KEYS == 1 then\nlocal @{call}\n@{argument}\n@{decision}\nend",
   "argument": "cost, nonce, @{all_numbers}, rest = unpack('<dd@{number_formats}', argument)\nop, count, clock, span = CONSUME, 1, -1, 0\nif #argument >= rest then\nop, count, clock, span, rest = unpack('<dddd', argument, rest)\nend",

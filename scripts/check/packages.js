@@ -1,6 +1,6 @@
 // Checks each public package as it would be published: its exports and files (publint), its types under every module
 // system, the classic resolution too (attw), and what a stranger meets first: what the tarball holds, what it weighs,
-// the range of its peers, and the first lines of its README. Prints what is wrong, and the size of each. Needs the build
+// the range of its peers, and the first lines of its README; and the sources for what is unused (knip). Prints what is wrong, and the size of each. Needs the build
 // and, for the tools, `npm run`.
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
@@ -25,6 +25,7 @@ const checks = folders.flatMap((folder) => [
     return wrong.length === 0 ? json : undefined
   }),
 ])
+checks.push(run('knip'))
 process.exitCode = (await Promise.all(checks)).every((output) => output !== undefined) ? 0 : 1
 
 /**

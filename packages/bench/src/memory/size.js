@@ -1,4 +1,4 @@
-// Bytes a key in the memory store, by algorithm: npm run measure:memory [-- KEYS]
+// Bytes a key in the memory store, by algorithm: npm run bench -- memory-size [KEYS]
 // Counts the objects of the heap and what typed arrays hold outside of it, the keys' own text included and apart.
 import {
   fixedWindow,
@@ -11,11 +11,8 @@ import {
   tokenBucket,
 } from '@sluice/core'
 import { execFileSync } from 'node:child_process'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
+import { bytesInUse } from '../figures/heap.js'
 
-setFlagsFromString('--expose-gc')
-const collect = runInNewContext('gc')
 const keys = Number(process.argv[2] ?? 1_000_000)
 const only = process.argv[3]
 /** @type {import('@sluice/core').PolicyOptions} */
@@ -48,9 +45,9 @@ if (only === undefined) {
     )
   }
 } else {
-  const before = inUse()
+  const before = bytesInUse()
   const held = fill(contenders[only])
-  const bytes = (inUse() - before) / keys
+  const bytes = (bytesInUse() - before) / keys
   console.log(`${only.padEnd(28)} ${bytes.toFixed(0).padStart(5)}`)
   if ('close' in held) await held.close()
 }
@@ -61,11 +58,4 @@ function fill(policies) {
   const limiter = createLimiter({ name: 'memory', store: memoryStore({ maxKeys: 2 ** 23 }), policies })
   for (let i = 0; i < keys; i++) void limiter.decide(`user:${i}`)
   return limiter
-}
-
-function inUse() {
-  collect()
-  collect()
-  const { heapUsed, external } = process.memoryUsage()
-  return heapUsed + external
 }

@@ -1,5 +1,5 @@
 // Breaks one mechanism after another in a copy of the sources and shows that its row of the fault matrix fails, which
-// passes on what is not broken: npm run test:sabotage [-- 8 13]. Exit 1 where a mistake is not caught.
+// passes on what is not broken: npm run verify -- sabotage [8 13]. Exit 1 where a mistake is not caught.
 import { mistakes } from './sabotage/mistakes.js'
 import { breakIt, copySources, removeCopy, runRow } from './sabotage/sandbox.js'
 

@@ -1,5 +1,5 @@
 // Runs every case of the adapter kit (packages/core/test/http/adapters) on every adapter, and prints the table of
-// cases x adapters: npm run test:adapters. Exit 1 when a case failed, an adapter has none of it, or is too long.
+// cases x adapters: npm run verify -- adapters. Exit 1 when a case failed, an adapter has none of it, or is too long.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 

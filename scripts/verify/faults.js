@@ -1,4 +1,4 @@
-// Runs rows of the fault matrix in full, outside of Jest: npm run test:faults [-- 18 20]
+// Runs rows of the fault matrix in full, outside of Jest: npm run verify -- faults [18 20]
 import { build } from 'esbuild'
 import { resolve } from 'node:path'
 
@@ -17,4 +17,4 @@ await build({
     '@sluice/core': resolve('packages/core/src/index.ts'),
   },
 })
-await import(`../${outfile}`)
+await import(`../../${outfile}`)

@@ -11,7 +11,7 @@ const modules = readdirSync('lua')
       `  ${JSON.stringify(file.slice(0, -4))}: ${JSON.stringify(stripped(readFileSync(`lua/${file}`, 'utf8')))},`,
   )
 const text = [
-  '// Made from lua/ by scripts/embed-lua.js.',
+  '// Made from lua/ by scripts/build/embed-lua.js.',
   'export const modules: Readonly<Record<string, string>> = {',
   ...modules,
   '}',

@@ -9,8 +9,9 @@ import {
   tokenBucket,
 } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import RateLimitRedis from 'rate-limit-redis'
-import { RateLimiterRedis, RateLimiterUnion } from 'rate-limiter-flexible'
+import { RateLimiterUnion } from 'rate-limiter-flexible'
+import { flexibleOnRedis } from '../peers/flexible.js'
+import { readyRateLimitRedis } from '../peers/rate-limit-redis.js'
 
 /**
  * @typedef {import('ioredis').Redis} Redis
@@ -27,6 +28,8 @@ export const KEYS = 4
 
 const HOUR = 3_600_000_000
 const LOTS = 1_000_000
+const WINDOW_MS = HOUR / 1000
+const HOURLY = { limit: LOTS, windowMs: WINDOW_MS }
 /** Where injected clocks begin. */
 const START = 1_800_000_000_000_000
 const FILLS = 100
@@ -67,7 +70,9 @@ export const contenders = {
     gcra({ limit: 50_000, window: '1d' }),
   ]),
   'three, rate-limiter-flexible': (redis, name) => {
-    const union = new RateLimiterUnion(...[1, 2, 3].map((i) => flexibleLimiter(redis, `${name} ${i}`)))
+    const union = new RateLimiterUnion(
+      ...[1, 2, 3].map((i) => flexibleOnRedis(redis, `${name} ${i}`, HOURLY)),
+    )
     return { call: (key) => union.consume(key) }
   },
   'three, rate-limit-redis': (redis, name) => {
@@ -189,16 +194,8 @@ function sortedSet(limit) {
  * @returns {Contender}
  */
 function flexible(redis, name) {
-  const limiter = flexibleLimiter(redis, name)
+  const limiter = flexibleOnRedis(redis, name, HOURLY)
   return { call: (key) => limiter.consume(key) }
-}
-
-/**
- * @param {Redis} redis
- * @param {string} name
- */
-function flexibleLimiter(redis, name) {
-  return new RateLimiterRedis({ storeClient: redis, keyPrefix: name, points: LOTS, duration: 3600 })
 }
 
 /**
@@ -207,15 +204,6 @@ function flexibleLimiter(redis, name) {
  * @returns {Contender}
  */
 function express(redis, name) {
-  const sendCommand = /** @type {(...command: string[]) => Promise<any>} */ (
-    (command, ...args) => redis.call(command, ...args)
-  )
-  const store = new RateLimitRedis({ prefix: `${name}:`, sendCommand })
-  const ready = store.init(/** @type {any} */ ({ windowMs: HOUR / 1000 }))
-  return {
-    async call(key) {
-      await ready
-      return store.increment(key)
-    },
-  }
+  const ready = readyRateLimitRedis(redis, `${name}:`, WINDOW_MS)
+  return { call: async (key) => (await ready).increment(key) }
 }

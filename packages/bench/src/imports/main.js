@@ -5,6 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { median } from '../figures/statistics.js'
 
 const PACKAGES = ['@sluice/core', '@sluice/express', '@sluice/koa', '@sluice/fastify']
 const PEERS = [
@@ -108,9 +109,4 @@ function bytesOf(folder) {
   )
   const stats = files.map((file) => statSync(join(folder, file)))
   return stats.reduce((sum, stat) => sum + (stat.isFile() ? stat.size : 0), 0)
-}
-
-/** @param {number[]} values */
-function median(values) {
-  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN
 }

@@ -1,4 +1,5 @@
 // The table of what was measured, and whether the project's bars are met.
+import { quantile } from '../figures/statistics.js'
 import { contenders, OURS } from './contenders.js'
 import { PATIENCE_MS } from './load.js'
 import { EVERY_MS } from './recovery.js'
@@ -61,7 +62,7 @@ export function printRows(result, first) {
       title,
       String(answers.length),
       bareP99.toFixed(0),
-      ...[0.5, 0.99, 1].map((part) => quantile(answers, part).toFixed(0)),
+      ...[0.5, 0.99, 1].map((part) => quantile(times(answers), part).toFixed(0)),
       ...STATUSES.map((status) => count((answer) => answer.status === status)),
       count(({ status }) => status === undefined),
       count(({ status, over }) => status === 429 && !over),
@@ -88,12 +89,12 @@ export function printVerdicts(results) {
   let met = true
   for (const result of results) {
     const { name, resumedAfterMs, restartedAfterMs, relapses, ended, lateMs } = result
-    const worst = Math.max(...judged(result).map(({ answers }) => quantile(answers, 0.99)))
-    const inTime = judged(result).every(({ answers }) => quantile(answers, 0.99) < P99_MS)
+    const worst = Math.max(...judged(result).map(({ answers }) => quantile(times(answers), 0.99)))
+    const inTime = judged(result).every(({ answers }) => quantile(times(answers), 0.99) < P99_MS)
     const recovery = Math.max(resumedAfterMs ?? Infinity, restartedAfterMs ?? Infinity)
     const pass = inTime && recovery <= RECOVERY_MS && ended === undefined
     if (name.startsWith(OURS)) met &&= pass
-    const late = lateMs.toSorted((a, b) => a - b)[Math.floor(lateMs.length * 0.99)] ?? NaN
+    const late = quantile(lateMs, 0.99)
     console.log(
       `${pass ? 'pass' : 'FAIL'}  ${name}: ${after(resumedAfterMs)} SIGCONT, ${after(restartedAfterMs)} the restart` +
         `${relapses ? ` (and ${relapses} times not later)` : ''}, bar ${RECOVERY_MS}; ` +
@@ -116,18 +117,14 @@ function judged({ phases, answers, bare }) {
   return phases.flatMap(({ title, from }, i) => {
     const to = phases[i + 1]?.from ?? Infinity
     const isHere = (/** @type {{ sentAt: number }} */ { sentAt }) => sentAt >= from && sentAt < to
-    const bareP99 = quantile(bare.filter(isHere), 0.99)
+    const bareP99 = quantile(times(bare.filter(isHere)), 0.99)
     return title.startsWith('(') ? [] : [{ title, answers: answers.filter(isHere), bareP99 }]
   })
 }
 
-/**
- * @param {readonly { tookMs: number }[]} answers
- * @param {number} part
- */
-function quantile(answers, part) {
-  const sorted = answers.map(({ tookMs }) => tookMs).toSorted((a, b) => a - b)
-  return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * part))] ?? NaN
+/** @param {readonly { tookMs: number }[]} answers */
+function times(answers) {
+  return answers.map(({ tookMs }) => tookMs)
 }
 
 /** @param {string[]} cells */

@@ -1,5 +1,5 @@
 // Makes sure that luacheck and lua5.1 are there, installing Debian's packages if it can, then runs the command it was
-// given: node scripts/ensure-lua.js luacheck lua. Where they cannot be had it says so in one line and skips.
+// given: node scripts/ensure/lua.js luacheck lua. Where they cannot be had it says so in one line and skips.
 import { spawnSync } from 'node:child_process'
 import { install, isThere } from './debian.js'
 

@@ -1,4 +1,5 @@
 // The table of what was measured, and whether the project's bars are met.
+import { median, ratios } from '../figures/statistics.js'
 
 /**
  * @typedef {object} Figure
@@ -87,17 +88,6 @@ function verdict(what, seen, most) {
  */
 function ratiosOf(figures) {
   const byName = new Map(figures.map(({ name, us }) => [name, us]))
-  return (/** @type {string} */ name, /** @type {string} */ base) => {
-    const others = byName.get(base) ?? []
-    return median((byName.get(name) ?? []).map((us, round) => us / (others[round] ?? NaN)))
-  }
-}
-
-/** @param {readonly number[]} values */
-function median(values) {
-  const sorted = values.toSorted((a, b) => a - b)
-  const middle = sorted.length >> 1
-  return sorted.length % 2
-    ? (sorted[middle] ?? NaN)
-    : ((sorted[middle - 1] ?? NaN) + (sorted[middle] ?? NaN)) / 2
+  return (/** @type {string} */ name, /** @type {string} */ base) =>
+    median(ratios(byName.get(name) ?? [], byName.get(base) ?? []))
 }

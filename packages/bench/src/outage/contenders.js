@@ -13,8 +13,9 @@ import { rateLimit } from 'express-rate-limit'
 import { Redis } from 'ioredis'
 import Koa from 'koa'
 import { once } from 'node:events'
-import { RedisStore } from 'rate-limit-redis'
-import { RateLimiterMemory, RateLimiterRedis, RLWrapperTimeouts } from 'rate-limiter-flexible'
+import { RateLimiterMemory, RLWrapperTimeouts } from 'rate-limiter-flexible'
+import { flexibleOnRedis } from '../peers/flexible.js'
+import { rateLimitRedis } from '../peers/rate-limit-redis.js'
 
 /**
  * @typedef {{ host: string, port: number }} Address
@@ -134,17 +135,11 @@ async function flexible(redis, options = {}) {
   const storeClient = new Redis({ ...redis, enableOfflineQueue: false })
   storeClient.on('error', () => {}) // its documents ask for a listener
   await once(storeClient, 'ready')
-  return new RateLimiterRedis({
-    storeClient,
-    keyPrefix: 'middleware',
-    points: LIMIT,
-    duration: 60,
-    ...options,
-  })
+  return flexibleOnRedis(storeClient, 'middleware', { limit: LIMIT, windowMs: 60_000 }, options)
 }
 
 /**
- * @param {Pick<RateLimiterRedis, 'consume'>} limiter
+ * @param {{ consume(key: string): Promise<unknown> }} limiter
  * @returns {import('express').RequestHandler}
  */
 function flexibleMiddleware(limiter) {
@@ -164,17 +159,13 @@ function flexibleMiddleware(limiter) {
  * @param {Partial<import('express-rate-limit').Options>} options
  */
 function expressRateLimit(redis, options = {}) {
-  const client = new Redis(redis)
   return rateLimit({
     windowMs: 60_000,
     limit: LIMIT,
     standardHeaders: true,
     legacyHeaders: false,
     keyGenerator: (req) => req.get(CALLER) ?? '',
-    store: new RedisStore({
-      sendCommand: (/** @type {string} */ command, /** @type {string[]} */ ...args) =>
-        /** @type {Promise<any>} */ (client.call(command, ...args)),
-    }),
+    store: rateLimitRedis(new Redis(redis)),
     ...options,
   })
 }

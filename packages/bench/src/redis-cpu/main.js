@@ -1,28 +1,24 @@
-// What a decision costs in Redis, beside other packages: npm run measure:redis [-- ROUNDS]
+// What a decision costs in Redis, beside other packages: npm run bench -- redis-cpu [ROUNDS]
 // CPU inside Redis is what INFO commandstats says of EVALSHA, the commands inside of the script included. A decision is
 // asked for when the one before has been answered; the contenders take turns in every round, so that a noisy machine
 // is noisy for all of them. Quote the ratios.
-import { build } from 'esbuild'
-import { Redis } from 'ioredis'
-import { contenders, KEYS } from './measure-redis/contenders.js'
-import { printBars, printTable } from './measure-redis/report.js'
+import { startRedis } from '../processes/redis-servers.js'
+import { connect } from '../redis/connection.js'
+import { scriptTimeOf, serverVersion } from '../redis/server-cpu.js'
+import { contenders, KEYS } from './contenders.js'
+import { printBars, printTable } from './report.js'
 
-/** @typedef {import('./measure-redis/contenders.js').Contender} Contender */
+/** @typedef {import('./contenders.js').Contender} Contender */
 
 const rounds = Number(process.argv[2] ?? 9)
 const CALLS = 1000
 const callers = Array.from({ length: KEYS }, (_, i) => `user:${i}`)
 
-const server = await startServer()
-const redis = new Redis({
-  host: server.host,
-  port: server.port,
-  maxRetriesPerRequest: 0,
-  retryStrategy: () => null,
-})
+const server = await startRedis()
+const redis = connect(server)
 try {
   const subjects = Object.entries(contenders).map(([name, open]) => ({ name, ...open(redis, name) }))
-  /** @type {import('./measure-redis/report.js').Figure[]} */
+  /** @type {import('./report.js').Figure[]} */
   const figures = []
   for (const subject of subjects) {
     figures.push({ name: subject.name, ...(await sizeOf(subject)), us: [] })
@@ -35,7 +31,7 @@ try {
   }
   for (const { us } of figures) us.shift() // the first round warmed up
   console.log(
-    `Redis ${await version()}, ${rounds} rounds of ${CALLS} decisions, CPU a decision in microseconds, medians`,
+    `Redis ${await serverVersion(redis)}, ${rounds} rounds of ${CALLS} decisions, CPU a decision in microseconds, medians`,
   )
   printTable(figures)
   process.exitCode = printBars(figures) ? 0 : 1
@@ -44,22 +40,12 @@ try {
   await server.stop()
 }
 
-/** The tests' own server. */
-async function startServer() {
-  const outfile = 'node_modules/.cache/sluice/redis-server.js'
-  const entryPoints = ['packages/core/test/redis/servers/redis-server.ts']
-  await build({ entryPoints, outfile, bundle: true, platform: 'node', format: 'esm' })
-  const { startRedis } = await import(`../${outfile}`)
-  return /** @type {Promise<{ host: string, port: number, stop(): Promise<void> }>} */ (startRedis())
-}
-
 /** Microseconds a decision. @param {Contender} subject */
-async function cpuOf(subject) {
-  await redis.config('RESETSTAT')
-  for (let i = 0; i < CALLS; i++) await subject.call(callers[i % KEYS] ?? '')
-  const stats = await redis.info('commandstats')
-  const [, us] = /^cmdstat_evalsha:calls=\d+,usec=(\d+)/m.exec(stats) ?? []
-  return Number(us) / CALLS
+function cpuOf(subject) {
+  return scriptTimeOf(redis, async () => {
+    for (let i = 0; i < CALLS; i++) await subject.call(callers[i % KEYS] ?? '')
+    return CALLS
+  })
 }
 
 /** Commands of clients a decision. @param {Contender} subject */
@@ -92,8 +78,4 @@ async function bytesInUse() {
   const keys = await redis.keys('*')
   const sizes = await Promise.all(keys.map((key) => redis.memory('USAGE', key, 'SAMPLES', 0)))
   return sizes.reduce((/** @type {number} */ sum, size) => sum + Number(size), 0)
-}
-
-async function version() {
-  return /^redis_version:(\S+)/m.exec(await redis.info('server'))?.[1]
 }

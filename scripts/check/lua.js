@@ -1,12 +1,12 @@
 // Checks the Lua scripts as Redis gets them: composed for every shape, and for several policies together. The modules
-// alone would not do, as they use each other's names. Needs the build and luacheck (scripts/ensure-lua.js).
+// alone would not do, as they use each other's names. Needs the build and luacheck (scripts/ensure/lua.js).
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket } from '@sluice/core'
-import { composeScript } from '../packages/core/dist/cjs/stores/redis/script/compose.js'
-import { modules } from '../packages/core/dist/cjs/stores/redis/script/modules.gen.js'
+import { composeScript } from '../../packages/core/dist/cjs/stores/redis/script/compose.js'
+import { modules } from '../../packages/core/dist/cjs/stores/redis/script/modules.gen.js'
 
 const minute = { limit: 10, window: /** @type {const} */ ('1m') }
 const alone = {

@@ -1,6 +1,6 @@
 // Measures what is promised of outbound calls, with a fleet of processes, a real Redis and a provider that keeps a limit
 // its own way; about nine minutes, or what is chosen of known, unknown, even, order, trouble, peers, clients, queue, soak
-// and shutdown: npm run measure:outbound -- known peers
+// and shutdown: npm run bench -- outbound known peers
 import { build } from 'esbuild'
 import { resolve } from 'node:path'
 
@@ -18,4 +18,4 @@ await build({
     '@sluice/core': resolve('packages/core/src/index.ts'),
   },
 })
-await import(`../${outfile}`)
+await import(`../../../../${outfile}`)

@@ -22,7 +22,7 @@ const NEEDED = [
     `packages/${name}/src`,
   ]),
 ]
-const SCRIPTS = ['scripts/embed-lua.js', 'scripts/test-faults.js']
+const SCRIPTS = ['scripts/build/embed-lua.js', 'scripts/verify/faults.js']
 /** Milliseconds for one row. */
 const LONGEST_MS = 90_000
 
@@ -60,7 +60,10 @@ export function breakIt({ file, text, broken }) {
 function write(file, source) {
   writeFileSync(join(FOLDER, file), source)
   if (!file.startsWith('lua/')) return
-  const { status } = spawnSync(process.execPath, ['scripts/embed-lua.js'], { cwd: FOLDER, stdio: 'inherit' })
+  const { status } = spawnSync(process.execPath, ['scripts/build/embed-lua.js'], {
+    cwd: FOLDER,
+    stdio: 'inherit',
+  })
   if (status !== 0) throw new Error(`embed-lua.js ended with ${status}`)
 }
 
@@ -70,7 +73,7 @@ function write(file, source) {
  * @returns {Promise<Outcome>}
  */
 export async function runRow(row) {
-  const child = spawn(process.execPath, ['scripts/test-faults.js', String(row)], {
+  const child = spawn(process.execPath, ['scripts/verify/faults.js', String(row)], {
     cwd: FOLDER,
     env: { ...process.env, FAULTS_SHARE: TIMED.has(row) ? '1' : '0.1' },
     stdio: ['ignore', 'pipe', 'pipe'],

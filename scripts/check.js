@@ -1,0 +1,20 @@
+// Checks what is published: npm run check -- SUBJECT.
+import { runSubject } from './subjects.js'
+
+runSubject('check', {
+  installs: {
+    about: 'each package, packed and installed alone, under every style of import',
+    needs: ['build'],
+    command: ['scripts/check/installs.js'],
+  },
+  packages: {
+    about: 'the exports, types, tarball and README of each package, and what of the sources is unused',
+    needs: ['build'],
+    command: ['scripts/check/packages.js'],
+  },
+  lua: {
+    about: 'luacheck on the scripts as Redis gets them',
+    needs: ['build'],
+    command: ['scripts/ensure/lua.js', process.execPath, 'scripts/check/lua.js'],
+  },
+})
