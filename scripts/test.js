@@ -1,9 +1,26 @@
-// npm test [-- ARGUMENTS OF JEST]
+// npm test [-- ARGUMENT OF JEST...]. Leaves out what takes long or needs a server beside one Redis, and says what that is;
+// tests that are named by a path are run whatever they are.
 import { spawnSync } from 'node:child_process'
 import { prepare } from './prepare.js'
+import { FEW_SEQUENCES, leftOut } from './verify/left-out.js'
 
 prepare(['redis', 'build'])
-const { status } = spawnSync(process.execPath, ['node_modules/jest/bin/jest.js', ...process.argv.slice(2)], {
-  stdio: 'inherit',
-})
+const args = process.argv.slice(2)
+const isAll = args.every((arg) => arg.startsWith('-'))
+const groups = isAll ? Object.entries(leftOut) : []
+const skipped = groups.flatMap(([, { tests, shortened }]) => (shortened ? [] : tests))
+const ignored = ['/node_modules/', '/dist/', ...skipped.map((path) => `/${path}$`)]
+
+const { status } = spawnSync(
+  process.execPath,
+  ['node_modules/jest/bin/jest.js', ...args, '--testPathIgnorePatterns', ...ignored],
+  {
+    stdio: 'inherit',
+    env: { ...(isAll && { CONFORMANCE_RUNS: String(FEW_SEQUENCES) }), ...process.env },
+  },
+)
+for (const [name, { about, tests, shortened }] of groups) {
+  const what = shortened ? 'shortened' : `skipped ${tests.length} ${tests.length === 1 ? 'file' : 'files'}`
+  console.log(`${what}: ${about} (npm run verify -- ${name})`)
+}
 process.exitCode = status ?? 1

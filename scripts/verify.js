@@ -1,8 +1,11 @@
 // Checks what `npm test` leaves out, because it takes long, is random, or needs other versions or programs:
 // npm run verify -- SUBJECT [ARGUMENT...].
 import { runSubject } from './subjects.js'
+import { leftOut } from './verify/left-out.js'
 
 runSubject('verify', {
+  'left-out': tests('left-out', 'all the tests that npm test leaves out, which are the five subjects below'),
+  ...Object.fromEntries(Object.entries(leftOut).map(([name, { about }]) => [name, tests(name, about)])),
   faults: {
     about: 'the fault matrix in full, a line a row; numbers choose rows',
     needs: ['redis', 'build'],
@@ -46,3 +49,12 @@ runSubject('verify', {
     command: ['scripts/verify/runtimes/run.js'],
   },
 })
+
+/**
+ * @param {string} name
+ * @param {string} about
+ * @returns {import('./subjects.js').Subject}
+ */
+function tests(name, about) {
+  return { about, needs: ['redis', 'build'], command: ['scripts/verify/tests.js', name] }
+}

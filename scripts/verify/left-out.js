@@ -1,0 +1,49 @@
+// The tests that `npm test` leaves out, by subject of `npm run verify`: they are long and random, or need a server beside
+// one Redis. .ci/run runs all of them.
+
+/**
+ * @typedef {object} LeftOut
+ * @property {string} about
+ * @property {readonly string[]} tests Paths of files.
+ * @property {boolean} [shortened] `npm test` runs them too, with fewer random sequences.
+ */
+
+/** Random sequences of the conformance kit in `npm test`; 10,000 in full. */
+export const FEW_SEQUENCES = 2000
+
+/** @type {Readonly<Record<string, LeftOut>>} */
+export const leftOut = {
+  conformance: {
+    about: `the conformance kit with 10,000 random sequences (npm test: ${FEW_SEQUENCES.toLocaleString('en')})`,
+    tests: [
+      'packages/core/test/memory-store.conformance.test.ts',
+      'packages/core/test/redis/store.conformance.test.ts',
+    ],
+    shortened: true,
+  },
+  topologies: {
+    about: 'connections of core, Cluster, Sentinel and replicas, through outages of each',
+    tests: [
+      'packages/core/test/redis/clients-own.test.ts',
+      'packages/core/test/redis/clients-process.test.ts',
+      'packages/core/test/redis/clients-replay.test.ts',
+      'packages/core/test/redis/semaphore-topologies.test.ts',
+      'packages/core/test/redis/topologies.test.ts',
+      'packages/core/test/redis/servers/cluster.test.ts',
+      'packages/core/test/redis/servers/replica.test.ts',
+      'packages/core/test/redis/servers/sentinel.test.ts',
+    ],
+  },
+  'fault-rows': {
+    about: 'the rows of the fault matrix that assert no times, at a twentieth of their load',
+    tests: ['packages/core/test/faults/faults.test.ts'],
+  },
+  proofs: {
+    about: 'the proofs of outbound calls by fleets of processes, at a twentieth of their load',
+    tests: ['packages/outbound/test/proofs/proofs.test.ts'],
+  },
+  clients: {
+    about: 'SDKs and HTTP clients under an outbound limit, with the retries of their own',
+    tests: ['packages/outbound/test/outbound-clients.test.ts'],
+  },
+}
