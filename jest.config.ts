@@ -23,7 +23,7 @@ const config: Config = {
     ],
   },
   transformIgnorePatterns: [
-    '/node_modules/(?!(?:@nestjs|light-my-request|cookie|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill|mercurius|quick-lru|(?:@fastify/static/node_modules/)?content-disposition)/)',
+    '/node_modules/(?!(?:@nestjs|light-my-request|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill|mercurius|quick-lru)/)',
   ],
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {
