@@ -2,7 +2,7 @@
 // tests that are named by a path are run whatever they are.
 import { spawnSync } from 'node:child_process'
 import { prepare } from './prepare.js'
-import { FEW_SEQUENCES, leftOut } from './verify/left-out.js'
+import { FEW_RUNS, leftOut } from './verify/left-out.js'
 
 prepare(['redis', 'build'])
 const args = process.argv.slice(2)
@@ -16,11 +16,14 @@ const { status } = spawnSync(
   ['node_modules/jest/bin/jest.js', ...args, '--testPathIgnorePatterns', ...ignored],
   {
     stdio: 'inherit',
-    env: { ...(isAll && { CONFORMANCE_RUNS: String(FEW_SEQUENCES) }), ...process.env },
+    env: { ...(isAll && FEW_RUNS), ...process.env },
   },
 )
 for (const [name, { about, tests, shortened }] of groups) {
-  const what = shortened ? 'shortened' : `skipped ${tests.length} ${tests.length === 1 ? 'file' : 'files'}`
+  const fewer = Object.entries(FEW_RUNS).map(([variable, runs]) => `${variable}=${runs}`)
+  const what = shortened
+    ? `shortened by ${fewer.join(' ')}`
+    : `skipped ${tests.length} ${tests.length === 1 ? 'file' : 'files'}`
   console.log(`${what}: ${about} (npm run verify -- ${name})`)
 }
 process.exitCode = status ?? 1

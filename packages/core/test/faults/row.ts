@@ -2,11 +2,11 @@
 export interface Row {
   readonly number: number
   readonly fault: string
-  /** What it asserts is a time, so it is no part of `npm test`: machines are shared. */
+  /** What it asserts is a time, so it is no part of `npm run verify -- fault-rows`: machines are shared. */
   readonly timed?: boolean
   /** It runs tests that are part of `npm test` by themselves. */
   readonly tested?: boolean
-  /** `share` of the full load, 1 in `npm run verify -- faults`, less in `npm test`. */
+  /** `share` of the full load, 1 in `npm run verify -- faults`, less in `npm run verify -- fault-rows`. */
   run(share: number): Promise<Outcome> | Outcome
 }
 
