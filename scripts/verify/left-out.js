@@ -1,5 +1,6 @@
 // The tests that `npm test` leaves out, by subject of `npm run verify`: they are long and random, or need a server beside
 // one Redis. .ci/run runs all of them.
+import { existsSync } from 'node:fs'
 
 /**
  * @typedef {object} LeftOut
@@ -47,4 +48,16 @@ export const leftOut = {
     about: 'SDKs and HTTP clients under an outbound limit, with the retries of their own',
     tests: ['packages/outbound/test/outbound-clients.test.ts'],
   },
+  demos: {
+    about: 'the demos from start to end, in real time',
+    tests: [
+      'examples/express-api/test/main.test.ts',
+      'examples/fleet/test/main.test.ts',
+      'examples/payments/test/main.test.ts',
+    ],
+  },
+}
+
+for (const path of Object.values(leftOut).flatMap(({ tests }) => tests)) {
+  if (!existsSync(path)) throw new Error(`scripts/verify/left-out.js names ${path}, which does not exist`)
 }
