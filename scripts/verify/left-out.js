@@ -51,9 +51,9 @@ export const leftOut = {
   demos: {
     about: 'the demos from start to end, in real time',
     tests: [
-      'examples/express-api/test/main.test.ts',
-      'examples/fleet/test/main.test.ts',
-      'examples/payments/test/main.test.ts',
+      'packages/demo/test/express.test.ts',
+      'packages/demo/test/fleet.test.ts',
+      'packages/demo/test/payments.test.ts',
     ],
   },
 }
