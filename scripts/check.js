@@ -12,6 +12,11 @@ runSubject('check', {
     needs: ['build'],
     command: ['scripts/check/packages.js'],
   },
+  names: {
+    about: 'that no name of a type stands for two things',
+    needs: [],
+    command: ['scripts/check/names.js'],
+  },
   lua: {
     about: 'luacheck on the scripts as Redis gets them',
     needs: ['build'],

@@ -8,7 +8,7 @@ import { OutboundCall } from './outbound-call.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isNodeStream, observed } from './response-end.js'
 import { runTask } from './run-task.js'
-import { FINAL, type Outcome } from './task.js'
+import { FINAL, type TaskOutcome } from './task.js'
 
 /** The parts of axios that are used, which all its versions have. */
 interface AxiosConfig extends AxiosAddress {
@@ -62,7 +62,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         isNested: isNested(config),
         signal: cancelling.signal,
       })
-      const judge = (outcome: Outcome<AxiosOutcome>, attempt: number) =>
+      const judge = (outcome: TaskOutcome<AxiosOutcome>, attempt: number) =>
         'value' in outcome ? call.verdictOn(replyOf(outcome.value.response), attempt) : FINAL
       const { response, failure } = await runTask<AxiosOutcome>(settings.queue, call.terms, {
         start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),

@@ -1,6 +1,6 @@
 import type { Admission } from './key-queue.js'
 import type { QueueOptions, RunContext } from './queue-options.js'
-import { FINAL, type Outcome, type Task, type Verdict } from './task.js'
+import { FINAL, type TaskOutcome, type Task, type Verdict } from './task.js'
 
 /** A function that a queue calls, and calls again if `retry` says so. */
 export class QueueTask<T> implements Task<T> {
@@ -24,7 +24,7 @@ export class QueueTask<T> implements Task<T> {
     return fn({ signal: this.#signal, decision, attempt: ++this.#attempt })
   }
 
-  judge(outcome: Outcome<T>, attempt: number): Verdict {
+  judge(outcome: TaskOutcome<T>, attempt: number): Verdict {
     if ('value' in outcome) return SUCCEEDED
     const { pauseOf, retry } = this.#options
     const pauseMs = pauseOf?.({ error: outcome.error }) ?? 0

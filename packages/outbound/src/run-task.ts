@@ -2,7 +2,7 @@ import { Attempts } from './attempts.js'
 import type { CallTerms, CallQueue } from './call-queue.js'
 import type { AttemptEnd } from './events.js'
 import type { Admission } from './key-queue.js'
-import { type Outcome, outcomeOf, type Task } from './task.js'
+import { type TaskOutcome, outcomeOf, type Task } from './task.js'
 
 /** Starts a task when it is its turn, and again as long as its verdicts ask for it. */
 export async function runTask<T>(queue: CallQueue, terms: CallTerms, task: Task<T>): Promise<T> {
@@ -34,7 +34,7 @@ export async function runTask<T>(queue: CallQueue, terms: CallTerms, task: Task<
 
 function settle<T>(
   queue: CallQueue,
-  outcome: Outcome<T>,
+  outcome: TaskOutcome<T>,
   task: Task<T>,
   admission: Admission,
   end: AttemptEnd,

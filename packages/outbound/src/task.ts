@@ -4,7 +4,7 @@ import type { Admission } from './key-queue.js'
 export interface Task<T> {
   start(admission: Admission): T | PromiseLike<T>
   /** Decides what follows an attempt; `attempt` counts from 1. */
-  judge(outcome: Outcome<T>, attempt: number): Verdict
+  judge(outcome: TaskOutcome<T>, attempt: number): Verdict
   /** Hands the result to the caller, and releases the permit with `admission.release`, now or later. */
   deliver(value: T, admission: Admission): T
   /** Drops a result that no caller gets: another attempt follows, or `judge` threw. */
@@ -12,7 +12,7 @@ export interface Task<T> {
 }
 
 /** How one attempt ended. */
-export type Outcome<T> = { readonly value: T } | { readonly error: unknown }
+export type TaskOutcome<T> = { readonly value: T } | { readonly error: unknown }
 
 /** What an outcome means for the limit, and whether another attempt follows. */
 export interface Verdict {
@@ -29,7 +29,7 @@ export interface Verdict {
 /** A failure that has nothing to do with limits: the caller gets it. */
 export const FINAL: Verdict = { succeeded: false, pauseMs: 0, again: false }
 
-export async function outcomeOf<T>(task: Task<T>, admission: Admission): Promise<Outcome<T>> {
+export async function outcomeOf<T>(task: Task<T>, admission: Admission): Promise<TaskOutcome<T>> {
   try {
     return { value: await task.start(admission) }
   } catch (error) {
