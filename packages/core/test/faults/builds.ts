@@ -59,7 +59,7 @@ export class Builds {
     ]) {
       cpSync(path, join(folder, path), { recursive: true })
     }
-    edit(join(folder, 'lua/engine.lua'), SWAPPED)
+    for (const [file, edits] of Object.entries(SWAPPED)) edit(join(folder, file), edits)
     const format = formatIn(readFileSync(FORMAT, 'utf8'))!
     edit(join(folder, FORMAT), [[`STATE_FORMAT = ${format}`, `STATE_FORMAT = ${format + 1}`]])
     execFileSync(process.execPath, ['scripts/build/embed-lua.js'], { cwd: folder })
@@ -71,13 +71,24 @@ export class Builds {
   }
 }
 
-/** `expires` and `barred`. */
-const SWAPPED: readonly (readonly [string, string])[] = [
-  ["expires, barred, written, @{cells} = unpack('<ddd", "barred, expires, written, @{cells} = unpack('<ddd"],
-  ["ttl and pack('<d', expires)", "ttl and pack('<dd', barred, expires)"],
-  ['last, born, expires, barred, now, @{cells}', 'last, born, barred, expires, now, @{cells}'],
-  ["pack('<ddd@{cell_formats}d', expires, barred,", "pack('<ddd@{cell_formats}d', barred, expires,"],
-]
+/** Where the scripts read and write `expires` and `barred`, and the same with the two in each other's place. */
+const SWAPPED = {
+  'lua/engine.lua': [
+    [
+      "expires, barred, written, @{all_cells} = unpack('<ddd",
+      "barred, expires, written, @{all_cells} = unpack('<ddd",
+    ],
+    ["ttl and pack('<d', expires)", "ttl and pack('<dd', barred, expires)"],
+    ['last, born, expires, barred, now, @{all_cells}', 'last, born, barred, expires, now, @{all_cells}'],
+    ["pack('<ddd@{cell_formats}d', expires, barred,", "pack('<ddd@{cell_formats}d', barred, expires,"],
+  ],
+  'lua/hot.lua': [
+    [
+      "expires, barred, written, @{all_cells} = unpack('<ddd",
+      "barred, expires, written, @{all_cells} = unpack('<ddd",
+    ],
+  ],
+} as const
 
 function edit(file: string, edits: readonly (readonly [text: string, other: string])[]): void {
   let source = readFileSync(file, 'utf8')
