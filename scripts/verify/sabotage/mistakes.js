@@ -77,8 +77,8 @@ export const mistakes = [
     mistake: 'answers are waited for without end',
     row: 8,
     file: `${src}/resilience/deadline.ts`,
-    text: 'if (this.#timer === undefined) this.#checkIn(this.ms, entry.since)',
-    broken: 'if (this.#timer === undefined && this.ms < 0) this.#checkIn(this.ms, entry.since)',
+    text: 'const left = this.#first.endsAt - (now - this.#uncounted)',
+    broken: 'const left = 1e9 + this.#first.endsAt - (now - this.#uncounted)',
   },
   {
     mechanism: 'circuit breaker',
