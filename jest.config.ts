@@ -30,6 +30,7 @@ const config: Config = {
     '^@sluice/core/http$': '<rootDir>/packages/core/src/http/index.ts',
     '^@sluice/core/redis$': '<rootDir>/packages/core/src/stores/redis/index.ts',
     '^@sluice/core/store$': '<rootDir>/packages/core/src/stores/index.ts',
+    '^@sluice/testing/([a-z]+)$': '<rootDir>/packages/testing/src/$1/index.ts',
     '^@sluice/([a-z]+)$': '<rootDir>/packages/$1/src/index.ts',
     '^(\\.{1,2}/.*)\\.js$': ['$1.ts', '$1.js'],
   },

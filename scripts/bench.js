@@ -1,5 +1,5 @@
 // Measures the built packages: npm run bench -- SUBJECT [ARGUMENT...]. packages/bench/README.md has the arguments.
-import { runSubject } from './subjects.js'
+import { onSources, runSubject } from './subjects.js'
 
 const BENCH = 'packages/bench/src'
 
@@ -28,7 +28,7 @@ runSubject('bench', {
   outbound: {
     about: "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers",
     needs: ['build', 'redis'],
-    command: [`${BENCH}/outbound/main.js`],
+    command: [...onSources, 'packages/outbound/test/proofs/run.ts'],
   },
   leases: {
     about: 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair',

@@ -4,6 +4,9 @@ import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { prepare } from './prepare.js'
 
+/** What lets Node run the sources. */
+export const onSources = ['--import', './scripts/sources/register.js']
+
 /**
  * @typedef {object} Subject
  * @property {string} about One line for the list.

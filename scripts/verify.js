@@ -1,6 +1,6 @@
 // Checks what `npm test` leaves out, because it takes long, is random, or needs other versions or programs:
 // npm run verify -- SUBJECT [ARGUMENT...].
-import { runSubject } from './subjects.js'
+import { onSources, runSubject } from './subjects.js'
 import { leftOut } from './verify/left-out.js'
 
 runSubject('verify', {
@@ -9,7 +9,7 @@ runSubject('verify', {
   faults: {
     about: 'the fault matrix in full, a line a row; numbers choose rows',
     needs: ['redis', 'build'],
-    command: ['scripts/verify/faults.js'],
+    command: [...onSources, 'packages/core/test/faults/run.ts'],
   },
   sabotage: {
     about: 'breaks one mechanism after another and shows that its row fails; numbers choose rows',

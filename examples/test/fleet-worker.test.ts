@@ -1,4 +1,4 @@
-import { type RedisServer, startRedis } from '../../packages/core/test/redis/servers/redis-server.js'
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import { interrupt, nextLine, type Program, start } from './program.js'
 
 let redis: RedisServer

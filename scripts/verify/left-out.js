@@ -31,9 +31,9 @@ export const leftOut = {
       'packages/core/test/redis/clients-replay.test.ts',
       'packages/core/test/redis/semaphore-topologies.test.ts',
       'packages/core/test/redis/topologies.test.ts',
-      'packages/core/test/redis/servers/cluster.test.ts',
-      'packages/core/test/redis/servers/replica.test.ts',
-      'packages/core/test/redis/servers/sentinel.test.ts',
+      'packages/testing/test/redis/cluster.test.ts',
+      'packages/testing/test/redis/replica.test.ts',
+      'packages/testing/test/redis/sentinel.test.ts',
     ],
   },
   'fault-rows': {

@@ -1,5 +1,5 @@
+import { FakeClock } from '@sluice/testing'
 import { gcra, memoryStore } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
 import { ranMs } from './faults/own-time.js'
 
 const HOUR_US = 3_600_000_000

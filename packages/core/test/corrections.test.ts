@@ -1,5 +1,5 @@
+import { FakeClock } from '@sluice/testing'
 import { createLimiter, gcra, type Limiter, memoryStore, slidingLog } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
 
 let clock: FakeClock
 let limiter: Limiter

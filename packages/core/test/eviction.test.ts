@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import {
   createLimiter,
   type Decision,
@@ -8,7 +9,6 @@ import {
   type Policy,
   slidingLog,
 } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
 
 const MAX_KEYS = 10_000
 const CALLERS = 1000

@@ -1,3 +1,5 @@
+import { FakeClock } from '@sluice/testing'
+import { monitor, startRedis } from '@sluice/testing/redis'
 import {
   type Answer,
   createLimiter,
@@ -11,10 +13,7 @@ import {
   tokenBucket,
 } from '../src/index.js'
 import { redisStore } from '../src/stores/redis/index.js'
-import { FakeClock } from './fake-clock.js'
 import { callsOf } from './faults/charged.js'
-import { monitor } from './redis/servers/monitor.js'
-import { startRedis } from './redis/servers/redis-server.js'
 import { RemoteStore } from './resilience/remote-store.js'
 
 let clock: FakeClock

@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import {
   createLimiter,
   fixedWindow,
@@ -6,7 +7,6 @@ import {
   memoryStore,
   slidingLog,
 } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
 
 let clock: FakeClock
 const limiterOf = (options: Omit<LimiterOptions, 'store' | 'name'>) =>

@@ -1,4 +1,4 @@
+import { conformance } from '@sluice/testing/conformance'
 import { memoryStore } from '../src/index.js'
-import { conformance } from './conformance/kit.js'
 
 conformance('memory', (clock) => memoryStore({ clock }))

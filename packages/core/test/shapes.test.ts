@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
+import { FakeClock } from '@sluice/testing'
+import { collect } from '@sluice/testing/figures'
 import { createLimiter, type Decision, gcra, memoryStore, PolicyError } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
-import { collect } from './faults/heap.js'
 
 const list = (seconds: number) => [gcra({ limit: 1, window: `${seconds}s` })]
 

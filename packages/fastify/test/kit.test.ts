@@ -1,8 +1,6 @@
 import fastify, { type FastifyReply, type FastifyRequest, type RouteHandlerMethod } from 'fastify'
 import { Readable } from 'node:stream'
-import type { Adapter, Route } from '../../core/test/http/adapters/adapter.js'
-import { adapterKit } from '../../core/test/http/adapters/kit.js'
-import { listening } from '../../core/test/http/adapters/listening.js'
+import { type Adapter, adapterKit, listening, type Route } from '@sluice/testing/adapters'
 import { rateLimit, rateLimitHook } from '../src/index.js'
 
 const fastifyAdapter: Adapter<FastifyRequest, FastifyReply> = {

@@ -9,8 +9,7 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import { type AbstractHttpAdapter, BaseExceptionFilter, NestFactory } from '@nestjs/core'
-import type { Adapter, App, Route, Served } from '../../core/test/http/adapters/adapter.js'
-import { listening } from '../../core/test/http/adapters/listening.js'
+import { type Adapter, type App, listening, type Route, type Served } from '@sluice/testing/adapters'
 import { type Call, RateLimit, RateLimitGuard, RateLimitModule } from '../src/index.js'
 
 type KitApp = App<Call, Call>

@@ -2,7 +2,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import type { Response } from 'express'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { adapterKit } from '../../core/test/http/adapters/kit.js'
+import { adapterKit } from '@sluice/testing/adapters'
 import { kitAdapter } from './kit-app.js'
 
 const onExpress = kitAdapter('Nest on Express', {

@@ -2,8 +2,8 @@ import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import axios from 'axios'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
+import { type OtherParty, startOtherParty } from '@sluice/testing'
 import { decisionOf, limitAxios, type OutboundEvent, type OutboundOptions } from '../src/index.js'
-import { type OtherParty, startOtherParty } from './other-party.js'
 import { startFakeTime, whilePassing } from './real-io.js'
 
 let other: OtherParty

@@ -1,8 +1,8 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import FormData from 'form-data'
 import fetch from 'node-fetch'
+import { type OtherParty, startOtherParty } from '@sluice/testing'
 import { limitFetch, type OutboundOptions } from '../src/index.js'
-import { type OtherParty, startOtherParty } from './other-party.js'
 
 let other: OtherParty
 afterEach(() => other.close())

@@ -1,7 +1,7 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { Agent, interceptors, request } from 'undici'
+import { type OtherParty, startOtherParty } from '@sluice/testing'
 import { limitUndici } from '../src/index.js'
-import { type OtherParty, startOtherParty } from './other-party.js'
 
 let other: OtherParty
 let agent: Agent

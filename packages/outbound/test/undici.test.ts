@@ -2,6 +2,7 @@ import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { Agent, fetch, interceptors, request } from 'undici'
+import { type OtherParty, startOtherParty } from '@sluice/testing'
 import {
   decisionOf,
   limitFetch,
@@ -9,7 +10,6 @@ import {
   type OutboundEvent,
   type OutboundOptions,
 } from '../src/index.js'
-import { type OtherParty, startOtherParty } from './other-party.js'
 import { startFakeTime, whilePassing } from './real-io.js'
 
 let other: OtherParty

@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
+import { onSources } from '../../subjects.js'
 
 /** Under node_modules, so that packages are found from there and no other tool looks into it. */
 const FOLDER = 'node_modules/.cache/sabotage'
@@ -16,13 +17,15 @@ const NEEDED = [
   'packages/core/package.json',
   'packages/core/src',
   'packages/core/test',
+  'packages/testing/package.json',
+  'packages/testing/src',
   // Row 33 builds every package.
   ...['express', 'koa', 'fastify', 'hono', 'nest', 'outbound'].flatMap((name) => [
     `packages/${name}/package.json`,
     `packages/${name}/src`,
   ]),
 ]
-const SCRIPTS = ['scripts/build/embed-lua.js', 'scripts/verify/faults.js']
+const SCRIPTS = ['scripts/build/embed-lua.js', 'scripts/sources']
 /** Milliseconds for one row. */
 const LONGEST_MS = 90_000
 
@@ -73,7 +76,7 @@ function write(file, source) {
  * @returns {Promise<Outcome>}
  */
 export async function runRow(row) {
-  const child = spawn(process.execPath, ['scripts/verify/faults.js', String(row)], {
+  const child = spawn(process.execPath, [...onSources, 'packages/core/test/faults/run.ts', String(row)], {
     cwd: FOLDER,
     env: { ...process.env, FAULTS_SHARE: TIMED.has(row) ? '1' : '0.1' },
     stdio: ['ignore', 'pipe', 'pipe'],

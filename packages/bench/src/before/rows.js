@@ -1,5 +1,5 @@
 // What the rounds of a path say: a ratio of speeds, its interval, and whether it reaches the bar.
-import { median, medianInterval, ratios } from '../figures/statistics.js'
+import { median, medianInterval, ratios } from '@sluice/testing/figures'
 import { short } from '../figures/table.js'
 
 /**

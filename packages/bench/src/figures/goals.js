@@ -1,5 +1,5 @@
 // What the project wants to reach, beside what was seen.
-import { median, ratios, spread } from './statistics.js'
+import { median, ratios, spread } from '@sluice/testing/figures'
 
 /**
  * @typedef {object} Goal

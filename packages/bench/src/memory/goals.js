@@ -1,6 +1,6 @@
 // What was wanted of decisions in memory.
 import { figureGoal, ratioGoal } from '../figures/goals.js'
-import { median } from '../figures/statistics.js'
+import { median } from '@sluice/testing/figures'
 
 /** @typedef {keyof typeof import('./workloads.js').workloads} Workload */
 

@@ -5,16 +5,7 @@ import { Load } from './load.js'
 import { Recovery, Spent } from './recovery.js'
 import { startService } from './service.js'
 
-/**
- * @typedef {object} RedisServer
- * @property {string} host
- * @property {number} port
- * @property {() => void} pause
- * @property {() => void} resume
- * @property {() => Promise<void>} kill
- * @property {() => Promise<void>} restart
- * @property {() => Promise<void>} stop
- */
+/** @typedef {import('@sluice/testing/redis').RedisServer} RedisServer */
 
 const WARM_UP_MS = 2000
 const HEALTHY_MS = 2000

@@ -186,6 +186,3 @@ export const algorithm: Algorithm = {
 
 /** gcra, token bucket and leaky bucket with slots. */
 const slotted = withSlots(algorithm, debtAt)
-
-/** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
-export const variants: readonly Partial<GcraOptions>[] = [{}, { slots: 16 }, { slots: 4 }]

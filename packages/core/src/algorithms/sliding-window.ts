@@ -197,11 +197,3 @@ export const fading: Algorithm = {
   leasing: fadingLeasing,
   check: checkFading,
 }
-
-/** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
-export const variants: readonly Partial<SlidingWindowOptions>[] = [
-  {},
-  { buckets: 1 },
-  { count: 'weighted' },
-  { count: 'weighted', buckets: 1 },
-]

@@ -153,6 +153,3 @@ export const interval: Algorithm = {
   release,
   leasing,
 }
-
-/** The options that lead to shapes of their own; the conformance kit runs every law on each. @public */
-export const variants: readonly Partial<TokenBucketOptions>[] = [{}, { refill: 'interval' }]

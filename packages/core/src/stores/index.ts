@@ -2,6 +2,7 @@
  * The entry point for authors of stores, `@sluice/core/store`: the contract (store.ts), everything that its signatures use,
  * and the functions that most stores need.
  */
+export * as algorithms from '../algorithms/index.js'
 export type {
   Algorithm,
   Charge,

@@ -1,19 +1,18 @@
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
+import { findShapes, type Shape } from '@sluice/testing/conformance'
 import { gcra, leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../src/index.js'
 
 const hour = { limit: 10, window: '1h' } as const
 
 describe('a policy', () => {
-  const folder = join(__dirname, '../../src/algorithms')
-  const files = readdirSync(folder).filter((file) => file.endsWith('.ts') && file !== 'index.ts')
+  const { shapes } = findShapes()
+  const titleOf = (shape: Shape) => shape.title.split(',')[0]!
+  const titles = [...new Set(shapes.map(titleOf))]
 
-  it.each(files)('of %s has its name, alone or before a variant, and a ring only in a log', (file) => {
-    const title = file.slice(0, -'.ts'.length)
-    const product = jest.requireActual<Record<string, (options: object) => Policy>>(join(folder, file))
-    const factory = product[title.replace(/-(.)/g, (_, letter: string) => letter.toUpperCase())]!
-    const variants = (product['variants'] ?? [{}]) as unknown as readonly object[]
-    const algorithms = variants.map((variant) => factory({ ...hour, ...variant }).algorithm)
+  it.each(titles)('of %s has its name, alone or before a variant, and a ring only in a log', (title) => {
+    const own = shapes.filter((shape) => titleOf(shape) === title)
+    const algorithms = own.map(
+      ({ factory, variant }) => factory({ limit: 10, window: 3_600_000, ...variant }).algorithm,
+    )
     expect(algorithms.map(({ name }) => name)).toEqual(NAMES[title])
     expect(algorithms.map(({ ring }) => ring)).toEqual(algorithms.map(() => title === 'sliding-log'))
   })

@@ -1,5 +1,4 @@
-import { type Options, type Rule, ruleOf, ticksOf } from '../conformance/rule.js'
-import type { Shape } from '../conformance/shapes.js'
+import { type Options, type Rule, ruleOf, type Shape, ticksOf } from '@sluice/testing/conformance'
 
 /**
  * What the store has to decide by where units are served up to `ttl` milliseconds after they were booked, from the

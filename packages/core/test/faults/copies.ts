@@ -18,7 +18,7 @@ const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefine
 const CONTRACT = 'values/contract.js'
 const CONTRACT_LINE = /CONTRACT_NUMBER = (\d+)/
 
-/** `program` is bundled into the folder, as `program.mjs`. */
+/** The files of the folder `program` are compiled into it. */
 export async function installCopies(program: string): Promise<Installed> {
   mkdirSync('node_modules/.cache', { recursive: true })
   const folder = mkdtempSync(resolve('node_modules/.cache/copies-'))
@@ -31,12 +31,10 @@ export async function installCopies(program: string): Promise<Installed> {
   for (const format of ['esm', 'cjs']) {
     raiseContract(join(folder, 'next/node_modules/@sluice/core/dist', format, CONTRACT))
   }
-  const outfile = join(folder, 'program.mjs')
+  writeFileSync(join(folder, 'package.json'), '{"type":"module"}\n')
   await build({
-    entryPoints: [program],
-    outfile,
-    bundle: true,
-    packages: 'external',
+    entryPoints: [join(program, '*.ts')],
+    outdir: folder,
     tsconfigRaw,
     platform: 'node',
     format: 'esm',

@@ -1,13 +1,10 @@
-import { build } from 'esbuild'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { onSources } from '@sluice/testing/processes'
 import type { Job, Result } from './caller.js'
 import type { Told } from './fleet-member.js'
 
-/** Node processes that call limiters against one Redis, forked from one bundle of `caller.ts`. */
+/** Node processes that run `caller.ts`: they call limiters against one Redis. */
 export interface Fleet {
   readonly size: number
   /** A job for each process. When all are ready, `onReady` is waited for, and they begin at the same moment. */
@@ -28,11 +25,8 @@ export function processes(count: number): FleetOptions {
 }
 
 export async function startFleet({ missing = [], environments }: FleetOptions): Promise<Fleet> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-fleet-'))
-  const program = join(folder, 'caller.cjs')
-  await bundle('packages/core/test/faults/caller.ts', program, missing)
   const members = environments.map((env) =>
-    fork(program, { env: { ...process.env, ...env }, serialization: 'advanced' }),
+    start('packages/core/test/faults/caller.ts', { ...env, SLUICE_MISSING: missing.join() }),
   )
   return {
     size: members.length,
@@ -44,7 +38,6 @@ export async function startFleet({ missing = [], environments }: FleetOptions): 
     },
     async end() {
       await Promise.all(members.map(exit))
-      rmSync(folder, { recursive: true })
     },
   }
 }
@@ -57,11 +50,8 @@ export interface Member {
 }
 
 /** `sources` is the folder that holds `packages/core/src`. */
-export async function startMember(entry: string, sources: string): Promise<Member> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-member-'))
-  const program = join(folder, 'member.cjs')
-  await bundle(entry, program, [], sources)
-  const member = fork(program, { serialization: 'advanced' })
+export async function startMember(program: string, sources: string): Promise<Member> {
+  const member = start(program, { SLUICE_SOURCES: sources })
   return {
     async prepare(job) {
       await ask(member, { job })
@@ -71,40 +61,16 @@ export async function startMember(entry: string, sources: string): Promise<Membe
     },
     async end() {
       await exit(member)
-      rmSync(folder, { recursive: true })
     },
   }
 }
 
-/** The sources in one file, whether Jest runs this or a bundle does. Both are started in the root of the repository. */
-async function bundle(
-  entry: string,
-  outfile: string,
-  missing: readonly string[],
-  sources = resolve('.'),
-): Promise<void> {
-  await build({
-    entryPoints: [entry],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    ignoreAnnotations: true, // package.json says that nothing has side effects; caller-clock.ts is one
-    external: [...missing],
-    alias: {
-      '@sluice/core/redis': sourceOf('./redis', sources),
-      '@sluice/core': sourceOf('.', sources),
-    },
+function start(program: string, env: Readonly<Record<string, string>>): ChildProcess {
+  return fork(program, {
+    execArgv: [...onSources()],
+    env: { ...process.env, ...env },
+    serialization: 'advanced',
   })
-}
-
-/** The source of an entry point, which another commit may have at another place. */
-function sourceOf(entry: string, sources: string): string {
-  const core = join(sources, 'packages/core')
-  const { exports } = JSON.parse(readFileSync(join(core, 'package.json'), 'utf8')) as {
-    exports: Record<string, { require: { types: string } }>
-  }
-  return join(core, exports[entry]!.require.types.replace('dist/cjs', 'src').replace(/\.d\.ts$/, '.ts'))
 }
 
 /** Rejects with what went wrong there, and when the process ends instead of answering. */

@@ -1,13 +1,16 @@
 import { type Keyspace, type Store, StoreError } from '@sluice/core'
+import {
+  type Deed,
+  type Rule,
+  ruleOf,
+  type Shape,
+  slidingLogModel as log,
+  Trace,
+} from '@sluice/testing/conformance'
 import { Decision } from '../../src/limiter/decision.js'
 import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
 import type { Answer, Booking } from '../../src/stores/store.js'
-import type { Deed } from '../conformance/deed.js'
-import { model as log } from '../conformance/models/sliding-log.js'
-import { type Rule, ruleOf } from '../conformance/rule.js'
-import type { Shape } from '../conformance/shapes.js'
-import { Trace } from '../conformance/trace.js'
 import type { GivenBackScene } from './given-back-scenes.js'
 import { UnsteadyStore } from './unsteady-store.js'
 

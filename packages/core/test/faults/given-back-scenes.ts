@@ -1,7 +1,5 @@
 import * as fc from 'fast-check'
-import type { Options } from '../conformance/rule.js'
-import type { Shape } from '../conformance/shapes.js'
-import { starts, type Step, traffic } from '../conformance/traffic.js'
+import { type Options, type Shape, starts, type Step, traffic } from '@sluice/testing/conformance'
 import { bookedBy } from './booked-by.js'
 import { listsOf } from './sequences.js'
 

@@ -1,5 +1,4 @@
-import { type Deed, deedOf } from '../conformance/deed.js'
-import type { OpenStore } from '../conformance/session.js'
+import { type Deed, deedOf, type OpenStore } from '@sluice/testing/conformance'
 import { type GivenBack, MOST_COST, Player } from './given-back-player.js'
 import type { GivenBackScene } from './given-back-scenes.js'
 

@@ -1,7 +1,7 @@
 import type { Keyspace, Store } from '@sluice/core'
+import type { OpenStore } from '@sluice/testing/conformance'
 import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
-import type { OpenStore } from '../conformance/session.js'
 import { SlowStore, Timeline } from '../leases/slow-store.js'
 import { bookedBy } from './booked-by.js'
 import { JudgedStore } from './judged-store.js'

@@ -1,6 +1,4 @@
-import { type Rule, ruleOf } from '../conformance/rule.js'
-import type { Shape } from '../conformance/shapes.js'
-import { model as log } from '../conformance/models/sliding-log.js'
+import { type Rule, ruleOf, type Shape, slidingLogModel as log } from '@sluice/testing/conformance'
 import type { Booked, Served } from './leased-fleet.js'
 import type { LeasedScene } from './leased-scenes.js'
 

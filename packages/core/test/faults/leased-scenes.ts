@@ -1,6 +1,5 @@
 import * as fc from 'fast-check'
-import type { Options } from '../conformance/rule.js'
-import type { Shape } from '../conformance/shapes.js'
+import type { Options, Shape } from '@sluice/testing/conformance'
 import { bookedBy } from './booked-by.js'
 
 /** Processes with leases who call for one key, under one or several policies. Times in microseconds. */

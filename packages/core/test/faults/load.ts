@@ -1,5 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { pause } from '../redis/servers/until.js'
+import { pause } from '@sluice/testing/redis'
 
 /** One call and how it was answered. Instants are those of `performance.now()`. */
 interface Call {

@@ -1,16 +1,22 @@
 import { deepStrictEqual } from 'node:assert'
 import { memoryStore, type Store } from '@sluice/core'
 import * as fc from 'fast-check'
+import {
+  Caller,
+  deedOf,
+  type OpenStore,
+  type Options,
+  seen,
+  Session,
+  type Shape,
+  starts,
+  type Step,
+  tiers,
+  traffic,
+} from '@sluice/testing/conformance'
+import { command } from '@sluice/testing/redis'
 import { keyspaceOf, redisKey } from '../../src/stores/redis/redis-key.js'
 import type { DatedCharge } from '../../src/stores/store.js'
-import { deedOf } from '../conformance/deed.js'
-import { seen } from '../conformance/law.js'
-import { tiers } from '../conformance/numbers.js'
-import type { Options } from '../conformance/rule.js'
-import { Caller, type OpenStore, Session } from '../conformance/session.js'
-import type { Shape } from '../conformance/shapes.js'
-import { starts, type Step, traffic } from '../conformance/traffic.js'
-import { command } from '../redis/servers/command.js'
 import type { Grounds } from './sequences.js'
 
 /** What is charged, how it is lost, and what others charge then. */

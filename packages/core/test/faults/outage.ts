@@ -1,5 +1,5 @@
 import { createLimiter, gcra, type Store } from '@sluice/core'
-import { pause } from '../redis/servers/until.js'
+import { pause } from '@sluice/testing/redis'
 import { Load } from './load.js'
 import type { Outcome } from './row.js'
 

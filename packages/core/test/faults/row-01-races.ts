@@ -1,4 +1,4 @@
-import { startRedis } from '../redis/servers/redis-server.js'
+import { startRedis } from '@sluice/testing/redis'
 import { everyAlgorithm } from './every-algorithm.js'
 import { processes, startFleet } from './fleet.js'
 import { CALLERS, leasedRace, LIMIT, race } from './race.js'

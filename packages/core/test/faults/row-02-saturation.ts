@@ -1,4 +1,4 @@
-import { startRedis } from '../redis/servers/redis-server.js'
+import { startRedis } from '@sluice/testing/redis'
 import type { Result } from './caller.js'
 import type { PolicySpec } from './every-algorithm.js'
 import { processes, startFleet } from './fleet.js'

@@ -1,9 +1,14 @@
 import { strict as assert } from 'node:assert'
 import { randomInt } from 'node:crypto'
+import {
+  type Deed,
+  deedOf,
+  type OpenStore,
+  type Returned,
+  type Scene,
+  Session,
+} from '@sluice/testing/conformance'
 import type { Answer } from '../../src/stores/store.js'
-import type { Scene } from '../conformance/comparison.js'
-import { type Deed, deedOf } from '../conformance/deed.js'
-import { type OpenStore, type Returned, Session } from '../conformance/session.js'
 import type { Outcome, Row } from './row.js'
 import { mostCost, openGrounds, play } from './sequences.js'
 

@@ -1,4 +1,4 @@
-import { drift, paysOff, RATES } from '../conformance/laws/drifting.js'
+import { drift, paysOff, RATES } from '@sluice/testing/conformance'
 import type { Outcome, Row } from './row.js'
 import { openGrounds } from './sequences.js'
 

@@ -11,7 +11,7 @@ import {
   tokenBucket,
 } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command } from '../redis/servers/command.js'
+import { command } from '@sluice/testing/redis'
 import { startMovedRedis } from './moved-clock.js'
 import type { Outcome, Row } from './row.js'
 

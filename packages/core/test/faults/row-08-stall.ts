@@ -1,7 +1,5 @@
 import { redisStore } from '@sluice/core/redis'
-import { type Address, command } from '../redis/servers/command.js'
-import { startRedis } from '../redis/servers/redis-server.js'
-import { pause } from '../redis/servers/until.js'
+import { type Address, command, pause, startRedis } from '@sluice/testing/redis'
 import { type Outage, sitOut, together } from './outage.js'
 import type { Outcome, Row } from './row.js'
 

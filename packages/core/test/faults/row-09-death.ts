@@ -1,8 +1,6 @@
 import { redisStore } from '@sluice/core/redis'
 import { connect } from 'node:net'
-import type { Address } from '../redis/servers/command.js'
-import { type RedisServer, startRedis } from '../redis/servers/redis-server.js'
-import { until } from '../redis/servers/until.js'
+import { type Address, type RedisServer, startRedis, until } from '@sluice/testing/redis'
 import { sitOut, together } from './outage.js'
 import type { Outcome, Row } from './row.js'
 

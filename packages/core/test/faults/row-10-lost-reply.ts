@@ -1,9 +1,13 @@
-import { startCluster } from '../redis/servers/cluster.js'
-import { type Address, command } from '../redis/servers/command.js'
-import { type Proxy, startProxy } from '../redis/servers/proxy.js'
-import { startRedis } from '../redis/servers/redis-server.js'
-import { startSentinel } from '../redis/servers/sentinel.js'
-import { pause } from '../redis/servers/until.js'
+import {
+  type Address,
+  command,
+  pause,
+  type Proxy,
+  startCluster,
+  startProxy,
+  startRedis,
+  startSentinel,
+} from '@sluice/testing/redis'
 import { charged } from './charged.js'
 import type { PolicySpec } from './every-algorithm.js'
 import { startFleet } from './fleet.js'

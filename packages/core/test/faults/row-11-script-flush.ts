@@ -1,6 +1,4 @@
-import { type Address, command } from '../redis/servers/command.js'
-import { startRedis } from '../redis/servers/redis-server.js'
-import { pause } from '../redis/servers/until.js'
+import { type Address, command, pause, startRedis } from '@sluice/testing/redis'
 import { callsOf, charged } from './charged.js'
 import type { Job } from './caller.js'
 import type { PolicySpec } from './every-algorithm.js'

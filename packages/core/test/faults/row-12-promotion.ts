@@ -1,10 +1,14 @@
 import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, command } from '../redis/servers/command.js'
-import { startProxy } from '../redis/servers/proxy.js'
-import { startRedis } from '../redis/servers/redis-server.js'
-import { startReplica } from '../redis/servers/replica.js'
-import { pause, until } from '../redis/servers/until.js'
+import {
+  type Address,
+  command,
+  pause,
+  startProxy,
+  startRedis,
+  startReplica,
+  until,
+} from '@sluice/testing/redis'
 import type { Outcome } from './row.js'
 import { mayBeLost, startTraffic } from './row-12-traffic.js'
 

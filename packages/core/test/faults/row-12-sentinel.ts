@@ -1,8 +1,6 @@
 import { createLimiter, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command } from '../redis/servers/command.js'
-import { startSentinel } from '../redis/servers/sentinel.js'
-import { pause, until } from '../redis/servers/until.js'
+import { command, pause, startSentinel, until } from '@sluice/testing/redis'
 import type { Outcome } from './row.js'
 import { mayBeLost, startTraffic, type Traffic } from './row-12-traffic.js'
 

@@ -1,6 +1,5 @@
 import { redisStore } from '@sluice/core/redis'
-import { startProxy } from '../redis/servers/proxy.js'
-import { startRedis } from '../redis/servers/redis-server.js'
+import { startProxy, startRedis } from '@sluice/testing/redis'
 import { sitOut } from './outage.js'
 import type { Outcome, Row } from './row.js'
 

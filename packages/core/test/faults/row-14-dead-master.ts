@@ -1,7 +1,5 @@
 import { createLimiter, fixedWindow, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
-import type { Cluster } from '../redis/servers/cluster.js'
-import { type Address, command } from '../redis/servers/command.js'
-import { pause } from '../redis/servers/until.js'
+import { type Address, type Cluster, command, pause } from '@sluice/testing/redis'
 import type { Outcome } from './row.js'
 import type { ClusterClient } from './row-14-clients.js'
 

@@ -1,7 +1,5 @@
 import { createLimiter, type LeaseOptions, type Limiter, slidingLog } from '@sluice/core'
-import type { Cluster } from '../redis/servers/cluster.js'
-import { command, pipeline } from '../redis/servers/command.js'
-import { pause } from '../redis/servers/until.js'
+import { type Cluster, command, pause, pipeline } from '@sluice/testing/redis'
 import type { Outcome } from './row.js'
 import type { ClusterClient } from './row-14-clients.js'
 

@@ -1,7 +1,6 @@
 import { createLimiter, type Decision, type FailureMode, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command } from '../redis/servers/command.js'
-import { startRedis } from '../redis/servers/redis-server.js'
+import { command, startRedis } from '@sluice/testing/redis'
 import { everyAlgorithm, policyOf } from './every-algorithm.js'
 import type { Outcome, Row } from './row.js'
 

@@ -1,7 +1,6 @@
 import { createLimiter, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, command, commandBytes } from '../redis/servers/command.js'
-import { startRedis } from '../redis/servers/redis-server.js'
+import { type Address, command, commandBytes, startRedis } from '@sluice/testing/redis'
 import { brokenStates } from './broken-states.js'
 import { everyAlgorithm, policyOf } from './every-algorithm.js'
 import type { Outcome, Row } from './row.js'

@@ -1,11 +1,7 @@
-import { build } from 'esbuild'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { startCluster } from '../redis/servers/cluster.js'
-import { startRedis } from '../redis/servers/redis-server.js'
+import { onSources } from '@sluice/testing/processes'
+import { startCluster, startRedis } from '@sluice/testing/redis'
 import type { Moment } from './ending.js'
 import type { Outcome, Row } from './row.js'
 
@@ -13,13 +9,11 @@ import type { Outcome, Row } from './row.js'
 export const row: Row = { number: 27, fault: 'shutdown', timed: true, run: shutDown }
 
 const BAR_MS = 100
+const PROGRAM = 'packages/core/test/faults/ending.ts'
 const NOBODY = { host: '127.0.0.1', port: 1 }
 const MOMENTS: readonly Moment[] = ['nothing', 'a wait', 'calls']
 
 async function shutDown(): Promise<Outcome> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-ending-'))
-  const program = join(folder, 'ending.cjs')
-  await bundle(program)
   const [server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })])
   const redis = { host: server.host, port: server.port }
   const nodes = { cluster: cluster.masters.map(({ host, port }) => ({ host, port })) }
@@ -28,7 +22,7 @@ async function shutDown(): Promise<Outcome> {
 
   const endings: [string, number][] = []
   const measure = async (what: string, moment: Moment, where?: object, onReady = () => {}) => {
-    endings.push([`${what}, ${moment}`, await run(program, moment, where, onReady)])
+    endings.push([`${what}, ${moment}`, await run(moment, where, onReady)])
     thaw()
   }
   for (const moment of MOMENTS) await measure('memory', moment)
@@ -46,7 +40,6 @@ async function shutDown(): Promise<Outcome> {
     await measure('no Cluster there', moment, { cluster: [NOBODY] })
   }
   await Promise.all([server.stop(), cluster.stop()])
-  rmSync(folder, { recursive: true })
 
   const [slowest, longest] = endings.reduce((a, b) => (b[1] > a[1] ? b : a))
   return {
@@ -56,8 +49,8 @@ async function shutDown(): Promise<Outcome> {
 }
 
 /** Milliseconds from close() to the end of a process; `onReady` is called when it is in the middle of things. */
-async function run(program: string, moment: Moment, where: object | undefined, onReady: () => void) {
-  const args = [program, moment, ...(where ? [JSON.stringify(where)] : [])]
+async function run(moment: Moment, where: object | undefined, onReady: () => void) {
+  const args = [...onSources(), PROGRAM, moment, ...(where ? [JSON.stringify(where)] : [])]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const killed = setTimeout(() => child.kill('SIGKILL'), 20_000)
   let output = ''
@@ -70,19 +63,4 @@ async function run(program: string, moment: Moment, where: object | undefined, o
   const [code] = (await once(child, 'close')) as [number | null]
   clearTimeout(killed)
   return code === 0 ? Number(output.replace('ready', '')) : Infinity
-}
-
-/** The sources in one file. Both Jest and the bundle of all rows are started in the root of the repository. */
-async function bundle(outfile: string): Promise<void> {
-  await build({
-    entryPoints: ['packages/core/test/faults/ending.ts'],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
-      '@sluice/core': resolve('packages/core/src/index.ts'),
-    },
-  })
 }

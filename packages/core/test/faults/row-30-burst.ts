@@ -1,8 +1,6 @@
 import { createLimiter, type Decision, gcra, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command } from '../redis/servers/command.js'
-import { type RedisServer, startRedis } from '../redis/servers/redis-server.js'
-import { until } from '../redis/servers/until.js'
+import { command, type RedisServer, startRedis, until } from '@sluice/testing/redis'
 import type { Outcome, Row } from './row.js'
 
 /** More calls in one tick than may be on the wire: a healthy Redis decides all of them. */

@@ -1,13 +1,11 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { build } from 'esbuild'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { promisify } from 'node:util'
-import { startProxy } from '../redis/servers/proxy.js'
-import { startRedis } from '../redis/servers/redis-server.js'
-import { pause } from '../redis/servers/until.js'
+import { onSources } from '@sluice/testing/processes'
+import { pause, startProxy, startRedis } from '@sluice/testing/redis'
 import type { FirstCalls } from './first-call.js'
 import { Load } from './load.js'
 import { DEADLINE_MS, together } from './outage.js'
@@ -16,6 +14,7 @@ import type { Outcome, Row } from './row.js'
 /** The first calls of a process wait until it is connected, and no longer than `startTimeout`. */
 export const row: Row = { number: 31, fault: 'cold start', timed: true, run: start }
 
+const PROGRAM = 'packages/core/test/faults/first-call.ts'
 const PROCESSES = 20
 const START_MS = 1000
 const GRACE_MS = 50
@@ -36,15 +35,13 @@ async function start(share: number): Promise<Outcome> {
 async function freshProcesses(program: string, times: number): Promise<Outcome> {
   const run = promisify(execFile)
   const server = await startRedis()
-  const { file, remove } = await bundled()
   try {
     const { stdout: version } = await run(program, ['--version'])
     const undecided: string[] = []
     let slowestMs = 0
     for (let i = 0; i < times; i++) {
-      const { stdout } = await run(program, [file, `redis://${server.host}:${server.port}`], {
-        timeout: 20_000,
-      })
+      const args = [...onSources(), PROGRAM, `redis://${server.host}:${server.port}`]
+      const { stdout } = await run(program, args, { timeout: 20_000 })
       const { degraded, ms } = JSON.parse(stdout) as FirstCalls
       const why = degraded.filter((each) => each !== 'no')
       if (why.length > 0) undecided.push(`${why.join(', ')} after ${ms.toFixed(0)} ms`)
@@ -58,29 +55,8 @@ async function freshProcesses(program: string, times: number): Promise<Outcome> 
         (undecided.length === 0 ? '' : ` (${undecided.join('; ')})`),
     }
   } finally {
-    remove()
     await server.stop()
   }
-}
-
-/** The client package is loaded from where it is installed, as in a service. */
-async function bundled(): Promise<{ readonly file: string; remove(): void }> {
-  mkdirSync('node_modules/.cache', { recursive: true })
-  const folder = mkdtempSync(resolve('node_modules/.cache/cold-start-'))
-  const file = join(folder, 'first-call.mjs')
-  await build({
-    entryPoints: ['packages/core/test/faults/first-call.ts'],
-    outfile: file,
-    bundle: true,
-    packages: 'external',
-    platform: 'node',
-    format: 'esm',
-    alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
-      '@sluice/core': resolve('packages/core/src/index.ts'),
-    },
-  })
-  return { file, remove: () => rmSync(folder, { recursive: true }) }
 }
 
 /** Connecting takes longer than the deadline. */

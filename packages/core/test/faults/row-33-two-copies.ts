@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { startRedis } from '../redis/servers/redis-server.js'
+import { startRedis } from '@sluice/testing/redis'
 import { installCopies } from './copies.js'
 import type { Outcome, Row } from './row.js'
 import type { Seen } from './two-copies/program.js'
@@ -15,11 +15,11 @@ export const row: Row = { number: 33, fault: 'two copies of core', run: meet }
 
 async function meet(): Promise<Outcome> {
   const [copies, redis] = await Promise.all([
-    installCopies('packages/core/test/faults/two-copies/program.ts'),
+    installCopies('packages/core/test/faults/two-copies'),
     startRedis(),
   ])
   try {
-    const program = join(copies.folder, 'program.mjs')
+    const program = join(copies.folder, 'program.js')
     const child = spawn(process.execPath, [program, redis.host, String(redis.port)], { timeout: 90_000 })
     const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
     if (output === '') throw new Error(errors)

@@ -1,8 +1,6 @@
 import { createLimiter, type Decision, fixedWindow, gcra, type Limiter, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { startProxy } from '../redis/servers/proxy.js'
-import { type RedisServer, startRedis } from '../redis/servers/redis-server.js'
-import { pause } from '../redis/servers/until.js'
+import { pause, type RedisServer, startProxy, startRedis } from '@sluice/testing/redis'
 import { together } from './outage.js'
 import type { Outcome, Row } from './row.js'
 

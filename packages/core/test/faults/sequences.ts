@@ -2,11 +2,8 @@ import { memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import * as fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { type Scene, scenes } from '../conformance/comparison.js'
-import type { OpenStore } from '../conformance/session.js'
-import { findShapes, type Shape } from '../conformance/shapes.js'
-import type { Address } from '../redis/servers/command.js'
-import { startRedis } from '../redis/servers/redis-server.js'
+import { findShapes, type OpenStore, type Scene, scenes, type Shape } from '@sluice/testing/conformance'
+import { type Address, startRedis } from '@sluice/testing/redis'
 
 /** What the conformance kit runs on: every shape there is, and each store on a clock that a sequence sets. */
 export interface Grounds {
@@ -19,7 +16,7 @@ export interface Grounds {
 
 export async function openGrounds(): Promise<Grounds> {
   const { shapes, unjudged } = findShapes()
-  if (unjudged[0]) throw new Error(`${unjudged[0].title} has no model to be judged by`)
+  if (unjudged[0]) throw new Error(`${unjudged[0]} has no model to be judged by`)
   const server = await startRedis()
   const client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
   return {

@@ -1,6 +1,6 @@
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import type { PolicySpec } from '../faults/every-algorithm.js'
 import { type Fleet, processes, startFleet } from '../faults/fleet.js'
-import { type RedisServer, startRedis } from '../redis/servers/redis-server.js'
 
 const MEMBERS = 3
 const CALLERS = 16

@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import {
   createLimiter,
   gcra,
@@ -8,7 +9,6 @@ import {
   slidingWindow,
 } from '../../src/index.js'
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
-import { FakeClock } from '../fake-clock.js'
 import { RemoteStore } from '../resilience/remote-store.js'
 import { settled } from './slow-store.js'
 

@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import {
   createLimiter,
   type Decision,
@@ -9,7 +10,6 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.js'
-import { FakeClock } from '../fake-clock.js'
 import { RemoteStore } from '../resilience/remote-store.js'
 
 /*

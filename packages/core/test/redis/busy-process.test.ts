@@ -1,6 +1,6 @@
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import { createLimiter, gcra, type Limiter } from '../../src/index.js'
 import { redisStore, type RedisStore } from '../../src/stores/redis/index.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(30_000)
 

@@ -1,10 +1,10 @@
 import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
+import type { Address } from '@sluice/testing/redis'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { ownConnection } from '../../src/stores/redis/connection/own.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
-import type { Address } from './servers/command.js'
 
 /** A connection, and what ends it with its client. */
 export interface Link {

@@ -2,6 +2,15 @@ import { setTimeout as pause } from 'node:timers/promises'
 import * as ioredis from 'ioredis'
 import * as iovalkey from 'iovalkey'
 import * as nodeRedis from 'redis'
+import {
+  command,
+  type RedisServer,
+  startCluster,
+  startProxy,
+  startRedis,
+  startSentinel,
+  until,
+} from '@sluice/testing/redis'
 import { PolicyError, type StoreError } from '../../src/values/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import type { RedisOptions } from '../../src/stores/redis/connection/endpoint.js'
@@ -9,12 +18,6 @@ import { storeError, storeFailure } from '../../src/stores/redis/clients/failure
 import { ownConnection } from '../../src/stores/redis/connection/own.js'
 import { openIoredis } from '../../src/stores/redis/connection/own-ioredis.js'
 import { openNodeRedis } from '../../src/stores/redis/connection/own-node-redis.js'
-import { startCluster } from './servers/cluster.js'
-import { command } from './servers/command.js'
-import { startProxy } from './servers/proxy.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
-import { startSentinel } from './servers/sentinel.js'
-import { until } from './servers/until.js'
 
 jest.setTimeout(60_000)
 

@@ -4,9 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Cluster, startCluster } from './servers/cluster.js'
-import type { Address } from './servers/command.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
+import { type Address, type Cluster, type RedisServer, startCluster, startRedis } from '@sluice/testing/redis'
 
 jest.setTimeout(60_000)
 

@@ -1,13 +1,18 @@
 import { Redis } from 'ioredis'
+import {
+  type Cluster,
+  command,
+  type Proxy,
+  type RedisServer,
+  startCluster,
+  startProxy,
+  startRedis,
+  startSentinel,
+  until,
+} from '@sluice/testing/redis'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { ofCluster, ofOneServer } from './client-kinds.js'
-import { type Cluster, startCluster } from './servers/cluster.js'
-import { command } from './servers/command.js'
-import { type Proxy, startProxy } from './servers/proxy.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
-import { startSentinel } from './servers/sentinel.js'
-import { until } from './servers/until.js'
 
 jest.setTimeout(60_000)
 

@@ -2,14 +2,19 @@ import { createHash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
+import {
+  type Cluster,
+  command,
+  pipeline,
+  type RedisServer,
+  startCluster,
+  startRedis,
+} from '@sluice/testing/redis'
 import { PolicyError } from '../../src/values/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import { connectionOf, isRedisClient } from '../../src/stores/redis/clients/detect.js'
 import { isNoScript, storeFailure } from '../../src/stores/redis/clients/failure.js'
 import { type Link, ofCluster, ofOneServer } from './client-kinds.js'
-import { type Cluster, startCluster } from './servers/cluster.js'
-import { command, pipeline } from './servers/command.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(60_000)
 

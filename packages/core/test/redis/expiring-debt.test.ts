@@ -1,8 +1,8 @@
+import { FakeClock } from '@sluice/testing'
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import { gcra } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 import type { Keyspace } from '../../src/stores/store.js'
-import { FakeClock } from '../fake-clock.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 let server: RedisServer
 beforeAll(async () => {

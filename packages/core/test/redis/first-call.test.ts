@@ -1,10 +1,8 @@
 import { createServer, type Server } from 'node:net'
 import { Redis } from 'ioredis'
+import { freePort, info, type RedisServer, startRedis } from '@sluice/testing/redis'
 import { createLimiter, createSemaphore, gcra } from '../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
-import { info } from './servers/command.js'
-import { freePort } from './servers/free-port.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(30_000)
 

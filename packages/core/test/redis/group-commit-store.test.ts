@@ -1,9 +1,7 @@
 import { Redis } from 'ioredis'
+import { command, info, type RedisServer, startCluster, startRedis } from '@sluice/testing/redis'
 import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
-import { startCluster } from './servers/cluster.js'
-import { command, info } from './servers/command.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(60_000)
 

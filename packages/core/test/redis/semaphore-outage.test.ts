@@ -1,8 +1,7 @@
 import { Redis } from 'ioredis'
+import { pause, type RedisServer, startRedis, until } from '@sluice/testing/redis'
 import { createLimiter, createSemaphore, gcra, type Semaphore, type Store } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
-import { pause, until } from './servers/until.js'
 
 jest.setTimeout(60_000)
 

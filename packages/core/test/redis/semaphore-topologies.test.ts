@@ -1,13 +1,19 @@
 import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClientPool, createCluster, createSentinel } from 'redis'
+import {
+  type Address,
+  type Cluster,
+  command,
+  type RedisServer,
+  type SentinelSetup,
+  startCluster,
+  startRedis,
+  startSentinel,
+  until,
+} from '@sluice/testing/redis'
 import { createSemaphore, type Semaphore, type Store } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { type Cluster, startCluster } from './servers/cluster.js'
-import { type Address, command } from './servers/command.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
-import { type SentinelSetup, startSentinel } from './servers/sentinel.js'
-import { until } from './servers/until.js'
 
 jest.setTimeout(60_000)
 

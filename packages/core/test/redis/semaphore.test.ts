@@ -1,16 +1,10 @@
-import { build } from 'esbuild'
 import { Redis } from 'ioredis'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { onSources } from '@sluice/testing/processes'
 import { createClient } from 'redis'
+import { command, monitor, pause, type RedisServer, startRedis, until } from '@sluice/testing/redis'
 import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { command } from './servers/command.js'
-import { monitor } from './servers/monitor.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
-import { pause, until } from './servers/until.js'
 
 jest.setTimeout(60_000)
 
@@ -345,24 +339,14 @@ const queued = () => command<number>(server, 'ZCOUNT', key(), '1', '(10995116277
 const heldPermits = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
 const channels = () => command<string[]>(server, 'PUBSUB', 'CHANNELS', `${key()}to:*`)
 
-const folder = mkdtempSync(join(tmpdir(), 'sluice-semaphore-'))
+const HOLDER = 'packages/core/test/redis/semaphore-holder.ts'
 const children: ChildProcess[] = []
 afterEach(() => children.splice(0).forEach((child) => child.kill('SIGKILL')))
-afterAll(() => rmSync(folder, { recursive: true }))
 
 /** A process that holds one permit, or has so many tickets in the queue. */
 async function holder(tickets = '', lease = '2000'): Promise<ChildProcess> {
-  const outfile = join(folder, 'holder.cjs')
-  await build({
-    entryPoints: [join(__dirname, 'semaphore-holder.ts')],
-    outfile,
-    bundle: true,
-    platform: 'node',
-    logLevel: 'error',
-  })
-  const child = spawn(process.execPath, [outfile, String(server.port), name, lease, tickets], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+  const args = [...onSources(), HOLDER, String(server.port), name, lease, tickets]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
   children.push(child)
   await new Promise((resolve) => child.stdout.once('data', resolve))
   return child

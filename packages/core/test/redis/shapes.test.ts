@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises'
+import { collect } from '@sluice/testing/figures'
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import { createLimiter, gcra, PolicyError } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { collect } from '../faults/heap.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(30_000) // a thousand scripts are composed
 

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto'
 import { Redis } from 'ioredis'
+import { findShapes } from '@sluice/testing/conformance'
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import type { Policy } from '../../src/index.js'
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { STATE_FORMAT } from '../../src/stores/redis/redis-key.js'
 import { packCharge, packRequest, type ScriptRequest } from '../../src/stores/redis/script/wire.js'
-import { findShapes } from '../conformance/shapes.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 /*
  * What lies in Redis after the same calls, of every algorithm. Where this differs from before, a process of the version

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis'
+import { conformance } from '@sluice/testing/conformance'
+import { type RedisServer, startRedis } from '@sluice/testing/redis'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { conformance } from '../conformance/kit.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(60_000)
 

@@ -1,4 +1,5 @@
 import { Redis } from 'ioredis'
+import { command, info, monitor, type RedisServer, startRedis } from '@sluice/testing/redis'
 import {
   createLimiter,
   fixedWindow,
@@ -10,9 +11,6 @@ import {
   tokenBucket,
 } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { command, info } from './servers/command.js'
-import { monitor } from './servers/monitor.js'
-import { type RedisServer, startRedis } from './servers/redis-server.js'
 
 jest.setTimeout(60_000)
 

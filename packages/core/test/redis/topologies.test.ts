@@ -2,6 +2,14 @@ import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createCluster, createSentinel } from 'redis'
 import {
+  type Address,
+  type Cluster,
+  command,
+  type SentinelSetup,
+  startCluster,
+  startSentinel,
+} from '@sluice/testing/redis'
+import {
   createLimiter,
   gcra,
   type Limiter,
@@ -11,9 +19,6 @@ import {
   type Store,
 } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { type Cluster, startCluster } from './servers/cluster.js'
-import { type Address, command } from './servers/command.js'
-import { type SentinelSetup, startSentinel } from './servers/sentinel.js'
 
 jest.setTimeout(60_000)
 

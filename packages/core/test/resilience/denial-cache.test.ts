@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import {
   createLimiter,
   type Decision,
@@ -6,7 +7,6 @@ import {
   type LimiterOptions,
   slidingLog,
 } from '../../src/index.js'
-import { FakeClock } from '../fake-clock.js'
 import { RemoteStore } from './remote-store.js'
 
 const twoIn10s = slidingLog({ limit: 2, window: '10s' })

@@ -1,3 +1,4 @@
+import { FakeClock } from '@sluice/testing'
 import {
   createLimiter,
   type Decision,
@@ -8,7 +9,6 @@ import {
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
-import { FakeClock } from '../fake-clock.js'
 import { RemoteStore } from './remote-store.js'
 
 const policies = [slidingLog({ limit: 10, window: '10s' })]

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
+import { collect } from '@sluice/testing/figures'
 import { gcra, memoryStore } from '../../src/index.js'
 import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
-import { collect } from '../faults/heap.js'
 
 const list = (seconds: number) => [gcra({ limit: 1, window: `${seconds}s` })]
 

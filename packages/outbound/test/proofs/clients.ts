@@ -1,9 +1,9 @@
 import { createLimiter, gcra } from '@sluice/core'
 import axios from 'axios'
 import { Agent, interceptors, request } from 'undici'
+import { startProvider } from '@sluice/testing'
 import { limitAxios, limitUndici, limitFetch } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
-import { startProvider } from './provider.js'
 
 /** What is refused is sent again when it may be and not before, by each client alone and by those that retry themselves. */
 export const proof: Proof = { title: 'clients', timed: true, run }

@@ -1,12 +1,10 @@
-import { build } from 'esbuild'
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { getPriority, setPriority, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { getPriority, setPriority } from 'node:os'
+import { onSources } from '@sluice/testing/processes'
 import type { Job, Report } from './job.js'
 
-/** Workers in processes of their own, forked from one bundle of a program. */
+/** Workers in processes of their own, which run one program. */
 export interface Crew<J = Job, R = Report> {
   /** Starts workers that begin together; resolves with their reports in `done`. */
   start(jobs: readonly J[]): Promise<Shift<R>>
@@ -21,29 +19,15 @@ export interface Shift<R = Report> {
   readonly done: Promise<readonly R[]>
 }
 
-export async function startCrew<J = Job, R = Report>(source = WORKER): Promise<Crew<J, R>> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-crew-'))
-  const program = join(folder, 'worker.cjs')
+export function startCrew<J = Job, R = Report>(program = WORKER): Crew<J, R> {
   const workers: ChildProcess[] = []
-  await build({
-    entryPoints: [source],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    logLevel: 'error',
-    alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
-      '@sluice/core': resolve('packages/core/src/index.ts'),
-    },
-  })
   async function rest(): Promise<void> {
     const running = workers.filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null)
     await Promise.all(running.map((worker) => (worker.kill('SIGKILL'), once(worker, 'exit'))))
   }
   return {
     async start(jobs) {
-      const started = jobs.map((job) => fork(program, [JSON.stringify(job)]))
+      const started = jobs.map((job) => fork(program, [JSON.stringify(job)], { execArgv: [...onSources()] }))
       workers.push(...started)
       for (const { pid } of started) setPriority(pid!, PRIORITY)
       await Promise.all(started.map(ready))
@@ -53,10 +37,7 @@ export async function startCrew<J = Job, R = Report>(source = WORKER): Promise<C
       return { workers: started, done }
     },
     rest,
-    async end() {
-      await rest()
-      rmSync(folder, { recursive: true })
-    },
+    end: rest,
   }
 }
 

@@ -1,8 +1,8 @@
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
+import { mostIn, startProvider } from '@sluice/testing'
+import { startRedis } from '@sluice/testing/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import { percent, type Outcome, type Proof } from './proof.js'
-import { mostIn, startProvider } from './provider.js'
 
 /** 600 calls a minute of four processes are one each 100 ms. */
 export const proof: Proof = { title: 'even spread', run }
@@ -11,9 +11,9 @@ const [LIMIT, WORKERS, GAP_US] = [600, 4, 100_000]
 
 async function run(share: number): Promise<Outcome> {
   const forMs = 30_000 * share
-  const [redis, crew, provider] = await Promise.all([
+  const crew = startCrew()
+  const [redis, provider] = await Promise.all([
     startRedis(),
-    startCrew(),
     startProvider({ limit: LIMIT, windowMs: 60_000 }),
   ])
   const { host, port } = redis

@@ -1,8 +1,8 @@
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
+import { mostIn, startProvider } from '@sluice/testing'
+import { startRedis } from '@sluice/testing/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import { percent, type Outcome, type Proof } from './proof.js'
-import { mostIn, startProvider } from './provider.js'
 
 /** A limit that is known is kept to by the whole fleet, and used. */
 export const proof: Proof = { title: 'known limit', timed: true, run }
@@ -11,9 +11,9 @@ const [LIMIT, OURS, WINDOW_MS, WORKERS] = [100, 98, 1000, 4]
 
 async function run(share: number): Promise<Outcome> {
   const forMs = 60_000 * share
-  const [redis, crew, provider] = await Promise.all([
+  const crew = startCrew()
+  const [redis, provider] = await Promise.all([
     startRedis(),
-    startCrew(),
     startProvider({ limit: LIMIT, windowMs: WINDOW_MS }),
   ])
   const { host, port } = redis

@@ -1,8 +1,8 @@
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
+import { startProvider } from '@sluice/testing'
+import { startRedis } from '@sluice/testing/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import type { Outcome, Proof } from './proof.js'
-import { startProvider } from './provider.js'
 
 /** Who booked first is served first, whichever process it is in. */
 export const proof: Proof = { title: 'order', run }
@@ -11,9 +11,9 @@ const WORKERS = 3
 
 async function run(share: number): Promise<Outcome> {
   const calls = Math.ceil((1000 * share) / WORKERS)
-  const [redis, crew, provider] = await Promise.all([
+  const crew = startCrew()
+  const [redis, provider] = await Promise.all([
     startRedis(),
-    startCrew(),
     startProvider({ limit: 1_000_000, windowMs: 1000 }),
   ])
   const { host, port } = redis

@@ -1,10 +1,7 @@
-import { build } from 'esbuild'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
+import { onSources } from '@sluice/testing/processes'
+import { startRedis } from '@sluice/testing/redis'
 import type { Moment } from './ending-worker.js'
 import type { Outcome, Proof } from './proof.js'
 
@@ -12,36 +9,22 @@ import type { Outcome, Proof } from './proof.js'
 export const proof: Proof = { title: 'shutdown', timed: true, run }
 
 const BAR_MS = 100
+const PROGRAM = 'packages/outbound/test/proofs/ending-worker.ts'
 
 async function run(): Promise<Outcome> {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-ending-'))
-  const program = join(folder, 'ending.cjs')
-  await build({
-    entryPoints: ['packages/outbound/test/proofs/ending-worker.ts'],
-    outfile: program,
-    bundle: true,
-    platform: 'node',
-    format: 'cjs',
-    logLevel: 'error',
-    alias: {
-      '@sluice/core/redis': resolve('packages/core/src/stores/redis/index.ts'),
-      '@sluice/core': resolve('packages/core/src/index.ts'),
-    },
-  })
   const redis = await startRedis()
   const at = { host: redis.host, port: redis.port }
   const endings: [string, number][] = []
   for (const moment of ['nothing', 'waiting', 'pausing'] as const) {
-    endings.push([`memory, ${moment}`, await msToEnd(program, moment)])
-    endings.push([`Redis, ${moment}`, await msToEnd(program, moment, at)])
-    endings.push([`Redis stopped, ${moment}`, await msToEnd(program, moment, at, () => redis.pause())])
+    endings.push([`memory, ${moment}`, await msToEnd(moment)])
+    endings.push([`Redis, ${moment}`, await msToEnd(moment, at)])
+    endings.push([`Redis stopped, ${moment}`, await msToEnd(moment, at, () => redis.pause())])
     redis.resume()
   }
-  endings.push(['Redis stopped, an outage', await msToEnd(program, 'an outage', at, () => redis.pause())])
+  endings.push(['Redis stopped, an outage', await msToEnd('an outage', at, () => redis.pause())])
   redis.resume()
-  endings.push(['no Redis, an outage', await msToEnd(program, 'an outage', { host: '127.0.0.1', port: 1 })])
+  endings.push(['no Redis, an outage', await msToEnd('an outage', { host: '127.0.0.1', port: 1 })])
   await redis.stop()
-  rmSync(folder, { recursive: true })
   const [slowest, longest] = endings.reduce((a, b) => (b[1] > a[1] ? b : a))
   return {
     holds: longest < Infinity,
@@ -51,8 +34,8 @@ async function run(): Promise<Outcome> {
 }
 
 /** Milliseconds from close() to the end of a process; `onReady` is called when it is in the middle of things. */
-async function msToEnd(program: string, moment: Moment, where?: object, onReady = () => {}): Promise<number> {
-  const args = [program, moment, ...(where ? [JSON.stringify(where)] : [])]
+async function msToEnd(moment: Moment, where?: object, onReady = () => {}): Promise<number> {
+  const args = [...onSources(), PROGRAM, moment, ...(where ? [JSON.stringify(where)] : [])]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
   const killed = setTimeout(() => child.kill('SIGKILL'), 20_000)
   let output = ''

@@ -1,9 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { kbPerMinute, sample, type Sample } from '../../../core/test/faults/heap-samples.js'
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
-import { pause } from '../../../core/test/redis/servers/until.js'
+import { kbPerMinute, sample, type Sample } from '@sluice/testing/figures'
+import { pause, startRedis } from '@sluice/testing/redis'
 import { limitFetch } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 

@@ -1,9 +1,8 @@
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
-import { pause } from '../../../core/test/redis/servers/until.js'
+import { mostIn, startProvider } from '@sluice/testing'
+import { pause, startRedis } from '@sluice/testing/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import type { Outcome, Proof } from './proof.js'
-import { mostIn, startProvider } from './provider.js'
 
 /** Aborts all the time, a worker killed, and Redis killed and started anew without its data. */
 export const proof: Proof = { title: 'trouble', timed: true, run }
@@ -12,9 +11,9 @@ const [LIMIT, OURS, WINDOW_MS, WORKERS, AT_ONCE, LEASE_MS, CALLERS] = [1000, 980
 
 async function run(share: number): Promise<Outcome> {
   const forMs = 30_000 * share
-  const [redis, crew, provider] = await Promise.all([
+  const crew = startCrew()
+  const [redis, provider] = await Promise.all([
     startRedis(),
-    startCrew(),
     startProvider({ limit: LIMIT, windowMs: WINDOW_MS, latencyMs: 20 }),
   ])
   const { host, port } = redis

@@ -1,8 +1,8 @@
-import { startRedis } from '../../../core/test/redis/servers/redis-server.js'
+import { startProvider } from '@sluice/testing'
+import { startRedis } from '@sluice/testing/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import { percent, type Outcome, type Proof } from './proof.js'
-import { startProvider } from './provider.js'
 
 /** An unknown limit is found from the replies of the provider. */
 export const proof: Proof = { title: 'unknown limit', run }
@@ -11,9 +11,9 @@ const [LIMIT, WINDOW_MS, WORKERS, CALLERS] = [50, 1000, 4, 4]
 
 async function run(share: number): Promise<Outcome> {
   const forMs = 60_000 * share
-  const [redis, crew, provider] = await Promise.all([
+  const crew = startCrew()
+  const [redis, provider] = await Promise.all([
     startRedis(),
-    startCrew(),
     startProvider({ limit: LIMIT, windowMs: WINDOW_MS, latencyMs: 5, tells: true }),
   ])
   const { host, port } = redis

@@ -1,4 +1,4 @@
-import { quantile } from '../../figures/statistics.js'
+import { quantile } from '@sluice/testing/figures'
 
 /**
  * Half, and all but the hundredth part, of the calls took no longer.

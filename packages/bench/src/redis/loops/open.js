@@ -1,4 +1,4 @@
-import { randomFrom } from '../../figures/random.js'
+import { randomFrom } from '@sluice/testing/figures'
 import { quantiles } from './latencies.js'
 
 /**

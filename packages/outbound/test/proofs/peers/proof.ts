@@ -1,8 +1,7 @@
-import { command } from '../../../../core/test/redis/servers/command.js'
-import { type RedisServer, startRedis } from '../../../../core/test/redis/servers/redis-server.js'
+import { type Arrival, startProvider } from '@sluice/testing'
+import { command, type RedisServer, startRedis } from '@sluice/testing/redis'
 import { type Crew, startCrew } from '../crew.js'
 import { type Outcome, percent, type Proof } from '../proof.js'
-import { type Arrival, startProvider } from '../provider.js'
 import { type Kind, kinds, type PeerJob, type PeerReport } from './job.js'
 
 /**
@@ -29,10 +28,8 @@ const LOADS: readonly Load[] = [
 ]
 
 async function run(share: number): Promise<Outcome> {
-  const [redis, crew] = await Promise.all([
-    startRedis(),
-    startCrew<PeerJob, PeerReport>('packages/outbound/test/proofs/peers/worker.ts'),
-  ])
+  const crew = startCrew<PeerJob, PeerReport>('packages/outbound/test/proofs/peers/worker.ts')
+  const redis = await startRedis()
   const rows: Row[] = []
   for (const load of LOADS) {
     for (const kind of kinds)

@@ -1,0 +1,123 @@
+import { type Item, parseList } from 'structured-headers'
+import { slidingLog, tokenBucket } from '@sluice/core'
+import type { Adapter } from './adapter.js'
+import type { Reply } from './client.js'
+import { stopped } from './limits.js'
+import type { Serve } from './site.js'
+
+export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+  describe('headers', () => {
+    it('are X-RateLimit on an allowed request, with the reset as wall time', async () => {
+      const site = await serve([{ limiter: stopped(2) }])
+      const [before, { headers }, after] = [seconds(), await site.send(), seconds()]
+      expect(headers).toMatchObject({ 'x-ratelimit-limit': '2', 'x-ratelimit-remaining': '1' })
+      expect(Number(headers['x-ratelimit-reset'])).toBeGreaterThanOrEqual(before + 60)
+      expect(Number(headers['x-ratelimit-reset'])).toBeLessThanOrEqual(after + 60)
+      expect(headers).not.toHaveProperty('retry-after')
+    })
+
+    it('are X-RateLimit on a denial, with the reset in seconds from now on request', async () => {
+      const site = await serve([{ limiter: stopped(1), resetAs: 'delta' }])
+      await site.send()
+      const { status, headers } = await site.send()
+      expect(status).toBe(429)
+      expect(headers).toMatchObject({
+        'x-ratelimit-limit': '1',
+        'x-ratelimit-remaining': '0',
+        'x-ratelimit-reset': '60',
+      })
+    })
+
+    it('are those of the IETF on an allowed request: a quota and what is left of it', async () => {
+      const reply = await (await serve([{ limiter: stopped(2), headers: 'ietf' }])).send()
+      expect(ietf(reply)).toEqual({
+        policy: [['api', { q: 2, w: 60 }]],
+        limit: [['api', { r: 1, t: 60 }]],
+      })
+      expect(reply.headers).not.toHaveProperty('x-ratelimit-limit')
+    })
+
+    it('are those of the IETF on a denial, which agree with Retry-After', async () => {
+      const policies = [slidingLog({ limit: 1, window: '1500ms' })]
+      const site = await serve([{ limiter: stopped(1, { policies }), headers: 'ietf' }])
+      await site.send()
+      const reply = await site.send()
+      expect(ietf(reply)).toEqual({ policy: [['api', { q: 1 }]], limit: [['api', { r: 0, t: 2 }]] })
+      expect(reply.headers['retry-after']).toBe('2')
+    })
+
+    it('list every policy of a limiter, named after both', async () => {
+      const policies = [
+        tokenBucket({ limit: 5, window: '1s', capacity: 9, name: 'burst' }),
+        slidingLog({ limit: 60, window: '1m' }),
+      ]
+      const reply = await (await serve([{ limiter: stopped(1, { policies }), headers: 'ietf' }])).send()
+      expect(ietf(reply)).toEqual({
+        policy: [
+          ['api-burst', { q: 5, w: 1 }],
+          ['api-60-per-1m', { q: 60, w: 60 }],
+        ],
+        limit: [
+          ['api-burst', { r: 8, t: 1 }],
+          ['api-60-per-1m', { r: 59, t: 60 }],
+        ],
+      })
+    })
+
+    it('have both formats on request', async () => {
+      const site = await serve([{ limiter: stopped(2), headers: ['x-ratelimit', 'ietf'] }])
+      const reply = await site.send()
+      expect(reply.headers['x-ratelimit-remaining']).toBe('1')
+      expect(ietf(reply).limit).toEqual([['api', { r: 1, t: 60 }]])
+    })
+
+    it('are omitted on request, except Retry-After on a denial', async () => {
+      const site = await serve([{ limiter: stopped(1), headers: false }])
+      expect(rateLimitHeaders(await site.send())).toEqual([])
+      const denied = await site.send()
+      expect(rateLimitHeaders(denied)).toEqual([])
+      expect(denied.headers['retry-after']).toBe('60')
+    })
+
+    it('are set with any status of the handler', async () => {
+      const answer = () => ({ status: 404, body: 'nothing here' })
+      const { status, headers } = await (await serve([{ limiter: stopped(2) }], { answer })).send()
+      expect([status, headers['x-ratelimit-remaining']]).toEqual([404, '1'])
+    })
+
+    it('are kept if the handler fails', async () => {
+      const answer = () => Promise.reject(new Error('no database'))
+      const { status, headers } = await (await serve([{ limiter: stopped(2) }], { answer })).send()
+      expect([status, headers['x-ratelimit-remaining']]).toEqual([500, '1'])
+    })
+
+    it('are set on a streamed response', async () => {
+      const { headers, text } = await (await serve([{ limiter: stopped(2) }], { answer: streamed })).send()
+      expect([headers['x-ratelimit-remaining'], text]).toEqual(['1', 'one, two'])
+    })
+  })
+}
+
+const seconds = () => Math.ceil(Date.now() / 1000)
+
+async function* chunks() {
+  yield 'one, '
+  yield 'two'
+}
+const streamed = () => ({ body: chunks() })
+
+/** Both fields as a parser of structured fields reads them. */
+export function ietf({ headers }: Reply) {
+  return { policy: items(headers['ratelimit-policy']), limit: items(headers['ratelimit']) }
+}
+
+function items(field: string | string[] | undefined) {
+  return (parseList(String(field)) as Item[]).map(([name, parameters]) => [
+    name,
+    Object.fromEntries(parameters),
+  ])
+}
+
+export function rateLimitHeaders({ headers }: Reply): readonly string[] {
+  return Object.keys(headers).filter((name) => name.includes('ratelimit'))
+}

@@ -1,0 +1,4 @@
+// The cases that every HTTP adapter is tested by, over real connections. They are written for Jest.
+export type { Adapter, Answer, App, Feature, Route, Served } from './adapter.js'
+export { adapterKit } from './kit.js'
+export { listening } from './listening.js'

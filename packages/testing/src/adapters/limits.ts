@@ -1,0 +1,31 @@
+import {
+  createLimiter,
+  type Limiter,
+  type LimiterOptions,
+  memoryStore,
+  slidingLog,
+  StoreError,
+} from '@sluice/core'
+import type { Keyspace, Store } from '@sluice/core/store'
+
+/** A limiter of `limit` a minute whose clock stands still. */
+export function stopped(limit: number, options: Partial<LimiterOptions> = {}): Limiter {
+  const policies = [slidingLog({ limit, window: '1m' })]
+  return createLimiter({ name: 'api', policies, store: memoryStore({ clock: () => 0 }), ...options })
+}
+
+/** The codes of a limiter's warnings, as they come. */
+export function warningsOf(limiter: Limiter): readonly string[] {
+  const codes: string[] = []
+  limiter.on('warning', ({ code }) => void codes.push(code))
+  return codes
+}
+
+/** A limiter whose store answers nothing but that it has no room left. */
+export function undecided(options: Partial<LimiterOptions>): Limiter {
+  const fail = () => Promise.reject(new StoreError('STORE_OOM', 'no room'))
+  const keyspace: Store['keyspace'] = (_, policies) =>
+    new Proxy({} as Keyspace, { get: (_, name) => (name === 'policies' ? policies : fail) })
+  const store: Store = { keyspace, now: () => performance.now() * 1000, close: () => {} }
+  return stopped(1, { store, ...options })
+}

@@ -1,0 +1,148 @@
+import * as fc from 'fast-check'
+import type { Answer } from '@sluice/core/store'
+import { type Deed, deedOf } from './deed.js'
+import { type Charged, type Expected, KeyModel } from './model.js'
+import { tiers } from './numbers.js'
+import { type Rule, ruleOf } from './rule.js'
+import { type OpenStore, type Returned, Session } from './session.js'
+import type { Shape } from './shapes.js'
+import { type Kind, starts, type Step, traffic } from './traffic.js'
+
+/** One or several policies, two sets of numbers for each, and what is done with them. */
+export interface Scene {
+  readonly shapes: readonly Shape[]
+  readonly numbers: readonly (readonly Parameters<Shape['factory']>[0][])[]
+  readonly start: number
+  readonly steps: readonly Step[]
+}
+
+const TIERS = 2
+const KINDS = {
+  consume: 40,
+  peek: 8,
+  book: 20,
+  cancel: 8,
+  refund: 8,
+  release: 16,
+  charge: 8,
+  hold: 2,
+  block: 1,
+  reset: 1,
+}
+/** What returns no answer is followed by a look at the key. */
+const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charge', 'hold', 'block', 'reset'])
+
+/** Sequences of calls on one key whose policies have these shapes, in this order. */
+export function scenes(shapes: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<Scene> {
+  return shapes.chain((list) =>
+    fc.record({
+      shapes: fc.constant(list),
+      numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS))),
+      start: starts,
+      steps: traffic({ kinds: KINDS, tiers: TIERS, most: 16 }),
+    }),
+  )
+}
+
+type MostCost = (shapes: readonly Shape[]) => number
+
+/** Plays a sequence on the store and on the model. Every answer must be the same, to the tick. */
+export async function expectModelled(openStore: OpenStore, scene: Scene, most: MostCost): Promise<void> {
+  const { shapes, numbers, start, steps } = scene
+  const mostCost = most(shapes)
+  const session = await Session.open(openStore, start)
+  const across = Array.from({ length: TIERS }, (_, tier) => tier)
+  const policies = across.map((tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))
+  const rules = across.map((tier) => shapes.map(({ model }, i) => ruleOf(model, numbers[i]![tier]!)))
+  const caller = session.caller(...policies)
+  const model = new Modelled(rules)
+  const trace: string[] = []
+  try {
+    const compare = async (deed: Deed) => {
+      trace.push(JSON.stringify(deed))
+      expectSame(await caller.perform(deed), model.perform(deed), trace)
+    }
+    for (const step of steps) {
+      const deed = deedOf(step, session.now, policies[step.tier]!, caller.told, mostCost)
+      await compare(deed)
+      if (SILENT.has(deed.kind)) await compare({ ...deed, kind: 'peek', cost: 1 })
+    }
+    for (const tier of across) {
+      const cost = Math.min(policies[tier]![0]!.capacity, mostCost)
+      await compare({ kind: 'peek', now: session.now, tier, cost, maxWait: 0, booking: -1, charge: -1 })
+    }
+  } finally {
+    await session.close()
+  }
+}
+
+/** The model, told the same deeds as the store. */
+class Modelled {
+  readonly #key = new KeyModel()
+  readonly #rules: readonly (readonly Rule[])[]
+  readonly #bookings: NonNullable<Expected['booking']>[] = []
+  readonly #charges: Charged[] = []
+
+  constructor(rules: readonly (readonly Rule[])[]) {
+    this.#rules = rules
+  }
+
+  perform(deed: Deed): Expected | boolean | number | void {
+    const [now, cost, maxWait] = [BigInt(deed.now), BigInt(deed.cost), BigInt(deed.maxWait)]
+    const rules = this.#rules[deed.tier]!
+    const booking = this.#bookings[deed.booking]
+    if (deed.kind === 'book') {
+      const answer = this.#key.book(rules, now, cost, maxWait)
+      if (answer.booking) this.#bookings.push(answer.booking)
+      this.#note(answer, cost)
+      return answer
+    }
+    if (deed.kind === 'consume') {
+      const answer = this.#key.consume(rules, now, cost)
+      this.#note(answer, cost)
+      return answer
+    }
+    if (deed.kind === 'cancel') return this.#cancel(now, booking)
+    if (deed.kind === 'release') {
+      const [charge] = deed.charge < 0 ? [] : this.#charges.splice(deed.charge, 1)
+      return charge ? this.#key.release(rules, now, charge, cost) : 0
+    }
+    if (deed.kind === 'reset') return this.#key.reset()
+    if (deed.kind === 'block' || deed.kind === 'hold') return this.#key[deed.kind](now, maxWait)
+    return this.#key[deed.kind](rules, now, cost)
+  }
+
+  #cancel(now: bigint, booking: Expected['booking']): boolean | void {
+    const i = booking ? this.#charges.indexOf(booking) : -1
+    if (i < 0) return
+    this.#charges.splice(i, 1)
+    return this.#key.cancel(now, booking!)
+  }
+
+  #note(answer: Expected, cost: bigint): void {
+    if (answer.reason !== undefined || cost === 0n) return
+    this.#charges.push(answer.booking ?? { at: BigInt(answer.at), cost, decidedAt: BigInt(answer.now) })
+  }
+}
+
+const FIELDS = ['now', 'at', 'reason', 'binding', 'remaining', 'resetAt', 'parts', 'booking'] as const
+
+function expectSame(actual: Returned, expected: Expected | boolean | number | void, trace: string[]): void {
+  if (typeof actual !== 'object' || typeof expected !== 'object') {
+    if (actual === expected) return
+    throw new Error(
+      [...trace, `${JSON.stringify(actual)} came where the model says ${JSON.stringify(expected)}`].join(
+        '\n',
+      ),
+    )
+  }
+  const differences = FIELDS.filter((field) => told(actual, field) !== told(expected, field)).map(
+    (field) => `${field} is ${told(actual, field)} where the model says ${told(expected, field)}`,
+  )
+  if (differences.length > 0) throw new Error([...trace, ...differences].join('\n'))
+}
+
+function told(answer: Answer | Expected, field: (typeof FIELDS)[number]): string {
+  const value = field === 'booking' ? answer.booking && Number(answer.booking.at) : answer[field]
+  return String(value)
+}

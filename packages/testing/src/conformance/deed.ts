@@ -1,0 +1,100 @@
+import type { Policy } from '@sluice/core'
+import type { Kind, Step } from './traffic.js'
+
+/** One call with all its numbers, to be made on the product and on the model alike. */
+export interface Deed {
+  readonly kind: Kind
+  readonly now: number
+  readonly tier: number
+  readonly cost: number
+  readonly maxWait: number
+  /** Which booking of those made so far; -1 when there is none. */
+  readonly booking: number
+  /** Which of the charges that gave nothing back yet; -1 when there is none. */
+  readonly charge: number
+}
+
+/** What the last answer told, how many places were booked since the start, and what was charged. */
+export interface Told {
+  readonly at: number
+  readonly remaining: number
+  readonly resetAt: number
+  readonly bookings: number
+  /** Costs of the calls that passed and gave nothing back yet. */
+  readonly charges: readonly number[]
+}
+
+const MOST_COST = 2 ** 31
+
+/** Gives a step its numbers. Time never moves back, costs stay within 0 (or 1 where nothing takes 0) and 2^31. */
+export function deedOf(
+  step: Step,
+  now: number,
+  policies: readonly Policy[],
+  told: Told,
+  mostCost = MOST_COST,
+): Deed {
+  const policy = policies[step.pick % policies.length]!
+  const moved = Math.max(now, moveTo(step, now, policy, told))
+  const { length } = told.charges
+  const charge = length === 0 ? -1 : Math.max(0, length - 1 - step.pick * Math.max(1, step.parts >> 1))
+  const most = step.kind === 'release' ? (told.charges[charge] ?? 1) : mostCost
+  return {
+    kind: step.kind,
+    now: moved,
+    tier: step.tier,
+    cost: Math.min(Math.max(costOf(step, policies, told), lowestCost(step.kind)), most),
+    maxWait: Math.max(lowestWait(step.kind), waitOf(step, moved, policy, told)),
+    booking: told.bookings === 0 ? -1 : Math.max(0, told.bookings - 1 - step.pick),
+    charge,
+  }
+}
+
+function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, told: Told): number {
+  const bucket = Math.ceil(window / buckets)
+  switch (to) {
+    case 'stay':
+      return now + (parts > 10 ? 1 : 0)
+    case 'part':
+      return now + Math.floor((window * parts) / 24)
+    case 'bucket':
+      return (Math.floor(now / bucket) + Math.ceil(parts / 3)) * bucket + off
+    case 'window':
+      return (Math.floor(now / window) + Math.ceil(parts / 6)) * window + off
+    case 'at':
+      return told.at === Infinity ? now : told.at + off
+    case 'reset':
+      return told.resetAt + off
+    case 'idle':
+      return now + Math.floor((window * parts) / 4) + off
+  }
+}
+
+function costOf({ of, units }: Step, policies: readonly Policy[], told: Told): number {
+  const capacity = Math.min(...policies.map((policy) => policy.capacity))
+  switch (of) {
+    case 'nothing':
+      return units
+    case 'remaining':
+      return told.remaining + (units > 2 ? 0 : units)
+    case 'capacity':
+      return capacity + (units > 2 ? 0 : units)
+    case 'half':
+      return Math.ceil(capacity / 2)
+  }
+}
+
+/** The store is never asked to book, refund or charge nothing: its callers see to that. */
+function lowestCost(kind: Kind): number {
+  return kind === 'consume' || kind === 'peek' ? 0 : 1
+}
+
+/** Neither does a block or a hold last no time. */
+function lowestWait(kind: Kind): number {
+  return kind === 'block' || kind === 'hold' ? 1 : 0
+}
+
+function waitOf({ wait, parts, waitOff }: Step, now: number, { window }: Policy, told: Told): number {
+  if (wait === 'told' && told.at !== Infinity) return told.at - now + waitOff
+  return Math.floor((window * parts) / 6)
+}

@@ -1,0 +1,13 @@
+// The conformance kit, with the parts that other tests of ours are made of.
+export { expectModelled, type Scene, scenes } from './comparison.js'
+export { type Deed, deedOf } from './deed.js'
+export { conformance, type ConformanceOptions } from './kit.js'
+export { seen } from './law.js'
+export { drift, paysOff, RATES } from './laws/drifting.js'
+export { model as slidingLogModel } from './models/sliding-log.js'
+export { tiers } from './numbers.js'
+export { type Options, type Rule, ruleOf, ticksOf, type Write } from './rule.js'
+export { Caller, type OpenStore, type Returned, Session } from './session.js'
+export { findShapes, type Shape } from './shapes.js'
+export { Trace } from './trace.js'
+export { starts, type Step, traffic } from './traffic.js'

@@ -1,0 +1,84 @@
+import * as fc from 'fast-check'
+import { expectModelled, scenes } from './comparison.js'
+import type { Subject } from './law.js'
+import { barring } from './laws/barring.js'
+import { booking } from './laws/booking.js'
+import { bounding } from './laws/bounding.js'
+import { cancelling } from './laws/cancelling.js'
+import { charging } from './laws/charging.js'
+import { combining } from './laws/combining.js'
+import { correcting } from './laws/correcting.js'
+import { drifting } from './laws/drifting.js'
+import { limits } from './laws/limits.js'
+import { releasing } from './laws/releasing.js'
+import { taking } from './laws/taking.js'
+import { waiting } from './laws/waiting.js'
+import type { OpenStore } from './session.js'
+import { findShapes, type Shape } from './shapes.js'
+
+export interface ConformanceOptions {
+  /** Random sequences that are compared with the model. Default 10,000; CONFORMANCE_RUNS overrides it. */
+  readonly sequences?: number
+  /** Random traffic on which each law is tried. Default a 125th of `sequences`. */
+  readonly lawRuns?: number
+  /** Largest cost that this store takes for a list of these shapes. Default 2^31 for all. */
+  readonly mostCost?: (shapes: readonly Shape[]) => number
+}
+
+const LAWS = [
+  charging,
+  waiting,
+  bounding,
+  correcting,
+  releasing,
+  limits,
+  booking,
+  cancelling,
+  barring,
+  combining,
+  drifting,
+  taking,
+]
+
+/**
+ * Declares every law of the contract for every algorithm on one store, and the comparison with the model. A store
+ * is opened for each sequence, with a clock that the sequence sets; its keys are new each time. A failure prints
+ * its seed, which CONFORMANCE_SEED takes back.
+ */
+export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
+  const sequences = Number(process.env['CONFORMANCE_RUNS'] ?? options.sequences ?? 10_000)
+  const { mostCost = () => 2 ** 31 } = options
+  const given = process.env['CONFORMANCE_SEED']
+  const seed = given === undefined ? undefined : Number(given)
+  const runs = options.lawRuns ?? Math.ceil(sequences / 125)
+
+  describe(`${storeName} store`, () => {
+    const { shapes, unjudged } = findShapes()
+
+    for (const title of unjudged) {
+      it(`has a model to judge ${title} by`, () => {
+        throw new Error(`${title} has no model to be judged by: write conformance/models/${title}.ts`)
+      })
+    }
+
+    describe.each(shapes)('$title', (shape) => {
+      const mostCostWith = (other: Shape) => mostCost([shape, other])
+      const own = { shape, mostCost: mostCost([shape]), mostCostWith }
+      const subject: Subject = { ...own, shapes, openStore, runs, seed }
+      for (const declare of LAWS) declare(subject)
+    })
+
+    const compare = (name: string, lists: fc.Arbitrary<readonly Shape[]>, share: number) => {
+      const property = fc.asyncProperty(scenes(lists), (scene) => expectModelled(openStore, scene, mostCost))
+      const numRuns = Math.ceil(sequences * share)
+      it(name, () => fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) }), 300_000)
+    }
+
+    describe('answers as the model does', () => {
+      for (const shape of shapes) compare(`for ${shape.title}`, fc.constant([shape]), 0.5 / shapes.length)
+      const any = fc.constantFrom(...shapes)
+      compare('for two policies', fc.tuple(any, any), 0.3)
+      compare('for three policies', fc.tuple(any, any, any), 0.2)
+    })
+  })
+}

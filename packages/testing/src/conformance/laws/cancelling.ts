@@ -1,0 +1,109 @@
+import { strict as assert } from 'node:assert'
+import type { Booking } from '@sluice/core/store'
+import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import type { Caller } from '../session.js'
+
+/** Giving a booked place back, and asking whether it still stands. */
+export function cancelling(subject: Subject): void {
+  const { factory } = subject.shape
+
+  law(
+    subject,
+    'restores the key when the newest place is given back',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      const [cancelled, twin] = [session.caller(policies), session.caller(policies)]
+      await relive(subject, steps, cancelled, twin)
+      for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
+      const first = await place(cancelled, subject.mostCost)
+      const second = await place(cancelled, subject.mostCost)
+      session.now = Math.floor((session.now + first.at) / 2)
+      assert.equal(await cancelled.cancel(second), true)
+      assert.equal(await cancelled.cancel(second), false)
+      assert.equal(await cancelled.cancel(first), true)
+      assert.equal(await cancelled.cancel(first), false)
+      await expectAlike(cancelled, twin)
+    },
+  )
+
+  law(
+    subject,
+    'releases the units of a place that something was written behind',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      for (const write of ['book', 'charge', 'refund', 'reset'] as const) {
+        const [tried, twin] = [session.caller(policies), session.caller(policies)]
+        await relive(subject, steps, tried, twin)
+        for (const caller of [tried, twin]) {
+          const booked = await place(caller, subject.mostCost)
+          if (write === 'book') await place(caller, subject.mostCost)
+          else if (write === 'reset') await caller.reset()
+          else await caller[write](1)
+          if (caller === twin) await caller.release(booked, booked.cost)
+          else assert.equal(await caller.cancel(booked), false)
+        }
+        await expectAlike(tried, twin)
+      }
+    },
+  )
+
+  law(
+    subject,
+    'ignores calls that wrote nothing when a place is given back',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      const caller = session.caller(policies)
+      await relive(subject, steps, caller)
+      const booked = await place(caller, subject.mostCost)
+      await caller.peek(1)
+      await caller.consume(0)
+      await caller.consume(1)
+      await caller.book(1, 0)
+      assert.equal(await caller.cancel(booked), true)
+    },
+  )
+
+  law(
+    subject,
+    'confirms a place until the key is lost, held or blocked',
+    past(subject),
+    async (session, { options, steps }) => {
+      const policies = [factory(options)]
+      for (const [trouble, found] of TROUBLES) {
+        const caller = session.caller(policies)
+        await relive(subject, steps, caller)
+        const booked = await place(caller, subject.mostCost)
+        assert.equal(await caller.confirm(booked), 'stands')
+        session.now = booked.at
+        if (trouble === 'reset') await caller.reset()
+        else if (trouble) await caller[trouble](1000)
+        assert.equal(await caller.confirm(booked), found)
+      }
+    },
+  )
+}
+
+/** What may happen to a key before its turn, and what its booking then learns. */
+const TROUBLES = [
+  [undefined, 'stands'],
+  ['reset', 'lost'],
+  ['hold', 'held'],
+  ['block', 'held'],
+] as const
+
+/** Books one unit ahead of now, once nothing remains. */
+async function place(caller: Caller, mostCost: number): Promise<Booking> {
+  await empty(caller, mostCost)
+  const { booking: booked } = await caller.book(1, 2 ** 50)
+  assert(booked)
+  return booked
+}
+
+async function empty(caller: Caller, mostCost: number): Promise<void> {
+  for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
+    await caller.charge(Math.min(left, mostCost))
+  }
+}

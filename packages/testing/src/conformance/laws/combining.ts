@@ -1,0 +1,85 @@
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import type { Answer } from '@sluice/core/store'
+import { deedOf } from '../deed.js'
+import { expectAlike, law, type Subject } from '../law.js'
+import { options } from '../numbers.js'
+import { starts, traffic } from '../traffic.js'
+
+/** Several policies on one key, the second of any algorithm. */
+export function combining(subject: Subject): void {
+  const scene = fc.constantFrom(...subject.shapes).chain((other) =>
+    fc.record({
+      numbers: fc.tuple(options(subject.shape), options(other)),
+      other: fc.constant(other),
+      start: starts,
+      steps: traffic({ kinds: { consume: 5, peek: 1, refund: 1, charge: 1 }, most: 10 }),
+    }),
+  )
+
+  law(
+    subject,
+    'answers for a list of policies what each of them answers alone',
+    scene,
+    async (session, { numbers: [own, others], other, steps }) => {
+      const policies = [subject.shape.factory(own), other.factory(others)] as const
+      const together = session.caller(policies)
+      const alone = policies.map((policy) => session.caller([policy]))
+      for (const step of steps) {
+        await together.peek(1)
+        const deed = deedOf(step, session.now, policies, together.told, subject.mostCostWith(other))
+        session.now = deed.now
+        const before = await Promise.all(alone.map((caller) => caller.peek(deed.cost)))
+        const answer = await together.perform(deed)
+        if (typeof answer === 'object') {
+          assert.equal(answer.at, Math.max(...before.map(({ at }) => at)))
+          assert.equal(
+            !answer.reason,
+            before.every(({ reason }) => !reason),
+          )
+        }
+        if (typeof answer !== 'object' || (!answer.reason && deed.kind === 'consume')) {
+          for (const caller of alone) await caller.perform(deed)
+        }
+        const after = await Promise.all(alone.map((caller) => caller.peek(1)))
+        expectCombined(await together.peek(1), after)
+      }
+    },
+  )
+
+  law(
+    subject,
+    'charges none of the policies when one refuses',
+    scene,
+    async (session, { numbers: [own, others], other }) => {
+      const [roomy, strict] = [subject.shape.factory(own), other.factory(others)]
+      for (const policies of [
+        [roomy, strict],
+        [strict, roomy],
+      ]) {
+        const [caller, twin] = [session.caller(policies), session.caller(policies)]
+        const mostCost = subject.mostCostWith(other)
+        const most = Math.min(roomy.capacity, strict.capacity, mostCost)
+        for (const each of [caller, twin]) await each.consume(most)
+        for (let i = 0; i < 3; i++) {
+          const cost = i < 2 ? 1 : Math.min(Math.max(roomy.capacity, strict.capacity), mostCost)
+          if ((await caller.peek(cost)).reason) assert((await caller.consume(cost)).reason)
+        }
+        await expectAlike(caller, twin)
+      }
+    },
+  )
+}
+
+/** The maximum of the instants, the minimum of what remains, and the policy that binds. */
+function expectCombined(answer: Answer, each: readonly Answer[]): void {
+  const [waits, remaining] = [each.map(({ at }) => at), each.map((one) => one.remaining)]
+  const [longest, least] = [Math.max(...waits), Math.min(...remaining)]
+  assert.deepEqual([answer.at, answer.remaining], [longest, least])
+  assert.equal(answer.resetAt, Math.max(...each.map(({ resetAt }) => resetAt)))
+  assert.equal(answer.binding, answer.reason ? waits.indexOf(longest) : remaining.indexOf(least))
+  assert.deepEqual(
+    [...answer.parts!],
+    each.flatMap((one) => [one.at, one.remaining, one.resetAt]),
+  )
+}

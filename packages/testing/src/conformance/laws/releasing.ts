@@ -1,0 +1,142 @@
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import type { DatedCharge } from '@sluice/core/store'
+import { deedOf } from '../deed.js'
+import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { tiers } from '../numbers.js'
+import { type Options, type Rule, ruleOf } from '../rule.js'
+import type { Caller } from '../session.js'
+import { Trace } from '../trace.js'
+import { starts, traffic } from '../traffic.js'
+
+/** A log gives back what is among so many of its newest entries. */
+const NEWEST = 1000
+
+const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
+
+/** What comes back when units of a charge are released. */
+export function releasing(subject: Subject): void {
+  const { factory, model, variant } = subject.shape
+  const isLate = model.releasesLater?.(variant) === true
+
+  const kept = fc.record({
+    tiers: tiers(subject.shape, 2),
+    start: starts,
+    steps: traffic({ kinds: MIXED, tiers: 2, most: 40 }),
+  })
+  for (const [whose, used] of [
+    ['one list of numbers', 1],
+    ['the numbers of two processes', 2],
+  ] as const) {
+    law(
+      subject,
+      `keeps its promise for what was kept in every span, under ${whose}`,
+      kept,
+      async (session, { tiers: numbers, steps }) => {
+        const lists = numbers.slice(0, used)
+        const caller = session.caller(...lists.map((options) => [factory(options)]))
+        const trace = new Trace(widest(subject, lists))
+        const takeAll = async (): Promise<void> => {
+          const cost = Math.min((await caller.peek(1)).remaining, subject.mostCost)
+          if (cost > 0)
+            trace.admitted(BigInt((await caller.consume(cost)).at), BigInt(cost), caller.charges.at(-1))
+        }
+        for (const step of steps) {
+          const tier = step.tier % used
+          await caller.peek(1, tier)
+          const { told, tiers: policies } = caller
+          const deed = deedOf({ ...step, tier }, session.now, policies[tier]!, told, subject.mostCost)
+          const charge = caller.charges[deed.charge]
+          const place = caller.bookings[deed.booking]
+          const returned = await caller.perform(deed)
+          if (deed.kind === 'release' && charge)
+            trace.released(charge, isLate ? deed.cost : (returned as number))
+          else if (deed.kind === 'cancel' && returned !== undefined) trace.left(place!)
+          else if (typeof returned === 'object' && !returned.reason) {
+            trace.admitted(BigInt(returned.at), BigInt(deed.cost), caller.charges.at(-1))
+          }
+          // What was freed too much shows only where it is taken.
+          if (deed.kind === 'release' || deed.kind === 'cancel') await takeAll()
+        }
+        session.now = Math.max(session.now, ...caller.charges.map(({ at }) => at))
+        await takeAll()
+        trace.check()
+      },
+    )
+  }
+
+  law(subject, 'gives a charge back whole at its own instant', past(subject), async (session, scene) => {
+    const caller = session.caller([factory(scene.options)])
+    await relive(subject, scene.steps, caller)
+    const { remaining } = await caller.peek(1)
+    const cost = Math.min(remaining, subject.mostCost, NEWEST)
+    if (cost === 0) return
+    await caller.consume(cost)
+    assert.equal(await caller.release(caller.charges.at(-1)!, cost), cost)
+    assert.equal((await caller.peek(1)).remaining, remaining)
+  })
+
+  law(subject, 'gives nothing back once the key is full again', past(subject), async (session, scene) => {
+    const policies = [factory(scene.options)]
+    const [released, twin] = [session.caller(policies), session.caller(policies)]
+    await relive(subject, scene.steps, released, twin)
+    session.now = (await released.peek(1)).resetAt
+    for (const charge of released.charges.slice())
+      assert.equal(await released.release(charge, charge.cost), 0)
+    await expectAlike(released, twin)
+  })
+
+  law(
+    subject,
+    'leaves what others charged after the state was lost',
+    fc.record({ first: past(subject), start: starts, later: traffic({ kinds: { consume: 3, book: 1 } }) }),
+    async (session, { first, later }) => {
+      const policies = [factory(first.options)]
+      const [released, twin] = [session.caller(policies), session.caller(policies)]
+      await relive(subject, first.steps, released, twin)
+      const lost: readonly DatedCharge[] = released.charges.slice()
+      session.now += 1
+      for (const caller of [released, twin]) {
+        await caller.reset()
+        caller.charges.length = 0
+      }
+      await relive(subject, later, released, twin)
+      for (const charge of lost) assert.equal(await released.release(charge, charge.cost), 0)
+      await expectAlike(released, twin)
+    },
+  )
+
+  law(
+    subject,
+    'never moves a place or the end of the queue forward',
+    past(subject, MIXED),
+    async (session, { options, steps }) => {
+      const caller = session.caller([factory(options)])
+      await relive(subject, steps, caller)
+      await exhaust(caller, subject.mostCost)
+      const places = [await caller.book(1, 2 ** 50), await caller.book(1, 2 ** 50)]
+      const end = places.at(-1)!.at
+      const [first, last] = places.map(({ booking }) => booking)
+      for (const charge of caller.charges.slice()) {
+        if (charge !== last) await caller.release(charge, charge.cost)
+      }
+      assert.deepEqual([first?.at, last?.at], [places[0]!.booking?.at, end])
+      assert.equal(await caller.confirm(last!), 'stands')
+      assert((await caller.peek(1)).at >= end)
+      assert((await caller.book(1, 2 ** 50)).at >= end)
+    },
+  )
+}
+
+/** The promise to calls under any of these numbers: that of the largest of each. */
+function widest({ shape: { model } }: Subject, lists: readonly Options[]): Rule {
+  const rules = lists.map((options) => ruleOf(model, options))
+  const most = (pick: (rule: Rule) => bigint) => rules.map(pick).reduce((a, b) => (b > a ? b : a))
+  return { ...rules[0]!, limit: most(({ limit }) => limit), capacity: most(({ capacity }) => capacity) }
+}
+
+async function exhaust(caller: Caller, mostCost: number): Promise<void> {
+  for (let left = (await caller.peek(1)).remaining; left > 0; left -= mostCost) {
+    await caller.consume(Math.min(left, mostCost))
+  }
+}

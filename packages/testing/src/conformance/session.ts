@@ -1,0 +1,153 @@
+import type { Policy } from '@sluice/core'
+import type { Answer, Ask, Booking, DatedCharge, Keyspace, Store } from '@sluice/core/store'
+import type { Deed, Told } from './deed.js'
+
+/** Opens a store whose only notion of time is `clock`, in microseconds. */
+export type OpenStore = (clock: () => number) => Store | Promise<Store>
+
+/** A store of its own with a clock that tests set. Keys are never used twice, not even by another session. */
+export class Session {
+  #now: number
+  #store!: Store
+
+  private constructor(start: number) {
+    this.#now = start
+  }
+
+  static async open(openStore: OpenStore, start: number): Promise<Session> {
+    const session = new Session(start)
+    session.#store = await openStore(() => session.#now)
+    return session
+  }
+
+  get now(): number {
+    return this.#now
+  }
+
+  /** Never runs back. */
+  set now(instant: number) {
+    this.#now = Math.max(this.#now, instant)
+  }
+
+  /** A new key. `tiers` are lists of policies of the same shapes; calls name the one that comes with them. */
+  caller(...tiers: readonly (readonly Policy[])[]): Caller {
+    const keyspaces = tiers.map((policies) => this.#store.keyspace('conformance', policies, () => {}))
+    return new Caller(this, keyspaces, freshKey())
+  }
+
+  async close(): Promise<void> {
+    await this.#store.close()
+  }
+}
+
+const run = `${process.pid}-${process.hrtime.bigint()}`
+let keys = 0
+
+function freshKey(): string {
+  return `${run}-${++keys}`
+}
+
+/** What a store returns: an answer, whether a place was given back, or the units of a correction. */
+export type Returned = Answer | boolean | number | void
+
+/** One key and what has been said about it. */
+export class Caller {
+  readonly tiers: readonly (readonly Policy[])[]
+  readonly bookings: Booking[] = []
+  /** What passed and gave nothing back yet, oldest first. */
+  readonly charges: DatedCharge[] = []
+  told: Told
+  readonly #bookedIn = new Map<Booking, Keyspace>()
+
+  constructor(
+    readonly session: Session,
+    readonly keyspaces: readonly Keyspace[],
+    readonly key: string,
+  ) {
+    this.tiers = keyspaces.map(({ policies }) => policies)
+    this.told = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0, charges: [] }
+  }
+
+  async consume(cost: number, tier = 0): Promise<Answer> {
+    return this.#ask('consume', cost, 0, tier)
+  }
+
+  async peek(cost: number, tier = 0): Promise<Answer> {
+    return this.#ask('peek', cost, 0, tier)
+  }
+
+  async book(cost: number, maxWait: number, tier = 0): Promise<Answer> {
+    return this.#ask('book', cost, maxWait, tier)
+  }
+
+  async confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
+    return this.#bookedIn.get(booking)!.confirm(booking)
+  }
+
+  async cancel(booking: Booking): Promise<boolean> {
+    this.#isGivenBack(booking)
+    return this.#bookedIn.get(booking)!.cancel(booking)
+  }
+
+  async refund(cost: number, tier = 0): Promise<number> {
+    return this.keyspaces[tier]!.correct({ kind: 'refund', key: this.key, cost })
+  }
+
+  /** Gives units of a charge back, for the first and only time. */
+  async release(charge: DatedCharge, units: number, tier = 0): Promise<number> {
+    this.#isGivenBack(charge)
+    return this.keyspaces[tier]!.correct({ kind: 'release', key: this.key, charge, units })
+  }
+
+  async charge(cost: number, tier = 0): Promise<number> {
+    return this.keyspaces[tier]!.correct({ kind: 'charge', key: this.key, cost })
+  }
+
+  async block(duration: number): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration })
+  }
+
+  async hold(duration: number): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'hold', key: this.key, duration })
+  }
+
+  async reset(): Promise<number> {
+    return this.keyspaces[0]!.correct({ kind: 'reset', key: this.key })
+  }
+
+  /** Moves time to the deed's instant and does it. Answers are told, other deeds return what the store returns. */
+  async perform({ kind, now, tier, cost, maxWait, booking, charge }: Deed): Promise<Returned> {
+    this.session.now = now
+    const place = this.bookings[booking]
+    if (kind === 'book') return this.book(cost, maxWait, tier)
+    // A place whose units were released is not given back once more.
+    if (kind === 'cancel') return place && this.charges.includes(place) ? this.cancel(place) : undefined
+    if (kind === 'release') return charge < 0 ? 0 : this.release(this.charges[charge]!, cost, tier)
+    if (kind === 'block' || kind === 'hold') return this[kind](maxWait)
+    return kind === 'reset' ? this.reset() : this[kind](cost, tier)
+  }
+
+  async #ask(ask: Ask, cost: number, maxWait: number, tier: number): Promise<Answer> {
+    const keyspace = this.keyspaces[tier]!
+    const answer = await keyspace.decide(ask, this.key, cost, maxWait)
+    if (answer.booking) {
+      this.bookings.push(answer.booking)
+      this.#bookedIn.set(answer.booking, keyspace)
+    }
+    if (ask !== 'peek' && answer.reason === undefined && cost > 0) {
+      this.charges.push(answer.booking ?? { at: answer.at, cost, decidedAt: answer.now })
+    }
+    this.told = { ...answer, bookings: this.bookings.length, charges: this.#costs() }
+    return answer
+  }
+
+  #isGivenBack(charge: DatedCharge): void {
+    const i = this.charges.indexOf(charge)
+    if (i >= 0) this.charges.splice(i, 1)
+    this.told = { ...this.told, charges: this.#costs() }
+  }
+
+  #costs(): readonly number[] {
+    return this.charges.map(({ cost }) => cost)
+  }
+}

@@ -1,0 +1,43 @@
+import { algorithms, type Policy } from '@sluice/core/store'
+import { toStringMethod } from 'fast-check'
+import { models } from './models/index.js'
+import type { Model, Options } from './rule.js'
+
+/** One algorithm in one of its variants, with the factory that makes its policies and the model that judges them. */
+export interface Shape {
+  readonly title: string
+  /** Options that make this variant; the numbers are added to them. */
+  readonly variant: Partial<Options>
+  readonly factory: (options: Options) => Policy
+  readonly model: Model
+  /** How a counterexample shows it. */
+  readonly [toStringMethod]: () => string
+}
+
+/** Every variant of every algorithm of core, and the names of those that have no model to be judged by. */
+export function findShapes(): { readonly shapes: readonly Shape[]; readonly unjudged: readonly string[] } {
+  const shapes: Shape[] = []
+  const unjudged: string[] = []
+  for (const [name, factory] of Object.entries(algorithms).sort(([a], [b]) => (a < b ? -1 : 1))) {
+    const model = models[name]
+    if (model) shapes.push(...variantsOf(kebab(name), factory, model))
+    else unjudged.push(kebab(name))
+  }
+  return { shapes, unjudged }
+}
+
+function variantsOf(title: string, factory: Shape['factory'], model: Model): Shape[] {
+  return [{}, ...(model.variants ?? [])].map((variant) => {
+    const name = titleOf(title, variant)
+    return { title: name, variant, factory, model, [toStringMethod]: () => name }
+  })
+}
+
+function titleOf(algorithm: string, variant: Partial<Options>): string {
+  const options = Object.entries(variant).sort(([a], [b]) => (a < b ? -1 : 1))
+  return [algorithm, ...options.map(([option, value]) => `${option} ${value}`)].join(', ')
+}
+
+function kebab(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}

@@ -1,0 +1,11 @@
+// Real servers on loopback, for tests and measurements; each is killed at the latest when this process ends.
+export { type Cluster, type ClusterOptions, startCluster } from './cluster.js'
+export { type Address, type Argument, command, commandBytes, info, pipeline } from './command.js'
+export { freePort } from './free-port.js'
+export { type Monitor, monitor } from './monitor.js'
+export { type Proxy, startProxy } from './proxy.js'
+export { type RedisOptions, type RedisServer, startRedis } from './redis-server.js'
+export { type Replica, type ReplicaOptions, roleOf, startReplica } from './replica.js'
+export { type SentinelSetup, startSentinel } from './sentinel.js'
+export { moveSlot } from './slot-move.js'
+export { pause, until } from './until.js'

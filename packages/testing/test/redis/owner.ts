@@ -1,0 +1,5 @@
+import { startRedis } from '@sluice/testing/redis'
+
+/* Starts a server, prints its port and waits for its own end. */
+void startRedis().then((server) => console.log(server.port))
+setInterval(() => {}, 1000)
