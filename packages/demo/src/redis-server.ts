@@ -1,10 +1,5 @@
 import { redisStore } from '@sluice/core/redis'
-import { type ChildProcess, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { existsSync } from 'node:fs'
-import { type AddressInfo, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { delimiter, join } from 'node:path'
+import { startRedis } from '@sluice/testing/redis'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CannotRun } from './demo.js'
 
@@ -32,33 +27,16 @@ function given(url: string): RedisServer {
   return { url, what: 'the Redis of REDIS_URL', stop: async () => {} }
 }
 
+/** Ctrl-C does not reach it: the processes of a demo still need their Redis then. */
 async function own(): Promise<RedisServer> {
-  const program = ['redis-server', 'valkey-server'].find(isInPath)
-  if (!program)
-    throw new CannotRun('There is no redis-server or valkey-server in PATH. Install one, or set REDIS_URL.')
-  const port = await freePort()
-  const server = start(program, port)
-  return {
-    url: `redis://127.0.0.1:${port}`,
-    what: `a ${program} on port ${port}`,
-    async stop() {
-      server.stdin?.end()
-      if (server.exitCode === null) await once(server, 'exit')
-    },
-  }
-}
-
-/**
- * A shell ends the server when its own input closes, which it does however this process ends. Ctrl-C does not reach
- * them: the processes of a demo still need their Redis then.
- */
-function start(program: string, port: number): ChildProcess {
-  const line = `"$0" --bind 127.0.0.1 --port ${port} --save '' & read -r _; kill $!; wait`
-  return spawn('sh', ['-c', line, program], {
-    cwd: tmpdir(),
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
+  const server = await startRedis().catch((error: Error) => {
+    throw new CannotRun(`${error.message}. Install one, or set REDIS_URL.`)
   })
+  return {
+    url: `redis://${server.host}:${server.port}`,
+    what: `a server on port ${server.port}`,
+    stop: () => server.stop(),
+  }
 }
 
 /** A server that was just started needs a moment. */
@@ -80,16 +58,3 @@ async function reach({ url, what }: RedisServer): Promise<void> {
 }
 
 const PATIENCE_MS = 3000
-
-function isInPath(program: string): boolean {
-  return (process.env['PATH'] ?? '').split(delimiter).some((folder) => existsSync(join(folder, program)))
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
-}

@@ -1,12 +1,10 @@
 // Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes. Exit 1 when a part
 // fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
 import { build } from 'esbuild'
-import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
+import { startRedis } from '@sluice/testing/redis'
+import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
-import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 
 /** @typedef {Record<string, string[]>} Result what went wrong with each part. */
@@ -31,11 +29,19 @@ let passed = true
 try {
   for (const [name, program, args] of SERVERS) {
     const limiter = name.toLowerCase().replace(' ', '-')
-    report(name, await onServer(join(modules, program), [...args, SCRIPT, redis.url, limiter]))
+    report(
+      name,
+      await onServer(join(modules, program), [
+        ...args,
+        SCRIPT,
+        `redis://${redis.host}:${redis.port}`,
+        limiter,
+      ]),
+    )
   }
   report('workerd', await onWorkerd())
 } finally {
-  redis.stop()
+  await redis.stop()
 }
 process.exitCode = passed ? 0 : 1
 
@@ -84,20 +90,4 @@ async function onWorkerd() {
   } finally {
     await miniflare.dispose()
   }
-}
-
-async function startRedis() {
-  const probe = createServer().listen(0, '127.0.0.1')
-  await once(probe, 'listening')
-  const { port } = /** @type {import('node:net').AddressInfo} */ (probe.address())
-  await new Promise((closed) => probe.close(closed))
-  const args = ['--port', String(port), '--bind', '127.0.0.1', '--save', '', '--appendonly', 'no']
-  const server = spawn(process.env.SLUICE_REDIS_SERVER ?? 'redis-server', args, {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let log = ''
-  server.stdout.on('data', (text) => (log += text))
-  const end = Date.now() + 10_000
-  while (!log.includes('Ready to accept connections') && Date.now() < end) await delay(20)
-  return { url: `redis://127.0.0.1:${port}`, stop: () => server.kill() }
 }

@@ -17,7 +17,7 @@ export async function startMovedRedis(): Promise<MovedRedis | string> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-clock-'))
   const [library, offset, program] = ['shim.so', 'offset', 'redis'].map((name) => join(folder, name))
   const remove = () => rmSync(folder, { recursive: true })
-  // Both Jest and the bundle of all rows are started in the root of the repository.
+  // Both Jest and the fault matrix are started in the root of the repository.
   const source = resolve('packages/core/test/faults/clock-shim.c')
   const built = spawnSync('cc', ['-shared', '-fPIC', '-O1', '-o', library!, source, '-ldl'], {
     encoding: 'utf8',

@@ -11,7 +11,8 @@ export class ServerProcess {
   readonly #ended: Promise<unknown>
 
   constructor(args: readonly string[], directory: Directory) {
-    const child = spawn(program(), args, { cwd: directory.path, stdio: 'ignore' })
+    // Ctrl-C in a terminal does not reach it: whoever uses it may still need it to end in order.
+    const child = spawn(program(), args, { cwd: directory.path, stdio: 'ignore', detached: true })
     this.#child = child
     this.#ended = once(child, 'exit').catch(() => {})
     child.on('exit', () => release(child))
@@ -78,6 +79,6 @@ function program(): string {
   const found = ['redis-server', 'valkey-server'].find((name) =>
     folders.some((folder) => existsSync(join(folder, name))),
   )
-  if (!found) throw new Error('there is neither redis-server nor valkey-server in PATH')
+  if (!found) throw new Error('There is no redis-server or valkey-server in PATH')
   return found
 }
