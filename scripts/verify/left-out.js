@@ -19,6 +19,7 @@ export const leftOut = {
     tests: [
       'packages/core/test/memory-store.conformance.test.ts',
       'packages/core/test/redis/store.conformance.test.ts',
+      'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
     ],
     shortened: true,

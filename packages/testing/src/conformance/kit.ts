@@ -41,9 +41,9 @@ const LAWS = [
 ]
 
 /**
- * Declares every law of the contract for every algorithm on one store, and the comparison with the model. A store
- * is opened for each sequence, with a clock that the sequence sets; its keys are new each time. A failure prints
- * its seed, which CONFORMANCE_SEED takes back.
+ * Declares every law of the contract for every algorithm on one store, and the comparison with the model, as tests: the test
+ * runner must provide `describe` and `it` as globals, as Jest does. A store is opened for each sequence, with a clock that the sequence
+ * sets; its keys are new each time. A failure prints its seed, which CONFORMANCE_SEED takes back.
  */
 export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
   const sequences = Number(process.env['CONFORMANCE_RUNS'] ?? options.sequences ?? 10_000)
@@ -61,12 +61,14 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
       })
     }
 
-    describe.each(shapes)('$title', (shape) => {
-      const mostCostWith = (other: Shape) => mostCost([shape, other])
-      const own = { shape, mostCost: mostCost([shape]), mostCostWith }
-      const subject: Subject = { ...own, shapes, openStore, runs, seed }
-      for (const declare of LAWS) declare(subject)
-    })
+    for (const shape of shapes) {
+      describe(shape.title, () => {
+        const mostCostWith = (other: Shape) => mostCost([shape, other])
+        const own = { shape, mostCost: mostCost([shape]), mostCostWith }
+        const subject: Subject = { ...own, shapes, openStore, runs, seed }
+        for (const declare of LAWS) declare(subject)
+      })
+    }
 
     const compare = (name: string, lists: fc.Arbitrary<readonly Shape[]>, share: number) => {
       const property = fc.asyncProperty(scenes(lists), (scene) => expectModelled(openStore, scene, mostCost))
