@@ -28,7 +28,7 @@ describe('fixed window', () => {
     expect(play([fixedWindow({ limit: 2, window: '3s' })], table)).toEqual(table)
   })
 
-  it('takes a cost that fits beside what was taken, and no other', () => {
+  it('admits a cost that fits beside recorded usage, and no other', () => {
     const table: Row[] = [
       [0, 4, true, 6, 0, 1000],
       [10, 7, false, 6, 990, 990],

@@ -30,7 +30,7 @@ it('gives nothing back of a charge that is paid off in any case, where the plain
   expect(tab.owed()).toBe(1)
 })
 
-it('begins anew once nothing is owed, so that an older charge is not sought in the slots of later ones', () => {
+it('begins anew once nothing is owed, so that an older charge is not looked for in the slots of later ones', () => {
   const tab = open(4)
   tab.charge(0, 2)
   tab.charge(3, 4)
@@ -56,7 +56,7 @@ it('gives back by the plain rule what is no longer kept apart', () => {
   expect(tab.owed()).toBe(10)
 })
 
-it('does not seek a charge that fell out of the slots in the slot that took its place', () => {
+it('does not look for a charge that fell out of the slots in the slot that took its place', () => {
   const tab = open(4)
   tab.charge(0, 15)
   tab.charge(12, 10)
@@ -68,7 +68,7 @@ it('does not seek a charge that fell out of the slots in the slot that took its 
   expect(tab.owed()).toBe(10)
 })
 
-it('does not seek a charge that was lost in a failover in an older slot, whose place it would have taken', () => {
+it('does not look for a charge that was lost in a failover in an older slot, whose place it would have taken', () => {
   const tab = open(4)
   tab.charge(4.9, 40)
   tab.lose(20, 10)
@@ -139,7 +139,7 @@ it('does not count units that are given back as of now as charged', () => {
   expect(tab.owed()).toBe(18)
 })
 
-it('has a place that is left pay for itself alone', () => {
+it('gives back the units of a cancelled booking and of no other', () => {
   const tab = open(4)
   tab.charge(0, 100)
   tab.charge(10, 10)

@@ -77,7 +77,7 @@ describe('a sliding window', () => {
     expect(tab.owed()).toBe(2)
   })
 
-  it('gives nothing back of buckets that count no longer', () => {
+  it('gives nothing back of buckets that no longer count', () => {
     const tab = new Tab(slidingWindow(ten))
     tab.charge(0, 3)
     tab.at(11)

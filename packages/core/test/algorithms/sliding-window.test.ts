@@ -60,7 +60,7 @@ describe('sliding window of weighted buckets', () => {
     )
   })
 
-  it('counts nothing of a bucket long gone, though its cell was never emptied', () => {
+  it('does not count a bucket that has left the window, although its cell was never emptied', () => {
     const policy = slidingWindow({ limit: 10, window: '10s', count: 'weighted', buckets: 2 })
     const state = new State(new Float64Array(policy.algorithm.cells(policy)))
     policy.algorithm.admit(state, policy, 0, 4)

@@ -6,12 +6,12 @@ import { luaStore } from './lua-store.js'
 const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
 
-describeWithLua(missing ?? 'a booked place that was given back', () => {
+describeWithLua(missing ?? 'a cancelled booking', () => {
   let redis: LuaRedis
   beforeAll(() => (redis = startLuaRedis()))
   afterAll(() => redis.close())
 
-  it('is not given back once more when the next caller has taken it', async () => {
+  it('is not cancelled again when the next caller has booked the same instant', async () => {
     const policies = [fixedWindow({ limit: 1, window: '1m' })]
     const keyspace = luaStore(redis, { clock: () => 0 }).keyspace('cancelling', policies, () => {})
     const book = async (): Promise<Answer> => keyspace.decide('book', 'k', 1, 60_000_000)

@@ -36,7 +36,7 @@ describeWithLua(missing ?? 'the time to live of a key', () => {
     expect(isThere(limiter.name)).toBe(false)
   })
 
-  it('outlasts what a slower tier has still to wait for, though a faster one consumed it', async () => {
+  it('outlasts the wait of a slower tier for units that a faster one consumed', async () => {
     const [slow, fast] = [
       [gcra({ limit: 1, window: '1h', burst: 100 })],
       [gcra({ limit: 100, window: '1h' })],
@@ -50,7 +50,7 @@ describeWithLua(missing ?? 'the time to live of a key', () => {
     })
   })
 
-  it('does so for a tier that was met on another key', async () => {
+  it('outlasts the wait of a tier that was used on another key only', async () => {
     const [slow, fast] = [
       [tokenBucket({ limit: 1, window: '1h', capacity: 100, refill: 'interval' })],
       [tokenBucket({ limit: 100, window: '1h', refill: 'interval' })],
@@ -62,7 +62,7 @@ describeWithLua(missing ?? 'the time to live of a key', () => {
     expect((await limiter.peek('k', { policies: slow })).remaining).toBe(99)
   })
 
-  it('is longer from the moment on when a slower tier was told to wait', async () => {
+  it('grows once a slower tier was denied', async () => {
     const limiter = open(minute(10))
     await limiter.consume('k', { cost: 10 })
     at(1000)

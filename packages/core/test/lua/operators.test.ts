@@ -32,7 +32,7 @@ describeWithLua(missing ?? 'operators in place of calls', () => {
     }
   })
 
-  it('leave a call whose argument calls something, which would be done twice', () => {
+  it('leave a call whose argument is a call, because it would be evaluated twice', () => {
     expect(withOperators('max(a, read(b))')).toBe('math.max(a, read(b))')
   })
 })

@@ -47,7 +47,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
   describe.each(LISTS)('%s', (_, policies) => {
     const script = composeScript(policies)
 
-    it('answers and leaves each as calls that travel alone do', () => {
+    it('gives the answers and leaves the states of calls that are sent one by one', () => {
       const [together, apart] = [someKeys(7), someKeys(7)]
       for (const [i, key] of [...together, ...apart].entries()) {
         for (let call = 0; call < i % 7; call++)
@@ -80,7 +80,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
       }
     })
 
-    it('decides the others when the state of one is broken, and says whose it was', () => {
+    it('decides the others when the state of one is broken, and reports which it was', () => {
       const batch = someKeys(3)
       for (const key of batch) alone(policies, key)
       redis.run(`redis.call('SET', KEYS[1], 'x') return ''`, NOW, batch[1]!, Buffer.of(0))
@@ -106,7 +106,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     expect(batch.map((key) => stateOf(key).length > 0)).toEqual([false, true, true])
   })
 
-  it('tells the error of a key that fails, and answers the others', () => {
+  it('reports the error of a key that fails, and answers the others', () => {
     const policies = [fixedWindow(minute)]
     const [known, fresh] = someKeys(2) as [Buffer, Buffer]
     alone(policies, known)
@@ -119,7 +119,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     expect(unpackAnswer(replies[1]!, { operation: 'consume', policies }, 'k').remaining).toBe(3)
   })
 
-  it('tells what is wrong with an argument to its key alone', () => {
+  it('reports an invalid argument to the calls of its key alone', () => {
     const policies = [fixedWindow(minute)]
     const [first, second] = someKeys(2) as [Buffer, Buffer]
     const replies = redis.runAll(composeScript(policies), NOW, [

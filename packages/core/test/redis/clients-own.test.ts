@@ -33,7 +33,7 @@ describe('a connection of its own', () => {
   })
   afterEach(() => server.stop())
 
-  it('lets calls wait that are made while it connects', async () => {
+  it('queues the calls that are made while it connects', async () => {
     const connection = ownConnection({ host: server.host, port: server.port })
     const replies = await Promise.all(Array.from({ length: 100 }, () => connection.eval(ECHO, [K], [K])))
     expect(replies.every((reply) => Buffer.compare(reply as Uint8Array, K) === 0)).toBe(true)
@@ -54,7 +54,7 @@ describe('a connection of its own', () => {
     connection.close()
   })
 
-  it('connects to a Redis that was not there at start within 500 ms of its coming', async () => {
+  it('connects within 500 ms to a Redis that starts later', async () => {
     await server.kill()
     const connection = ownConnection({ host: server.host, port: server.port })
     expect(storeFailure(await failure(connection))).toBe('unavailable')
@@ -64,7 +64,7 @@ describe('a connection of its own', () => {
     connection.close()
   })
 
-  it('decides again within 500 ms after a standstill and after a partition, whatever their length', async () => {
+  it('decides again within 500 ms after Redis was stopped and after a partition, however long they lasted', async () => {
     const proxy = await startProxy(server)
     const connection = ownConnection({ host: proxy.host, port: proxy.port })
     for (const ms of [300, 1300]) {
@@ -96,7 +96,7 @@ describe('a connection of its own', () => {
     await proxy.close()
   })
 
-  it('tells calls that were never written from those whose reply was lost', async () => {
+  it('distinguishes calls that were never written from those whose reply was lost', async () => {
     const sent = (error: unknown) => (storeError(error) as StoreError).sent
     const proxy = await startProxy(server)
     const connection = ownConnection({ host: proxy.host, port: proxy.port })
@@ -112,7 +112,7 @@ describe('a connection of its own', () => {
     early.close()
   })
 
-  it('lets at most 1,000 calls wait', async () => {
+  it('queues at most 1,000 calls', async () => {
     await server.kill()
     const connection = ownConnection({ host: server.host, port: server.port })
     const failures = await Promise.all(Array.from({ length: 1010 }, () => failure(connection)))
@@ -227,7 +227,7 @@ describe.each([
     await cluster.stop()
   })
 
-  it('does not grow old: it is the same one after seconds without a call', async () => {
+  it('stays open for seconds without a call', async () => {
     const server = await startRedis()
     const proxy = await startProxy(server)
     const { connection, end } = open({ host: proxy.host, port: proxy.port })
@@ -258,7 +258,7 @@ describe('a connection of its own by Sentinel', () => {
 })
 
 describe('a connection of its own to a Cluster', () => {
-  it('goes on where a replica took over, and where a node came back', async () => {
+  it('serves after a replica took over, and after a node came back', async () => {
     const cluster = await startCluster({ masters: 3, replicas: 1 })
     const connection = ownConnection({ cluster: cluster.masters.map(({ host, port }) => ({ host, port })) })
     const keys = Array.from({ length: 60 }, (_, i) => Buffer.from(`key-${i}`))

@@ -30,7 +30,7 @@ describe.each([
     program = await bundle(`${name}.cjs`, missing)
   })
 
-  it('reaches Redis and a Cluster with what it holds', async () => {
+  it('reaches Redis and a Cluster with the client package in it', async () => {
     expect(await run(program, 'call', address(server))).toMatchObject({ reply: 'k' })
     expect(await run(program, 'call', nodes(cluster))).toMatchObject({ reply: 'k' })
   })
@@ -48,14 +48,14 @@ describe.each([
     }
   })
 
-  it('ends by itself within 100 ms of close() while Redis stands still', async () => {
+  it('ends by itself within 100 ms of close() while Redis is stopped', async () => {
     server.pause()
     const result = await run(program, 'outage', address(server))
     server.resume()
     expect(result.lingeredMs).toBeLessThan(100)
   })
 
-  it('ends by itself within 100 ms of close() when the Cluster came to a standstill', async () => {
+  it('ends by itself within 100 ms of close() after the Cluster was stopped', async () => {
     const stop = () => cluster.masters.forEach((node) => node.pause())
     const result = await run(program, 'frozen', nodes(cluster), stop)
     cluster.masters.forEach((node) => node.resume())

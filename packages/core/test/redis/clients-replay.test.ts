@@ -93,7 +93,7 @@ describe('a reply that is lost', () => {
 })
 
 describe('a client by Sentinel', () => {
-  it('replays as one without', async () => {
+  it('replays as a client without Sentinel does', async () => {
     const setup = await startSentinel()
     const sentinels = setup.sentinels.map(({ host, port }) => ({ host, port }))
     const proxy = await startProxy(setup.master)

@@ -46,7 +46,7 @@ describe.each(Object.entries({ ...ofOneServer, ...ofCluster }))('%s', (kind, ope
     expect(asBuffer(await connection.evalsha(shaOf(ECHO), [key], [EVERY_BYTE]))).toEqual(expected)
   })
 
-  it('tells a script that is not loaded, which EVAL then loads', async () => {
+  it('reports a script that is not loaded, and EVAL then loads it', async () => {
     const script = `return ARGV[1] -- ${kind}`
     const key = Buffer.from('k')
     const refusal = await connection.evalsha(shaOf(script), [key], [key]).catch((error: unknown) => error)
@@ -57,7 +57,7 @@ describe.each(Object.entries({ ...ofOneServer, ...ofCluster }))('%s', (kind, ope
     expect(asBuffer(await connection.evalsha(shaOf(script), [key], [key]))).toEqual(key)
   })
 
-  it('rejects with what the script was refused for', async () => {
+  it('rejects with the reason for which the script was refused', async () => {
     const refusal = await connection
       .eval("return redis.error_reply('OOM none left')", [key('k')], [key('')])
       .catch(pass)
@@ -123,7 +123,7 @@ describe('a client that was handed in', () => {
     redis.disconnect()
   })
 
-  it('goes on when a connection over it is closed', async () => {
+  it('stays open when a connection that uses it is closed', async () => {
     const redis = new Redis(server.port)
     connectionOf(redis).close()
     expect(await redis.ping()).toBe('PONG')
@@ -167,12 +167,12 @@ describe('storeFailure', () => {
     expect(storeFailure(new Error(message))).toBe(failure)
   })
 
-  it('calls a bug an error and not an outage', () => {
+  it('classifies a bug as an error and not as an outage', () => {
     expect(storeFailure(new TypeError('x is not a function'))).toBe('error')
     expect(storeFailure(new PolicyError('INVALID_OPTION', 'no'))).toBe('error')
   })
 
-  it('sorts what real servers and clients say', async () => {
+  it('classifies the errors of real servers and clients', async () => {
     const small = await startRedis({ args: ['--maxmemory', '1mb'] })
     await pipeline(small, [['CONFIG', 'SET', 'maxmemory', 1]])
     for (const open of [ofOneServer.ioredis!, ofOneServer['node-redis']!]) {

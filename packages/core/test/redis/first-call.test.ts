@@ -33,7 +33,7 @@ describe('the first calls of a process', () => {
     expect((await firstCall(urlOf(server), options)).degraded).toEqual([undefined, undefined])
   })
 
-  it('of a semaphore too', async () => {
+  it('are decided by Redis for a semaphore too', async () => {
     const store = redisStore(urlOf(server))
     const semaphore = createSemaphore({ name: 'first', limit: 1, store, deadline: '50ms' })
     await using permit = await semaphore.acquire()
@@ -42,7 +42,7 @@ describe('the first calls of a process', () => {
     await store.close()
   })
 
-  it('are decided here at once where the first connection fails', async () => {
+  it('are decided by the failure mode at once if the first connection fails', async () => {
     const { degraded, ms } = await firstCall(`redis://127.0.0.1:${await freePort()}`, { startTimeout: '20s' })
     expect(degraded).toEqual(['unavailable', 'unavailable'])
     expect(ms).toBeLessThan(10_000)
@@ -64,7 +64,7 @@ describe('the first calls of a process', () => {
       expect(ms).toBeGreaterThanOrEqual(340)
     })
 
-    it('are rejected when the store is closed meanwhile', async () => {
+    it('are rejected if the store is closed before it has connected', async () => {
       const store = redisStore(url)
       const limiter = createLimiter({ name: 'first', policies, store, onStoreError: 'throw' })
       const call = limiter.consume('k').catch((error: unknown) => error)

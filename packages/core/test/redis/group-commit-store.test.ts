@@ -34,7 +34,7 @@ async function scriptCalls(): Promise<number> {
 }
 
 describe('calls that are made together', () => {
-  it('travel together, and each is answered for its own key', async () => {
+  it('are sent as one batch, and each resolves with the answer for its own key', async () => {
     const { limiter } = open()
     await limiter.consume('user:3', { cost: 40 })
     const before = await scriptCalls()
@@ -43,14 +43,14 @@ describe('calls that are made together', () => {
     expect((await scriptCalls()) - before).toBeLessThan(20)
   })
 
-  it('each find what those before them left, on one key', async () => {
+  it('on one key each count the charges of those before them', async () => {
     const { limiter } = open()
     const decisions = await Promise.all(Array.from({ length: 150 }, () => limiter.consume('hot')))
     expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < 100))
     expect(decisions.map(({ remaining }) => remaining)).toEqual(decisions.map((_, i) => Math.max(0, 99 - i)))
   })
 
-  it('are carried out in their order, whatever they ask of the key', async () => {
+  it('are carried out in order, whatever the operation', async () => {
     const { limiter } = open()
     const company = users(20).map((key) => limiter.consume(key))
     const [first, , second, , third, , fourth] = await Promise.all([
@@ -66,14 +66,14 @@ describe('calls that are made together', () => {
     await Promise.all(company)
   })
 
-  it('bring the script along where the server has forgotten it, and are charged once', async () => {
+  it('send the script again if the server has lost it, and are charged once', async () => {
     const { limiter } = open()
     await command(server, 'SCRIPT', 'FLUSH')
     const decisions = await Promise.all(users(200).map((key) => limiter.consume(key)))
     expect(decisions.every(({ remaining }) => remaining === 99)).toBe(true)
   })
 
-  it('go alone where that is asked for', async () => {
+  it('are sent one by one with groupCommit: false', async () => {
     const { limiter } = open({}, { groupCommit: false })
     await limiter.consume('user:0')
     const before = await scriptCalls()
@@ -81,7 +81,7 @@ describe('calls that are made together', () => {
     expect((await scriptCalls()) - before).toBe(100)
   })
 
-  it('are told apart by their limits', async () => {
+  it('are each decided by their own limits', async () => {
     const { limiter } = open()
     const tier = [slidingLog({ limit: 10, window: '1h' })]
     const calls = Array.from({ length: 40 }, (_, i) => limiter.consume('k', i % 2 ? { policies: tier } : {}))
@@ -105,7 +105,7 @@ describe('a caller', () => {
     expect(codes).toEqual(codes.map((_, i) => (i === 20 ? false : 'STORE_OOM')))
   })
 
-  it('who gave up before the call was sent is not charged', async () => {
+  it('that left before the call was sent is not charged', async () => {
     const { limiter } = open({ deadline: '200ms', onStoreError: 'allow' })
     await limiter.consume('k')
     server.pause()
@@ -124,7 +124,7 @@ describe('a caller', () => {
 })
 
 describe('a store', () => {
-  it('that is closed rejects what waits to be sent', async () => {
+  it('that is closed rejects the calls that wait to be sent', async () => {
     const { limiter, store } = open()
     await limiter.consume('k')
     const calls = users(30).map((key) => limiter.consume(key).catch(({ code }: { code: string }) => code))

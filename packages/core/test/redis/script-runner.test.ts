@@ -14,7 +14,7 @@ const answer: Bytes = Buffer.from('answer')
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a script', () => {
-  it('is sent as a text until a server has run it, so that calls on their way keep their order', async () => {
+  it('is sent as text until a server has run it, so that calls in flight keep their order', async () => {
     const { connection: made, sent, how } = connection()
     const runner = new ScriptRunner(made, () => {})
     const run = () => runner.run('return 1', 'key', Buffer.of())
@@ -26,7 +26,7 @@ describe('a script', () => {
     expect(how().at(-1)).toBe('evalsha')
   })
 
-  it('is sent as a text again from when a server does not know it', async () => {
+  it('is sent as text again once a server does not have it', async () => {
     const { connection: made, sent, how } = connection()
     const runner = new ScriptRunner(made, () => {})
     const run = () => runner.run('return 1', 'key', Buffer.of())

@@ -132,7 +132,7 @@ it('frees all of many permits that are released at once', async () => {
   await until('all to be free', async () => (await client.zcount(KEY, PLACES, '+inf')) === 0, 5000)
 })
 
-it('shares with the limiters of its store the knowledge that Redis does not answer', async () => {
+it('shares its circuit with the limiters of its store', async () => {
   const semaphore = open()
   const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1s' })], store })
   await Promise.all([limiter.consume('k'), semaphore.acquire('another')])

@@ -202,7 +202,7 @@ describe('a lease', () => {
 })
 
 describe('an abort', () => {
-  it('leaves the queue, and the permit to the next ticket', async () => {
+  it('removes the ticket from the queue, and the next one gets the permit', async () => {
     const [one, other] = [open(), open()]
     const held = await one.acquire()
     const controller = new AbortController()

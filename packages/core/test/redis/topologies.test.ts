@@ -104,7 +104,7 @@ describe.each([...Object.entries(byCluster), ...Object.entries(bySentinel)])(
       expect(Math.max(...turns.map(({ waitMs }) => waitMs))).toBeGreaterThan(100)
     })
 
-    it('gives back, bans, forgets and pauses', async () => {
+    it('refunds, blocks, resets and holds', async () => {
       const limiter = limiterOver(opened.store, 'slow')
       await limiter.consume('gives', { cost: 10 })
       await limiter.refund('gives', { cost: 3 })
@@ -117,7 +117,7 @@ describe.each([...Object.entries(byCluster), ...Object.entries(bySentinel)])(
       expect((await limiter.consume('gives')).reason).toBe('held')
     })
 
-    it('lets a decision be settled', async () => {
+    it('settles a decision', async () => {
       const limiter = limiterOver(opened.store, 'settled')
       const decision = await limiter.consume('k', { cost: 8 })
       await decision.settle(2)

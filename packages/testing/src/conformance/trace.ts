@@ -36,7 +36,7 @@ export class Trace {
     this.#byCharge.get(charge)!.kept -= BigInt(Math.round(units * Number(this.#parts)))
   }
 
-  /** A booked place was left, whatever that freed. */
+  /** A booking was cancelled, whatever that freed. */
   left(charge: object): void {
     this.#byCharge.get(charge)!.kept = 0n
   }

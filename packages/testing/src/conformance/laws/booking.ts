@@ -43,7 +43,7 @@ export function booking(subject: Subject): void {
 
   law(
     subject,
-    'takes no place ahead of now when the cost fits',
+    'makes no booking ahead of now if the cost fits',
     past(subject),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])
@@ -78,7 +78,7 @@ export function booking(subject: Subject): void {
 
   law(
     subject,
-    'lets nothing pass ahead of a booked place',
+    'admits nothing before the instant of a booking',
     past(subject),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])

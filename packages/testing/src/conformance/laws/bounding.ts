@@ -61,7 +61,7 @@ export function bounding(subject: Subject): void {
 
   law(
     subject,
-    'keeps its bound when units are given back behind booked places',
+    'keeps its bound when units are given back behind bookings',
     past(subject, { consume: 1 }),
     async (session, { options: numbers, steps }) => {
       const caller = session.caller([factory(numbers)])

@@ -3,13 +3,13 @@ import type { Booking } from '@sluice/core/store'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
-/** Giving a booked place back, and asking whether it still stands. */
+/** Cancelling a booking, and confirming that it still stands. */
 export function cancelling(subject: Subject): void {
   const { factory } = subject.shape
 
   law(
     subject,
-    'restores the key when the newest place is given back',
+    'restores the key when the newest booking is cancelled',
     past(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
@@ -29,7 +29,7 @@ export function cancelling(subject: Subject): void {
 
   law(
     subject,
-    'releases the units of a place that something was written behind',
+    'releases the units of a booking that is not the newest write',
     past(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
@@ -51,7 +51,7 @@ export function cancelling(subject: Subject): void {
 
   law(
     subject,
-    'ignores calls that wrote nothing when a place is given back',
+    'ignores calls that wrote nothing when a booking is cancelled',
     past(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]
@@ -68,7 +68,7 @@ export function cancelling(subject: Subject): void {
 
   law(
     subject,
-    'confirms a place until the key is lost, held or blocked',
+    'confirms a booking until the key is lost, held or blocked',
     past(subject),
     async (session, { options, steps }) => {
       const policies = [factory(options)]

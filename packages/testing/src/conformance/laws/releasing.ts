@@ -88,7 +88,7 @@ export function releasing(subject: Subject): void {
 
   law(
     subject,
-    'leaves what others charged after the state was lost',
+    'leaves the charges that others made after the state was lost',
     fc.record({ first: past(subject), start: starts, later: traffic({ kinds: { consume: 3, book: 1 } }) }),
     async (session, { first, later }) => {
       const policies = [factory(first.options)]
@@ -108,7 +108,7 @@ export function releasing(subject: Subject): void {
 
   law(
     subject,
-    'never moves a place or the end of the queue forward',
+    'never moves a booking or the last booked instant forward',
     past(subject, MIXED),
     async (session, { options, steps }) => {
       const caller = session.caller([factory(options)])

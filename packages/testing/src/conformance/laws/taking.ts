@@ -19,7 +19,7 @@ export function taking(subject: Subject): void {
 
   law(
     subject,
-    'decides a plain call as it decides a place that may not wait',
+    'decides a plain call as a booking that may not wait',
     drawn,
     async (session, { options, steps }) => {
       const policies = [factory(options)]
