@@ -1,21 +1,18 @@
 // Who is measured: our adapters on Redis as their pages show them, and others as theirs do. All admit `LIMIT` requests a
 // minute of each caller, who is named by a header as all requests come from one address.
-import { Controller, Get, Module } from '@nestjs/common'
-import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import { redisStore } from '@sluice/core/redis'
 import * as sluiceExpress from '@sluice/express'
 import * as sluiceKoa from '@sluice/koa'
 import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
-import express from 'express'
 import { rateLimit } from 'express-rate-limit'
 import { Redis } from 'ioredis'
-import Koa from 'koa'
 import { once } from 'node:events'
 import { RateLimiterMemory, RLWrapperTimeouts } from 'rate-limiter-flexible'
 import { flexibleOnRedis } from '../peers/flexible.js'
 import { rateLimitRedis } from '../peers/rate-limit-redis.js'
+import { onExpress, onKoa, onNest } from './frameworks.js'
 
 /**
  * @typedef {{ host: string, port: number }} Address
@@ -52,12 +49,7 @@ export const contenders = [
   {
     name: '@sluice/koa',
     options: 'redisStore(address)',
-    async serve(redis) {
-      const app = new Koa()
-      app.use(sluiceKoa.rateLimit(ours(redis, (ctx) => ctx.get(CALLER))))
-      app.use((ctx) => void (ctx.body = BODY))
-      return listening(app.listen(0, HOST))
-    },
+    serve: (redis) => onKoa(sluiceKoa.rateLimit(ours(redis, (ctx) => ctx.get(CALLER)))),
   },
   {
     name: '@sluice/nest',
@@ -169,44 +161,3 @@ function expressRateLimit(redis, options = {}) {
     ...options,
   })
 }
-
-/** @param {import('express').RequestHandler} middleware */
-function onExpress(middleware) {
-  const app = express()
-  app.use(middleware)
-  app.get('/', (_req, res) => void res.send(BODY))
-  return listening(app.listen(0, HOST))
-}
-
-/**
- * @param {NonNullable<import('@nestjs/common').ModuleMetadata['imports']>} imports
- * @param {import('@nestjs/common').Type} useClass
- * @returns {Promise<import('node:http').Server>}
- */
-async function onNest(imports, useClass) {
-  // Decorators by hand: plain Node has none.
-  class Routes {
-    get() {
-      return BODY
-    }
-  }
-  const descriptor = /** @type {PropertyDescriptor} */ (
-    Object.getOwnPropertyDescriptor(Routes.prototype, 'get')
-  )
-  Get()(Routes.prototype, 'get', descriptor)
-  Controller()(Routes)
-  class App {}
-  Module({ imports, controllers: [Routes], providers: [{ provide: APP_GUARD, useClass }] })(App)
-  const app = await NestFactory.create(App, { logger: false })
-  await app.listen(0, HOST)
-  return app.getHttpServer()
-}
-
-/** @param {import('node:http').Server} server */
-async function listening(server) {
-  if (!server.listening) await once(server, 'listening')
-  return server
-}
-
-const HOST = '127.0.0.1'
-const BODY = 'hello'

@@ -12,6 +12,8 @@ import { redisStore } from '@sluice/core/redis'
 import { RateLimiterUnion } from 'rate-limiter-flexible'
 import { flexibleOnRedis } from '../peers/flexible.js'
 import { readyRateLimitRedis } from '../peers/rate-limit-redis.js'
+import { fullLog, sortedSet } from './full-logs.js'
+import { HOUR, KEYS, START } from './injected-time.js'
 
 /**
  * @typedef {import('ioredis').Redis} Redis
@@ -23,16 +25,9 @@ import { readyRateLimitRedis } from '../peers/rate-limit-redis.js'
  * @typedef {Record<string, (redis: Redis, name: string) => Contender>} Contenders
  */
 
-/** Callers that take turns. */
-export const KEYS = 4
-
-const HOUR = 3_600_000_000
 const LOTS = 1_000_000
 const WINDOW_MS = HOUR / 1000
 const HOURLY = { limit: LOTS, windowMs: WINDOW_MS }
-/** Where injected clocks begin. */
-const START = 1_800_000_000_000_000
-const FILLS = 100
 const hourly = { limit: LOTS, window: /** @type {const} */ ('1h') }
 
 /** @type {Contenders} */
@@ -106,84 +101,6 @@ function ours(policies, { stepUs, fill = 0 } = {}) {
         for (let i = 0; i < fill; i++) await limiter.consume(key)
       },
       injected: stepUs !== undefined,
-    }
-  }
-}
-
-/**
- * A log in which one entry leaves and one comes with each call.
- * @param {number} limit
- * @returns {Contenders[string]}
- */
-function fullLog(limit) {
-  return (redis, name) => {
-    let now = START
-    const policies = [slidingLog({ limit, window: '1h' })]
-    const limiter = createLimiter({
-      name,
-      policies,
-      store: redisStore(redis, { clock: () => now, denialCache: false }),
-      deadline: '10s',
-    })
-    return {
-      call(key) {
-        now += HOUR / limit / KEYS
-        return limiter.consume(key)
-      },
-      async fill(key) {
-        now = START - HOUR
-        for (let i = 0; i < FILLS; i++) {
-          now += HOUR / FILLS
-          await limiter.consume(key, { cost: limit / FILLS })
-        }
-      },
-      injected: true,
-    }
-  }
-}
-
-/**
- * The log of most articles: a member of a sorted set for each call, named by something unique, as its instant alone
- * would lose calls of the same tick. The instants come from the caller's clock.
- * @param {number} limit
- * @returns {Contenders[string]}
- */
-function sortedSet(limit) {
-  const script = `
-    redis.call('ZREMRANGEBYSCORE', KEYS[1], 0, ARGV[1] - ARGV[2])
-    if redis.call('ZCARD', KEYS[1]) < tonumber(ARGV[3]) then
-      redis.call('ZADD', KEYS[1], ARGV[1], ARGV[4])
-      redis.call('PEXPIRE', KEYS[1], ARGV[2] / 1000)
-      return 1
-    end
-    return 0`
-  return (redis, name) => {
-    const sha = redis.script('LOAD', script)
-    let now = START
-    let calls = 0
-    return {
-      async call(key) {
-        now += HOUR / limit / KEYS
-        return redis.evalsha(
-          /** @type {string} */ (await sha),
-          1,
-          `${name}:${key}`,
-          now,
-          HOUR,
-          limit,
-          `c${calls++}`,
-        )
-      },
-      async fill(key) {
-        const entries = Array.from({ length: limit }, (_, i) => [
-          START - HOUR + ((i + 1) * HOUR) / limit,
-          `f${i}`,
-        ])
-        for (let i = 0; i < limit; i += 1000) {
-          await redis.zadd(`${name}:${key}`, ...entries.slice(i, i + 1000).flat())
-        }
-        await redis.pexpire(`${name}:${key}`, HOUR / 1000)
-      },
     }
   }
 }

@@ -5,7 +5,8 @@
 import { startRedis } from '../processes/redis-servers.js'
 import { connect } from '../redis/connection.js'
 import { scriptTimeOf, serverVersion } from '../redis/server-cpu.js'
-import { contenders, KEYS } from './contenders.js'
+import { contenders } from './contenders.js'
+import { KEYS } from './injected-time.js'
 import { printBars, printTable } from './report.js'
 
 /** @typedef {import('./contenders.js').Contender} Contender */
