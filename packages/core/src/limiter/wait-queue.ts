@@ -1,6 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
 import { type Answer, type Caller, isDenied, type Keyspace, type Store } from '../stores/store.js'
-import { BookedPlace } from './booked-place.js'
+import { KeyspaceBooking } from './keyspace-booking.js'
 import type { PolicySet } from './policy-set.js'
 import { StoreClock } from './store-clock.js'
 
@@ -69,7 +69,7 @@ export class WaitQueue {
         const late = isDenied(answer) ? 0 : Math.max(0, received - turnAt)
         return { answer, waited: received - start, late }
       }
-      const place = new BookedPlace(keyspaceOf(set, answer), answer.booking)
+      const place = new KeyspaceBooking(keyspaceOf(set, answer), answer.booking)
       try {
         await this.#sleep(turnAt, signal)
       } catch (error) {

@@ -1,7 +1,7 @@
 import type { Policy } from '../../../algorithms/contract/policy.js'
 import { modules } from './modules.gen.js'
 import { withOperators } from './operators.js'
-import { describePolicy, placeSlots, type ScriptPolicy, type SlotPlaces, wordsOf } from './policy-words.js'
+import { describePolicy, placeSlots, type ScriptPolicy, type SlotOffsets, wordsOf } from './policy-words.js'
 import { expand, fill, known, withConstants, type Words } from './template.js'
 import { OPERATIONS, REASONS } from './wire.js'
 
@@ -64,7 +64,7 @@ function outline(all: readonly ScriptPolicy[]): string {
 
 type Text = 'script' | 'engine' | 'argument' | 'alone' | 'hot'
 
-function listsOf(all: readonly ScriptPolicy[], { bases }: SlotPlaces) {
+function listsOf(all: readonly ScriptPolicy[], { bases }: SlotOffsets) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
     all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
   return {
@@ -76,7 +76,7 @@ function listsOf(all: readonly ScriptPolicy[], { bases }: SlotPlaces) {
 }
 
 /** The words that stand for the list as a whole. */
-function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotPlaces, version: number): Words {
+function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotOffsets, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
   const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
   const rings = all.filter(({ slots }) => slots === 'ring')

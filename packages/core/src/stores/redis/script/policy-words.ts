@@ -66,14 +66,14 @@ function inScript(condition: string, cells: readonly string[], policy: Policy, i
 }
 
 /** Where the slots of each policy begin, in bytes, and where those end that do not grow. */
-export interface SlotPlaces {
+export interface SlotOffsets {
   /** Lua expressions, by the number of the policy; none for one without slots. */
   readonly bases: Readonly<Record<number, string>>
   readonly end: number
 }
 
 /** Lays out the slots: those of a fixed number first, then rings, whose places depend on each other's size. */
-export function placeSlots(all: readonly ScriptPolicy[], start: number): SlotPlaces {
+export function placeSlots(all: readonly ScriptPolicy[], start: number): SlotOffsets {
   const bases: Record<number, string> = {}
   let end = start
   for (const { i, slots } of all) {

@@ -1,7 +1,7 @@
 import type { Booking, Keyspace, MaybePromise } from '../stores/store.js'
 
-/** A place that was booked in a keyspace for a call that waits. A failure of the store rejects nothing here. */
-export class BookedPlace {
+/** A booking, in the keyspace that holds it, of a call that waits. A failure of the store rejects nothing here. */
+export class KeyspaceBooking {
   readonly #keyspace: Keyspace
   readonly #booking: Booking | undefined
 
@@ -10,7 +10,7 @@ export class BookedPlace {
     this.#booking = booking
   }
 
-  /** Whether the place may be used at its turn. A held place is given back; if the store cannot confirm, the place stands. */
+  /** Whether the call may pass at its turn. A booking on a held key is cancelled; if the store cannot confirm, the booking stands. */
   async stands(): Promise<boolean> {
     const booking = this.#booking
     if (!booking) return true
@@ -19,7 +19,7 @@ export class BookedPlace {
     return state === 'stands'
   }
 
-  /** Gives the place back. If the store fails, the place stays booked. */
+  /** Cancels the booking. If the store fails, it stays. */
   async cancel(): Promise<void> {
     const booking = this.#booking
     if (booking) await attempt(() => this.#keyspace.cancel(booking), false)
