@@ -1,4 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
+import { quantile } from '@sluice/testing/figures'
 import { pause } from '@sluice/testing/redis'
 
 /** One call and how it was answered. Instants are those of `performance.now()`. */
@@ -39,7 +40,7 @@ export class Load {
   /** The 99th percentile of what calls took that were made between two instants, in milliseconds. */
   p99(from: number, to: number): number {
     const took = this.calls.filter(({ madeAt }) => madeAt >= from && madeAt < to).map(({ tookMs }) => tookMs)
-    return took.sort((a, b) => a - b)[Math.floor(took.length * 0.99)] ?? NaN
+    return quantile(took, 0.99)
   }
 
   /** How long after `instant` the last call was made that the store did not decide, in milliseconds. */

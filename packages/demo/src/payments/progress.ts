@@ -1,3 +1,4 @@
+import { median } from '@sluice/testing/figures'
 import type { Outcome, Who } from '@sluice/examples/payments/worker.js'
 
 /** What the workers have reported so far. */
@@ -33,7 +34,5 @@ export class Progress {
 
 /** `2.04 s`, or a dash while there are none. */
 export function medianSeconds(times: readonly number[]): string {
-  const sorted = times.toSorted((a, b) => a - b)
-  const median = sorted[Math.floor(sorted.length / 2)]
-  return median === undefined ? '-' : `${(median / 1000).toFixed(2)} s`
+  return times.length === 0 ? '-' : `${(median(times) / 1000).toFixed(2)} s`
 }

@@ -1,4 +1,5 @@
 import { bytesInUse } from './heap.js'
+import { median } from './statistics.js'
 
 export interface Sample {
   readonly atMs: number
@@ -19,5 +20,5 @@ export function kbPerMinute(samples: readonly Sample[]): number {
   const slopes = samples.flatMap((a, i) =>
     samples.slice(i + 1).map((b) => (b.bytes - a.bytes) / 1000 / ((b.atMs - a.atMs) / 60_000)),
   )
-  return slopes.sort((a, b) => a - b)[slopes.length >> 1]!
+  return median(slopes)
 }
