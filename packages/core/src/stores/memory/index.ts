@@ -47,6 +47,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
 export interface MemoryStore extends Store {
   /** Keys held now. */
   readonly size: number
+  /** Forgets the state of every key of every limiter, with its block and its hold. Permits of semaphores stay. */
+  resetAll(): void
 }
 
 const MOST_KEYS = 2 ** 23
@@ -148,6 +150,10 @@ class Memory implements MemoryStore, TableOwner {
       seen += 16
     }
     return freed * 4 > seen
+  }
+
+  resetAll(): void {
+    for (const table of this.#tables) table.loseAll()
   }
 
   close(): void {

@@ -126,6 +126,12 @@ export class Table implements CorrectedTable {
     this.release(slot)
   }
 
+  /** Discards the state of every key. */
+  loseAll(): void {
+    const { slots } = this.cursor
+    for (let slot = slots.top; slots.size > 0; slot--) if (slots.keyAt(slot) !== undefined) this.lose(slot)
+  }
+
   /** Frees a slot whose state no longer matters. */
   release(slot: number): void {
     this.bookings.forget(slot)
