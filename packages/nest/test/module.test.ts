@@ -169,7 +169,7 @@ describe('an application does not start', () => {
       () => RateLimit({ ...limit, shouldCharge: true as never }),
       'shouldCharge must be a function',
     ],
-    ['with a limit that is not an object', () => RateLimit({ limit: 0, window: '1m' }), 'limit must be'],
+    ['with a limit that is not an object', () => RateLimit({ limit: -1, window: '1m' }), 'limit must be'],
     ['with an unknown option', () => RateLimit({ ...limit, max: 5 } as never), "there is no option 'max'"],
     ['with an undefined limiter', () => RateLimit({ limiter: 'none' }), /limiter:none/],
     ['with a key provider of no module', () => RateLimit({ ...limit, key: Users }), /Users/],
@@ -192,7 +192,7 @@ describe('an application does not start', () => {
   })
 
   it('with invalid limits, and fails again when tried again', async () => {
-    const imports = [RateLimitModule.forRoot({ limits: [{ limit: 0, window: '1m' }] })]
+    const imports = [RateLimitModule.forRoot({ limits: [{ limit: -1, window: '1m' }] })]
     const module = await Test.createTestingModule({ imports }).compile()
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })

@@ -3,6 +3,7 @@ import type { DecisionSource } from './decision.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
+import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies, and its state in the store. */
 export class PolicySet implements DecisionSource {
@@ -37,10 +38,21 @@ export class PolicySets {
     const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
     if (known) return known
     const policies = checked(list)
-    const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report)
+    const isSuspended = policies.some(({ limit }) => limit === 0)
+    const keyspace = isSuspended
+      ? new SuspendedKeyspace(
+          policies,
+          () => this.#store.now(),
+          (open) => this.#open(open),
+        )
+      : this.#open(policies)
     const set = new PolicySet(this.#limiter, this.#enforce, keyspace)
     this.#byList.set(list, set)
     return set
+  }
+
+  #open(policies: readonly Policy[]): Keyspace {
+    return this.#store.keyspace(this.#limiter, policies, this.#report)
   }
 }
 

@@ -87,12 +87,12 @@ describe('a number that cannot work', () => {
     [
       () => tokenBucket({ ...hour, refill: 'interval', capacity: 0 }),
       'INVALID_CAPACITY',
-      'capacity must be a positive whole number up to 2^52, got 0',
+      'capacity must be a whole number from 1 to 2^52, got 0',
     ],
     [
       () => gcra({ ...hour, burst: 0 }),
       'INVALID_CAPACITY',
-      'burst must be a positive whole number up to 2^52, got 0',
+      'burst must be a whole number from 1 to 2^52, got 0',
     ],
     [
       () => tokenBucket({ ...hour, refill: 'hourly' as 'greedy' }),

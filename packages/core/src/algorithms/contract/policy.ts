@@ -80,9 +80,9 @@ export class Policy {
   readonly name: string
   /** Whether the name was given. If default names are equal, the algorithm is added to them. */
   readonly isNamed: boolean
-  /** Units per window: the sustained rate. */
+  /** Units per window: the sustained rate. 0 denies every call: limiters decide that, so algorithms never see it. */
   readonly limit: number
-  /** Most units at once. */
+  /** Most units at once; 0 if the limit is. */
   readonly capacity: number
   readonly windowMs: number
   /** The window in microseconds. */
@@ -100,13 +100,14 @@ export class Policy {
   /** For factories. Everything is checked here, so that every `Policy` is valid. */
   constructor(algorithm: Algorithm, options: PolicyOptions, numbers: PolicyNumbers = {}) {
     this.algorithm = algorithm
-    this.limit = positive(options.limit, 'limit', 'INVALID_LIMIT')
+    this.limit = whole(options.limit, 0, 'limit', 'INVALID_LIMIT')
     this.windowMs = parseDuration(options.window, 'window', { code: 'INVALID_WINDOW', error: PolicyError })
     this.window = this.windowMs * 1000
     this.tick = this.windowMs > HOUR_MS && numbers.multiplied ? 1000 : 1
     this.windowTicks = this.window / this.tick
-    const { name: capacityName = 'capacity', value: capacity = this.limit } = numbers.capacity ?? {}
-    this.capacity = positive(capacity, capacityName, 'INVALID_CAPACITY')
+    const { name: capacityName = 'capacity', value: capacity } = numbers.capacity ?? {}
+    const units = capacity === undefined ? this.limit : whole(capacity, 1, capacityName, 'INVALID_CAPACITY')
+    this.capacity = this.limit === 0 ? 0 : units
     this.buckets = numbers.buckets ?? 1
     const { name = `${this.limit}-per-${formatDuration(this.windowMs)}` } = options
     this.name = printableName(name, 'policy name')
@@ -135,7 +136,8 @@ export class Policy {
   }: PolicyChanges): Policy {
     const { capacity: own } = this.#numbers
     const name = own?.name ?? 'capacity'
-    const value = capacity ?? (own ? this.capacity : undefined)
+    const kept = this.limit === 0 ? own?.value : this.capacity
+    const value = capacity ?? (own ? kept : undefined)
     const numbers = { ...this.#numbers, capacity: { name, value } }
     return new Policy(this.algorithm, { limit, window, name: named }, numbers)
   }
@@ -157,7 +159,7 @@ export interface PolicyChanges {
 }
 
 export interface PolicyOptions {
-  /** Units per window, a whole number from 1 to 2^52: the sustained rate. */
+  /** Units per window, a whole number up to 2^52: the sustained rate. 0 denies every call, for a suspended tier. */
   readonly limit: number
   /** From 1 ms to 365 days. */
   readonly window: Duration
@@ -180,9 +182,9 @@ const HOUR_MS = 3_600_000
 /** Largest product of units and ticks; twice that is still an exact integer in a double. */
 export const LARGEST_PRODUCT = 2 ** 52
 
-function positive(value: number, what: string, code: PolicyErrorCode): number {
-  if (Number.isInteger(value) && value >= 1 && value <= LARGEST_PRODUCT) return value
-  throw expected(PolicyError, code, `${what} must be a positive whole number up to 2^52`, value)
+function whole(value: number, least: 0 | 1, what: string, code: PolicyErrorCode): number {
+  if (Number.isInteger(value) && value >= least && value <= LARGEST_PRODUCT) return value
+  throw expected(PolicyError, code, `${what} must be a whole number from ${least} to 2^52`, value)
 }
 
 /** @throws {PolicyError} INVALID_NAME unless `value` is 1 to 64 characters of printable ASCII. */

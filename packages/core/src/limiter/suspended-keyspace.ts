@@ -1,0 +1,76 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import {
+  type Answer,
+  type Ask,
+  type Correction,
+  isAboutKey,
+  type Keyspace,
+  type MaybePromise,
+  type Store,
+} from '../stores/store.js'
+
+/**
+ * The state of a limiter under a list with a limit of 0: every cost above 0 is denied for ever, and a cost of 0 reads that
+ * nothing is left. The store is not asked, and a charge, a refund or a release takes no effect. A block, a hold and a reset
+ * concern the key, whose state the list shares with all lists of its shapes, so the store carries them out.
+ */
+export class SuspendedKeyspace implements Keyspace {
+  readonly policies: readonly Policy[]
+  readonly #now: Store['now']
+  readonly #openState: () => Keyspace
+  readonly #binding: number
+  #state: Keyspace | undefined
+
+  /** `open` opens the state under a list of policies. */
+  constructor(
+    policies: readonly Policy[],
+    now: Store['now'],
+    open: (policies: readonly Policy[]) => Keyspace,
+  ) {
+    this.policies = policies
+    this.#now = now
+    this.#openState = () => open(policies.map(withAnyLimit))
+    this.#binding = policies.findIndex(({ limit }) => limit === 0)
+  }
+
+  decide(_ask: Ask, _key: string, cost: number): Answer {
+    const now = this.#now()
+    const at = cost > 0 ? Infinity : now
+    return {
+      now,
+      at,
+      reason: cost > 0 ? 'limit' : undefined,
+      binding: this.#binding,
+      remaining: 0,
+      resetAt: now,
+      parts:
+        this.policies.length > 1
+          ? this.policies.flatMap(({ limit }) => [limit === 0 ? at : now, 0, now])
+          : undefined,
+      booking: undefined,
+    }
+  }
+
+  /** No place is ever booked. */
+  confirm(): 'lost' {
+    return 'lost'
+  }
+
+  cancel(): boolean {
+    return false
+  }
+
+  correct(change: Correction): MaybePromise<number> {
+    if (!isAboutKey(change)) return 0
+    this.#state ??= this.#openState()
+    return this.#state.correct(change)
+  }
+}
+
+/**
+ * A policy of the same shape, for calls that no limit decides. Its limit is large, because a store takes the smallest limit it
+ * has met into account for as long as it keeps keys.
+ */
+function withAnyLimit(policy: Policy): Policy {
+  return policy.limit === 0 ? policy.with({ limit: 10_000 }) : policy
+}
