@@ -23,6 +23,7 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
+export type { Penalty } from './penalty.js'
 export {
   type Answer,
   type Ask,

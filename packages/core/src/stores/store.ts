@@ -1,5 +1,6 @@
 import type { StoreFailure } from '../values/errors.js'
 import type { Charge, Policy } from '../algorithms/contract/policy.js'
+import type { Penalty } from './penalty.js'
 
 /*
  * The contract of a store.
@@ -27,8 +28,11 @@ export interface Store {
    * count from then. Undefined if there is nothing to wait for.
    */
   start?(): Promise<unknown> | undefined
-  /** Opens the state of one limiter under a list of policies. The same name and shapes give the same state. */
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace
+  /**
+   * Opens the state of one limiter under a list of policies. The same name and shapes give the same state, with a penalty and
+   * without. A store that knows no penalties may ignore `penalty`; limiters then refuse it at set-up.
+   */
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace
   /**
    * Microseconds on a clock of this process that never runs back. Limiters measure waits with it; outside the store only
    * differences have a meaning.
@@ -58,11 +62,14 @@ export interface Keyspace {
    * be smaller, if part of them is kept back.
    */
   readonly policies: readonly Policy[]
+  /** The penalty that the keyspace was opened with and that it enforces. */
+  readonly penalty?: Penalty | undefined
   /**
    * Decides on `cost` units. Either all policies are charged, or none.
    * - `consume` charges now; a cost of 0 only reads.
    * - `peek` answers as `consume` would and writes nothing.
    * - `book` charges at the earliest instant at which the cost passes, if that is at most `maxWait` microseconds away.
+   * With a penalty, `consume` and `book` also count refusals, in the same atomic step.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
   /** Whether a booking is still valid at its turn: `lost` with its state, or `held` by a hold or block on the key. */

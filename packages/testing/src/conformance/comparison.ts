@@ -1,8 +1,8 @@
 import * as fc from 'fast-check'
-import type { Answer } from '@sluice/core/store'
+import type { Answer, Penalty } from '@sluice/core/store'
 import { type Deed, deedOf } from './deed.js'
 import { type Charged, type Expected, KeyModel } from './model.js'
-import { tiers } from './numbers.js'
+import { penalties, tiers } from './numbers.js'
 import { type Rule, ruleOf } from './rule.js'
 import { type OpenStore, type Returned, Session } from './session.js'
 import type { Shape } from './shapes.js'
@@ -12,6 +12,8 @@ import { type Kind, starts, type Step, traffic } from './traffic.js'
 export interface Scene {
   readonly shapes: readonly Shape[]
   readonly numbers: readonly (readonly Parameters<Shape['factory']>[0][])[]
+  /** For each set of numbers the penalty that its calls come with. */
+  readonly penalties: readonly (Penalty | undefined)[]
   readonly start: number
   readonly steps: readonly Step[]
 }
@@ -38,6 +40,7 @@ export function scenes(shapes: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<Sce
     fc.record({
       shapes: fc.constant(list),
       numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS))),
+      penalties: fc.tuple(...Array.from({ length: TIERS }, () => fc.option(penalties, { freq: 1, nil: undefined }))),
       start: starts,
       steps: traffic({ kinds: KINDS, tiers: TIERS, most: 16 }),
     }),
@@ -48,14 +51,14 @@ type MostCost = (shapes: readonly Shape[]) => number
 
 /** Plays a sequence on the store and on the model. Every answer must be the same, to the tick. */
 export async function expectModelled(openStore: OpenStore, scene: Scene, most: MostCost): Promise<void> {
-  const { shapes, numbers, start, steps } = scene
+  const { shapes, numbers, penalties, start, steps } = scene
   const mostCost = most(shapes)
   const session = await Session.open(openStore, start)
   const across = Array.from({ length: TIERS }, (_, tier) => tier)
   const policies = across.map((tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))
   const rules = across.map((tier) => shapes.map(({ model }, i) => ruleOf(model, numbers[i]![tier]!)))
-  const caller = session.caller(...policies)
-  const model = new Modelled(rules)
+  const caller = session.callerUnder(penalties, ...policies)
+  const model = new Modelled(rules, penalties)
   const trace: string[] = []
   try {
     const compare = async (deed: Deed) => {
@@ -80,25 +83,27 @@ export async function expectModelled(openStore: OpenStore, scene: Scene, most: M
 class Modelled {
   readonly #key = new KeyModel()
   readonly #rules: readonly (readonly Rule[])[]
+  readonly #penalties: Scene['penalties']
   readonly #bookings: NonNullable<Expected['booking']>[] = []
   readonly #charges: Charged[] = []
 
-  constructor(rules: readonly (readonly Rule[])[]) {
+  constructor(rules: readonly (readonly Rule[])[], penalties: Scene['penalties']) {
     this.#rules = rules
+    this.#penalties = penalties
   }
 
   perform(deed: Deed): Expected | boolean | number | void {
     const [now, cost, maxWait] = [BigInt(deed.now), BigInt(deed.cost), BigInt(deed.maxWait)]
-    const rules = this.#rules[deed.tier]!
+    const [rules, penalty] = [this.#rules[deed.tier]!, this.#penalties[deed.tier]]
     const booking = this.#bookings[deed.booking]
     if (deed.kind === 'book') {
-      const answer = this.#key.book(rules, now, cost, maxWait)
+      const answer = this.#key.book(rules, now, cost, maxWait, penalty)
       if (answer.booking) this.#bookings.push(answer.booking)
       this.#note(answer, cost)
       return answer
     }
     if (deed.kind === 'consume') {
-      const answer = this.#key.consume(rules, now, cost)
+      const answer = this.#key.consume(rules, now, cost, penalty)
       this.#note(answer, cost)
       return answer
     }
@@ -109,6 +114,7 @@ class Modelled {
     }
     if (deed.kind === 'reset') return this.#key.reset()
     if (deed.kind === 'block' || deed.kind === 'hold') return this.#key[deed.kind](now, maxWait)
+    if (deed.kind === 'peek') return this.#key.peek(rules, now, cost)
     return this.#key[deed.kind](rules, now, cost)
   }
 

@@ -1,3 +1,4 @@
+import type { Penalty } from '@sluice/core/store'
 import { earliestInstant, latest, NEVER, resetInstant } from './instant.js'
 import type { Rule, Write } from './rule.js'
 
@@ -45,17 +46,19 @@ export class KeyModel {
   readonly #cancelled = new Set<Entry>()
   #blockedUntil = 0n
   #heldUntil = 0n
+  #refusals = 0n
+  #forgottenAt = 0n
 
-  consume(rules: readonly Rule[], now: bigint, cost: bigint): Expected {
-    return this.#ask(rules, now, cost, 0n, true)
+  consume(rules: readonly Rule[], now: bigint, cost: bigint, penalty?: Penalty): Expected {
+    return this.#ask(rules, now, cost, 0n, true, penalty)
   }
 
   peek(rules: readonly Rule[], now: bigint, cost: bigint): Expected {
     return this.#ask(rules, now, cost, 0n, false)
   }
 
-  book(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint): Expected {
-    return this.#ask(rules, now, cost, maxWait, true)
+  book(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, penalty?: Penalty): Expected {
+    return this.#ask(rules, now, cost, maxWait, true, penalty)
   }
 
   /**
@@ -106,7 +109,7 @@ export class KeyModel {
   reset(): number {
     this.#writes = []
     this.#born = undefined
-    this.#blockedUntil = this.#heldUntil = 0n
+    this.#blockedUntil = this.#heldUntil = this.#refusals = this.#forgottenAt = 0n
     return 0
   }
 
@@ -129,18 +132,32 @@ export class KeyModel {
     return Math.min(Number(entry.cost), ...effects)
   }
 
-  #ask(rules: readonly Rule[], now: bigint, cost: bigint, maxWait: bigint, write: boolean): Expected {
-    const open = latest(now, this.#blockedUntil, this.#heldUntil)
+  #ask(
+    rules: readonly Rule[],
+    now: bigint,
+    cost: bigint,
+    maxWait: bigint,
+    write: boolean,
+    penalty?: Penalty,
+  ): Expected {
+    let open = latest(now, this.#blockedUntil, this.#heldUntil)
     const from = latest(open, this.#last())
-    const earliest = rules.map((rule, i) =>
+    let earliest = rules.map((rule, i) =>
       cost === 0n ? open : earliestInstant(this.#standing(rule, i), rule, from, cost),
     )
-    const at = latest(...earliest)
+    let at = latest(...earliest)
     const reason = this.#reason(now, at, maxWait)
     const booking: Entry = { kind: 'admit', at, cost, rules, decidedAt: now }
     const written = write && reason === undefined && cost > 0n
     if (written) this.#write(booking)
 
+    const counted = reason === 'limit' && write && penalty
+    if (counted) {
+      this.#refuse(now, counted)
+      open = latest(open, this.#blockedUntil)
+      earliest = earliest.map((instant) => (instant > now ? latest(instant, open) : instant))
+      at = latest(...earliest)
+    }
     const seen = latest(open, this.#last())
     const views = rules.map((rule, i) => {
       const standing = this.#standing(rule, i)
@@ -148,19 +165,30 @@ export class KeyModel {
       return { remaining: Number(room > 0n ? room : 0n), resetAt: Number(resetInstant(standing, rule, seen)) }
     })
     const remaining = Math.min(...views.map((view) => view.remaining))
+    const resetAt = Math.max(...views.map((view) => view.resetAt))
+    if (counted) this.#forgottenAt = BigInt(resetAt) + BigInt(counted.forget)
     return {
       now: Number(now),
       at: instantOf(at),
       reason,
       binding: reason ? earliest.indexOf(at) : views.findIndex((view) => view.remaining === remaining),
       remaining,
-      resetAt: Math.max(...views.map((view) => view.resetAt)),
+      resetAt,
       parts:
         rules.length > 1
           ? views.flatMap((view, i) => [instantOf(earliest[i]!), view.remaining, view.resetAt])
           : undefined,
       booking: written && at > now ? booking : undefined,
     }
+  }
+
+  /** From refusal number `after` on, each blocks longer than the one before. */
+  #refuse(now: bigint, { after, block, grow, most }: Penalty): void {
+    this.#refusals = now < this.#forgottenAt ? this.#refusals + 1n : 1n
+    if (this.#refusals < BigInt(after)) return
+    let lasts = block
+    for (let n = BigInt(after); n < this.#refusals; n++) lasts = Math.min(most, Math.floor(lasts * grow))
+    this.#blockedUntil = latest(this.#blockedUntil, now + BigInt(lasts))
   }
 
   #reason(now: bigint, at: bigint, maxWait: bigint): Expected['reason'] {

@@ -1,3 +1,4 @@
+import type { Penalty } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import { type Options, ticksOf } from './rule.js'
 import type { Shape } from './shapes.js'
@@ -22,6 +23,19 @@ export function tiers(shape: Shape, count: number): fc.Arbitrary<readonly Tier[]
     .chain((fixed) => fc.tuple(...Array.from({ length: count }, () => numbers(shape, fixed))))
     .filter((drawn) => endsInTime(shape, drawn))
 }
+
+/** Penalties of windows' lengths, up to those that never grow and those that reach the longest block at once. */
+export const penalties: fc.Arbitrary<Penalty> = fc
+  .tuple(
+    fc.integer({ min: 1, max: 3 }),
+    fc.constantFrom(...WINDOWS.slice(0, -1)),
+    fc.constantFrom(1, 1.5, 2, 10, 1000),
+    fc.constantFrom(1, 3, 24),
+    fc.constantFrom(...WINDOWS.slice(0, -1)),
+  )
+  .map(([after, block, grow, times, forget]) => {
+    return { after, block: block * 1000, grow, most: block * times * 1000, forget: forget * 1000 }
+  })
 
 /** One set of options of the shape. */
 export function options(shape: Shape): fc.Arbitrary<Options> {

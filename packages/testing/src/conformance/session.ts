@@ -1,5 +1,5 @@
 import type { Policy } from '@sluice/core'
-import type { Answer, Ask, Booking, DatedCharge, Keyspace, Store } from '@sluice/core/store'
+import type { Answer, Ask, Booking, DatedCharge, Keyspace, Penalty, Store } from '@sluice/core/store'
 import type { Deed, Told } from './deed.js'
 
 /** Opens a store whose only notion of time is `clock`, in microseconds. */
@@ -31,7 +31,14 @@ export class Session {
 
   /** A new key. `tiers` are lists of policies of the same shapes; calls name the one that comes with them. */
   caller(...tiers: readonly (readonly Policy[])[]): Caller {
-    const keyspaces = tiers.map((policies) => this.#store.keyspace('conformance', policies, () => {}))
+    return this.callerUnder([], ...tiers)
+  }
+
+  /** A new key whose tiers come with the penalty of the same place. */
+  callerUnder(penalties: readonly (Penalty | undefined)[], ...tiers: readonly (readonly Policy[])[]): Caller {
+    const keyspaces = tiers.map((policies, i) =>
+      this.#store.keyspace('conformance', policies, () => {}, penalties[i]),
+    )
     return new Caller(this, keyspaces, freshKey())
   }
 

@@ -6,6 +6,11 @@ export class Barriers {
     return this.#bySlot.size
   }
 
+  /** Whether the slot has been blocked or held, also if that is over. */
+  has(slot: number): boolean {
+    return this.#bySlot.size > 0 && this.#bySlot.has(slot)
+  }
+
   /** Instant until which the slot is blocked; 0 if it is not. */
   blockedUntil(slot: number): number {
     return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.blockedUntil ?? 0)

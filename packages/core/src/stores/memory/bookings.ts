@@ -20,6 +20,11 @@ export class Bookings {
     return this.#lives.size === 0 ? 0 : (this.#lives.get(slot)?.last ?? 0)
   }
 
+  /** Whether the key in `slot` has had bookings that are not forgotten yet. */
+  has(slot: number): boolean {
+    return this.#lives.size > 0 && this.#lives.has(slot)
+  }
+
   /** To be called before the state in `slot` is written. */
   touch(slot: number): void {
     if (this.#lives.size === 0) return

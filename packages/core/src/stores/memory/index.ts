@@ -11,6 +11,7 @@ import { sweepInBackground } from './sweeper.js'
 import { Table, type TableOwner } from './table.js'
 import { Tables } from './tables.js'
 import { checkMaxShapes, SHAPES } from '../shapes.js'
+import type { Penalty } from '../penalty.js'
 import type { Keyspace, Permits, Report, Store } from '../store.js'
 
 export interface MemoryStoreOptions {
@@ -98,7 +99,7 @@ class Memory implements MemoryStore, TableOwner {
     return this.#size
   }
 
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
     const open = (): Table => {
       const table = this.#tables.open(id, () => new Table(policies, this))
@@ -106,7 +107,7 @@ class Memory implements MemoryStore, TableOwner {
       if (this.#tables.trim(table)) report({ event: 'warning', ...SHAPES })
       return table
     }
-    return new MemoryKeyspace(open, policies)
+    return new MemoryKeyspace(open, policies, penalty)
   }
 
   now(): number {

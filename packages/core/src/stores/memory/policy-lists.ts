@@ -1,9 +1,11 @@
 import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
+import type { Penalty } from '../penalty.js'
 
-/** A list of policies, and its number in the table. */
+/** A list of policies, its number in the table, and the penalty of the keyspace that was opened with it. */
 export interface PolicyList {
   readonly policies: readonly Policy[]
   readonly listNumber: number
+  readonly penalty?: Penalty | undefined
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Table } from './table.js'
 /**
  * How much would be lost with a key at `now`, under the limits it was last decided with. FULL: nothing. Below EXHAUSTED: the
  * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
- * future bookings or is held. BANNED: it is blocked.
+ * future bookings or is held. BANNED: it is blocked. A key whose refusals are counted for a penalty ranks as exhausted.
  */
 export function rankOf(table: Table, slot: number, now: number): number {
   const { cursor, barriers, bookings, lists } = table
@@ -13,17 +13,17 @@ export function rankOf(table: Table, slot: number, now: number): number {
   if (barriers.heldUntil(slot) > now || bookings.lastOf(slot) > now) return AWAITED
   const policies = lists.at(cursor.slots.listOf(slot))
   const spent = spentOf(table, policies, now)
-  if (spent === 1) return EXHAUSTED + cursor.slots.denialsOf(slot)
+  if (spent === 1 || table.refusals.forgottenAt(slot) > now) return EXHAUSTED + cursor.slots.denialsOf(slot)
   if (spent > 0 || lists.areSmallest(policies)) return spent
   // Usage recorded under a higher tier still counts when a lower tier asks.
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
-/** The instant at which the key in `slot` is full again under the limits it was last decided with. */
+/** The instant from which the key in `slot` is decided as an absent one, under the limits it was last decided with. */
 export function fullAt(table: Table, slot: number, now: number): number {
   const { cursor, lists } = table
   cursor.moveTo(slot)
-  let at = now
+  let at = Math.max(now, table.refusals.forgottenAt(slot))
   lists.at(cursor.slots.listOf(slot)).forEach((policy, i) => {
     policy.algorithm.view(cursor.states[i]!, policy, now, view)
     at = Math.max(at, view.resetAt)

@@ -1,13 +1,14 @@
-import type { Policy, View } from '../../algorithms/contract/policy.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
 import { cancel, correct, type CorrectedTable } from './corrections.js'
 import { Cursor } from './cursor.js'
-import { MemoryAnswer } from './memory-answer.js'
+import { answerOf } from './memory-answer.js'
 import { PlainCalls } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
+import { Refusals } from './refusals.js'
 
 /** What a table needs of the store it belongs to. */
 export interface TableOwner {
@@ -27,6 +28,7 @@ export class Table implements CorrectedTable {
   readonly cursor: Cursor
   readonly barriers = new Barriers()
   readonly bookings = new Bookings()
+  readonly refusals = new Refusals()
   readonly lists: PolicyLists
   /** Set when the store dropped the table because it held no key; another table may have its shapes now. */
   isDropped = false
@@ -36,7 +38,6 @@ export class Table implements CorrectedTable {
   neededKeys = 0
   readonly #chunks: Chunk<Table>[] = []
   readonly #owner: TableOwner
-  readonly #view: View = { remaining: 0, resetAt: 0 }
   readonly #plain: PlainCalls | undefined
 
   constructor(policies: readonly Policy[], owner: TableOwner) {
@@ -51,9 +52,9 @@ export class Table implements CorrectedTable {
     const slot = this.cursor.slots.find(key)
     this.cursor.moveTo(slot)
     const isPlain =
-      ask === 'consume' && cost > 0 && slot !== 0 && this.barriers.size + this.bookings.size === 0
+      ask === 'consume' && cost > 0 && slot !== 0 && !this.barriers.has(slot) && !this.bookings.has(slot)
     const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
-    if (!answer) return this.#general(list, ask, key, slot, now, cost, maxWait)
+    if (!answer || (answer.reason === 'limit' && list.penalty)) return this.#general(list, ask, key, slot, now, cost, maxWait)
     if (answer.reason !== 'cost') this.cursor.slots.record(slot, list.listNumber, answer.reason === 'limit')
     return answer
   }
@@ -68,10 +69,10 @@ export class Table implements CorrectedTable {
     cost: number,
     maxWait: number,
   ): Answer {
-    const { policies } = list
+    const { policies, penalty } = list
     const { cursor, barriers } = this
     let slot = held
-    const until = barriers.size === 0 ? now : Math.max(now, barriers.until(slot))
+    let until = barriers.size === 0 ? now : Math.max(now, barriers.until(slot))
     const from = cost === 0 ? until : Math.max(until, this.bookings.lastOf(slot))
 
     let at = from
@@ -92,6 +93,7 @@ export class Table implements CorrectedTable {
     else if (at > now + maxWait) reason = barriers.heldUntil(slot) > now ? 'held' : 'limit'
 
     let booking: MemoryBooking | undefined
+    let isCounted = false
     if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
       cursor.slots.record(slot, list.listNumber, false)
@@ -101,9 +103,17 @@ export class Table implements CorrectedTable {
       if (booking) for (const ring of cursor.rings()) ring.seal()
     } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
       cursor.slots.record(slot, list.listNumber, true)
+      if (penalty) {
+        until = Math.max(until, this.refusals.penalize(slot, penalty, now, barriers, cursor.instants))
+        at = Math.max(at, until)
+        binding = cursor.instants.indexOf(at)
+        isCounted = true
+      }
     }
     const open = Math.max(until, this.bookings.lastOf(slot))
-    return this.#answer(policies, now, at, reason, binding, until, open, booking)
+    const answer = answerOf(cursor, policies, now, at, reason, binding, until, open, booking)
+    if (isCounted) this.refusals.keep(slot, answer.resetAt + penalty!.forget)
+    return answer
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
@@ -136,6 +146,7 @@ export class Table implements CorrectedTable {
   release(slot: number): void {
     this.bookings.forget(slot)
     this.barriers.clear(slot)
+    this.refusals.clear(slot)
     this.cursor.slots.release(slot)
     if (this.cursor.slots.size === 0)
       for (const chunk of this.#chunks.splice(0)) this.#owner.chunks.remove(chunk)
@@ -145,36 +156,6 @@ export class Table implements CorrectedTable {
   #booking(slot: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
     const undo = this.bookings.open(slot, at, this.cursor.cells(), this.cursor.rings())
     return { key, at, cost, decidedAt, undo, isCancelled: false }
-  }
-
-  /** Until `open`, the key is blocked or held or has bookings: `remaining` is 0, and the state is viewed as of then. */
-  #answer(
-    policies: readonly Policy[],
-    now: number,
-    at: number,
-    reason: Reason | undefined,
-    binding: number,
-    until: number,
-    open: number,
-    booking: Booking | undefined,
-  ): Answer {
-    const { cursor } = this
-    const view = this.#view
-    const parts: number[] | undefined = policies.length > 1 ? [] : undefined
-    let remaining = Infinity
-    let resetAt = until
-    for (let i = 0; i < policies.length; i++) {
-      const policy = policies[i]!
-      policy.algorithm.view(cursor.states[i]!, policy, Math.max(now, open), view)
-      if (open > now) view.remaining = 0
-      if (view.remaining < remaining) {
-        remaining = view.remaining
-        if (reason === undefined) binding = i
-      }
-      if (view.resetAt > resetAt) resetAt = view.resetAt
-      parts?.push(cursor.instants[i]!, view.remaining, view.resetAt)
-    }
-    return new MemoryAnswer(now, at, reason, binding, remaining, resetAt, parts, booking)
   }
 
   /** The slot of `key`, allocated if it has none, with the cursor on it. */

@@ -1,0 +1,30 @@
+/**
+ * Blocks for keys that go on calling after they were refused. Durations are microseconds.
+ *
+ * A refusal counts if a `consume` or a `book` of a cost above 0 is refused with the reason 'limit'. From the refusal number
+ * `after` on, each one blocks the key, and answers with the end of the block in `at`. The count is forgotten `forget` after
+ * the key is full again and its block is over, as of the last counted refusal, and by a reset.
+ */
+export interface Penalty {
+  /** Refusals up to the first block, counting the one that starts it. */
+  readonly after: number
+  /** The first block. */
+  readonly block: number
+  /** Each block is so many times as long as the one before. */
+  readonly grow: number
+  /** The longest block. */
+  readonly most: number
+  readonly forget: number
+}
+
+/** The length of the block that refusal number `refusals` starts, which is at least `after`. Its twin is in lua/penalty.lua. */
+export function blockOf({ after, block, grow, most }: Penalty, refusals: number): number {
+  let length = block
+  // Powers differ by platform in their last digit, products do not.
+  for (let more = refusals - after; more > 0 && length < most; more--) {
+    const longer = Math.min(most, Math.floor(length * grow))
+    if (longer === length) break
+    length = longer
+  }
+  return length
+}
