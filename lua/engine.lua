@@ -16,7 +16,9 @@ end
 -- Unreadable state is discarded; otherwise every later call on the key would fail. The fields that a plain decision needs
 -- are stored contiguously. The earlier header fields are read only if the key has a future booking, a block or a hold, or
 -- if this call changes one.
-local exists = #fixed == @{fixed}
+-- Bytes behind the slots: 16 if refusals of the key are counted.
+local behind = #fixed - @{fixed}
+local exists = behind == 0 or behind == 16
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
 local whole = op ~= CONSUME and op ~= PEEK
 local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
@@ -27,7 +29,8 @@ if exists then
   broken = not (written >= 0 and written <= EXACT and written % 1 == 0 and expires >= 0 and expires <= NEVER)
     or not (barred >= 0 and barred <= written + FAR)
   --@for each policy broken = broken or not (@{sane})
-  --@for any ring broken = broken or call('STRLEN', key) ~= @{length}
+  --@for any ring behind = call('STRLEN', key) - (@{length})
+  --@for any ring broken = broken or (behind ~= 0 and behind ~= 16)
   if not broken and (whole or barred > now) then
     whole = true
     epoch, held, blocked, last, born = unpack('<ddddd', fixed)
@@ -45,7 +48,7 @@ if exists then
 end
 if broken or written > now then
   call('DEL', key)
-  exists = false
+  exists, behind = false, 0
   epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
   expires, barred, written, @{all_cells} = 0, 0, 0, @{zeros}
 end
@@ -59,8 +62,10 @@ local writes, begun, reset = false, exists, nil
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them.
 local effect, units = 0, 0
--- Equal calls are made one after the other. A denial changes nothing, so the calls after it would be denied alike.
+-- Equal calls are made one after the other. A denial that is not counted changes nothing: those after it are denied alike.
 local answers = count > 1 and {}
+-- If a refusal is counted: how many there were, and the instant at which that is forgotten.
+--@for any penalty local refusals, forgotten
 for call_number = 1, count do
   local at, amount, reason, binding = open, 0, 0, 0
   --@for each policy local earliest_@{i}, remaining_@{i}, reset_@{i} = open, 0, now
@@ -77,6 +82,7 @@ for call_number = 1, count do
       reason = BLOCKED
     elseif at > now + span then
       reason = held > now and HELD or LIMIT
+      @{penalty}
     elseif cost > 0 and op ~= PEEK then
       writes, amount = true, cost
     end
@@ -156,6 +162,7 @@ for call_number = 1, count do
   --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
   --@for each policy if seen > now then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
+  --@for any penalty if reason == LIMIT and op ~= PEEK then forgotten = reset + @{forget} end
   if op > BOOK then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
   elseif reason == 0 and at <= now then
@@ -168,7 +175,7 @@ for call_number = 1, count do
   if answers then
     answers[call_number] = reply
   end
-  if reason ~= 0 then
+  if @{others_alike} then
     break
   end
 end
@@ -189,6 +196,7 @@ if writes or exists then
     local _, drained
     --@for each policy _, drained = @{algorithm}_view(@{state}, @{slowest}, max(open, last)) needed = max(needed, drained)
   end
+  --@for any penalty if refusals then needed = max(needed, forgotten) end
   needed = needed + (clock < 0 and 1000000 or 3600000000)
   local ttl
   if needed > expires then
@@ -198,10 +206,11 @@ if writes or exists then
   local offset, bytes
   if not writes then
     offset, bytes = '@{hot_bytes}', ttl and pack('<d', expires)
+    --@for any penalty if refusals then bytes = pack('<ddd', expires, barred, now) end
   elseif whole then
     offset = '0'
     bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{all_cells}, version)
-  elseif ttl then
+  elseif @{barred_written} then
     offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, barred, now, @{all_cells}, version)
   else
     offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, version)
@@ -219,6 +228,10 @@ if writes or exists then
       call('PEXPIRE', key, ttl)
     end
   end
+  --@for any penalty if refusals and blocked > now then call('SETRANGE', key, '16', pack('<d', blocked)) end
+  --@for any penalty local refused = refusals and pack('<dd', refusals, forgotten)
+  --@for any penalty if refused and behind == 16 then call('SETRANGE', key, @{length}, refused) end
+  --@for any penalty if refused and behind ~= 16 then call('SET', key, call('GET', key) .. refused, 'KEEPTTL') end
 end
 --@for any slotted if unsound then call('DEL', key) end
 --@for any slotted if unsound and not broken then reply = pack('<d', 1 + unpack('<d', reply)) .. sub(reply, 9) end

@@ -1,7 +1,7 @@
 -- The plain call: a consume that fits now, on a key whose state is sound and that has no block, hold or future booking. It
 -- is decided and written here, before the variables and functions that only other calls need. All other calls go on to
 -- the engine, with nothing written yet. Equal calls are decided here only if all of them fit.
-if #fixed == @{fixed} and op == CONSUME and #argument < rest and count <= @{together} and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
+if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and op == CONSUME and #argument < rest and count <= @{together} and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
   if clock < 0 and not time then
     local parts = call('TIME')
     time = parts[1] * 1000000 + parts[2]
@@ -11,7 +11,8 @@ if #fixed == @{fixed} and op == CONSUME and #argument < rest and count <= @{toge
   latest = max(written, barred)
   local passes = written >= 0 and barred >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
   --@for each policy passes = passes and @{sane}
-  --@for any ring passes = passes and call('STRLEN', key) == @{length}
+  --@for any ring local behind = passes and call('STRLEN', key) - (@{length})
+  --@for any ring passes = behind == 0 or behind == 16
   local needed, done = now, 0
   local answers = count > 1 and {}
   local answer

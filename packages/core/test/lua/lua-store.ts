@@ -25,11 +25,12 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
     close() {},
   }
   const [runner, smallestLimits] = [new ScriptRunner(connection, () => {}), new SmallestLimits()]
-  const keyspace: Store['keyspace'] = (name, policies, report) => {
-    const script = composeScript(policies)
+  const keyspace: Store['keyspace'] = (name, policies, report, penalty) => {
+    const script = composeScript(policies, penalty)
     const group = new GroupCommit(runner.transport(script))
     return new RedisKeyspace({
       policies,
+      penalty,
       keyspace: name,
       group: () => group,
       smallestLimits,

@@ -40,7 +40,9 @@ export function scenes(shapes: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<Sce
     fc.record({
       shapes: fc.constant(list),
       numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS))),
-      penalties: fc.tuple(...Array.from({ length: TIERS }, () => fc.option(penalties, { freq: 1, nil: undefined }))),
+      penalties: fc.tuple(
+        ...Array.from({ length: TIERS }, () => fc.option(penalties, { freq: 1, nil: undefined })),
+      ),
       start: starts,
       steps: traffic({ kinds: KINDS, tiers: TIERS, most: 16 }),
     }),

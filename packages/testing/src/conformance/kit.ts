@@ -10,6 +10,7 @@ import { combining } from './laws/combining.js'
 import { correcting } from './laws/correcting.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
+import { penalizing } from './laws/penalizing.js'
 import { releasing } from './laws/releasing.js'
 import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
@@ -38,6 +39,7 @@ const LAWS = [
   combining,
   drifting,
   taking,
+  penalizing,
 ]
 
 /**

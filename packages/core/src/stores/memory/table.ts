@@ -54,7 +54,8 @@ export class Table implements CorrectedTable {
     const isPlain =
       ask === 'consume' && cost > 0 && slot !== 0 && !this.barriers.has(slot) && !this.bookings.has(slot)
     const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
-    if (!answer || (answer.reason === 'limit' && list.penalty)) return this.#general(list, ask, key, slot, now, cost, maxWait)
+    if (!answer || (answer.reason === 'limit' && list.penalty))
+      return this.#general(list, ask, key, slot, now, cost, maxWait)
     if (answer.reason !== 'cost') this.cursor.slots.record(slot, list.listNumber, answer.reason === 'limit')
     return answer
   }

@@ -1,15 +1,16 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
+import type { Penalty } from '../penalty.js'
 import { composeScript } from './script/compose.js'
 import { GroupCommit } from './group-commit.js'
 import type { ScriptRunner } from './script/script-runner.js'
 
 export interface GroupsOptions {
   readonly gathers: boolean
-  /** Most lists of shapes whose scripts are held, not counting those with calls in flight. */
+  /** Most lists of shapes, each penalty counted, whose scripts are held, not counting those with calls in flight. */
   readonly most: number
 }
 
-/** The scripts of a store by their shapes, each with its calls. Beyond `most`, the least recently used one is dropped. */
+/** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
 export class Groups {
   readonly #runner: ScriptRunner
   readonly #options: GroupsOptions
@@ -26,14 +27,15 @@ export class Groups {
     return this.#byShapes.size
   }
 
-  /** The group that sends the calls of the script for these shapes. */
-  of(shapes: string, policies: readonly Policy[]): GroupCommit {
-    let held = this.#byShapes.get(shapes)
+  /** The group that sends the calls of the script for these shapes and this penalty. */
+  of(shapes: string, policies: readonly Policy[], penalty?: Penalty): GroupCommit {
+    const id = penalty ? `${shapes} ${JSON.stringify(penalty)}` : shapes
+    let held = this.#byShapes.get(id)
     if (!held) {
-      const script = composeScript(policies)
+      const script = composeScript(policies, penalty)
       const group = new GroupCommit(this.#runner.transport(script), { gathers: this.#options.gathers })
       if (this.#isClosed) group.close()
-      this.#byShapes.set(shapes, (held = { script, group, used: 0 }))
+      this.#byShapes.set(id, (held = { script, group, used: 0 }))
     }
     held.used = ++this.#uses
     return held.group

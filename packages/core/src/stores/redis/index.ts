@@ -16,6 +16,7 @@ import { keyspaceOf } from './redis-key.js'
 import { ScriptRunner } from './script/script-runner.js'
 import { SmallestLimits } from './smallest-limits.js'
 import { SHAPES } from '../shapes.js'
+import type { Penalty } from '../penalty.js'
 import type { DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
 
 export type { DenialCacheOptions, RedisStoreOptions } from './options.js'
@@ -82,20 +83,21 @@ class StoreInRedis implements RedisStore {
     this.#groups = new Groups(this.#runner, { gathers: groupCommit, most: maxShapes })
   }
 
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#warnOfReplays(report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
     const script = shapes.join()
     const group = (): GroupCommit => {
       const { size } = this.#groups
-      const found = this.#groups.of(script, policies)
+      const found = this.#groups.of(script, policies, penalty)
       if (this.#groups.size > size && this.#groups.trim()) report({ event: 'warning', ...SHAPES })
       return found
     }
     group()
     return new RedisKeyspace({
       policies,
+      penalty,
       keyspace: keyspaceOf(this.#prefix, name, shapes),
       group,
       smallestLimits: this.#smallestLimits,

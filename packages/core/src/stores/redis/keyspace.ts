@@ -1,5 +1,6 @@
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
+import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
 import { type CallContext, KeyspaceCall, type ReplyReader } from './keyspace-call.js'
@@ -20,9 +21,10 @@ const LARGEST_LOG_COST = 1000
 
 export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
+  readonly penalty?: Penalty | undefined
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
-  /** Returns what sends the calls of the script for these shapes. */
+  /** Returns what sends the calls of the script for these shapes and this penalty. */
   readonly group: () => GroupCommit
   readonly smallestLimits: SmallestLimits
 }
@@ -30,6 +32,7 @@ export interface RedisKeyspaceOptions extends CallContext {
 /** The state of one limiter under one list of shapes in Redis. Each operation is one call of one script on one key. */
 export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
+  readonly penalty: Penalty | undefined
   readonly #options: RedisKeyspaceOptions
   readonly #hasLog: boolean
   /** The smallest limits, as of a count of changes. */
@@ -38,6 +41,7 @@ export class RedisKeyspace implements Keyspace {
   constructor(options: RedisKeyspaceOptions) {
     this.#options = options
     this.policies = options.policies
+    this.penalty = options.penalty
     options.smallestLimits.observe(options.keyspace, options.policies)
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
   }

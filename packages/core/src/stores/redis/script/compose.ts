@@ -1,4 +1,5 @@
 import type { Policy } from '../../../algorithms/contract/policy.js'
+import type { Penalty } from '../../penalty.js'
 import { modules } from './modules.gen.js'
 import { withOperators } from './operators.js'
 import { describePolicy, placeSlots, type ScriptPolicy, type SlotOffsets, wordsOf } from './policy-words.js'
@@ -26,31 +27,43 @@ const HOTTEST = 56
 const FEW_POLICIES = 5
 
 /**
- * The script for lists of these shapes. Lists that differ in limits and capacities alone have the same one.
+ * The script for lists of these shapes, with a penalty or without. Lists that differ in limits and capacities alone have the
+ * same one.
  * @throws {Error} where a text of lua/ uses an unknown word, directive, list, constant or module.
  */
-export function composeScript(policies: readonly Policy[]): string {
+export function composeScript(policies: readonly Policy[], penalty?: Penalty): string {
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
   const places = placeSlots(all, version + 8)
-  const [before, after] = expand(outline(all), listsOf(all, places)).split('@{modules}')
+  const [before, after] = expand(outline(all, penalty), listsOf(all, places, penalty)).split('@{modules}')
   if (after === undefined) throw new Error('lua/script.lua has no place for modules')
   const needed = [...new Set(all.flatMap((part) => part.modules))].map((name) =>
     known(modules, name, 'module'),
   )
-  const script = fill(`${before}${withoutUnused(needed, after)}`, wordsOfList(all, places, version))
+  const script = fill(`${before}${withoutUnused(needed, after)}`, {
+    ...wordsOfList(all, places, version),
+    ...wordsOfPenalty(penalty),
+  })
   return withOperators(withConstants(script, CONSTANTS))
 }
 
 /** script.lua with the other texts of the engine in their places. */
-function outline(all: readonly ScriptPolicy[]): string {
+function outline(all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
   const isFew = all.length <= FEW_POLICIES
-  const { script, engine, argument, alone, hot } = modules as Readonly<Record<Text, string>>
+  const {
+    script,
+    engine,
+    argument,
+    alone,
+    hot,
+    penalty: penalize,
+  } = modules as Readonly<Record<Text, string>>
   const decision = isFew ? engine : 'return decide(@{call})'
   const texts: Words = {
     engine,
     argument,
     hot: all.every(({ take }) => take) ? hot : '',
+    penalty: penalty ? penalize : '',
     alone_first: isFew ? alone : '',
     alone_last: isFew ? '' : alone,
     decision,
@@ -62,9 +75,9 @@ function outline(all: readonly ScriptPolicy[]): string {
   return inPlace(script)
 }
 
-type Text = 'script' | 'engine' | 'argument' | 'alone' | 'hot'
+type Text = 'script' | 'engine' | 'argument' | 'alone' | 'hot' | 'penalty'
 
-function listsOf(all: readonly ScriptPolicy[], { bases }: SlotOffsets) {
+function listsOf(all: readonly ScriptPolicy[], { bases }: SlotOffsets, penalty: Penalty | undefined) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
     all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
   return {
@@ -72,6 +85,7 @@ function listsOf(all: readonly ScriptPolicy[], { bases }: SlotOffsets) {
     ring: list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
+    penalty: penalty ? [{}] : [],
   }
 }
 
@@ -108,6 +122,18 @@ function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotOffsets, version
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
     view_formats: 'dd'.repeat(all.length),
     parts: all.length === 1 ? '' : parts.join(''),
+  }
+}
+
+/** The numbers of a penalty are literals, so scripts without one are as they would be if there were none. */
+function wordsOfPenalty(penalty: Penalty | undefined): Words {
+  const written = { others_alike: 'reason ~= 0', barred_written: 'ttl' }
+  if (!penalty) return written
+  const numbers = Object.entries(penalty).map(([name, number]) => [name, `${number}`] as const)
+  return {
+    ...Object.fromEntries(numbers),
+    others_alike: 'reason ~= 0 and reason ~= LIMIT',
+    barred_written: 'ttl or refusals',
   }
 }
 

@@ -1,0 +1,27 @@
+-- Counts a refused call for the penalty, and blocks its key from refusal number AFTER on, each time longer. The count and the
+-- instant at which it is forgotten lie behind the state, where scripts without a penalty leave them alone.
+if reason == LIMIT and op ~= PEEK then
+  if not refusals then
+    refusals, forgotten = 0, 0
+    if behind == 16 then
+      refusals, forgotten = unpack('<dd', call('GETRANGE', key, @{length}, @{length} + 15))
+    end
+    if not (refusals >= 1 and refusals <= EXACT and refusals % 1 == 0 and forgotten > now and forgotten <= NEVER) then
+      refusals = 0
+    end
+  end
+  refusals = refusals + 1
+  if refusals >= @{after} then
+    local lasts, more = @{block}, refusals - @{after}
+    while more > 0 and lasts < @{most} do
+      local longer = min(@{most}, floor(lasts * @{grow}))
+      more = longer > lasts and more - 1 or 0
+      lasts = longer
+    end
+    blocked = max(blocked, now + lasts)
+    open, barred = max(open, blocked), max(barred, blocked)
+    at = 0
+    --@for each policy if earliest_@{i} > now then earliest_@{i} = max(earliest_@{i}, open) end
+    --@for each policy if earliest_@{i} > at then at, binding = earliest_@{i}, @{i} - 1 end
+  end
+end

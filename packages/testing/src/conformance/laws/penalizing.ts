@@ -1,0 +1,136 @@
+import type { Penalty } from '@sluice/core/store'
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import type { Policy } from '@sluice/core'
+import { law, past, relive, type Subject } from '../law.js'
+import { penalties } from '../numbers.js'
+import type { Caller, Session } from '../session.js'
+
+/** Blocks for keys that go on calling after they were refused. */
+export function penalizing(subject: Subject): void {
+  const { factory } = subject.shape
+  const drawn = fc.tuple(past(subject), penalties).map(([before, penalty]) => ({ ...before, penalty }))
+  /** A key with a past that no penalty was there for. */
+  const open = async (
+    session: Session,
+    { options, steps }: { options: Parameters<typeof factory>[0]; steps: Parameters<typeof relive>[1] },
+    penalty: Penalty,
+  ): Promise<Caller> => {
+    const policies: readonly Policy[] = [factory(options)]
+    const caller = session.callerUnder([undefined, penalty], policies, policies)
+    await relive(subject, steps, caller)
+    return caller
+  }
+
+  law(subject, 'blocks for longer with every refusal that counts', drawn, async (session, value) => {
+    const caller = await open(session, value, value.penalty)
+    const { after, block, grow, most } = value.penalty
+    let lasts = block
+    for (let refusals = 1; refusals < after + 4; refusals++) {
+      await fill(caller)
+      const before = await caller.peek(1)
+      const refused = await caller.consume(1, 1)
+      const until = refusals < after ? before.at : Math.max(before.at, session.now + lasts)
+      assert.deepEqual([refused.reason, refused.at], ['limit', until])
+      if (refusals < after) continue
+      assert.equal(refused.remaining, 0)
+      assert(refused.resetAt >= until)
+      for (const instant of [session.now, session.now + lasts - 1]) {
+        session.now = instant
+        const denied = await caller.consume(1, 1)
+        assert.deepEqual([denied.reason, denied.at], ['blocked', until])
+      }
+      session.now += 1
+      assert.notEqual((await caller.peek(0)).reason, 'blocked')
+      lasts = Math.min(most, Math.floor(lasts * grow))
+    }
+  })
+
+  law(subject, 'counts no other call', drawn, async (session, value) => {
+    const caller = await open(session, value, { ...value.penalty, after: 1 })
+    await fill(caller)
+    const { capacity } = caller.tiers[0]![0]!
+    const { at } = await caller.peek(1, 1)
+    await caller.consume(0, 1)
+    await caller.consume(1, 0)
+    await caller.book(1, 0, 0)
+    if (capacity < subject.mostCost) await caller.consume(capacity + 1, 1)
+    await caller.hold(1)
+    await caller.consume(1, 1)
+    session.now += 1
+    await caller.block(1)
+    await caller.consume(1, 1)
+    session.now += 1
+    const { reason } = await caller.peek(1, 1)
+    assert.equal(reason, at > session.now ? 'limit' : undefined)
+  })
+
+  law(subject, 'counts a place that is refused', drawn, async (session, value) => {
+    const caller = await open(session, value, { ...value.penalty, after: 1 })
+    await fill(caller)
+    const { at } = await caller.peek(1)
+    const refused = await caller.book(1, at - session.now - 1, 1)
+    const until = Math.max(at, session.now + value.penalty.block)
+    assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', until, undefined])
+    assert.equal((await caller.book(1, 2 ** 50, 1)).reason, 'blocked')
+  })
+
+  law(subject, 'forgets the count when its time is over, and not before', drawn, async (session, value) => {
+    const penalty = { ...value.penalty, after: 2 }
+    for (const early of [1, 0]) {
+      const caller = await open(session, { ...value, steps: [] }, penalty)
+      await fill(caller)
+      const { resetAt } = await caller.consume(1, 1)
+      session.now = resetAt + penalty.forget - early
+      await fill(caller)
+      await caller.consume(1, 1)
+      assert.equal((await caller.peek(0)).reason, early ? 'blocked' : undefined)
+    }
+  })
+
+  law(subject, 'forgets the count with the key', drawn, async (session, value) => {
+    const caller = await open(session, value, { ...value.penalty, after: 2 })
+    for (let round = 0; round < 3; round++) {
+      await fill(caller)
+      assert.equal((await caller.consume(1, 1)).reason, 'limit')
+      assert.equal((await caller.peek(0)).reason, undefined)
+      await caller.reset()
+    }
+  })
+
+  law(subject, 'keeps the count while the penalty is turned off', drawn, async (session, value) => {
+    const caller = await open(session, value, { ...value.penalty, after: 2 })
+    await fill(caller)
+    const { resetAt } = await caller.consume(1, 1)
+    session.now = resetAt
+    assert.equal((await caller.consume(1, 0)).reason, undefined)
+    await fill(caller)
+    await caller.consume(1, 1)
+    assert.equal((await caller.peek(0)).reason, 'blocked')
+  })
+
+  law(subject, 'counts calls that come at once one by one', drawn, async (session, value) => {
+    const { after } = value.penalty
+    const caller = await open(session, value, value.penalty)
+    const { remaining } = await caller.peek(1)
+    const few = Math.min(remaining, 20)
+    if (remaining > few) await caller.charge(remaining - few)
+    const { remaining: left, at } = await caller.peek(1)
+    if (at > session.now) return
+    const calls = Array.from({ length: left + after + 5 }, () => caller.consume(1, 1))
+    const reasons = (await Promise.all(calls)).map(({ reason }) => reason)
+    const count = (wanted: unknown) => reasons.filter((reason) => reason === wanted).length
+    assert.deepEqual([count(undefined), count('limit'), count('blocked')], [left, after, 5])
+  })
+}
+
+/** Uses up what is left, so that the next unit is refused. */
+async function fill(caller: Caller): Promise<void> {
+  await caller.charge(Math.min(caller.tiers[0]![0]!.capacity, 1000))
+  for (
+    let { at, remaining } = await caller.peek(1);
+    at <= caller.session.now;
+    { at, remaining } = await caller.peek(1)
+  )
+    await caller.charge(Math.min(Math.max(1, remaining), 2 ** 31))
+}
