@@ -25,6 +25,7 @@ export type { LimiterEvents, Listener } from './limiter/events.js'
 export type { LeaseOptions } from './leases/lease-options.js'
 export { createLimiter, type Limiter } from './limiter/limiter.js'
 export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from './limiter/limiter-options.js'
+export type { PenaltyOptions } from './limiter/penalty-options.js'
 export type { FailureMode } from './resilience/failure.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
 export {

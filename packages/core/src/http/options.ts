@@ -88,6 +88,7 @@ const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies'
   onStoreError: 'limiter',
   deadline: 'limiter',
   leases: 'limiter',
+  penalty: 'limiter',
   limit: 'policies',
   window: 'policies',
   policies: 'policies',

@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { LeaseOptions } from '../leases/lease-options.js'
+import type { PenaltyOptions } from './penalty-options.js'
 import type { ResilienceOptions } from '../resilience/guarded-store.js'
 import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
@@ -28,6 +29,13 @@ export interface LimiterOptions extends ResilienceOptions {
    */
   readonly leases?: LeaseOptions
   /**
+   * Blocks a key that goes on calling after it was refused, for longer each time. A limiter with a penalty asks the store
+   * about every call until a block; it takes no `leases`.
+   * @default undefined: no penalty
+   * @throws {PolicyError} INVALID_PENALTY.
+   */
+  readonly penalty?: PenaltyOptions
+  /**
    * false is shadow mode: decides and counts as usual, but allows every call.
    * @default true
    */
@@ -35,7 +43,7 @@ export interface LimiterOptions extends ResilienceOptions {
 }
 
 /** The options of a limiter that adapters copy for limiters of their own: where it counts, and what it does in an outage. */
-export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies'>
+export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies' | 'penalty'>
 
 export interface ShapeOptions {
   /**
@@ -82,6 +90,7 @@ const OPTIONS: Record<keyof LimiterOptions, true> = {
   onStoreError: true,
   deadline: true,
   leases: true,
+  penalty: true,
   enforce: true,
 }
 
@@ -94,11 +103,16 @@ export function checkLimiterOptions(options: LimiterOptions): void {
     if (value === undefined || Object.hasOwn(OPTIONS, name)) continue
     throw new PolicyError('INVALID_OPTION', `there is no option '${name}'`)
   }
-  const { name, store, enforce = true } = options
+  const { name, store, leases, penalty, enforce = true } = options
   if (store !== undefined) checkStore(store)
   if (store !== undefined && name === undefined) {
     const why = 'a limiter with a store needs a name: other limiters may share the store'
     throw new PolicyError('NAME_REQUIRED', why)
+  }
+  if (penalty !== undefined && leases !== undefined) {
+    const why =
+      'penalty and leases exclude each other, because a lease serves calls that the store does not see'
+    throw new PolicyError('INVALID_OPTION', `${why}: leave one of them out`)
   }
   if (typeof enforce !== 'boolean') {
     throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)

@@ -19,6 +19,7 @@ import {
   maxWaitOf,
   type ShapeOptions,
 } from './limiter-options.js'
+import { parsePenalty } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
 
@@ -51,14 +52,20 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     checkLimiterOptions(options)
-    const { name, policies, ...settings } = options
+    const { name, policies, penalty, ...settings } = options
     const { store, leases, enforce = true } = settings
     this.name = printableName(name ?? 'default', 'limiter name')
     this.#settings = settings
     this.#store = leasedStore(guardedStore(store ?? memoryStore(), options), leases)
     this.#ownsStore = this.#store !== store
     this.#events = new Events(this.name)
-    this.#sets = new PolicySets(this.name, enforce, this.#store, (notice) => this.#events.receive(notice))
+    this.#sets = new PolicySets(
+      this.name,
+      enforce,
+      penalty === undefined ? undefined : parsePenalty(penalty),
+      this.#store,
+      (notice) => this.#events.receive(notice),
+    )
     this.#set = this.#sets.get(policies)
     this.#queue = new WaitQueue(this.#store)
   }

@@ -2,6 +2,7 @@ import { checkContract } from '../values/contract.js'
 import type { DecisionSource } from './decision.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
+import type { Penalty } from '../stores/penalty.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
@@ -23,17 +24,20 @@ export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
   readonly #limiter: string
   readonly #enforce: boolean
+  /** None in shadow mode, which refuses nothing. */
+  readonly #penalty: Penalty | undefined
   readonly #store: Store
   readonly #report: Report
 
-  constructor(limiter: string, enforce: boolean, store: Store, report: Report) {
+  constructor(limiter: string, enforce: boolean, penalty: Penalty | undefined, store: Store, report: Report) {
     this.#limiter = limiter
     this.#enforce = enforce
+    this.#penalty = enforce ? penalty : undefined
     this.#store = store
     this.#report = report
   }
 
-  /** @throws {PolicyError} INVALID_POLICIES or DUPLICATE_NAME. */
+  /** @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties. */
   get(list: readonly Policy[]): PolicySet {
     const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
     if (known) return known
@@ -52,7 +56,15 @@ export class PolicySets {
   }
 
   #open(policies: readonly Policy[]): Keyspace {
-    return this.#store.keyspace(this.#limiter, policies, this.#report)
+    const penalty = this.#penalty
+    const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report, penalty)
+    if (penalty && !keyspace.penalty) {
+      throw new PolicyError(
+        'INVALID_PENALTY',
+        'the store of this limiter knows no penalties: leave penalty out',
+      )
+    }
+    return keyspace
   }
 }
 

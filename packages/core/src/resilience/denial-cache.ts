@@ -75,7 +75,10 @@ function firstOf(
   return next === denial.next ? denial : { ...denial, next }
 }
 
-interface BegunCall {
+/** What a keyspace needs of the cache. */
+export type Denials = Pick<DenialCache, 'get' | 'begin' | 'record' | 'forget'>
+
+export interface BegunCall {
   readonly number: number
   readonly sentAt: number
 }

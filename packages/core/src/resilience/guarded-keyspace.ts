@@ -1,4 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
+import type { Penalty } from '../stores/penalty.js'
 import { giveBack } from '../stores/giving-back.js'
 import {
   type Answer,
@@ -11,7 +12,7 @@ import {
   type MaybePromise,
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
-import type { DenialCache } from './denial-cache.js'
+import type { Denials } from './denial-cache.js'
 import { failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
 import { bookPatiently } from './patient-booking.js'
 import type { StoreChannel } from './store-channel.js'
@@ -23,7 +24,7 @@ export interface GuardedKeyspaceOptions {
   readonly deadline: Deadline
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
-  readonly denials: DenialCache | undefined
+  readonly denials: Denials | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
 }
@@ -35,10 +36,12 @@ export interface GuardedKeyspaceOptions {
  */
 export class GuardedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
+  readonly penalty: Penalty | undefined
   readonly #options: GuardedKeyspaceOptions
 
   constructor(options: GuardedKeyspaceOptions) {
     this.policies = options.remote.policies
+    this.penalty = options.remote.penalty
     this.#options = options
   }
 

@@ -1,7 +1,9 @@
 import type { Policy } from '../algorithms/contract/policy.js'
+import type { Penalty } from '../stores/penalty.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { PolicyError } from '../values/errors.js'
+import { CachedBlocks } from './cached-blocks.js'
 import { Deadline } from './deadline.js'
 import { type FailureMode, Health, type ParsedFailureMode, parseFailureMode } from './failure.js'
 import { GuardedKeyspace } from './guarded-keyspace.js'
@@ -46,20 +48,21 @@ class GuardedStore implements Store {
     this.#deadline = new Deadline(deadlineMs, this.#shared.channel)
   }
 
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const { mode, share } = this.#failureMode
     let local: Keyspace | undefined
     const openLocal = (): Keyspace => {
       const own = policies.map((policy) => shareOf(policy, share))
-      return this.#shared.local.keyspace(name, own, report)
+      return this.#shared.local.keyspace(name, own, report, penalty)
     }
+    const denials = this.#shared.denialCache(name, policies)
     return new GuardedKeyspace({
-      remote: this.#store.keyspace(name, policies, report),
+      remote: this.#store.keyspace(name, policies, report, penalty),
       channel: this.#shared.channel,
       deadline: this.#deadline,
       mode,
       health: (this.#health ??= new Health(report)),
-      denials: this.#shared.denialCache(name, policies),
+      denials: penalty && denials ? new CachedBlocks(denials) : denials,
       local: () => (local ??= openLocal()),
     })
   }

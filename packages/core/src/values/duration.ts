@@ -26,7 +26,7 @@ export interface DurationBounds {
   readonly code?: DurationErrorCode
 }
 
-type DurationErrorCode = 'INVALID_DURATION' | 'INVALID_WINDOW'
+type DurationErrorCode = 'INVALID_DURATION' | 'INVALID_WINDOW' | 'INVALID_PENALTY'
 type DurationErrorClass<Code extends DurationErrorCode> = new (code: Code, message: string) => SluiceError
 
 /**

@@ -63,6 +63,7 @@ export type PolicyErrorCode =
   | 'INVALID_NAME'
   | 'INVALID_DURATION'
   | 'INVALID_POLICIES'
+  | 'INVALID_PENALTY'
   | 'DUPLICATE_NAME'
   | 'NAME_REQUIRED'
   | 'INVALID_OPTION'

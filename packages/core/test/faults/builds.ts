@@ -79,6 +79,7 @@ const SWAPPED = {
       "barred, expires, written, @{all_cells} = unpack('<ddd",
     ],
     ["ttl and pack('<d', expires)", "ttl and pack('<dd', barred, expires)"],
+    ["bytes = pack('<ddd', expires, barred, now)", "bytes = pack('<ddd', barred, expires, now)"],
     ['last, born, expires, barred, now, @{all_cells}', 'last, born, barred, expires, now, @{all_cells}'],
     ["pack('<ddd@{cell_formats}d', expires, barred,", "pack('<ddd@{cell_formats}d', barred, expires,"],
   ],

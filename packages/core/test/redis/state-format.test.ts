@@ -11,7 +11,7 @@ import { packCharge, packRequest, type ScriptRequest } from '../../src/stores/re
  * What lies in Redis after the same calls, of every algorithm. Where this differs from before, a process of the version
  * before would read the state wrongly: raise STATE_FORMAT together with the digest. Never change the digest alone.
  */
-const LAYOUTS = { format: 1, digest: '081ee67de4b80856510c77cd8da086fe866163374bb8923f44f71121eb02b5c3' }
+const LAYOUTS = { format: 2, digest: '6f4001580616ccec98aab54fe415ad3faa562b9083341330eee239f9afafae62' }
 
 const START = 1_767_225_600_000_000
 const numbers = { limit: 5, window: 60_000 }
@@ -30,10 +30,23 @@ afterAll(async () => {
 it('has the layout that belongs to its format', async () => {
   const lists = findShapes().shapes.map(({ factory, variant }) => [factory({ ...numbers, ...variant })])
   const three = lists.slice(0, 3).map(([policy]) => policy!)
-  const states = await Promise.all([...lists, three].map((policies, i) => stateAfterCalls(policies, `${i}`)))
+  const states = await Promise.all([
+    ...[...lists, three].map((policies, i) => stateAfterCalls(policies, `${i}`)),
+    ...lists.map((policies, i) => stateAfterRefusals(policies, `refused ${i}`)),
+  ])
   const digest = createHash('sha256').update(Buffer.concat(states)).digest('hex')
   expect({ format: STATE_FORMAT, digest }).toEqual(LAYOUTS)
 })
+
+/** The state that a penalty leaves after its first block. */
+async function stateAfterRefusals(policies: readonly Policy[], key: string): Promise<Buffer> {
+  const penalty = { after: 2, block: 60_000_000, grow: 2, most: 600_000_000, forget: 600_000_000 }
+  for (const [i, cost] of [5, 1, 1].entries()) {
+    const argument = packRequest({ operation: 'consume', policies, cost }, START + i * 1_000_000, i + 1)
+    await client.callBuffer('EVAL', composeScript(policies, penalty), 1, key, argument)
+  }
+  return (await client.getBuffer(key))!
+}
 
 /** The state that calls of every kind leave, with nonces of 1 and up. */
 async function stateAfterCalls(policies: readonly Policy[], key: string): Promise<Buffer> {

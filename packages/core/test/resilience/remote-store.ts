@@ -6,6 +6,7 @@ import {
   StoreError,
   type StoreErrorCode,
 } from '../../src/index.js'
+import type { Penalty } from '../../src/stores/penalty.js'
 import type { Ask, Correction, DenialCacheBounds, Report } from '../../src/stores/store.js'
 
 /** What a keyspace is asked to decide, how it is corrected, or one of its other operations. */
@@ -63,11 +64,11 @@ export class RemoteStore implements Store {
     }
   }
 
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
-    const state = this.#memory.keyspace(name, policies, report)
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+    const state = this.#memory.keyspace(name, policies, report, penalty)
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
-        if (name === 'policies') return state.policies
+        if (name === 'policies' || name === 'penalty') return state[name]
         const act = (state[name] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) => this.#arrive(operationOf(name, args[0]), () => act(...args))
       },
@@ -101,7 +102,7 @@ export class RemoteStore implements Store {
   }
 }
 
-function operationOf(name: Exclude<keyof Keyspace, 'policies'>, first: unknown): Operation {
+function operationOf(name: Exclude<keyof Keyspace, 'policies' | 'penalty'>, first: unknown): Operation {
   if (name === 'decide') return first as Ask
   return name === 'correct' ? (first as Correction).kind : name
 }

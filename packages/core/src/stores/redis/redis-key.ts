@@ -5,7 +5,7 @@ import { digest } from '../../values/key.js'
  * or ring entry must raise it, so that processes of two versions never touch each other's keys. While both run, each admits
  * its full limit. test/redis/state-format.test.ts holds a digest of the layout.
  */
-export const STATE_FORMAT = 1
+export const STATE_FORMAT = 2
 
 /** Longest caller's part, in bytes. */
 const LONGEST = 128
