@@ -132,6 +132,7 @@ describe('a limiter with a penalty', () => {
       store: memoryStore({ clock: clock.now, maxKeys: 100 }),
       penalty: { ...penalty, after: 2 },
     })
+    limiter.on('warning', () => {})
     await reasons(limiter, 3)
     clock.pass(10 * MINUTE)
     for (let i = 0; i < 1000; i++) void limiter.decide(`flood ${i}`)
@@ -152,7 +153,7 @@ describe('a limiter with a penalty on a store elsewhere', () => {
   })
 
   it('is asked although a limiter of the same name without a penalty remembers a denial', async () => {
-    const plain = open({ store, penalty: undefined })
+    const plain = createLimiter({ name: 'login', policies, store })
     await reasons(plain, 4)
     expect(store.count('consume')).toBe(3)
     expect(await reasons(open({ store }), 3)).toEqual(['limit', 'limit', 'limit'])
@@ -211,7 +212,7 @@ describe('a penalty that cannot work', () => {
   })
 
   it('is refused beside leases, also in shadow mode', () => {
-    const make = () => open({ leases: {}, enforce: false })
+    const make = () => open({ leases: { ttl: '1s' }, enforce: false })
     expect(make).toThrow(expect.objectContaining({ code: 'INVALID_OPTION' }))
   })
 
