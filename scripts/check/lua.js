@@ -22,7 +22,10 @@ const alone = {
 }
 const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
 try {
-  for (const [name, policy] of Object.entries(alone)) write(name, [policy])
+  for (const [name, policy] of Object.entries(alone)) {
+    write(name, [policy])
+    write(`${name}-penalty`, [policy], { after: 3, block: 1e9, grow: 2, most: 1e12, forget: 1e12 })
+  }
   write('all', Object.values(alone))
   writeFileSync(join(folder, 'semaphore.lua'), modules.semaphore ?? '')
   const options = ['--std', 'lua51', '--read-globals', 'redis', 'struct', 'KEYS', 'ARGV', 'table.unpack']
@@ -38,7 +41,8 @@ try {
 /**
  * @param {string} name
  * @param {readonly import('@sluice/core').Policy[]} policies
+ * @param {import('@sluice/core/store').Penalty} [penalty]
  */
-function write(name, policies) {
-  writeFileSync(join(folder, `${name}.lua`), composeScript(policies))
+function write(name, policies, penalty) {
+  writeFileSync(join(folder, `${name}.lua`), composeScript(policies, penalty))
 }

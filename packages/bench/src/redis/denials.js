@@ -18,6 +18,10 @@ const contenders = {
     const limiter = limiterNamed('denied-decide')
     return () => limiter.decide(KEY)
   },
+  'Sluice, decide, blocked by a penalty': () => {
+    const limiter = limiterNamed('denied-blocked', 1, { block: '1h' })
+    return () => limiter.decide(KEY)
+  },
   'Sluice, await consume': () => {
     const limiter = limiterNamed('denied-consume')
     return () => limiter.consume(KEY)
@@ -69,13 +73,18 @@ function callsOfRandomCost(name, most) {
   }
 }
 
-/** @param {string} limiter @param {number} limit */
-function limiterNamed(limiter, limit = 1) {
+/**
+ * @param {string} limiter
+ * @param {number} limit
+ * @param {import('@sluice/core').PenaltyOptions} [penalty]
+ */
+function limiterNamed(limiter, limit = 1, penalty) {
   const policies = [gcra({ limit, window: '1d' })]
   return createLimiter({
     name: limiter,
     policies,
     store: redisStore(redis),
+    ...(penalty && { penalty }),
     onStoreError: 'throw',
     deadline: '10s',
   })

@@ -1,7 +1,7 @@
 // What was wanted of decisions in Redis.
 import { figureGoal, ratioGoal } from '../figures/goals.js'
 import { SIZES } from './leases/speed.js'
-import { FLEXIBLE, LEASES, LOG, ONE_BY_ONE, SUB_BUCKETS, THREE, UNION } from './loads.js'
+import { BLOCKED, FLEXIBLE, LEASES, LOG, ONE_BY_ONE, SUB_BUCKETS, THREE, UNION } from './loads.js'
 
 /**
  * @typedef {import('./measure.js').Turn} Turn
@@ -62,7 +62,8 @@ export function goalsOf({ turns, half, leases, scripts, denied }) {
     const path = `Redis, one hot key, ${size} processes with leases`
     return ratioGoal(path, of(LEASES), ['Sluice', of('Sluice')], { atLeast: 10, unit: 'M/s' })
   }
-  const denials = (denied.get('Sluice, decide') ?? []).map(({ perCpuSecond }) => perCpuSecond / 1e6)
+  const denials = (/** @type {string} */ name) =>
+    (denied.get(name) ?? []).map(({ perCpuSecond }) => perCpuSecond / 1e6)
 
   return [
     sooner('1 caller', 'SET', 'p50', 1.25),
@@ -85,6 +86,12 @@ export function goalsOf({ turns, half, leases, scripts, denied }) {
     lonely('one policy', 'Sluice', 1.5),
     lonely('a log', LOG, 2.2),
     lonely('60 sub-buckets', SUB_BUCKETS, 2.2),
-    figureGoal('denied key, from memory (decide)', denials, { atLeast: 5, unit: 'M/s' }),
+    figureGoal('denied key, from memory (decide)', denials('Sluice, decide'), { atLeast: 5, unit: 'M/s' }),
+    ratioGoal(
+      'key blocked by a penalty, from memory (decide)',
+      denials(BLOCKED),
+      ['denied key', denials('Sluice, decide')],
+      { atLeast: 0.95, unit: 'M/s' },
+    ),
   ]
 }

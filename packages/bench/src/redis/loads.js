@@ -19,6 +19,8 @@ export const LOG = 'Sluice, log'
 export const SUB_BUCKETS = 'Sluice, 60 sub-buckets'
 export const ONE_BY_ONE = 'Sluice, one by one'
 export const LEASES = 'Sluice, leases'
+/** A key that a penalty has blocked. */
+export const BLOCKED = 'Sluice, decide, blocked by a penalty'
 
 const one = [...Object.keys(floors), 'Sluice', ...Object.keys(peers).filter((name) => name !== UNION)]
 

@@ -1,7 +1,7 @@
 import { inRounds } from '../figures/rounds.js'
 import { startChild } from '../processes/child.js'
 import { startClient } from './clients.js'
-import { alone, limitOf, loads } from './loads.js'
+import { alone, BLOCKED, limitOf, loads } from './loads.js'
 import { cpuOf, scriptsRun, scriptTimeOf } from './server-cpu.js'
 
 /**
@@ -82,6 +82,7 @@ export async function scriptTimes({ client, control, rounds, wanted }) {
 export async function denials({ server: { host, port }, control, rounds, wanted }) {
   const names = [
     'Sluice, decide',
+    BLOCKED,
     'Sluice, decide, costs of 1 to 4',
     'Sluice, decide, costs of 1 to 100',
     'Sluice, await consume',

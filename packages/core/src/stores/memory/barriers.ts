@@ -6,9 +6,9 @@ export class Barriers {
     return this.#bySlot.size
   }
 
-  /** Whether the slot has been blocked or held, also if that is over. */
-  has(slot: number): boolean {
-    return this.#bySlot.size > 0 && this.#bySlot.has(slot)
+  /** The block and the hold of the slot, which may be over; undefined if there were none. */
+  of(slot: number): Barrier | undefined {
+    return this.#bySlot.size === 0 ? undefined : this.#bySlot.get(slot)
   }
 
   /** Instant until which the slot is blocked; 0 if it is not. */
@@ -40,7 +40,7 @@ export class Barriers {
   }
 }
 
-interface Barrier {
+export interface Barrier {
   readonly blockedUntil: number
   readonly heldUntil: number
 }

@@ -1,6 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
-import { Barriers } from './barriers.js'
+import { type Barrier, Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
 import { cancel, correct, type CorrectedTable } from './corrections.js'
@@ -51,11 +51,12 @@ export class Table implements CorrectedTable {
     const now = this.#owner.now()
     const slot = this.cursor.slots.find(key)
     this.cursor.moveTo(slot)
+    const barrier = this.barriers.of(slot)
     const isPlain =
-      ask === 'consume' && cost > 0 && slot !== 0 && !this.barriers.has(slot) && !this.bookings.has(slot)
+      ask === 'consume' && cost > 0 && slot !== 0 && barrier === undefined && !this.bookings.has(slot)
     const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
     if (!answer || (answer.reason === 'limit' && list.penalty))
-      return this.#general(list, ask, key, slot, now, cost, maxWait)
+      return this.#general(list, ask, key, slot, barrier, now, cost, maxWait)
     if (answer.reason !== 'cost') this.cursor.slots.record(slot, list.listNumber, answer.reason === 'limit')
     return answer
   }
@@ -66,6 +67,7 @@ export class Table implements CorrectedTable {
     ask: Ask,
     key: string,
     held: number,
+    barrier: Barrier | undefined,
     now: number,
     cost: number,
     maxWait: number,
@@ -73,7 +75,7 @@ export class Table implements CorrectedTable {
     const { policies, penalty } = list
     const { cursor, barriers } = this
     let slot = held
-    let until = barriers.size === 0 ? now : Math.max(now, barriers.until(slot))
+    let until = barrier ? Math.max(now, barrier.blockedUntil, barrier.heldUntil) : now
     const from = cost === 0 ? until : Math.max(until, this.bookings.lastOf(slot))
 
     let at = from
@@ -90,8 +92,8 @@ export class Table implements CorrectedTable {
 
     let reason: Reason | undefined
     if (at === Infinity) reason = 'cost'
-    else if (until > now && barriers.blockedUntil(slot) > now) reason = 'blocked'
-    else if (at > now + maxWait) reason = barriers.heldUntil(slot) > now ? 'held' : 'limit'
+    else if (barrier && barrier.blockedUntil > now) reason = 'blocked'
+    else if (at > now + maxWait) reason = barrier && barrier.heldUntil > now ? 'held' : 'limit'
 
     let booking: MemoryBooking | undefined
     let isCounted = false
