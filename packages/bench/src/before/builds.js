@@ -13,11 +13,12 @@ const INSTALLED = ['node_modules', 'packages/core/node_modules']
 const LOCK = 'package-lock.json'
 /** What writes lua/ into the sources; the second in commits before scripts/ had folders. */
 const EMBED = ['scripts/build/embed-lua.js', 'scripts/embed-lua.js']
+const FINISH = 'scripts/build/finish-packages.js'
 /** As shells say it; 1 says that a path missed the bar. */
 const INTERRUPTED = 130
 
 /**
- * Builds packages/core of a commit, as modules: nothing else is measured.
+ * Builds packages/core of a commit: nothing else is measured.
  * @param {string} commit
  * @returns {string} the folder of its checkout
  */
@@ -34,7 +35,12 @@ export function buildOf(commit) {
   const embed = EMBED.find((path) => existsSync(join(folder, path)))
   if (embed === undefined) throw new Error(`${commit} has no script that embeds Lua`)
   run(folder, process.execPath, [embed])
-  run(folder, process.execPath, [join(folder, 'node_modules/typescript/bin/tsc'), '-b', 'packages/core'])
+  const parts = ['packages/core', 'packages/core/tsconfig.cjs.json'].filter((part) =>
+    existsSync(join(folder, part)),
+  )
+  run(folder, process.execPath, [join(folder, 'node_modules/typescript/bin/tsc'), '-b', ...parts])
+  // Since entries are bundled, these are what a package exports.
+  if (existsSync(join(folder, FINISH))) run(folder, process.execPath, [FINISH])
   return folder
 }
 

@@ -9,6 +9,7 @@
  * @property {(library: Library) => readonly Policy[]} policies
  * @property {number} callers
  * @property {number} keys
+ * @property {boolean} [cluster] Of three masters, with a Cluster client.
  */
 
 const KEYS = 10_000
@@ -46,4 +47,5 @@ export const redisPaths = {
     callers: 256,
     keys: 1,
   },
+  'Cluster of 3, 256 callers, gcra': { policies: gcraOf, callers: 256, keys: KEYS, cluster: true },
 }

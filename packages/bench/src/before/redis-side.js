@@ -1,16 +1,17 @@
 // One build on one path over Redis, in a process of its own with one ioredis connection. Arguments: the checkout, the
-// path, the prefix of its keys, and the address of the server. It takes loads.
+// path, the prefix of its keys, and the addresses of the servers. It takes loads.
 import { answering } from '../processes/child.js'
-import { connect } from '../redis/connection.js'
+import { connect, connectCluster } from '../redis/connection.js'
 import { closedLoop } from '../redis/loops/closed.js'
 import { libraryOf } from './library.js'
 import { redisPaths } from './redis-paths.js'
 
-const [root = '', name = '', prefix = '', address = ''] = process.argv.slice(2)
+const [root = '', name = '', prefix = '', addresses = ''] = process.argv.slice(2)
 const path = redisPaths[name]
 if (!path) throw new Error(`no path is called ${name}`)
-const { policies, callers, keys } = path
-const redis = connect(JSON.parse(address))
+const { policies, callers, keys, cluster } = path
+const nodes = JSON.parse(addresses)
+const redis = cluster ? connectCluster(nodes) : connect(nodes[0])
 
 /** Nothing is answered but by Redis, and no deadline cuts a slow answer off. @type {Promise<import('../contender.js').Contender>} */
 const contender = libraryOf(root).then((library) => {

@@ -1,7 +1,7 @@
 // Both builds on every path over Redis: decisions a second (with one caller the median latency) and, in a row of its own,
-// CPU of the whole server a decision.
+// CPU of all servers a decision.
 import { startChild } from '../processes/child.js'
-import { startRedis } from '../processes/redis-servers.js'
+import { startCluster, startRedis } from '../processes/redis-servers.js'
 import { connect } from '../redis/connection.js'
 import { cpuOf } from '../redis/server-cpu.js'
 import { inPairs } from './pairs.js'
@@ -18,15 +18,14 @@ const WARM_UP = { callers: 64, calls: 20_000 }
 
 /** @param {import('./rows.js').Run} run */
 export async function overRedis({ roots, rounds, wanted, say }) {
-  const server = await startRedis()
-  const address = JSON.stringify({ host: server.host, port: server.port })
-  const control = connect(server)
   const rows = []
-  try {
-    for (const [path, { callers }] of Object.entries(redisPaths)) {
-      if (!wanted(path)) continue
+  for (const [path, { callers, cluster }] of Object.entries(redisPaths)) {
+    if (!wanted(path)) continue
+    const servers = await startServers(cluster)
+    try {
+      const { addresses } = servers
       const pairs = await inPairs({
-        start: (side) => startChild(module, [roots[side], path, PREFIXES[side], address]),
+        start: (side) => startChild(module, [roots[side], path, PREFIXES[side], addresses]),
         async warmUp(child) {
           await child.ask(WARM_UP)
           const { perSecond } = await child.ask({ calls: callers * 10 })
@@ -34,9 +33,9 @@ export async function overRedis({ roots, rounds, wanted, say }) {
         },
         /** @returns {Promise<Turn>} */
         async turn(child, calls) {
-          const before = await cpuOf(control)
+          const before = await servers.cpu()
           const seen = await child.ask({ calls })
-          return { ...seen, serverUs: ((await cpuOf(control)) - before) / calls }
+          return { ...seen, serverUs: ((await servers.cpu()) - before) / calls }
         },
         roundMs: ROUND_MS,
         roundsOfPair: ROUNDS_OF_PAIR,
@@ -45,15 +44,32 @@ export async function overRedis({ roots, rounds, wanted, say }) {
       if (callers === 1) rows.push(rowOf(`${path}: p50`, 'us', pairs, ({ p50 }) => p50 * 1000))
       else rows.push(rowOf(path, 'a second', pairs, ({ perSecond }) => perSecond, { moreIsFaster: true }))
       rows.push(rowOf(`${path}: CPU of Redis`, 'us', pairs, ({ serverUs }) => serverUs))
-      await control.flushall()
       say(`${path}: measured`)
+    } finally {
+      await servers.stop()
     }
-    return rows
-  } finally {
-    control.disconnect()
-    await server.stop()
+  }
+  return rows
+}
+
+/** @param {boolean} [cluster] */
+async function startServers(cluster) {
+  const started = cluster ? await startCluster(MASTERS) : await startRedis()
+  const nodes = ('masters' in started ? started.masters : [started]).map(({ host, port }) => ({ host, port }))
+  const controls = nodes.map(connect)
+  return {
+    addresses: JSON.stringify(nodes),
+    async cpu() {
+      return (await Promise.all(controls.map(cpuOf))).reduce((sum, us) => sum + us, 0)
+    },
+    async stop() {
+      for (const control of controls) control.disconnect()
+      await started.stop()
+    },
   }
 }
+
+const MASTERS = 3
 
 /** Equally long: the builds keep their keys apart, and Redis has no more work with those of one. */
 const PREFIXES = { this: 'sluice-a', before: 'sluice-b' }
