@@ -1,5 +1,7 @@
 if #KEYS == 1 then
   local @{call}
   @{argument}
-  @{decision}
+  if count == 1 and (clock < 0 or op ~= CONSUME) then
+    @{decision}
+  end
 end

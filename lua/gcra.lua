@@ -57,11 +57,15 @@ end
 -- The plain call, put in its place by the composer: whether the cost fits at now, which is not before since, and what
 -- admit and view give then.
 local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
-  local owed = max(0, debt - floor((now - since) / tick) * limit)
+  local elapsed = now - since
+  local passed = floor(elapsed / tick)
+  local owed = max(0, debt - passed * limit)
   local level = owed + cost * ticks
-  local reference = owed <= limit and now or now - (now - since) % tick
+  local reference = owed <= limit and now or since + passed * tick
+  -- Divided once: max and ceil are put in place with their arguments twice.
+  local units, waits = level / ticks, level / limit
   return level <= capacity * ticks, level, reference, max(fastest, limit),
-    capacity - ceil(level / ticks), reference + ceil(level / limit) * tick
+    capacity - ceil(units), reference + ceil(waits) * tick
 end
 
 -- A debt is a workload, and what has drained since the charge was given back by time already. With the charge and without

@@ -16,17 +16,15 @@ local latest
 local replaced
 -- The result of TIME, in microseconds. It may change within a script, so it is read once.
 local time
--- The reply to a plain call; nil for any other call.
-local plain
+-- The instant of all plain calls, and the part of the reply to the last of them; nil after any other call.
+local shared_now, plain
 
 if #KEYS == 1 then
   key, argument = KEYS[1], ARGV[1]
   fixed = @{load}
-  local @{call}
-  @{argument}
-  @{hot}
-  if plain then
-    return plain
+  if #argument == @{plain_bytes} then
+    local cost, nonce, @{all_numbers} = unpack('<dd@{number_formats}', argument)
+    @{hot_alone}
   end
 end
 
@@ -42,7 +40,8 @@ end
 
 local states = @{load_all}
 local @{call}
-local replies = {}
+-- What the plain calls reply, with a mark for each key that has a reply of its own behind it.
+local packed, replies = {}, {}
 for i = 1, #KEYS do
   key, replaced, plain = KEYS[i], nil, nil
   if ARGV[i] then
@@ -50,7 +49,7 @@ for i = 1, #KEYS do
     @{argument}
   end
   fixed = @{load_one}
-  @{hot}
+  @{hot_together}
   if not plain then
     --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
     --@for any bucketed edited, changed_to = nil, 0
@@ -64,8 +63,9 @@ for i = 1, #KEYS do
       -- Redis 6.2 puts the line of the script before the message.
       reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '')
     end
-    plain = reply
+    plain, replies[#replies + 1] = pack('<d', -1), reply
   end
-  replies[i] = plain
+  packed[i] = plain
 end
+table.insert(replies, 1, pack('<d', shared_now or 0) .. table.concat(packed))
 return replies

@@ -115,8 +115,8 @@ end
 local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local first, left = size > 0 and (head - size) % cap or 0, 0
   local few = min(min(size, 4), cap - first)
-  local oldest = few > 0 and call('GETRANGE', key, base + first * 8, base + (first + few) * 8 - 1)
-  local entry = 0
+  local oldest = few > 0 and call('GETRANGE', key, base + first * 8, base + (first + few) * 8 - 1) or ''
+  local entry = #oldest == few * 8 and 0 or HUGE
   while left < few and entry <= now - window do
     entry = unpack('<d', oldest, left * 8 + 1)
     if entry <= now - window then left = left + 1 end

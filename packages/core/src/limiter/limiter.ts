@@ -19,6 +19,7 @@ import {
   maxWaitOf,
   type ShapeOptions,
 } from './limiter-options.js'
+import { decideLater } from './later-decision.js'
 import { parsePenalty } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
@@ -99,6 +100,7 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const stored = storedKey(key)
+    if (set.keyspace.consume) return decideLater(set, key, stored, cost, this.#emit)
     const answer = set.keyspace.decide('consume', stored, cost, 0)
     if (answer instanceof Promise) {
       return answer.then((later) => this.#emit(key, new Decision(set, later, key, stored, cost)))
@@ -197,7 +199,7 @@ export class Limiter {
     return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
   }
 
-  #emit(key: string, decision: Decision): Decision {
+  readonly #emit = (key: string, decision: Decision): Decision => {
     if (this.#events.has('decision')) this.#events.emit('decision', { key, decision })
     return decision
   }

@@ -10,24 +10,11 @@ import {
   isAboutKey,
   type Keyspace,
   type MaybePromise,
+  type Receiver,
 } from '../stores/store.js'
-import type { Deadline } from './deadline.js'
-import type { Denials } from './denial-cache.js'
-import { failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import { notAsked } from './failure.js'
+import { GuardedCall, type GuardedKeyspaceOptions } from './guarded-call.js'
 import { bookPatiently } from './patient-booking.js'
-import type { StoreChannel } from './store-channel.js'
-
-export interface GuardedKeyspaceOptions {
-  /** The state in the store. */
-  readonly remote: Keyspace
-  readonly channel: StoreChannel
-  readonly deadline: Deadline
-  readonly mode: 'local' | 'allow' | 'deny' | 'throw'
-  readonly health: Health
-  readonly denials: Denials | undefined
-  /** The state that this process keeps in an outage, under its share of the limits. */
-  readonly local: () => Keyspace
-}
 
 /**
  * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the
@@ -47,17 +34,21 @@ export class GuardedKeyspace implements Keyspace {
 
   /** Under 'throw' and 'deny', where nothing else decides, a `caller` that books waits for the store beyond the deadline. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    const { denials, mode } = this.#options
-    const call = { ask, key, cost, maxWait }
-    if (ask === 'peek') return this.#ask(call)
-    if (ask === 'book') {
-      if (caller && (mode === 'throw' || mode === 'deny')) return this.#bookPatiently(call, caller)
-      return this.#ask(call, (answer) => answer.booking && denials?.forget(key))
+    const { mode } = this.#options
+    const call = new GuardedCall(this.#options, ask, key, cost, maxWait)
+    if (ask === 'book' && caller && (mode === 'throw' || mode === 'deny')) {
+      return this.#bookPatiently(call, caller)
     }
-    const denial = denials?.get(this.policies, key, cost)
-    if (denial) return denial
-    const begun = denials?.begin()
-    return this.#ask(call, begun && ((answer) => denials!.record(this.policies, key, cost, begun, answer)))
+    return (
+      this.#decideNow(call) ??
+      new Promise((answered, failed) => {
+        call.receiver = { answered, failed }
+      })
+    )
+  }
+
+  consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
+    return this.#decideNow(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
@@ -74,57 +65,37 @@ export class GuardedKeyspace implements Keyspace {
     return this.#correct(change.key, (keyspace) => keyspace.correct(change))
   }
 
-  /** Asks the store, or falls back. `onAnswer` gets only the store's own answers. */
-  #ask(call: DecideCall, onAnswer?: (answer: Answer) => unknown): MaybePromise<Answer> {
-    const refusal = this.#refusal(call.key)
-    if (refusal) return this.#fallBack(call, refusal, true)
-    const { channel, remote, deadline, health } = this.#options
-    return channel.send(
-      (caller) => remote.decide(call.ask, call.key, call.cost, call.maxWait, caller),
-      deadline,
-      (answer) => {
-        onAnswer?.(answer)
-        health.decided()
-        return answer
-      },
-      (failure) => this.#fallBack(call, failure),
-    )
+  /** The answer where the store is not asked; otherwise asks it, and the call's receiver gets the answer. */
+  #decideNow(call: GuardedCall): Answer | undefined {
+    const { denials, channel, deadline } = this.#options
+    const { kind, key, cost } = call
+    if (denials && kind === 'consume') {
+      const denial = denials.get(this.policies, key, cost)
+      if (denial) return denial
+      call.begun = denials.begin()
+    }
+    const refusal = this.#refusal(key)
+    if (refusal) return call.fallBack(refusal, true)
+    channel.submit(call, deadline)
+    return undefined
   }
 
-  async #bookPatiently(call: DecideCall, caller: Caller): Promise<Answer> {
-    const { channel, remote, deadline, health, denials } = this.#options
-    const { ask, key, cost, maxWait } = call
+  async #bookPatiently(call: GuardedCall, caller: Caller): Promise<Answer> {
+    const { channel, remote, deadline } = this.#options
+    const { kind, key, cost, maxWait } = call
     try {
       const answer = await bookPatiently(channel, deadline, {
         maxWait,
         caller,
-        book: (most, sender) => remote.decide(ask, key, cost, most, sender),
+        book: (most, sender) => remote.decide(kind, key, cost, most, sender),
         read: () => remote.decide('peek', key, 0, 0),
         giveBack: (late) => void giveBack(this, key, cost, late).catch(() => {}),
       })
-      if (answer.booking) denials?.forget(key)
-      health.decided()
+      call.decided(answer)
       return answer
     } catch (failure) {
-      return this.#fallBack(call, failure)
+      return call.fallBack(failure)
     }
-  }
-
-  #fallBack({ ask, key, cost, maxWait }: DecideCall, failure: unknown, wasRefused = false): Answer {
-    const { mode, local, health } = this.#options
-    if (!isOutage(failure)) throw failure
-    const why = failureOf(failure)
-    health.degraded(why)
-    if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
-    if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
-    const keyspace = local()
-    const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
-    // A cost above this process's share alone fits again after the outage.
-    const neverFits = this.policies.some(({ capacity }) => cost > capacity)
-    if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false)
-    const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
-    const degraded = { why, allowed: reason === undefined, by: keyspace }
-    return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
   }
 
   /** Why the store is not asked. While the circuit is open, the store is probed. */
@@ -150,11 +121,4 @@ export class GuardedKeyspace implements Keyspace {
       this.#options.denials?.forget(key)
     }
   }
-}
-
-interface DecideCall {
-  readonly ask: Ask
-  readonly key: string
-  readonly cost: number
-  readonly maxWait: number
 }

@@ -1,10 +1,10 @@
-import type { Caller, MaybePromise } from '../stores/store.js'
+import type { Caller, MaybePromise, Receiver } from '../stores/store.js'
 import { StoreError } from '../values/errors.js'
 import type { Deadline, DeadlineEntry } from './deadline.js'
 import type { Cohort, InFlight } from './in-flight.js'
 
-/** One call to a store, from its request to its answer. It is also the caller that the store sees. */
-export class PendingCall<T> implements Caller, DeadlineEntry {
+/** One call to a store, from its request to its answer. It is also the caller that the store sees and answers. */
+export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   gone = false
   unsent = true
   since = 0
@@ -13,15 +13,13 @@ export class PendingCall<T> implements Caller, DeadlineEntry {
   after: DeadlineEntry | undefined = undefined
   #isQueued = true
   #isOverdue = false
+  /** While the call is sent and has no outcome. */
+  #cohort: Cohort | undefined = undefined
 
   constructor(
     readonly observer: CallObserver,
-    readonly call: (caller: Caller) => MaybePromise<T>,
+    readonly request: StoreRequest<T>,
     readonly deadline: Deadline,
-    readonly resolve: (answer: T) => void,
-    readonly reject: (error: unknown) => void,
-    readonly answered: ((answer: T) => T) | undefined,
-    readonly failed: ((error: unknown) => T) | undefined,
     readonly patient?: PatientCaller<T>,
   ) {}
 
@@ -40,17 +38,11 @@ export class PendingCall<T> implements Caller, DeadlineEntry {
   start(inFlight: InFlight, now: number): void {
     this.#isQueued = false
     this.unsent = false
-    const cohort = inFlight.begin(now)
+    this.#cohort = inFlight.begin(now)
     try {
-      const answer = this.call(this)
-      if (answer instanceof Promise) {
-        answer.then(
-          (value) => this.#answer(cohort, value),
-          (error: unknown) => this.#fail(cohort, error),
-        )
-      } else this.#answer(cohort, answer)
+      this.request.ask(this)
     } catch (error) {
-      this.#fail(cohort, error)
+      receive(Promise.reject(error), this)
     }
   }
 
@@ -74,37 +66,50 @@ export class PendingCall<T> implements Caller, DeadlineEntry {
     this.deadline.end(this)
   }
 
-  #answer(cohort: Cohort, answer: T): void {
-    this.observer.callEnded(cohort)
+  answered(answer: T): void {
+    if (!this.#end()) return
     if (this.gone) return this.patient?.answeredTooLate(answer)
     if (!this.#isOverdue) {
       this.deadline.end(this)
       this.observer.callAnsweredInTime()
     }
-    try {
-      this.resolve(this.answered ? this.answered(answer) : answer)
-    } catch (error) {
-      this.reject(error)
-    }
+    this.request.answered(answer)
   }
 
-  #fail(cohort: Cohort, error: unknown): void {
-    this.observer.callEnded(cohort)
-    if (this.gone) return
+  failed(error: unknown): void {
+    if (!this.#end() || this.gone) return
     this.deadline.end(this)
     this.unsent = false
     this.#settleFailed(error)
   }
 
+  /** Ends the call in the store. Returns false if it had ended before. */
+  #end(): boolean {
+    const cohort = this.#cohort
+    if (!cohort) return false
+    this.#cohort = undefined
+    this.observer.callEnded(cohort)
+    return true
+  }
+
   #settleFailed(error: unknown): void {
     this.observer.callFailed(error, this, this.gone)
-    try {
-      if (this.failed) this.resolve(this.failed(error))
-      else this.reject(error)
-    } catch (instead) {
-      this.reject(instead)
-    }
+    this.request.failed(error)
   }
+}
+
+/** What is asked of a store, and who gets the answer. */
+export interface StoreRequest<T> extends Receiver<T> {
+  /** Asks the store, which answers `call` later. */
+  ask(call: PendingCall<T>): void
+}
+
+/** Hands on what a promise becomes, or a value in the next microtask: a receiver gets nothing before its call has returned. */
+export function receive<T>(answer: MaybePromise<T>, receiver: Receiver<T>): void {
+  Promise.resolve(answer).then(
+    (value) => receiver.answered(value),
+    (error: unknown) => receiver.failed(error),
+  )
 }
 
 /** What a call reports to the channel that it goes through. */

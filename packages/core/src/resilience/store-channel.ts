@@ -4,7 +4,14 @@ import { Circuit } from './circuit.js'
 import type { Deadline, Traffic } from './deadline.js'
 import { isOutage, isSilence } from './failure.js'
 import { type Cohort, InFlight } from './in-flight.js'
-import { type CallObserver, type FailedCall, type PatientCaller, PendingCall } from './pending-call.js'
+import {
+  type CallObserver,
+  type FailedCall,
+  type PatientCaller,
+  PendingCall,
+  receive,
+  type StoreRequest,
+} from './pending-call.js'
 import { RecoveryQueue } from './recovery-queue.js'
 
 /**
@@ -52,19 +59,15 @@ export class StoreChannel implements Traffic, CallObserver {
     return refusal
   }
 
-  /**
-   * Sends a call and waits for its answer until the deadline; a later answer is ignored. Resolves with the answer, mapped
-   * by `answered` if given. A failure is mapped by `failed`, or rejects.
-   */
-  send<T>(
-    call: (caller: Caller) => MaybePromise<T>,
-    deadline: Deadline,
-    answered?: (answer: T) => T,
-    failed?: (error: unknown) => T,
-  ): Promise<T> {
-    // One promise and no async function: they would take more time than everything else that is done here.
-    return new Promise((resolve, reject) => {
-      this.#add(new PendingCall(this, call, deadline, resolve, reject, answered, failed))
+  /** Sends a request, which gets its answer until the deadline, but not before this has returned. A later answer is ignored. */
+  submit<T>(request: StoreRequest<T>, deadline: Deadline): void {
+    this.#add(new PendingCall(this, request, deadline))
+  }
+
+  /** As `submit`, with a promise for the answer. */
+  send<T>(call: (caller: Caller) => MaybePromise<T>, deadline: Deadline): Promise<T> {
+    return new Promise((answered, failed) => {
+      this.submit({ ask: (pending) => receive(call(pending), pending), answered, failed }, deadline)
     })
   }
 
@@ -74,9 +77,12 @@ export class StoreChannel implements Traffic, CallObserver {
     deadline: Deadline,
     patient: PatientCaller<T>,
   ): PendingCall<T> {
-    const answered = (answer: T): void => patient.answered(answer)
-    const failed = (error: unknown): void => patient.failed(error)
-    const pending = new PendingCall(this, call, deadline, answered, failed, undefined, undefined, patient)
+    const request: StoreRequest<T> = {
+      ask: (pending) => receive(call(pending), pending),
+      answered: (answer) => patient.answered(answer),
+      failed: (error) => patient.failed(error),
+    }
+    const pending = new PendingCall(this, request, deadline, patient)
     this.#add(pending)
     return pending
   }
@@ -138,7 +144,7 @@ export class StoreChannel implements Traffic, CallObserver {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) pending.beginDeadline()
     const mustWait = this.#isStarting || this.#queue.length > 0 || this.#inFlight.isFull
-    if (mustWait) this.#queue.push(pending as PendingCall<unknown>)
+    if (mustWait) this.#queue.push(pending)
     else pending.start(this.#inFlight, pending.since)
   }
 

@@ -39,6 +39,7 @@ export {
   type Notice,
   type Permits,
   type Reason,
+  type Receiver,
   type Report,
   type Store,
   type TicketState,

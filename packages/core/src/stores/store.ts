@@ -72,6 +72,12 @@ export interface Keyspace {
    * With a penalty, `consume` and `book` also count refusals, in the same atomic step.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
+  /**
+   * Optional: decides as `consume` does, without a promise for each call. An answer that is known at once is returned;
+   * otherwise the result is undefined, and `receiver` gets the answer after this has returned.
+   * @throws what `decide` rejects with, if nothing was sent.
+   */
+  consume?(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): Answer | undefined
   /** Whether a booking is still valid at its turn: `lost` with its state, or `held` by a hold or block on the key. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
   /**
@@ -115,6 +121,12 @@ export interface Caller {
   unsent: boolean
   /** Set by a store that wants to be called when a caller leaves that may wait longer than a deadline. */
   left?: (() => void) | undefined
+}
+
+/** Gets the outcome of one call, once. */
+export interface Receiver<T> {
+  answered(answer: T): void
+  failed(error: unknown): void
 }
 
 export type MaybePromise<T> = T | Promise<T>

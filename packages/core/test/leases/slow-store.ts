@@ -83,6 +83,7 @@ export class SlowStore implements Store {
     return new Proxy(state, {
       get: (_, operation: keyof Keyspace) => {
         if (operation === 'policies') return state.policies
+        if (operation === 'consume') return undefined
         const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>
           this.#travel(async () => {

@@ -17,8 +17,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       const calls = keys.map(
         (key, i) => [Buffer.from(key as string), Buffer.from(args[i] ?? args.at(-1)!)] as const,
       )
-      const replies = redis.runAll(script, clock(), calls)
-      return keys.length === 1 ? replies[0]! : replies
+      return redis.runAll(script, clock(), calls)
     },
     isCluster: false,
     replays: false,

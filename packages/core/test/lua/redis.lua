@@ -188,7 +188,7 @@ function requests.call(number, time, ...)
   for i, bytes in ipairs(reply) do
     reply[i] = to_hex(bytes)
   end
-  return '+' .. table.concat(reply, ' ')
+  return '+list ' .. table.concat(reply, ' ')
 end
 
 for line in io.lines() do

@@ -8,8 +8,9 @@ import {
   unpackAnswers,
   unpackFailure,
 } from '../../src/stores/redis/script/wire.js'
+import { PackedReply } from '../../src/stores/redis/script/packed-reply.js'
 import type { Answer } from '../../src/stores/store.js'
-import { type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
+import { type LuaCalls, type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
 
 const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
@@ -17,6 +18,11 @@ const describeWithLua = missing ? describe.skip : describe
 const withoutExpiry = (state: Buffer) => [state.subarray(0, 40), state.subarray(48)]
 const NOW = 1_800_000_000_000_000
 const minute = { limit: 5, window: '1m' } as const
+
+type Reply = readonly Answer[] | Buffer
+const isHealed = (reply: Reply): boolean => Buffer.isBuffer(reply) && hasHealed(reply)
+const failureOf = (reply: Reply): string | undefined =>
+  Buffer.isBuffer(reply) ? unpackFailure(reply) : undefined
 
 const LISTS: readonly (readonly [string, readonly Policy[]])[] = [
   ['gcra', [gcra(minute)]],
@@ -41,42 +47,53 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     packRequest({ operation: 'consume', policies, cost: 1, ...request }, -1, 1)
   const alone = (policies: readonly Policy[], key: Buffer, request?: Partial<ScriptRequest>, now = NOW) =>
     redis.run(composeScript(policies), now, key, pack(policies, request))
+  /** For each key the answers of its plain calls, or the reply of its own. */
+  const together = (policies: readonly Policy[], calls: LuaCalls, count = 1): Reply[] => {
+    const [packed, ...own] = redis.runAll(composeScript(policies), NOW, calls) as Buffer[]
+    const reply = new PackedReply(packed!)
+    return calls.map(() =>
+      reply.isPlain() ? Array.from({ length: count }, () => reply.next(policies.length)) : own.shift()!,
+    )
+  }
+  const answersOf = (policies: readonly Policy[], reply: Reply, count = 1) =>
+    Buffer.isBuffer(reply) ? unpackAnswers(reply, policies, count) : reply
   const stateOf = (key: Buffer) =>
     redis.run(`return redis.call('GET', KEYS[1]) or ''`, NOW, key, Buffer.of(0))
 
   describe.each(LISTS)('%s', (_, policies) => {
-    const script = composeScript(policies)
-
     it('gives the answers and leaves the states of calls that are sent one by one', () => {
-      const [together, apart] = [someKeys(7), someKeys(7)]
-      for (const [i, key] of [...together, ...apart].entries()) {
+      const [batch, apart] = [someKeys(7), someKeys(7)]
+      for (const [i, key] of [...batch, ...apart].entries()) {
         for (let call = 0; call < i % 7; call++)
           alone(policies, key, {}, NOW - ((3 * i + call) % 7) * 7_000_000)
       }
-      const replies = redis.runAll(
-        script,
-        NOW,
-        together.map((key) => [key, pack(policies)]),
+      const replies = together(
+        policies,
+        batch.map((key) => [key, pack(policies)]),
       )
-      expect(replies).toEqual(apart.map((key) => alone(policies, key)))
-      expect(together.map(stateOf)).toEqual(apart.map(stateOf))
+      expect(replies.map((reply) => answersOf(policies, reply))).toEqual(
+        apart.map((key) => unpackAnswers(alone(policies, key), policies, 1)),
+      )
+      expect(replies.some(Buffer.isBuffer)).toBe(true)
+      expect(replies.every(Buffer.isBuffer)).toBe(false)
+      expect(batch.map(stateOf)).toEqual(apart.map(stateOf))
     })
 
     it('makes equal calls on one key one after the other, and answers a denial once', () => {
       for (const [before, cost] of [0, 2, 5].flatMap((n) => [1, 2, 6].map((c) => [n, c] as const))) {
-        const [together, apart] = someKeys(2) as [Buffer, Buffer]
-        for (const key of [together, apart]) {
+        const [counted, apart] = someKeys(2) as [Buffer, Buffer]
+        for (const key of [counted, apart]) {
           for (let call = 0; call < before; call++) alone(policies, key)
         }
-        const reply = alone(policies, together, { cost, count: 7 })
+        const [reply] = together(policies, [[counted, pack(policies, { cost, count: 7 })]], 7)
         const answers: Answer[] = []
         for (let i = 0; i < 7; i++) {
           answers.push(
             unpackAnswer(alone(policies, apart, { cost }), { operation: 'consume', policies, cost }, 'k'),
           )
         }
-        expect(unpackAnswers(reply, policies, 7)).toEqual(answers)
-        expect(withoutExpiry(stateOf(together))).toEqual(withoutExpiry(stateOf(apart)))
+        expect(answersOf(policies, reply!, 7)).toEqual(answers)
+        expect(withoutExpiry(stateOf(counted))).toEqual(withoutExpiry(stateOf(apart)))
       }
     })
 
@@ -84,13 +101,10 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
       const batch = someKeys(3)
       for (const key of batch) alone(policies, key)
       redis.run(`redis.call('SET', KEYS[1], 'x') return ''`, NOW, batch[1]!, Buffer.of(0))
-      const replies = redis.runAll(
-        script,
-        NOW,
-        batch.map((key) => [key, pack(policies, { count: 2 })]),
-      )
-      expect(replies.map(hasHealed)).toEqual([false, true, false])
-      const left = replies.map((reply) => unpackAnswers(reply, policies, 2)[1]!.remaining)
+      const calls = batch.map((key) => [key, pack(policies, { count: 2 })] as const)
+      const replies = together(policies, calls, 2)
+      expect(replies.map(isHealed)).toEqual([false, true, false])
+      const left = replies.map((reply) => answersOf(policies, reply, 2)[1]!.remaining)
       expect(left).toEqual([2, 3, 2])
     })
   })
@@ -102,7 +116,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     const breaks = `redis.call('SETRANGE', KEYS[1], 96, string.rep('x', 8)) return ''`
     redis.run(breaks, NOW, batch[0]!, Buffer.of(0))
     const calls = batch.map((key) => [key, pack(policies)] as const)
-    expect(redis.runAll(composeScript(policies), NOW, calls).map(hasHealed)).toEqual([true, false, false])
+    expect(together(policies, calls).map(isHealed)).toEqual([true, false, false])
     expect(batch.map((key) => stateOf(key).length > 0)).toEqual([false, true, true])
   })
 
@@ -112,21 +126,21 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     alone(policies, known)
     redis.refuse('SET', 'OOM command not allowed')
     const calls = [fresh, known, fresh].map((key) => [key, pack(policies)] as const)
-    const replies = redis.runAll(composeScript(policies), NOW, calls)
+    const replies = together(policies, calls)
     redis.refuse('SET')
     const message = 'OOM command not allowed'
-    expect(replies.map(unpackFailure)).toEqual([message, undefined, message])
-    expect(unpackAnswer(replies[1]!, { operation: 'consume', policies }, 'k').remaining).toBe(3)
+    expect(replies.map(failureOf)).toEqual([message, undefined, message])
+    expect(answersOf(policies, replies[1]!)[0]!.remaining).toBe(3)
   })
 
   it('reports an invalid argument to the calls of its key alone', () => {
     const policies = [fixedWindow(minute)]
     const [first, second] = someKeys(2) as [Buffer, Buffer]
-    const replies = redis.runAll(composeScript(policies), NOW, [
+    const replies = together(policies, [
       [first, pack(policies, { cost: 0.5 })],
       [second, pack(policies)],
     ])
-    expect(replies.map(unpackFailure)).toEqual(['ERR cost must be a whole number from 0 to 2^31', undefined])
+    expect(replies.map(failureOf)).toEqual(['ERR cost must be a whole number from 0 to 2^31', undefined])
   })
 
   it('fails as a whole on a server that takes no writes', () => {

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
-import { Redis } from 'ioredis'
+import { Cluster as IoredisCluster, Redis } from 'ioredis'
+import { Cluster as IovalkeyCluster } from 'iovalkey'
 import { createClient } from 'redis'
 import {
   type Cluster,
@@ -208,3 +209,26 @@ function asBuffer(bytes: unknown): Buffer {
 function shaOf(script: string): string {
   return createHash('sha1').update(script).digest('hex')
 }
+
+it.each([
+  ['ioredis', IoredisCluster],
+  ['iovalkey', IovalkeyCluster],
+])('a Cluster of %s writes what is sent together to each node in one piece', async (_, Cluster) => {
+  const client = new Cluster([{ host: cluster.masters[0]!.host, port: cluster.masters[0]!.port }])
+  const connection = connectionOf(client)
+  await new Promise<void>((resolve) => client.once('ready', () => resolve()))
+  await Promise.all(client.nodes('master').map((node) => node.ping()))
+  const corked = () => client.nodes('master').map(({ stream }) => stream.writableCorked)
+  let during: number[] = []
+  let sent: Promise<unknown>[] = []
+  connection.inOneWrite!(() => {
+    sent = Array.from({ length: 30 }, (_, i) => connection.eval(ECHO, [`user:${i}`], [key('sent')]))
+    during = corked()
+  })
+  expect(during).toEqual([1, 1, 1])
+  expect(corked()).toEqual([0, 0, 0])
+  const replies = await Promise.all(sent)
+  expect(replies.map(String)).toEqual(replies.map((_, i) => `sentuser:${i}`))
+  connection.close()
+  client.disconnect()
+})

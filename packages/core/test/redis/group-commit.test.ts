@@ -1,4 +1,5 @@
-import type { ScriptCall } from '../../src/stores/redis/script-call.js'
+import type { Replies, ScriptCall } from '../../src/stores/redis/script-call.js'
+import { PackedReply } from '../../src/stores/redis/script/packed-reply.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/stores/redis/group-commit.js'
 
 /** A call that asks something about a key, and what came of it. */
@@ -7,11 +8,16 @@ class Asked implements ScriptCall {
   readonly caller = { gone: false, unsent: false }
   outcome: unknown
 
+  readonly callerKey: string
+
   constructor(
     readonly key: string,
     readonly question = 'consume',
     readonly units = 1,
-  ) {}
+    readonly keyspace = 'a keyspace',
+  ) {
+    this.callerKey = key.replace(`${keyspace}:`, '')
+  }
 
   isLike(other: Asked): boolean {
     return this.question === other.question
@@ -23,6 +29,10 @@ class Asked implements ScriptCall {
 
   answer(reply: Buffer): void {
     for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = reply.toString()
+  }
+
+  answerPlain(reply: PackedReply): void {
+    for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = reply.next(1).remaining
   }
 
   fail(error: unknown): void {
@@ -37,23 +47,38 @@ interface Sent {
   readonly args: number
   /** Answers every key, or fails as a whole. */
   reply(...replies: (string | Error)[]): Promise<void>
+  /** Answers with numbers in one piece, and with these behind them. */
+  pack(numbers: readonly number[], ...own: string[]): Promise<void>
   fail(error: Error): Promise<void>
 }
 
 /** A way to Redis that keeps what it is given, and turns of the event loop that end when the test says so. */
 function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesManyKeys?: boolean } = {}) {
   const sent: Sent[] = []
+  /** How many calls each write took along. */
+  const writes: number[] = []
   let tasks: (() => void)[] = []
   const transport = {
     takesManyKeys: () => takesManyKeys,
+    inOneWrite(sendAll: () => void) {
+      const before = sent.length
+      sendAll()
+      writes.push(sent.length - before)
+    },
     send: (keys: readonly string[], args: readonly Uint8Array[]) =>
-      new Promise<readonly (Buffer | Error)[]>((resolve, reject) => {
+      new Promise<Replies>((resolve, reject) => {
         sent.push({
           calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
           args: args.length,
           async reply(...replies) {
             const given = replies.length > 0 ? replies : keys.map(() => 'done')
-            resolve(given.map((each) => (each instanceof Error ? each : Buffer.from(each))))
+            const own = given.map((each) => (each instanceof Error ? each : Buffer.from(each)))
+            resolve({ packed: undefined, own })
+            await Promise.resolve()
+          },
+          async pack(numbers, ...own) {
+            const packed = new PackedReply(new Uint8Array(Float64Array.from(numbers).buffer))
+            resolve({ packed, own: own.map((each) => Buffer.from(each)) })
             await Promise.resolve()
           },
           async fail(error) {
@@ -67,6 +92,7 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
   return {
     group,
     sent,
+    writes,
     add(...calls: Asked[]) {
       for (const call of calls) group.add(call)
       return calls
@@ -140,6 +166,23 @@ describe('a call', () => {
     const broken = new Error('broken')
     await sent[0]!.reply(broken, 'for f')
     expect([e!.outcome, f!.outcome]).toEqual([broken, 'for f'])
+  })
+
+  it('gets its part of a reply in one piece, or the reply of its own behind it', async () => {
+    const { add, sent, endTurn } = busyWay()
+    const [e, f, g] = add(...ask('e', 'f', 'g'))
+    endTurn()
+    await sent[0]!.pack([1000, 7, 1001, -1, 8, 1002], 'for f')
+    expect([e, f, g].map((call) => call!.outcome)).toEqual([7, 'for f', 8])
+  })
+
+  it('fails alone where its part of a reply is missing', async () => {
+    const { add, sent, endTurn } = busyWay()
+    const [e, f] = add(...ask('e', 'f'))
+    endTurn()
+    await sent[0]!.pack([1000, 7, 1001])
+    expect(e!.outcome).toBe(7)
+    expect(f!.outcome).toBeInstanceOf(RangeError)
   })
 
   it('is sent immediately on its own with gathers: false', () => {
@@ -216,6 +259,13 @@ describe('a batch', () => {
 })
 
 describe('calls of one key', () => {
+  it('that belong to two limiters travel together, each for itself', () => {
+    const { add, calls, endTurn } = busyWay()
+    add(new Asked('a:e', 'consume', 1, 'a'), new Asked('b:e', 'consume', 1, 'b'), ...ask('f'))
+    endTurn()
+    expect(calls()).toEqual([['a:e: consume x1', 'b:e: consume x1', 'f: consume x1']])
+  })
+
   it('that are equal are made in one run, and each resolves', async () => {
     const { add, calls, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f', 'e', 'e'))
@@ -290,6 +340,14 @@ describe('if a call may only have keys of one slot', () => {
     expect(calls()).toEqual([['e: consume x2'], ['f: consume x1']])
   })
 
+  it('all calls of a turn are sent at its end, in one write', () => {
+    const { add, sent, writes, endTurn } = busyWay({ takesManyKeys: false })
+    add(...many(300))
+    expect(sent).toHaveLength(0)
+    endTurn()
+    expect(writes).toEqual([300])
+  })
+
   it('no call waits for a node that does not answer', () => {
     const { add, sent, endTurn } = busyWay({ takesManyKeys: false })
     add(...many(500))
@@ -316,8 +374,8 @@ describe('closing', () => {
     const [a] = add(...ask('a', 'b', 'c', 'd'))
     const waiting = add(...ask('e', 'e', 'f'))
     group.close()
-    const [later] = add(...ask('g'))
-    for (const { outcome } of [...waiting, later!]) expect(outcome).toMatchObject({ code: 'CLOSED' })
+    expect(() => add(...ask('g'))).toThrow('the store is closed')
+    for (const { outcome } of waiting) expect(outcome).toMatchObject({ code: 'CLOSED' })
     await sent[0]!.reply('for a')
     expect(a!.outcome).toBe('for a')
     expect(sent).toHaveLength(4)

@@ -69,6 +69,7 @@ export class RemoteStore implements Store {
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
         if (name === 'policies' || name === 'penalty') return state[name]
+        if (name === 'consume') return undefined // optional, and a promise for each call is what is tested here
         const act = (state[name] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) => this.#arrive(operationOf(name, args[0]), () => act(...args))
       },
@@ -102,7 +103,7 @@ export class RemoteStore implements Store {
   }
 }
 
-function operationOf(name: Exclude<keyof Keyspace, 'policies' | 'penalty'>, first: unknown): Operation {
+function operationOf(name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'consume'>, first: unknown): Operation {
   if (name === 'decide') return first as Ask
   return name === 'correct' ? (first as Correction).kind : name
 }

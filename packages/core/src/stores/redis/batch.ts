@@ -2,7 +2,9 @@ import type { ScriptCall } from './script-call.js'
 
 /** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
 export class Batch {
-  readonly #calls = new Map<string, ScriptCall>()
+  /** By keyspace and caller's key, as texts that are put together take longer to look up. */
+  readonly #byKeyspace = new Map<string, Map<string, ScriptCall>>()
+  readonly #calls: ScriptCall[] = []
   #size = 0
   #units = 0
 
@@ -12,20 +14,24 @@ export class Batch {
   }
 
   get isFull(): boolean {
-    return this.#calls.size >= MOST_KEYS || this.#size >= MOST_CALLS || this.#units >= MOST_UNITS
+    return this.#calls.length >= MOST_KEYS || this.#size >= MOST_CALLS || this.#units >= MOST_UNITS
   }
 
-  has(key: string): boolean {
-    return this.#calls.has(key)
+  has({ keyspace, callerKey }: ScriptCall): boolean {
+    return this.#byKeyspace.get(keyspace)?.has(callerKey) ?? false
   }
 
   /** Adds a call if there is room; for a key that is in the batch already, only a call equal to the first one. */
   take(call: ScriptCall): boolean {
     if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_UNITS)) return false
-    const first = this.#calls.get(call.key)
-    if (first === undefined && this.#calls.size >= MOST_KEYS) return false
-    if (first === undefined) this.#calls.set(call.key, call)
-    else if (!first.isLike(call)) return false
+    let calls = this.#byKeyspace.get(call.keyspace)
+    const first = calls?.get(call.callerKey)
+    if (first === undefined) {
+      if (this.#calls.length >= MOST_KEYS) return false
+      if (!calls) this.#byKeyspace.set(call.keyspace, (calls = new Map()))
+      calls.set(call.callerKey, call)
+      this.#calls.push(call)
+    } else if (!first.isLike(call)) return false
     else if (first.alike) first.alike.push(call)
     else first.alike = [call]
     this.#size++
@@ -35,7 +41,7 @@ export class Batch {
 
   /** The first call of each key, which holds the equal ones. */
   calls(): ScriptCall[] {
-    return [...this.#calls.values()]
+    return this.#calls
   }
 }
 

@@ -1,6 +1,6 @@
 import { StoreError } from '../../values/errors.js'
 import { Batch } from './batch.js'
-import { type ScriptCall, failAll, prepared, settle, stillWaitedFor } from './script-call.js'
+import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
 import type { Bytes } from './redis-connection.js'
 
 /** Sends calls of one script to Redis. */
@@ -8,10 +8,12 @@ export interface Transport {
   /** Whether one call may have several keys. */
   takesManyKeys(): boolean
   /**
-   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. Resolves with one
-   * reply or `Error` per key, in order; rejects only if the whole call failed.
+   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. Rejects only if
+   * the whole call failed.
    */
-  send(keys: readonly string[], args: readonly Bytes[]): Promise<readonly (Buffer | Error)[]>
+  send(keys: readonly string[], args: readonly Bytes[]): Promise<Replies>
+  /** Runs `sendAll`, and writes what it sends to a server in one piece. */
+  inOneWrite(sendAll: () => void): void
 }
 
 export interface GroupCommitOptions {
@@ -53,14 +55,17 @@ export class GroupCommit {
     return this.#waiting.length === 0 && this.#callsInFlight === 0
   }
 
+  /** @throws {StoreError} CLOSED. */
   add(call: ScriptCall): void {
-    if (this.#closed) return call.fail(closed())
+    if (this.#closed) throw closed()
     const isAlone = this.#waiting.length === 0 && this.#callsInFlight < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
     this.#gather(call)
     const isBusy = this.#batchesInFlight >= MOST_BATCHES
-    if (!isBusy && this.#waiting[0]!.isFull) this.#send(this.#waiting.shift()!.calls())
+    // Key by key, all calls of the turn are sent at its end: each server gets them in one write then.
+    const sendsFull = !isBusy && this.#waiting[0]!.isFull && this.#transport.takesManyKeys()
+    if (sendsFull) this.#send(this.#waiting.shift()!.calls())
     if (isBusy || this.#flushes || this.#waiting.length === 0) return
     this.#flushes = true
     this.#later(this.#flush)
@@ -78,7 +83,7 @@ export class GroupCommit {
   #gather(call: ScriptCall): void {
     const waiting = this.#waiting
     let i = waiting.length - 1
-    while (i > 0 && !waiting[i]!.has(call.key)) i--
+    while (i > 0 && !waiting[i]!.has(call)) i--
     for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.take(call)) return
     const batch = new Batch()
     batch.take(call)
@@ -87,6 +92,12 @@ export class GroupCommit {
 
   #flushAll(): void {
     this.#flushes = false
+    if (this.#waiting.length === 0) return
+    if (this.#transport.takesManyKeys()) this.#sendWaiting()
+    else this.#transport.inOneWrite(() => this.#sendWaiting())
+  }
+
+  #sendWaiting(): void {
     const most = this.#partSize()
     while (this.#waiting.length > 0 && this.#batchesInFlight < MOST_BATCHES) {
       const calls = this.#waiting.shift()!.calls()
@@ -128,7 +139,7 @@ export class GroupCommit {
     this.#transport.send(keys, args).then(
       (replies) => {
         this.#returned(callers, isBatch)
-        for (let i = 0; i < calls.length; i++) settle(calls[i]!, replies[i]!)
+        settleAll(calls, replies)
       },
       (error: unknown) => {
         this.#returned(callers, isBatch)

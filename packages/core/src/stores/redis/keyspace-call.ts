@@ -1,10 +1,14 @@
 import { haveEqualNumbers } from '../../algorithms/contract/policy.js'
-import type { Answer, Caller, Report } from '../store.js'
+import type { Answer, Caller, Receiver, Report } from '../store.js'
+import { redisKey } from './redis-key.js'
 import type { ScriptCall } from './script-call.js'
+import type { PackedReply } from './script/packed-reply.js'
 import { hasHealed, packRequest, type ScriptRequest, unpackAnswers } from './script/wire.js'
 
 /** What all calls of a keyspace share. */
 export interface CallContext {
+  /** The beginning of all keys: `prefix:format:name:shapes`. */
+  readonly keyspace: string
   /** Microseconds, or -1 for Redis's own clock. */
   readonly clock: () => number
   readonly report: Report
@@ -13,25 +17,31 @@ export interface CallContext {
 /** Reads the caller's result from a reply. */
 export type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
 
-/** One operation of a keyspace on one key, and the promise of its caller. */
+/** One operation of a keyspace on one key, and who gets its outcome. */
 export class KeyspaceCall<T> implements ScriptCall {
   alike: KeyspaceCall<T>[] | undefined = undefined
 
-  /** `key` is the key in Redis, `callerKey` the one that was passed to the limiter. */
   constructor(
-    readonly key: string,
+    readonly context: CallContext,
     readonly callerKey: string,
     readonly units: number,
     readonly request: ScriptRequest,
     readonly read: ReplyReader<T>,
+    readonly receiver: Receiver<T>,
     readonly caller: Caller | undefined,
-    readonly context: CallContext,
-    readonly resolve: (answer: T) => void,
-    readonly fail: (error: unknown) => void,
   ) {}
 
+  get keyspace(): string {
+    return this.context.keyspace
+  }
+
+  get key(): string {
+    return redisKey(this.context.keyspace, this.callerKey)
+  }
+
   isLike(other: KeyspaceCall<T>): boolean {
-    const [a, b] = [this.request, other.request]
+    const a = this.request
+    const b = other.request
     return (
       a.operation === 'consume' &&
       b.operation === 'consume' &&
@@ -49,10 +59,22 @@ export class KeyspaceCall<T> implements ScriptCall {
   answer(reply: Buffer): void {
     const { callerKey, alike, request } = this
     if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
-    if (!alike) return this.resolve(this.read(reply, request, callerKey))
+    if (!alike) return this.receiver.answered(this.read(reply, request, callerKey))
     const answers = unpackAnswers(reply, request.policies, 1 + alike.length) as readonly (Answer & T)[]
-    this.resolve(answers[0]!)
-    for (let i = 0; i < alike.length; i++) alike[i]!.resolve(answers[i + 1]!)
+    this.receiver.answered(answers[0]!)
+    for (let i = 0; i < alike.length; i++) alike[i]!.receiver.answered(answers[i + 1]!)
+  }
+
+  /** A plain call is a consume. */
+  answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
+    const { alike, request } = this
+    const { length } = request.policies
+    this.receiver.answered(reply.next(length))
+    if (alike) for (const call of alike) call.receiver.answered(reply.next(length))
+  }
+
+  fail(error: unknown): void {
+    this.receiver.failed(error)
   }
 }
 

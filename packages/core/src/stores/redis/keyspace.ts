@@ -1,10 +1,9 @@
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Caller, Correction, Keyspace } from '../store.js'
+import type { Answer, Ask, Caller, Correction, Keyspace, Receiver } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
 import { type CallContext, KeyspaceCall, type ReplyReader } from './keyspace-call.js'
-import { redisKey } from './redis-key.js'
 import type { SmallestLimits } from './smallest-limits.js'
 import {
   packCharge,
@@ -22,8 +21,6 @@ const LARGEST_LOG_COST = 1000
 export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
-  /** The beginning of all keys: `prefix:format:name:shapes`. */
-  readonly keyspace: string
   /** Returns what sends the calls of the script for these shapes and this penalty. */
   readonly group: () => GroupCommit
   readonly smallestLimits: SmallestLimits
@@ -38,6 +35,9 @@ export class RedisKeyspace implements Keyspace {
   /** The smallest limits, as of a count of changes. */
   #slowest: { readonly changes: number; readonly limits: readonly number[] | undefined } | undefined
 
+  /** The latest one: most calls of a keyspace have the same cost. */
+  #consumption: ScriptRequest | undefined
+
   constructor(options: RedisKeyspaceOptions) {
     this.#options = options
     this.policies = options.policies
@@ -47,16 +47,24 @@ export class RedisKeyspace implements Keyspace {
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
-    if (this.#hasLog && ask !== 'peek' && cost > LARGEST_LOG_COST) {
-      const bound = `cost of a call on a sliding log in Redis must be at most ${LARGEST_LOG_COST}`
-      return Promise.reject(expected(InputError, 'INVALID_COST', bound, cost))
-    }
+    if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
     return this.#ask(
       { operation: ask, policies: this.policies, cost, span: maxWait },
       key,
       unpackAnswer,
       caller,
     )
+  }
+
+  consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
+    if (this.#isTooCostly(cost)) throw tooCostly(cost)
+    const slowest = this.#slowestLimits()
+    let request = this.#consumption
+    if (!request || request.cost !== cost || request.slowest !== slowest) {
+      request = { operation: 'consume', policies: this.policies, cost, slowest }
+      this.#consumption = request
+    }
+    this.#send(request, key, unpackAnswer, receiver, caller)
   }
 
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
@@ -114,16 +122,27 @@ export class RedisKeyspace implements Keyspace {
   }
 
   #ask<T>(asked: ScriptRequest, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
-    const options = this.#options
     const slowest = asked.token ? undefined : this.#slowestLimits()
     const request = slowest ? { ...asked, slowest } : asked
-    const units = this.#hasLog ? (asked.cost ?? 1) : 1
-    const redis = redisKey(options.keyspace, key)
-    return new Promise((resolve, reject) => {
-      options
-        .group()
-        .add(new KeyspaceCall(redis, key, units, request, read, caller, options, resolve, reject))
+    return new Promise((answered, failed) => {
+      this.#send(request, key, read, { answered, failed }, caller)
     })
+  }
+
+  #send<T>(
+    request: ScriptRequest,
+    key: string,
+    read: ReplyReader<T>,
+    receiver: Receiver<T>,
+    caller: Caller | undefined,
+  ): void {
+    const options = this.#options
+    const units = this.#hasLog ? (request.cost ?? 1) : 1
+    options.group().add(new KeyspaceCall(options, key, units, request, read, receiver, caller))
+  }
+
+  #isTooCostly(cost: number): boolean {
+    return this.#hasLog && cost > LARGEST_LOG_COST
   }
 
   #slowestLimits(): readonly number[] | undefined {
@@ -134,6 +153,11 @@ export class RedisKeyspace implements Keyspace {
     }
     return this.#slowest.limits
   }
+}
+
+function tooCostly(cost: number): Error {
+  const bound = `cost of a call on a sliding log in Redis must be at most ${LARGEST_LOG_COST}`
+  return expected(InputError, 'INVALID_COST', bound, cost)
 }
 
 /** The failure of a charge that was carried out in part. */

@@ -7,6 +7,11 @@ export interface RedisConnection {
   evalsha(sha: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply>
   /** Runs a script by its text, which also loads it on the node that owns the keys. */
   eval(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply>
+  /**
+   * Runs `send`, and writes the calls that it makes to each node in one piece. Undefined if the client writes so by itself,
+   * or has one node.
+   */
+  readonly inOneWrite?: ((send: () => void) => void) | undefined
   /** Whether all keys of a call must lie in one slot. */
   readonly isCluster: boolean
   /** Subscribes to a channel. Undefined if the client cannot. */

@@ -1,9 +1,14 @@
 import { StoreError } from '../../values/errors.js'
 import type { Caller } from '../store.js'
 import type { Bytes } from './redis-connection.js'
+import type { PackedReply } from './script/packed-reply.js'
 
 /** One call of a script on one key, for one caller. */
 export interface ScriptCall {
+  /** The beginning of `key`, and the key that was passed to the limiter; together they are as unique. */
+  readonly keyspace: string
+  readonly callerKey: string
+  /** The key in Redis. */
   readonly key: string
   /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
   readonly units: number
@@ -16,6 +21,8 @@ export interface ScriptCall {
   argument(times: number): Bytes
   /** Resolves this call and the equal ones with the script's reply. */
   answer(reply: Buffer): void
+  /** The same where the reply is packed with those of other keys. */
+  answerPlain(reply: PackedReply): void
   /** Rejects this call alone. */
   fail(error: unknown): void
 }
@@ -42,13 +49,28 @@ function argumentOf(call: ScriptCall): Bytes {
   return call.argument(1 + (call.alike?.length ?? 0))
 }
 
-export function settle(call: ScriptCall, reply: Buffer | Error): void {
-  if (reply instanceof Error) return failAll(call, reply)
-  try {
-    call.answer(reply)
-  } catch (error) {
-    failAll(call, error)
+/** What a script replied: to plain calls of several keys in one piece, to each other key by itself. */
+export interface Replies {
+  readonly packed: PackedReply | undefined
+  /** In the order of their keys. */
+  readonly own: readonly (Buffer | Error)[]
+}
+
+export function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
+  let next = 0
+  for (const call of calls) {
+    try {
+      if (packed?.isPlain()) call.answerPlain(packed)
+      else settle(call, own[next++]!)
+    } catch (error) {
+      failAll(call, error)
+    }
   }
+}
+
+function settle(call: ScriptCall, reply: Buffer | Error): void {
+  if (reply instanceof Error) failAll(call, reply)
+  else call.answer(reply)
 }
 
 export function failAll(call: ScriptCall, error: unknown): void {

@@ -1,3 +1,4 @@
+import type { Writable } from 'node:stream'
 import type { RedisConnection, ScriptReply } from '../redis-connection.js'
 import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
@@ -9,6 +10,8 @@ export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean }
   sendCommand(command: unknown): unknown
+  /** Of a Cluster. */
+  nodes?(role: 'master'): readonly { readonly stream?: Partial<Pick<Writable, 'cork' | 'uncork'>> }[]
 }
 
 interface IoredisScripts {
@@ -24,10 +27,22 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       sender.evalshaBuffer(sha, keys.length, ...sendable(keys), ...sendable(args)) as Promise<ScriptReply>,
     eval: (script, keys, args) =>
       sender.evalBuffer(script, keys.length, ...sendable(keys), ...sendable(args)) as Promise<ScriptReply>,
+    inOneWrite: client.nodes && ((send) => inOneWrite(client.nodes!('master'), send)),
     isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),
     replays: replays(client.options, client.isCluster === true),
     close: listenForErrors(client),
+  }
+}
+
+/** A client writes each command by itself, and every write is a system call here and wakes the server. */
+function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send: () => void): void {
+  const streams = nodes.map(({ stream }) => stream)
+  for (const stream of streams) stream?.cork?.()
+  try {
+    send()
+  } finally {
+    for (const stream of streams) stream?.uncork?.()
   }
 }
 

@@ -51,6 +51,12 @@ export class OwnConnection implements RedisConnection {
     return this.#call((connection) => connection.eval(script, keys, args))
   }
 
+  inOneWrite(send: () => void): void {
+    const write = this.#opened?.connection.inOneWrite
+    if (write) write(send)
+    else send()
+  }
+
   subscribe(channel: string, receive: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
     void this.#open()

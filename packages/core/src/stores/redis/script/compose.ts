@@ -58,11 +58,13 @@ function outline(all: readonly ScriptPolicy[], penalty: Penalty | undefined): st
     hot,
     penalty: penalize,
   } = modules as Readonly<Record<Text, string>>
+  const isPlain = all.every(({ take }) => take)
   const decision = isFew ? engine : 'return decide(@{call})'
   const texts: Words = {
     engine,
     argument,
-    hot: all.every(({ take }) => take) ? hot : '',
+    hot_alone: isPlain ? linesFor('alone', hot) : '',
+    hot_together: isPlain ? linesFor('together', hot) : '',
     penalty: penalty ? penalize : '',
     alone_first: isFew ? alone : '',
     alone_last: isFew ? '' : alone,
@@ -73,6 +75,13 @@ function outline(all: readonly ScriptPolicy[], penalty: Penalty | undefined): st
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
     )
   return inPlace(script)
+}
+
+/** The text with the lines for one way of travelling, and without those for the other. */
+function linesFor(way: 'alone' | 'together', text: string): string {
+  return text.replace(/^( *)--@(alone|together) (.*)$/gm, (_, indent: string, of: string, line: string) =>
+    of === way ? indent + line : '',
+  )
 }
 
 type Text = 'script' | 'engine' | 'argument' | 'alone' | 'hot' | 'penalty'
@@ -98,6 +107,7 @@ function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotOffsets, version
   const load = hasRings ? `redis.pcall('GETRANGE', key, '0', '${end - 1}')` : "redis.pcall('GET', key) or ''"
   const parts = all.map(({ i }) => ` .. pack('<ddd', earliest_${i}, remaining_${i}, reset_${i})`)
   return {
+    plain_bytes: `${16 * (1 + all.length)}`,
     call: `cost, nonce, op, count, clock, span, rest, ${numbers}`,
     all_numbers: numbers,
     number_formats: 'dd'.repeat(all.length),

@@ -2,7 +2,9 @@ import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
 import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
 import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
+import type { Replies } from '../script-call.js'
 import type { Transport } from '../group-commit.js'
+import { PackedReply } from './packed-reply.js'
 import { unpackFailure } from './wire.js'
 
 /**
@@ -30,6 +32,7 @@ export class ScriptRunner {
   transport(script: string): Transport {
     return {
       takesManyKeys: () => this.#takesManyKeys,
+      inOneWrite: (send) => (this.#connection.inOneWrite ? this.#connection.inOneWrite(send) : send()),
       send: (keys, args) => this.#runAll(script, keys, args),
     }
   }
@@ -45,15 +48,11 @@ export class ScriptRunner {
    * @throws {StoreError} with the client's error as its cause.
    */
   async run(script: string, key: RedisKey, argument: Bytes): Promise<Buffer> {
-    const [reply] = await this.#runAll(script, [key], [argument])
-    return reply as Buffer // with a single key, an error rejects the whole call
+    const { own } = await this.#runAll(script, [key], [argument])
+    return own[0] as Buffer // with a single key, an error rejects the whole call
   }
 
-  async #runAll(
-    script: string,
-    keys: readonly RedisKey[],
-    args: readonly Bytes[],
-  ): Promise<readonly (Buffer | Error)[]> {
+  async #runAll(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<Replies> {
     try {
       let reply: ScriptReply | undefined
       if (this.#known.has(script)) {
@@ -69,7 +68,7 @@ export class ScriptRunner {
         this.#known.add(script)
       }
       this.#onReply()
-      return keys.length === 1 ? [asBuffer(reply as Bytes)] : (reply as readonly Bytes[]).map(answerOrError)
+      return repliesOf(reply)
     } catch (error) {
       if (isCrossSlot(error)) this.#takesManyKeys = false
       throw storeError(error)
@@ -81,6 +80,13 @@ export class ScriptRunner {
     if (!sha) this.#shas.set(script, (sha = createHash('sha1').update(script).digest('hex')))
     return sha
   }
+}
+
+/** A list begins with the packed reply. */
+function repliesOf(reply: ScriptReply): Replies {
+  if (reply instanceof Uint8Array) return { packed: undefined, own: [asBuffer(reply)] }
+  const [packed, ...own] = reply
+  return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
 }
 
 function answerOrError(reply: Bytes): Buffer | Error {

@@ -1,6 +1,7 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../../algorithms/contract/policy.js'
 import type { Answer, Booking, DatedCharge, Reason } from '../../store.js'
+import { passed } from './packed-reply.js'
 
 /*
  * The packed argument and the packed reply of a script: numbers as little-endian doubles, which cost Redis and the client
@@ -117,7 +118,8 @@ function answerAt(
     if (parts![3 * i + 1]! < remaining) [binding, remaining] = [i, parts![3 * i + 1]!]
     resetAt = Math.max(resetAt, parts![3 * i + 2]!)
   }
-  return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking }
+  const answer = passed(now, binding, remaining, resetAt, parts)
+  return booking ? { ...answer, booking } : answer
 }
 
 /** Where the call passed at once, the earliest instant is `now` for every policy and is left out. */
