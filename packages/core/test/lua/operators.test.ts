@@ -15,6 +15,7 @@ describeWithLua(missing ?? 'operators in place of calls', () => {
     'max(a, b)',
     'min(a + b, c) - max(b, c)',
     'floor(c / a) * a',
+    'floor(c / 1) * a',
     'ceil(c / a) * a',
     'ceil(-c / a)',
     'max(0, min(max(a, 2 * b), floor((a + c) / 2)))',
