@@ -10,7 +10,7 @@ import {
   tokenBucket,
 } from '../src/index.js'
 import type { Store } from '../src/stores/store.js'
-import { FakeClock } from './fake-clock.js'
+import { FakeClock } from '@sluice/testing'
 
 const none = { limit: 0, window: '1m' } as const
 

@@ -7,7 +7,7 @@ import {
   PolicyError,
   type Store,
 } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
+import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from './resilience/remote-store.js'
 
 const MINUTE = 60_000

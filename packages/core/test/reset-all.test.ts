@@ -1,5 +1,5 @@
 import { createLimiter, createSemaphore, fixedWindow, gcra, memoryStore, slidingLog } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
+import { FakeClock } from '@sluice/testing'
 
 describe('resetAll of a memory store', () => {
   const clock = new FakeClock()

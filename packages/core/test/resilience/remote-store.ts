@@ -103,7 +103,10 @@ export class RemoteStore implements Store {
   }
 }
 
-function operationOf(name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'consume'>, first: unknown): Operation {
+function operationOf(
+  name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'consume'>,
+  first: unknown,
+): Operation {
   if (name === 'decide') return first as Ask
   return name === 'correct' ? (first as Correction).kind : name
 }
