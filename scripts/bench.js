@@ -30,6 +30,11 @@ runSubject('bench', {
     needs: ['build', 'redis'],
     command: [...onSources, 'packages/outbound/test/proofs/run.ts'],
   },
+  machine: {
+    about: 'processes of one machine: machineStore beside Redis and a cluster limiter of a peer',
+    needs: ['build', 'redis'],
+    command: [`${BENCH}/machine/main.js`],
+  },
   leases: {
     about: 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair',
     needs: ['build'],

@@ -1,13 +1,17 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
+import { machineStore, type MachineStoreOptions } from '@sluice/core/machine'
 import { redisStore } from '@sluice/core/redis'
 import { ownMs } from './own-time.js'
 
 /** What a process is in the middle of when it closes its limiter and its store. */
 export type Moment = 'nothing' | 'a wait' | 'calls' | 'an outage'
 
-/** A process that lets go of everything and ends by itself: `node ending.cjs <moment> [<where Redis is>]`. */
-async function end(moment: Moment, redis: object | undefined): Promise<void> {
-  const store = redis ? redisStore(redis) : memoryStore()
+/** Where the store is: the options of Redis's client, or of a store of the machine. */
+type Where = { readonly machine: MachineStoreOptions } | { readonly machine?: undefined }
+
+/** A process that lets go of everything and ends by itself: `node ending.cjs <moment> [<where the store is>]`. */
+async function end(moment: Moment, where: Where | undefined): Promise<void> {
+  const store = where?.machine ? machineStore(where.machine) : where ? redisStore(where) : memoryStore()
   const limiter = createLimiter({ name: 'ending', store, policies: [gcra({ limit: 1, window: '1h' })] })
   const ignore = () => {}
   const call = () => void limiter.consume(`user:${Math.random()}`).catch(ignore)

@@ -46,6 +46,8 @@ export async function startFleet({ missing = [], environments }: FleetOptions): 
 export interface Member {
   prepare(job: object): Promise<void>
   go(): Promise<unknown>
+  /** Stops the process, or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
   end(): Promise<void>
 }
 
@@ -58,6 +60,9 @@ export async function startMember(program: string, sources: string): Promise<Mem
     },
     async go() {
       return (await ask(member, 'go')).result
+    },
+    signal(signal) {
+      member.kill(signal)
     },
     async end() {
       await exit(member)

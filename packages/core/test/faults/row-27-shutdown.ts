@@ -1,5 +1,9 @@
+import { machineStore } from '@sluice/core/machine'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { onSources } from '@sluice/testing/processes'
 import { startCluster, startRedis } from '@sluice/testing/redis'
 import type { Moment } from './ending.js'
@@ -39,7 +43,17 @@ async function shutDown(): Promise<Outcome> {
     await measure('nobody there', moment, NOBODY)
     await measure('no Cluster there', moment, { cluster: [NOBODY] })
   }
+  const machine = { name: 'ending', folder: mkdtempSync(join(tmpdir(), 'sluice-ending-')) }
+  for (const moment of MOMENTS) await measure('the one that serves', moment, { machine })
+  const served = machineStore({ ...machine, serve: true })
+  await served.ready()
+  for (const moment of MOMENTS) await measure('one that is served', moment, { machine })
+  await served.close()
+  for (const moment of ['nothing', 'calls', 'an outage'] as const) {
+    await measure('no process serves', moment, { machine: { ...machine, serve: false } })
+  }
   await Promise.all([server.stop(), cluster.stop()])
+  rmSync(machine.folder, { recursive: true })
 
   const [slowest, longest] = endings.reduce((a, b) => (b[1] > a[1] ? b : a))
   return {

@@ -33,6 +33,7 @@ import { row as coldStart } from './row-31-cold-start.js'
 import { row as rollingDeploy } from './row-32-rolling-deploy.js'
 import { row as twoCopies } from './row-33-two-copies.js'
 import { row as waits } from './row-34-waits.js'
+import { row as machine } from './row-35-machine.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -69,4 +70,5 @@ export const rows: readonly Row[] = [
   rollingDeploy,
   twoCopies,
   waits,
+  machine,
 ]

@@ -19,7 +19,8 @@ import { SHAPES } from '../shapes.js'
 import type { Penalty } from '../penalty.js'
 import type { DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
 
-export type { DenialCacheOptions, RedisStoreOptions } from './options.js'
+export type { DenialCacheOptions } from '../denial-cache-options.js'
+export type { RedisStoreOptions } from './options.js'
 
 /** Made by `redisStore`. */
 export interface RedisStore extends Store {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../values/clock.js'
 import { type Duration, parseDuration } from '../../values/duration.js'
 import { expected, PolicyError } from '../../values/errors.js'
+import { type DenialCacheOptions, denialCacheBounds } from '../denial-cache-options.js'
 import { checkMaxShapes } from '../shapes.js'
 import type { DenialCacheBounds } from '../store.js'
 
@@ -55,11 +56,6 @@ export interface RedisStoreOptions {
   readonly startTimeout?: Duration
 }
 
-export interface DenialCacheOptions {
-  readonly maxAge?: Duration
-  readonly maxKeys?: number
-}
-
 /** Options with their defaults, checked. */
 export interface CheckedOptions {
   readonly prefix: string
@@ -74,7 +70,7 @@ export interface CheckedOptions {
 
 /** @throws {PolicyError} INVALID_OPTION */
 export function checkOptions(options: RedisStoreOptions): CheckedOptions {
-  const { prefix = 'sluice', clock, denialCache = {}, groupCommit = true, maxPending = 10_000 } = options
+  const { prefix = 'sluice', clock, denialCache, groupCommit = true, maxPending = 10_000 } = options
   const { lazy = false, startTimeout = '1s' } = options
   if (typeof prefix !== 'string' || !/^[\x21-\x7a|~]{1,64}$/.test(prefix)) {
     throw invalid('prefix must be 1 to 64 characters of printable ASCII without spaces and braces', prefix)
@@ -89,23 +85,9 @@ export function checkOptions(options: RedisStoreOptions): CheckedOptions {
   if (typeof lazy !== 'boolean') throw invalid('lazy must be true or false', lazy)
   const maxShapes = checkMaxShapes(options.maxShapes)
   const startMs = parseDuration(startTimeout, 'startTimeout', { least: 0, most: 60_000, error: PolicyError })
-  const bounds = denialCache === false ? undefined : boundsOf(denialCache)
+  const bounds = denialCacheBounds(denialCache)
   return { prefix, clock, denialCache: bounds, groupCommit, maxPending, maxShapes, lazy, startMs }
 }
-
-function boundsOf(options: DenialCacheOptions): DenialCacheBounds {
-  if (typeof options !== 'object' || options === null) {
-    throw invalid('denialCache must be { maxAge, maxKeys } or false', options)
-  }
-  const { maxAge = '1s', maxKeys = 100_000 } = options
-  if (!(Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MOST_DENIED_KEYS)) {
-    throw invalid(`denialCache.maxKeys must be a whole number from 1 to ${MOST_DENIED_KEYS}`, maxKeys)
-  }
-  const maxAgeMs = parseDuration(maxAge, 'denialCache.maxAge', { most: 3_600_000, error: PolicyError })
-  return { maxAge: maxAgeMs * 1000, maxKeys }
-}
-
-const MOST_DENIED_KEYS = 8_388_608
 
 function invalid(bound: string, value: unknown): Error {
   return expected(PolicyError, 'INVALID_OPTION', bound, value)

@@ -1,0 +1,75 @@
+import { connect, type Socket } from 'node:net'
+import { type Frame, FrameReader, FrameWriter } from './frames.js'
+import { PROTOCOL, REPLY, REQUEST } from './protocol.js'
+
+/** What came of trying to reach a server. */
+export type Greeting =
+  | { readonly socket: Socket; readonly life: number }
+  /** Nobody listens, or nothing is there: 'refused', 'gone'. The server closed the connection again: 'closed'. */
+  | 'refused'
+  | 'gone'
+  | 'closed'
+
+/**
+ * Connects to a server and exchanges greetings. A server that does not answer in time is alive, but stopped or busy.
+ * @throws an error of the system, or of a server that is silent or speaks another protocol.
+ */
+export function greet(
+  path: string,
+  name: string,
+  formerLife: number,
+  signal?: AbortSignal,
+): Promise<Greeting> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(path)
+    const reader = new FrameReader()
+    const end = (settle: () => void): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', abort)
+      for (const event of ['connect', 'data', 'error', 'close']) socket.removeAllListeners(event)
+      socket.on('error', () => {}) // 'close' follows
+      settle()
+    }
+    const fail = (error: unknown): void =>
+      end(() => {
+        socket.destroy()
+        reject(error)
+      })
+    const abort = (): void => fail(new Error('the store was closed'))
+    signal?.addEventListener('abort', abort)
+    const timer = setTimeout(() => fail(new Error('the process that serves is silent')), SILENCE_MS)
+    socket.on('connect', () => {
+      const writer = new FrameWriter()
+      writer.add(REQUEST.hello, 0, [PROTOCOL, formerLife], name)
+      socket.write(writer.take())
+    })
+    socket.on('data', (chunk) => {
+      try {
+        reader.push(chunk, ({ kind, numbers: [protocol, life] }: Frame) => {
+          if (kind !== REPLY.hello || protocol !== PROTOCOL) throw new Error('it speaks another protocol')
+          end(() => resolve({ socket, life: life! }))
+        })
+      } catch (error) {
+        fail(error)
+      }
+    })
+    socket.on('error', (error: NodeJS.ErrnoException) => {
+      const absence = ABSENCES[error.code!]
+      if (absence) end(() => resolve(absence))
+      else fail(error)
+    })
+    socket.on('close', () => end(() => resolve('closed')))
+  })
+}
+
+/** A plain file at the place of a socket is ENOTSOCK on macOS; a connection that was closed on arrival is a reset. */
+const ABSENCES: Readonly<Record<string, 'refused' | 'gone' | 'closed'>> = {
+  ECONNREFUSED: 'refused',
+  ENOTSOCK: 'refused',
+  ENOENT: 'gone',
+  ECONNRESET: 'closed',
+  EPIPE: 'closed',
+}
+
+/** Milliseconds. Meanwhile calls wait, each until its deadline. */
+const SILENCE_MS = 250

@@ -1,0 +1,339 @@
+import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { createLimiter, gcra, memoryStore, type Policy, slidingLog, tokenBucket } from '../../src/index.js'
+import type { Notice } from '../../src/stores/store.js'
+import { FrameWriter } from '../../src/stores/machine/frames.js'
+import { PROTOCOL, REQUEST } from '../../src/stores/machine/protocol.js'
+import { machineStore } from '../../src/stores/machine/index.js'
+import { until } from '@sluice/testing/redis'
+import { Meeting } from './meeting.js'
+
+let meeting: Meeting
+beforeEach(() => {
+  meeting = new Meeting()
+})
+afterEach(() => meeting.end())
+
+const sluggish = { deadline: '5s', onStoreError: 'throw' } as const
+const policies = [gcra({ limit: 10, window: '1d' })]
+const ignore = (): void => {}
+
+describe('a machine store', () => {
+  it('shares one state among all stores of its name', async () => {
+    const stores = [meeting.open(), meeting.open(), meeting.open({ serve: false })]
+    const limiters = stores.map((store) => createLimiter({ name: 'api', policies, store, ...sluggish }))
+    await Promise.all(stores.slice(0, 2).map((store) => store.ready()))
+    await until(
+      'the third to be reached',
+      async () => (await limiters[2]!.peek('k').catch(ignore)) !== undefined,
+    )
+    const decisions = await Promise.all(Array.from({ length: 30 }, (_, i) => limiters[i % 3]!.consume('k')))
+    expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(10)
+  })
+
+  it('keeps names apart, also long ones', async () => {
+    const names = ['one', 'two', 'a name of fifty-one characters, not a plain one / ..']
+    for (const name of names) {
+      const [, client] = await meeting.pair({ name })
+      const limiter = createLimiter({ name: 'api', policies, store: client, ...sluggish })
+      expect((await limiter.consume('k')).remaining).toBe(9)
+    }
+    expect(readdirSync(meeting.folder)).toHaveLength(3)
+  })
+
+  it('answers at once in the process that serves', async () => {
+    const [server] = await meeting.pair()
+    expect(server.keyspace('api', policies, ignore).decide('consume', 'k', 1, 0)).toMatchObject({
+      remaining: 9,
+    })
+  })
+
+  it('keeps keys apart that differ in lone surrogates alone', async () => {
+    const [, client] = await meeting.pair()
+    const keyspace = client.keyspace('api', policies, ignore)
+    for (const key of ['\ud800', '\udc00', '\ufffd', 'ÿ', 'y', '', '\0']) {
+      expect(await keyspace.decide('consume', key, 1, 0)).toMatchObject({ remaining: 9 })
+    }
+  })
+
+  it('decides by the limits of each call, however many lists a process uses', async () => {
+    const [server, client] = await meeting.pair()
+    const of = (limit: number) => client.keyspace('api', [gcra({ limit, window: '1d' })], ignore)
+    for (let limit = 2; limit < 2200; limit++) {
+      expect(await of(limit).decide('consume', `k${limit}`, 1, 0)).toMatchObject({ remaining: limit - 1 })
+    }
+    expect(await of(2).decide('consume', 'k2', 1, 0)).toMatchObject({ remaining: 0 })
+    expect(server.keyspace('api', policies, ignore).decide('peek', 'k2', 1, 0)).toMatchObject({
+      now: expect.any(Number),
+    })
+  })
+
+  it('tells the process whose call evicted a key, and no other', async () => {
+    const [server, client] = await meeting.pair({ maxKeys: 1 })
+    const [own, others]: [Notice[], Notice[]] = [[], []]
+    server.keyspace('api', policies, (notice) => others.push(notice))
+    const keyspace = client.keyspace('api', policies, (notice) => own.push(notice))
+    for (const key of ['a', 'b']) await keyspace.decide('consume', key, 1, 0)
+    await until('the notice', () => own.some((notice) => notice.event === 'evicted' && notice.key === 'a'))
+    expect(others).toEqual([])
+  })
+
+  it('leaves out calls whose caller gave up before they were sent', async () => {
+    const [server, client] = await meeting.pair()
+    const keyspace = client.keyspace('api', policies, ignore)
+    const callers = Array.from({ length: 8 }, () => ({ gone: false, unsent: false }))
+    const calls = callers.map(async (caller) => keyspace.decide('consume', 'k', 1, 0, caller))
+    expect(callers.map(({ unsent }) => unsent)).toEqual([...Array(4).fill(false), ...Array(4).fill(true)])
+    for (const caller of callers.slice(4)) caller.gone = true
+    const outcomes = await Promise.allSettled(calls)
+    expect(outcomes.map(({ status }) => status)).toEqual([
+      ...Array(4).fill('fulfilled'),
+      ...Array(4).fill('rejected'),
+    ])
+    expect(outcomes[7]).toMatchObject({ reason: { code: 'STORE_UNAVAILABLE', sent: false } })
+    expect(server.keyspace('api', policies, ignore).decide('peek', 'k', 0, 0)).toMatchObject({ remaining: 6 })
+  })
+})
+
+describe('when the process that serves ends', () => {
+  it('another one takes over, and the state begins anew once', async () => {
+    const first = meeting.open()
+    await first.ready()
+    const second = meeting.open()
+    await second.ready()
+    const limiter = createLimiter({ name: 'api', policies, store: second, ...sluggish })
+    await limiter.consume('k', { cost: 10 })
+    await first.close()
+    await until(
+      'another to serve',
+      async () => (await limiter.consume('k', { cost: 10 }).catch(ignore))?.allowed,
+    )
+    expect((await limiter.consume('k')).allowed).toBe(false)
+  })
+
+  it('its bookings are lost, and its charges give nothing back to others', async () => {
+    const first = meeting.open()
+    await first.ready()
+    const second = meeting.open()
+    await second.ready()
+    const list = [gcra({ limit: 1, window: '1s' })]
+    const keyspace = second.keyspace('api', list, ignore)
+    const charged = await keyspace.decide('consume', 'k', 1, 0)
+    const { booking } = await keyspace.decide('book', 'k', 1, 10_000_000)
+    expect(await keyspace.confirm(booking!)).toBe('stands')
+    await first.close()
+    await until('another to serve', async () => {
+      try {
+        return (await keyspace.decide('consume', 'k', 1, 0)).reason === undefined
+      } catch {
+        return false
+      }
+    })
+    expect(await keyspace.confirm(booking!)).toBe('lost')
+    expect(await keyspace.cancel(booking!)).toBe(false)
+    const charge = { at: charged.at, cost: 1, decidedAt: charged.now }
+    expect(await keyspace.correct({ kind: 'release', key: 'k', charge, units: 1 })).toBe(0)
+    expect(await keyspace.decide('peek', 'k', 1, 0)).toMatchObject({ reason: 'limit' })
+  })
+
+  it('calls without an answer fail as sent, and are not sent again', async () => {
+    const [server, client] = await meeting.pair()
+    const keyspace = client.keyspace('api', policies, ignore)
+    const calls = Array.from({ length: 8 }, async () => keyspace.decide('consume', 'k', 1, 0))
+    await server.close()
+    const outcomes = await Promise.allSettled(calls)
+    const failed = { status: 'rejected', reason: { code: 'STORE_UNAVAILABLE', sent: true } }
+    expect(outcomes).toMatchObject(Array(8).fill(failed))
+  })
+
+  it('a process that does not serve decides as onStoreError says, and uses the next one', async () => {
+    const alone = meeting.open({ serve: false })
+    await expect(alone.ready()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', sent: false })
+    const limiter = createLimiter({ name: 'api', policies, store: alone })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true, remaining: 9, degraded: 'unavailable' })
+    meeting.open({ serve: true })
+    await until('the server to decide', async () => (await limiter.consume('k')).degraded === undefined)
+  })
+
+  it('one that only serves does not join another', async () => {
+    const [server] = await meeting.pair()
+    const other = meeting.open({ serve: true })
+    await expect(other.ready()).rejects.toThrow('another process serves already')
+    await server.close()
+    await until('the other to serve', () =>
+      other.ready().then(
+        () => true,
+        () => false,
+      ),
+    )
+  })
+
+  it('the serving ends where somebody has deleted its socket', async () => {
+    jest.useFakeTimers({
+      doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'queueMicrotask', 'performance'],
+    })
+    try {
+      const store = meeting.open()
+      await store.ready()
+      const keyspace = store.keyspace('api', policies, ignore)
+      await keyspace.decide('consume', 'k', 1, 0)
+      jest.advanceTimersByTime(5000)
+      expect(await keyspace.decide('peek', 'k', 0, 0)).toMatchObject({ remaining: 9 })
+      rmSync(join(meeting.folder, `${PROTOCOL}-test`, '1'))
+      jest.advanceTimersByTime(5000)
+      expect(await keyspace.decide('peek', 'k', 0, 0)).toMatchObject({ remaining: 10 })
+      const other = meeting.open({ serve: false })
+      await other.ready()
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+})
+
+describe('the socket', () => {
+  const folder = () => join(meeting.folder, `${PROTOCOL}-test`)
+
+  it('can be opened by this user alone', async () => {
+    await meeting.pair()
+    expect(statSync(join(folder(), '1')).mode & 0o777).toBe(0o600)
+    expect(statSync(folder()).mode & 0o777).toBe(0o700)
+  })
+
+  it('is replaced when its process has left it behind, and no other file stays', async () => {
+    mkdirSync(folder(), { mode: 0o700 })
+    writeFileSync(join(folder(), '41'), '') // refuses connections as a socket without a process does
+    await meeting.pair()
+    expect(readdirSync(folder())).toEqual(['42'])
+  })
+
+  it('is not taken from a process that is stopped: it accepts connections and says nothing', async () => {
+    const [server] = await meeting.pair()
+    await server.close()
+    const silent = createServer((socket) => socket.resume()).listen(join(folder(), '2'))
+    await once(silent, 'listening')
+    const store = meeting.open()
+    await expect(store.ready()).rejects.toThrow('the process that serves is silent')
+    expect(readdirSync(folder()).sort()).toEqual(['1', '2'])
+    await new Promise((resolve) => silent.close(resolve))
+  })
+
+  it('must lie in a folder of this user with mode 0700', () => {
+    chmodSync(meeting.folder, 0o755)
+    expect(() => meeting.open()).toThrow(/must be a directory of this user with mode 0700, got ".*"/)
+    chmodSync(meeting.folder, 0o700)
+    symlinkSync('/tmp', folder())
+    expect(() => meeting.open()).toThrow('must be a directory of this user with mode 0700')
+  })
+
+  it('ends a connection that makes no sense, and serves the others', async () => {
+    const [, client] = await meeting.pair()
+    const keyspace = client.keyspace('api', policies, ignore)
+    const hello = (writer: FrameWriter) => writer.add(REQUEST.hello, 0, [PROTOCOL, 0], 'test')
+    const list = JSON.stringify(['api', [['gcra/86400000', 10, 10]]])
+    const open = (writer: FrameWriter) => {
+      hello(writer)
+      writer.add(REQUEST.open, 0, [], list)
+    }
+    const nonsense: ((writer: FrameWriter) => void)[] = [
+      (writer) => writer.add(REQUEST.hello, 0, [PROTOCOL + 1, 0], 'test'),
+      (writer) => writer.add(REQUEST.hello, 0, [PROTOCOL, 0], 'another'),
+      (writer) => writer.add(REQUEST.consume, 0, [1, 0], 'k'),
+      (writer) => (hello(writer), writer.add(REQUEST.consume, 0, [1, 0], 'k')),
+      (writer) => (hello(writer), writer.add(REQUEST.open, 0, [], '{}')),
+      (writer) => (
+        hello(writer),
+        writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['gcra/1000', -1, 10]]]))
+      ),
+      (writer) => (
+        hello(writer),
+        writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['nothing/1000', 1, 1]]]))
+      ),
+      (writer) => (hello(writer), writer.add(REQUEST.open, 5, [], list)),
+      (writer) => (open(writer), writer.add(REQUEST.consume, 0, [-1, 0], 'k')),
+      (writer) => (open(writer), writer.add(REQUEST.consume, 0, [1.5, 0], 'k')),
+      (writer) => (open(writer), writer.add(REQUEST.consume, 0, [NaN, 0], 'k')),
+      (writer) => (open(writer), writer.add(REQUEST.consume, 0, [], 'k')),
+      (writer) => (open(writer), writer.add(REQUEST.release, 0, [1, 1, 1], 'k')),
+      (writer) => (open(writer), writer.add(REQUEST.take, 0, [1], 'jobs\nk')),
+      (writer) => (open(writer), writer.add(200, 0, [], '')),
+    ]
+    for (const write of nonsense) {
+      const writer = new FrameWriter()
+      write(writer)
+      await ended(writer.take())
+    }
+    await ended(Buffer.from([1, 0, 0, 0, 1, 0, 0, 0, 0, 0]))
+    await ended(Buffer.from([255, 255, 255, 255, 1, 0, 0, 0, 0, 0]))
+    await ended(Buffer.from([18, 0, 0, 0, 1, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0]))
+    expect(await keyspace.decide('consume', 'k', 1, 0)).toMatchObject({ remaining: 9 })
+  })
+
+  /** Resolves when the other side has closed the connection. */
+  function ended(bytes: Buffer): Promise<void> {
+    return new Promise((resolve) => {
+      const socket = connect(join(folder(), '1'), () => socket.write(bytes))
+      socket.on('error', () => {})
+      socket.on('close', () => resolve())
+      socket.resume()
+    })
+  }
+})
+
+describe('bad options', () => {
+  it.each([
+    [{}, 'NAME_REQUIRED', 'machineStore needs a name'],
+    [undefined, 'INVALID_OPTION', 'the options of machineStore must be an object, got undefined'],
+    [
+      { name: 'ü' },
+      'INVALID_NAME',
+      'the name of a machineStore must be 1 to 64 characters of printable ASCII',
+    ],
+    [{ name: 'a', serve: 'yes' }, 'INVALID_OPTION', `serve must be 'auto', true or false, got "yes"`],
+    [{ name: 'a', folder: 'relative' }, 'INVALID_OPTION', 'folder must be an absolute path, got "relative"'],
+    [{ name: 'a', folder: `/tmp/${'x'.repeat(90)}` }, 'INVALID_OPTION', 'must be at most 103 bytes'],
+    [{ name: 'a', maxKeys: 0 }, 'INVALID_OPTION', 'maxKeys must be a whole number from 1 to 8388608, got 0'],
+    [
+      { name: 'a', maxShapes: 0 },
+      'INVALID_OPTION',
+      'maxShapes must be a whole number from 1 to 1000000, got 0',
+    ],
+    [{ name: 'a', clock: 1 }, 'INVALID_OPTION', 'clock must be a function that returns microseconds, got 1'],
+    [{ name: 'a', denialCache: true }, 'INVALID_OPTION', 'denialCache must be { maxAge, maxKeys } or false'],
+    [{ name: 'a', path: '/tmp' }, 'INVALID_OPTION', `machineStore has no option 'path'`],
+  ])('%j are refused', (options, code, message) => {
+    expect(() => machineStore(options as never)).toThrow(expect.objectContaining({ code }) as never)
+    expect(() => machineStore(options as never)).toThrow(message)
+  })
+
+  it('a policy of an unknown algorithm is refused', () => {
+    const [policy] = policies
+    const algorithm = { ...policy!.algorithm, name: 'of-my-own' }
+    const foreign = Object.create(policy!, {
+      algorithm: { value: algorithm },
+      shape: { value: 'of-my-own/1000' },
+    }) as Policy
+    const store = meeting.open()
+    expect(() => store.keyspace('api', [foreign], ignore)).toThrow(
+      expect.objectContaining({ code: 'INVALID_POLICIES' }) as never,
+    )
+  })
+
+  it('lists of leased and of plain policies are sent as they are', async () => {
+    const [, client] = await meeting.pair()
+    const lists = [
+      [slidingLog({ limit: 10, window: '1h' }).with({ capacity: 4 })],
+      [
+        tokenBucket({ limit: 10, window: '1h', capacity: 20, refill: 'interval' }),
+        gcra({ limit: 3, window: '2h', slots: 8 }),
+      ],
+    ]
+    for (const list of lists) {
+      const own = await memoryStore().keyspace('api', list, ignore).decide('consume', 'k', 2, 0)
+      const { reason, binding, remaining } = own
+      const answer = await client.keyspace('api', list, ignore).decide('consume', 'k', 2, 0)
+      expect(answer).toMatchObject({ reason, binding, remaining })
+    }
+  })
+})
