@@ -142,6 +142,24 @@ describe('an option of createLimiter', () => {
   })
 
   it.each([
+    ['limit', 'write policies: [slidingLog({ limit, window })]'],
+    ['windowMs', 'write policies: [slidingLog({ limit, window })]'],
+    ['points', 'write policies: [slidingLog({ limit, window })]'],
+    ['duration', 'write policies: [slidingLog({ limit, window })]'],
+    ['reservoir', 'write policies: [slidingLog({ limit, window })]'],
+    ['minTime', 'write policies: [gcra({ limit: 1, window: minTime, burst: 1 })]'],
+    ['maxConcurrent', 'use createSemaphore({ limit })'],
+    ['storeClient', 'write store: redisStore(client), of @sluice/core/redis'],
+    ['keyPrefix', "write name, which begins the limiter's keys"],
+    ['insuranceLimiter', "write onStoreError: 'local', which is the default"],
+    ['blockDuration', "write penalty: { after: 3, block: '10m' }"],
+    ['keyGenerator', 'it belongs to rateLimit() of an adapter: see docs/http.md'],
+  ])('that another package calls %s is refused with what to write', (name, advice) => {
+    const message = `there is no option '${name}': ${advice}`
+    expect(create({ [name]: 1 })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
+  })
+
+  it.each([
     [null, 'got null, leave it out'],
     ['redis://user:secret@host:6379', 'write redisStore("redis://…@host:6379")'],
     [memoryStore, 'got a function, call it'],

@@ -1,4 +1,4 @@
-import type { Decision } from '@sluice/core'
+import { type Decision, PolicyError } from '@sluice/core'
 import {
   createGuard,
   decisionAbout,
@@ -9,11 +9,18 @@ import {
   type Platform,
 } from '@sluice/core/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
+import { IncomingMessage } from 'node:http'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
-export type RateLimitOptions = GuardOptions<Request, Response>
+export interface RateLimitOptions extends GuardOptions<Request, Response> {
+  /**
+   * The property of the request that gets each decision about it, for example 'rateLimit'.
+   * @default undefined: none; `decisionOf(req)` has the decision
+   */
+  readonly requestProperty?: string
+}
 
 /**
  * Middleware that counts each request and answers those beyond the limit with 429. With a memory store and no async
@@ -23,7 +30,8 @@ export type RateLimitOptions = GuardOptions<Request, Response>
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  */
 export function rateLimit(options: RateLimitOptions): RequestHandler {
-  const guard = createGuard(options, express)
+  const { requestProperty, ...rest } = { ...options }
+  const guard = createGuard(rest, requestProperty === undefined ? express : withProperty(requestProperty))
   return function rateLimit(req: Request, res: Response, next: NextFunction): void {
     const proceed = (denied: Denied | undefined): void => {
       if (!denied) next()
@@ -61,4 +69,13 @@ const express: Platform<Request, Response> = {
   onFinished: onResponseSent,
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,
+}
+
+function withProperty(name: string): Platform<Request, Response> {
+  if (typeof name !== 'string' || name === '' || name in IncomingMessage.prototype)
+    throw new PolicyError(
+      'INVALID_OPTION',
+      'requestProperty must be a text that names no property of requests',
+    )
+  return { ...express, decided: (req, decision) => void Object.assign(req, { [name]: decision }) }
 }

@@ -9,7 +9,17 @@ import type { RateLimitOptions } from './hook.js'
  */
 
 const OF_LIMITERS = ['store', 'onStoreError', 'deadline', 'leases', 'enforce'] as const
-const OF_REQUESTS = ['key', 'skip', 'headers', 'resetAs', 'onDenied'] as const
+const OF_REQUESTS = [
+  'key',
+  'skip',
+  'allow',
+  'deny',
+  'headers',
+  'headerNames',
+  'resetAs',
+  'onDenied',
+  'onExceeded',
+] as const
 const INHERITED = new Set<string>([...OF_LIMITERS, ...OF_REQUESTS, 'name'])
 
 export interface RouteLocation {

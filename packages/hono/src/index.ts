@@ -32,8 +32,8 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const { connInfo, trustProxy, ...rest } = { ...options }
-  if (!connInfo && !rest.key)
-    throw new PolicyError('INVALID_OPTION', 'connInfo is needed, or a key: Hono knows no address of its own')
+  if (!connInfo && (!rest.key || Array.isArray(rest.allow) || Array.isArray(rest.deny)))
+    throw new PolicyError('INVALID_OPTION', 'connInfo is needed for addresses: Hono knows none of its own')
   const guard = createGuard(rest, platformFor(connInfo, trustProxy))
   return async function rateLimit(c, next) {
     const denied = await guard(c, c)

@@ -1,33 +1,45 @@
 import { type CustomDecorator, Inject, SetMetadata } from '@nestjs/common'
-import type { RateLimitOptions } from './options.js'
+import type { LimitOverride, RateLimitOptions } from './options.js'
 
 /*
  * Decorators only set metadata. One that also applied the guard would charge twice if both class and method carry it.
  */
 
 const LIMITS = 'sluice.limits'
+const OVERRIDES = 'sluice.overrides'
 const SKIPPED = 'sluice.skipped'
+
+/** Options as they stand on a class, or on its method of this name. */
+export interface Marked<Options> {
+  readonly options: Options
+  /** The class or the handler that was decorated. */
+  readonly subject: object
+  readonly method: string | undefined
+}
 
 /**
  * Limits a handler, or all handlers of a class together, in addition to the limits of the class and the module. Several count
- * separately. The default name is `Class` or `Class.method`, with a number from the second on. Requires `RateLimitGuard`.
+ * separately. The default name is `Class` or `Class.method`, with a number from the second on; subclasses that inherit a limit
+ * without a name of its own each count for themselves. Requires `RateLimitGuard`.
  * @example
  * ```ts
  * @RateLimit({ limit: 60, window: '1m' })
  * ```
  */
 export function RateLimit(options: RateLimitOptions): ClassDecorator & MethodDecorator {
-  return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
-    const subject = (descriptor?.value ?? target) as object
-    const { name } = (descriptor ? target.constructor : target) as { name: string }
-    // A name may have 64 characters; this leaves some for a number.
-    const path = (descriptor ? `${name}.${String(method)}` : name).slice(-60)
-    const others = limitsOn(subject)
-    const alike = others.filter((other) => other.name?.replace(/-\d+$/, '') === path).length
-    const unnamed = options?.name === undefined && options?.limiter === undefined
-    const limit = unnamed ? { ...options, name: alike === 0 ? path : `${path}-${alike + 1}` } : options
-    Reflect.defineMetadata(LIMITS, [limit, ...others], subject)
-  }
+  return mark(LIMITS, options)
+}
+
+/**
+ * Replaces the outer limit of this name for a handler, or for all handlers of a class together: with its options, except for
+ * those given. With another `limit`, `window` or `policies` it counts by itself, else in the outer limiter.
+ * @example
+ * ```ts
+ * @OverrideRateLimit({ name: 'default', limit: 5 })
+ * ```
+ */
+export function OverrideRateLimit(override: LimitOverride): ClassDecorator & MethodDecorator {
+  return mark(OVERRIDES, override)
 }
 
 /** Skips the limits from outside a class or method: all of them, or those named. A `@RateLimit` beside it still counts. */
@@ -45,12 +57,30 @@ export function limiterToken(name: string): string {
   return `sluice.limiter:${name}`
 }
 
-export function limitsOn(subject: object): readonly RateLimitOptions[] {
-  return (Reflect.getMetadata(LIMITS, subject) as readonly RateLimitOptions[] | undefined) ?? []
+/** The limits on a handler or on a class and the classes it inherits from, innermost and topmost first. */
+export function limitsOn(subject: object): readonly Marked<RateLimitOptions>[] {
+  return markedOn(LIMITS, subject)
+}
+
+export function overridesOn(subject: object): readonly Marked<LimitOverride>[] {
+  return markedOn(OVERRIDES, subject)
 }
 
 /** Whether `subject` skips the outer limit of this name. */
 export function isSkippedOn(subject: object, name: string): boolean {
   const names = Reflect.getMetadata(SKIPPED, subject) as readonly string[] | undefined
   return names !== undefined && (names.length === 0 || names.includes(name))
+}
+
+function mark(kind: string, options: object = {}): ClassDecorator & MethodDecorator {
+  return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
+    const subject = (descriptor?.value ?? target) as object
+    const marked = { options, subject, method: descriptor && String(method) }
+    // What a class inherits is part of its metadata, after its own.
+    Reflect.defineMetadata(kind, [marked, ...markedOn(kind, subject)], subject)
+  }
+}
+
+function markedOn<Options>(kind: string, subject: object): readonly Marked<Options>[] {
+  return (Reflect.getMetadata(kind, subject) as readonly Marked<Options>[] | undefined) ?? []
 }

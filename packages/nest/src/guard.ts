@@ -1,8 +1,9 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
-import { HttpException, HttpStatus } from '@nestjs/common'
+import { ForbiddenException, HttpException, HttpStatus } from '@nestjs/common'
 import type { Decision } from '@sluice/core'
 import type { Denied } from '@sluice/core/http'
-import { type Limit, Limits } from './limits.js'
+import type { Limit } from './limit-maker.js'
+import { Limits } from './limits.js'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 import { callOf } from './platform.js'
@@ -86,11 +87,18 @@ export class RateLimitException extends HttpException {
 /** The exception for a denied call: the one that `onDenied` returned, or a RateLimitException. */
 function exceptionOf(denied: Denied, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
+  if (denied.forbidden) return forbidden(denied.answer as object)
   if (denied.hungUp) return new HttpException('Client Closed Request', 499)
   const body = denied.answer ?? 'Too Many Requests'
   const exception = EXCEPTIONS.get(denied) ?? new RateLimitException(body, decisions.at(-1)!)
   EXCEPTIONS.set(denied, exception)
   return exception
+}
+
+/** The exception for a caller in `deny`; `getResponse()` is the problem details. */
+function forbidden(problem: object): HttpException {
+  const exception = new ForbiddenException(problem)
+  return Object.assign(exception, { message: 'Forbidden', extensions: { code: 'FORBIDDEN', problem } })
 }
 
 /** GraphQL operations decided by one denial share one exception, because its stack trace costs more than the rest. */
@@ -102,7 +110,7 @@ async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   if (denied.answer instanceof Error) return exception
   // Only gateways need this package, and applications with gateways have it.
   const { WsException } = await import('@nestjs/websockets')
-  const extensions = exception instanceof RateLimitException ? exception.extensions : {}
+  const { extensions } = exception as { extensions?: object }
   const error = { status: 'error', message: exception.message, ...extensions }
   if (IS_NEST_11 && call.req._socket) answerOnNest11(call.req, error)
   return Object.assign(new WsException(error), { cause: exception })

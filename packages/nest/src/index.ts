@@ -1,6 +1,6 @@
 export { apiKeyKey, byApiKey, byIp, byUser, ipKey, joinKey, userKey } from '@sluice/core/http'
 export { clientAddress, decisionAbout as decisionOf, type KeyFunction } from '@sluice/core/http'
-export { InjectLimiter, limiterToken, RateLimit, SkipRateLimit } from './decorators.js'
+export { InjectLimiter, limiterToken, OverrideRateLimit, RateLimit, SkipRateLimit } from './decorators.js'
 export { RateLimitException, RateLimitGuard } from './guard.js'
 export { RateLimitModule } from './module.js'
 export type * from './options.js'

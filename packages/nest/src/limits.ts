@@ -1,21 +1,12 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, type Type } from '@nestjs/common'
 import { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core'
-import { createLimiter, type Limiter, memoryStore, PolicyError } from '@sluice/core'
-import { createGuard, type Guard } from '@sluice/core/http'
-import { isSkippedOn, limiterToken, limitsOn } from './decorators.js'
+import { type Limiter, PolicyError } from '@sluice/core'
+import { isSkippedOn, limitsOn, type Marked, overridesOn } from './decorators.js'
+import { type Limit, LimitMaker } from './limit-maker.js'
 import type * as Options from './options.js'
-import { nest } from './platform.js'
 
 /** Where Nest keeps the options of the module. */
 export const MODULE_OPTIONS = 'sluice.options'
-
-type KeyOfCall = Options.KeyProvider['key']
-
-/**
- * A limit as it applies to handlers. `limiter` identifies what it charges, the shared limiter or a `{ name }` of its own; of
- * the limits with the same one, only the innermost counts a call.
- */
-export type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { readonly name: string } }
 
 /**
  * The limits of every handler, and the limiters by name. They are made when the application starts, so that invalid options
@@ -23,101 +14,115 @@ export type Limit = Guard<Options.Call, Options.Call> & { readonly limiter: { re
  */
 @Injectable()
 export class Limits implements OnModuleInit, OnApplicationShutdown {
-  readonly #store
-  readonly #names = new Set<string>()
-  readonly #limiters: Limiter[] = []
-  readonly #limits = new Map<Options.RateLimitOptions, Limit>()
-  /** By handler, then by its class or, for a GraphQL field, by the handler itself. */
-  readonly #found = new WeakMap<object, Map<object, readonly Limit[]>>()
+  readonly #maker: LimitMaker
+  /** By handler, then by class; those of fields inside GraphQL operations apart. */
+  readonly #ofHandlers = new WeakMap<object, Map<object, readonly Limit[]>>()
+  readonly #ofFields = new WeakMap<object, Map<object, readonly Limit[]>>()
 
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
-    @Inject(ModuleRef) private readonly modules: ModuleRef,
+    @Inject(ModuleRef) modules: ModuleRef,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
-    this.#store = options.store ?? memoryStore()
+    this.#maker = new LimitMaker(options, modules)
   }
 
   onModuleInit(): void {
     const scanner = new MetadataScanner()
-    this.#limitsOn(this)
+    this.#limitsOfModule()
     for (const { metatype } of [...this.discovery.getControllers(), ...this.discovery.getProviders()]) {
-      if (metatype) this.#limitsOn(metatype)
-      const prototype = metatype?.prototype as Record<string, object>
-      for (const name of scanner.getAllMethodNames(prototype)) this.#limitsOn(prototype[name]!)
+      if (!metatype) continue
+      const prototype = metatype.prototype as Record<string, object>
+      const handlers = scanner.getAllMethodNames(prototype).map((name) => prototype[name]!)
+      if (![metatype, ...handlers].some(isLimited)) continue
+      this.#limitsOn(metatype, metatype as Type)
+      for (const handler of handlers) this.at(metatype, handler)
     }
   }
 
   async onApplicationShutdown(): Promise<void> {
-    await Promise.all(this.#limiters.map((limiter) => limiter.close()))
-    await this.#store.close()
+    await this.#maker.close()
   }
 
   define(options: Options.NamedLimiterOptions): Limiter {
-    this.#claim(options.name)
-    const { limits: _l, key: _k, skip: _s, headers: _h, resetAs: _r, onDenied: _o, ...rest } = this.options
-    const limiter = createLimiter({ ...rest, store: this.#store, ...options })
-    this.#limiters.push(limiter)
-    return limiter
+    return this.#maker.define(options)
   }
 
   /** The limits of a call, outermost first, each limiter once: if two levels share one, the inner level's options apply. */
   of({ kind, context }: Options.Call): readonly Limit[] {
-    const handler = context.getHandler()
     // A field inside an operation is not another operation: only the limits of its own method apply.
     const nested = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
-    return this.at(nested ? handler : context.getClass(), handler)
+    return this.at(context.getClass(), context.getHandler(), nested)
   }
 
-  /** The limits of a handler in a class. A GraphQL field is its own place, without class and module. */
-  at(place: object, handler: object): readonly Limit[] {
-    let byPlace = this.#found.get(handler)
-    if (!byPlace) this.#found.set(handler, (byPlace = new Map()))
-    let limits = byPlace.get(place)
-    if (!limits)
-      byPlace.set(place, (limits = this.#on(place === handler ? [handler] : [this, place, handler])))
+  /** The limits of a handler of a class, which may have inherited it. */
+  at(owner: object, handler: object, nested = false): readonly Limit[] {
+    const found = nested ? this.#ofFields : this.#ofHandlers
+    let byOwner = found.get(handler)
+    if (!byOwner) found.set(handler, (byOwner = new Map()))
+    let limits = byOwner.get(owner)
+    if (!limits) {
+      limits = nested ? this.#limitsOn(handler, owner as Type) : this.#on(owner as Type, handler)
+      byOwner.set(owner, limits)
+    }
     return limits
   }
 
-  #on(levels: readonly object[]): readonly Limit[] {
-    const limits = new Map<Limit['limiter'], Limit>()
-    for (const level of levels) {
-      for (const limiter of limits.keys()) if (isSkippedOn(level, limiter.name)) limits.delete(limiter)
-      for (const limit of this.#limitsOn(level)) limits.set(limit.limiter, limit)
+  #on(owner: Type, handler: object): readonly Limit[] {
+    let limits = this.#limitsOfModule()
+    for (const level of [owner, handler]) {
+      limits = limits.filter(({ knownAs }) => !isSkippedOn(level, knownAs))
+      for (const override of overridesOn(level)) limits = this.#overridden(limits, override, owner)
+      for (const limit of this.#limitsOn(level, owner)) limits = withLimit(limits, limit)
     }
-    return [...limits.values()]
+    return limits
   }
 
-  #limitsOn(level: object): readonly Limit[] {
-    const all = level === this ? (this.options.limits ?? []) : limitsOn(level)
-    return all.map((options) => this.#limits.get(options) ?? this.#make(options))
+  #limitsOfModule(): readonly Limit[] {
+    return (this.options.limits ?? []).map((options) => this.#maker.limit(options, this, 'default'))
   }
 
-  #make(given: Options.RateLimitOptions): Limit {
-    const { limits: _l, key: keyOfModule, ...defaults } = this.options
-    const { store = this.#store, onStoreError: _o, deadline: _d, enforce: _e, ...ofCalls } = defaults
-    const { limiter: shared, key = keyOfModule, ...options } = given
-    const { name = 'default' } = given
-    const limiter =
-      typeof shared === 'string' ? this.modules.get<Limiter>(limiterToken(shared), { strict: false }) : shared
-    const charged = limiter ? { ...ofCalls, limiter } : { ...defaults, store, name }
-    const guard = createGuard({ ...charged, ...options, ...(key && { key: this.#keyOf(key) }) }, nest)
-    const limit = Object.assign(guard, { limiter: limiter ?? this.#claim(name) })
-    this.#limits.set(given, limit)
-    return limit
+  /** The limits on one level, where those without a name are named after the class of the call. */
+  #limitsOn(level: object, owner: Type): readonly Limit[] {
+    const all = limitsOn(level)
+    return all.map(({ options, subject, method }, i) => {
+      // Those of the class itself are numbered before inherited ones, and on each from the bottom up.
+      const earlier = all.filter(
+        (other, j) => isUnnamed(other.options) && (other.subject === subject ? j > i : j < i),
+      ).length
+      const path = pathOf(owner, method)
+      return this.#maker.limit(options, owner, earlier === 0 ? path : `${path}-${earlier + 1}`)
+    })
   }
 
-  /** In one store, two limiters of the same name would share their usage. */
-  #claim(name: string): Limit['limiter'] {
-    const taken = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
-    if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', taken)
-    this.#names.add(name)
-    return { name }
+  #overridden(limits: readonly Limit[], { options, method }: Marked<Options.LimitOverride>, owner: Type) {
+    const path = pathOf(owner, method)
+    const outer = limits.find(({ knownAs }) => knownAs === options.name)
+    if (outer) {
+      const limit = this.#maker.override(options, outer, owner, `${options.name}:${path}`.slice(0, 64))
+      return limits.map((other) => (other === outer ? limit : other))
+    }
+    const message = `${path} overrides the limit '${String(options.name)}', but no limit of this name is outside of it`
+    throw new PolicyError('INVALID_OPTION', message)
   }
+}
 
-  #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
-    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
-    const provider = this.modules.get(key, { strict: false })
-    return (call, source) => provider.key(call, source)
-  }
+function isLimited(subject: object): boolean {
+  return limitsOn(subject).length > 0 || overridesOn(subject).length > 0
+}
+
+function isUnnamed({ name, limiter }: Options.RateLimitOptions): boolean {
+  return name === undefined && limiter === undefined
+}
+
+/** A name may have 64 characters; this leaves some for a number. */
+function pathOf(owner: Type, method: string | undefined): string {
+  return (method === undefined ? owner.name : `${owner.name}.${method}`).slice(-60)
+}
+
+/** The innermost limit that charges a limiter takes the place of the outer one. */
+function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
+  const charged = limits.some(({ limiter }) => limiter === limit.limiter)
+  if (!charged) return [...limits, limit]
+  return limits.map((other) => (other.limiter === limit.limiter ? limit : other))
 }

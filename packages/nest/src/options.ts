@@ -34,13 +34,28 @@ export interface RateLimitOptions extends Omit<GuardOptions<Call, Call>, 'key' |
   readonly limiter?: Limiter | string
 }
 
+/** What replaces the options of an outer limit; `name` is the limit's. */
+export type LimitOverride = Omit<RateLimitOptions, 'name' | 'limiter' | 'store'> & { readonly name: string }
+
 /** The defaults of limits and limiters, and the limits that apply to every handler. */
 export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> {
   readonly limits?: readonly RateLimitOptions[]
 }
 
 type Default =
-  'store' | 'onStoreError' | 'deadline' | 'enforce' | 'key' | 'skip' | 'headers' | 'resetAs' | 'onDenied'
+  | 'store'
+  | 'onStoreError'
+  | 'deadline'
+  | 'enforce'
+  | 'key'
+  | 'skip'
+  | 'allow'
+  | 'deny'
+  | 'headers'
+  | 'headerNames'
+  | 'resetAs'
+  | 'onDenied'
+  | 'onExceeded'
 
 /** The options of `createLimiter`; `name` is also that of `@InjectLimiter`. */
 export type NamedLimiterOptions = LimiterOptions & { readonly name: string }

@@ -2,6 +2,7 @@ import { Controller, Get, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
 import {
+  OverrideRateLimit,
   RateLimit,
   RateLimitGuard,
   RateLimitModule,
@@ -132,7 +133,25 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     @RateLimit({ limit: 2, window: '1m' })
     class Child extends Base {}
     const { headers } = await get(await serve(Child, [], { headers: 'ietf' }), '/child')
-    expect(headers['ratelimit-policy']).toBe('"Child";q=2;w=60, "Base";q=3;w=60')
+    expect(headers['ratelimit-policy']).toBe('"Child";q=2;w=60, "Child-2";q=3;w=60')
+  })
+
+  it('that are inherited count for each subclass, unless they are shared by name', async () => {
+    @RateLimit({ limit: 2, window: '1m' })
+    @RateLimit({ name: 'all', limit: 5, window: '1m' })
+    class Base {
+      @Get('a') a() {}
+      @Get('b') @RateLimit({ limit: 1, window: '1m' }) b() {}
+    }
+    @Controller('one')
+    class One extends Base {}
+    @Controller('two')
+    class Two extends Base {}
+    const origin = await serve([One, Two], [], { headers: 'ietf' })
+    expect(await statuses(origin, '/one/b', '/one/b', '/one/a', '/one/a')).toEqual([200, 429, 200, 429])
+    const { headers } = await get(origin, '/two/b')
+    expect(headers['ratelimit-policy']).toBe('"Two";q=2;w=60, "all";q=5;w=60, "Two.b";q=1;w=60')
+    expect(headers['ratelimit']).toMatch(/^"Two";r=1;t=\d+, "all";r=2;t=\d+, "Two.b";r=0;/)
   })
 
   it('from outside are skipped by SkipRateLimit, all or by name, but not those beside it', async () => {
@@ -165,6 +184,79 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await listed('/free')).toBeUndefined()
   })
 
+  describe('with OverrideRateLimit', () => {
+    it('replace the outer one of this name on a method, and count by themselves', async () => {
+      @Controller()
+      class Site {
+        @Get('a') a() {}
+        @Get('b') @OverrideRateLimit({ name: 'default', limit: 1 }) b() {}
+      }
+      const limits = [
+        { limit: 3, window: '1m' },
+        { name: 'burst', limit: 9, window: '1s' },
+      ]
+      const origin = await serve(Site, limits, { headers: 'ietf' })
+      const { headers } = await get(origin, '/b')
+      expect(await statuses(origin, '/b', '/a', '/a', '/a', '/a')).toEqual([429, 200, 200, 200, 429])
+      expect(headers['ratelimit-policy']).toBe('"default:Site.b";q=1;w=60, "burst";q=9;w=1')
+    })
+
+    it('on a class count for its handlers together, and for each subclass', async () => {
+      @OverrideRateLimit({ name: 'default', limit: 2 })
+      class Base {
+        @Get('a') a() {}
+        @Get('b') @OverrideRateLimit({ name: 'default', limit: 1 }) b() {}
+        @Get('free') @SkipRateLimit('default') free() {}
+      }
+      @Controller('one')
+      class One extends Base {}
+      @Controller('two')
+      class Two extends Base {}
+      const origin = await serve([One, Two], [{ limit: 9, window: '1m' }], { headers: 'ietf' })
+      expect(await statuses(origin, '/one/a', '/one/a', '/one/a', '/two/a')).toEqual([200, 200, 429, 200])
+      const policyOf = async (path: string) => (await get(origin, path)).headers['ratelimit-policy']
+      expect(await policyOf('/two/a')).toBe('"default:Two";q=2;w=60')
+      expect(await policyOf('/two/b')).toBe('"default:Two.b";q=1;w=60')
+      expect(await policyOf('/two/free')).toBeUndefined()
+    })
+
+    it('count in the outer limiter if only callbacks are given', async () => {
+      @Controller()
+      class Site {
+        @Get('a') a() {}
+        @Get('b') @OverrideRateLimit({ name: 'default', cost: () => 3 }) b() {}
+      }
+      const origin = await serve(Site, [{ limit: 5, window: '1m' }])
+      const left = [await get(origin, '/b'), await get(origin, '/a')]
+      expect(left.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['2', '1'])
+    })
+
+    it('keep the store and the callbacks of a limiter that is shared', async () => {
+      const limiter = stopped(9)
+      @Controller()
+      @RateLimit({ limiter, key: () => 'k' })
+      class Site {
+        @Get('a') a() {}
+        @Get('b') @OverrideRateLimit({ name: 'shared', limit: 1, window: '1m' }) b() {}
+      }
+      const origin = await serve(Site)
+      expect(await statuses(origin, '/b', '/b', '/a')).toEqual([200, 429, 200])
+      expect((await limiter.peek('k')).remaining).toBe(8)
+    })
+
+    it('stop the application if no limit outside has the name', async () => {
+      @Controller()
+      class Site {
+        @Get() @OverrideRateLimit({ name: 'login', limit: 1 }) get() {}
+      }
+      const message = "Site.get overrides the limit 'login', but no limit of this name is outside of it"
+      await expect(serve(Site, [{ limit: 9, window: '1m' }])).rejects.toMatchObject({
+        code: 'INVALID_OPTION',
+        message,
+      })
+    })
+  })
+
   it('count a request once if the guard is global and local', async () => {
     @Controller()
     @UseGuards(RateLimitGuard)
@@ -188,11 +280,13 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
 
   const GLOBAL = { provide: APP_GUARD, useClass: RateLimitGuard }
 
-  async function serve(Site: new () => object, limits: readonly RateLimitOptions[] = [], defaults = {}) {
+  async function serve(Site: Class | Class[], limits: readonly RateLimitOptions[] = [], defaults = {}) {
     const imports = [RateLimitModule.forRoot({ ...defaults, limits })]
-    return (await serveModule({ imports, controllers: [Site], providers: [GLOBAL] }, http())).origin
+    return (await serveModule({ imports, controllers: [Site].flat(), providers: [GLOBAL] }, http())).origin
   }
 })
+
+type Class = new () => object
 
 function stopped(limit: number) {
   const policies = [slidingLog({ limit, window: '1m' })]

@@ -1,4 +1,5 @@
 import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common'
+import { APP_GUARD } from '@nestjs/core'
 import { Test } from '@nestjs/testing'
 import { type Limiter, memoryStore, slidingLog } from '@sluice/core'
 import {
@@ -37,6 +38,11 @@ class UsersModule {}
 @Controller()
 @UseGuards(RateLimitGuard)
 class Site {
+  @Get() get() {}
+}
+
+@Controller()
+class Unguarded {
   @Get() get() {}
 }
 
@@ -155,6 +161,33 @@ describe('RateLimitModule', () => {
   })
 })
 
+describe('APP_GUARD with useExisting', () => {
+  const metadata = {
+    imports: [RateLimitModule.forRoot({ limits: [{ limit: 1, window: '1m' }] })],
+    controllers: [Site],
+    providers: [{ provide: APP_GUARD, useExisting: RateLimitGuard }],
+  }
+
+  it('counts every request once', async () => {
+    const { origin } = await serve(metadata)
+    expect([(await get(origin)).status, (await get(origin)).status]).toEqual([200, 429])
+  })
+
+  it('is replaced by overrideProvider(RateLimitGuard) in tests', async () => {
+    const guards = { canActivate: () => true }
+    const module = await Test.createTestingModule({ ...metadata, controllers: [Unguarded] })
+      .overrideProvider(RateLimitGuard)
+      .useValue(guards)
+      .compile()
+    const app = module.createNestApplication({ logger: false })
+    await app.listen(0, '127.0.0.1')
+    const { port } = app.getHttpServer().address()
+    const replies = [await get(`127.0.0.1:${port}`), await get(`127.0.0.1:${port}`)]
+    await app.close()
+    expect(replies.map(({ status }) => status)).toEqual([200, 200])
+  })
+})
+
 describe('an application does not start', () => {
   const limit = { limit: 1, window: '1m' } as const
 
@@ -170,7 +203,11 @@ describe('an application does not start', () => {
       'shouldCharge must be a function',
     ],
     ['with a limit that is not an object', () => RateLimit({ limit: -1, window: '1m' }), 'limit must be'],
-    ['with an unknown option', () => RateLimit({ ...limit, max: 5 } as never), "there is no option 'max'"],
+    [
+      'with an unknown option',
+      () => RateLimit({ ...limit, max: 5 } as never),
+      "there is no option 'max': it is called 'limit'",
+    ],
     ['with an undefined limiter', () => RateLimit({ limiter: 'none' }), /limiter:none/],
     ['with a key provider of no module', () => RateLimit({ ...limit, key: Users }), /Users/],
     [
@@ -196,6 +233,21 @@ describe('an application does not start', () => {
     const module = await Test.createTestingModule({ imports }).compile()
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
     await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_LIMIT' })
+  })
+
+  it.each<[string, object, string]>([
+    [
+      'with an option of another package',
+      { throttlers: [] },
+      "there is no option 'throttlers': it is called 'limits'",
+    ],
+    ['with a list of limits in place of options', [{ limit: 1, window: '1m' }], "there is no option '0'"],
+  ])('%s', async (_, options, message) => {
+    const imports = [RateLimitModule.forRoot(options)]
+    await expect(Test.createTestingModule({ imports }).compile()).rejects.toMatchObject({
+      code: 'INVALID_OPTION',
+      message,
+    })
   })
 
   it('with two limits of the module of the same name', async () => {

@@ -8,6 +8,7 @@ import {
 } from '@sluice/core'
 import type { CallQueueSettings } from './call-queue.js'
 import type { QueueEvent } from './events.js'
+import { REPLACEMENTS } from './replaced-options.js'
 
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
@@ -48,7 +49,7 @@ export function waitingSettings(
   semaphore: Semaphore | undefined,
   emit: (event: QueueEvent) => void,
 ): CallQueueSettings {
-  refuseFormerNames(options)
+  refuseOtherNames(options)
   const { prefetch = 1, maxQueue = 10_000, lateness } = options
   // Not instanceof: the ESM and the CJS build of @sluice/core may meet in one process.
   if (typeof limiter?.acquire !== 'function') throw invalid('limiter must be made by createLimiter()')
@@ -99,14 +100,12 @@ export function isWithin(value: number, least: number, most: number): boolean {
   return Number.isInteger(value) && value >= least && value <= most
 }
 
-/** An option of a former version that was silently ignored would change what calls do. */
-function refuseFormerNames(options: object): void {
-  for (const [former, name] of Object.entries(FORMER_NAMES)) {
-    if (Object.hasOwn(options, former)) throw invalid(`${former} is called ${name}`)
+/** Options that were silently ignored would change what calls do. */
+function refuseOtherNames(options: object): void {
+  for (const [name, replacement] of Object.entries(REPLACEMENTS)) {
+    if (Object.hasOwn(options, name)) throw invalid(`there is no option '${name}': ${replacement}`)
   }
 }
-
-const FORMER_NAMES = { ahead: 'prefetch', repeatable: 'isRetryable' }
 
 export function invalid(what: string): PolicyError {
   return new PolicyError('INVALID_OPTION', what)

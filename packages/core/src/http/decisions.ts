@@ -1,4 +1,4 @@
-import { CONTRACT_NUMBER } from '../values/contract.js'
+import { CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
 import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 
@@ -63,6 +63,15 @@ export function record(
   earlier.order = order
   if (!repeats) earlier.keys.push(key)
   return wasCounted
+}
+
+/** Whether another limiter of the same name has counted the request in the same store, so that both share their usage. */
+export function sharesName(all: readonly RequestDecision[], limiter: Limiter): boolean {
+  return all.some(({ limiter: other }) => {
+    if (other === limiter || other.name !== limiter.name) return false
+    const { store } = other[SETTINGS]
+    return store !== undefined && store === limiter[SETTINGS].store
+  })
 }
 
 /** Replaces an earlier decision about `request` after its charge was given back. */

@@ -1,7 +1,8 @@
 import type { Decision } from '../limiter/decision.js'
 import type { RequestDecision } from './decisions.js'
-import { reportedPolicies, retryAfterSeconds } from './headers.js'
 import type { Problem } from './platform.js'
+import { reportedPolicies } from './reported-policies.js'
+import { retryAfterSeconds } from './seconds.js'
 
 /** The response to a denied request. */
 export interface DenialResponse {
@@ -17,6 +18,8 @@ export interface Denied {
   readonly answer: unknown
   /** Set if the caller hung up before it could be identified. Nothing was charged, and no response is needed. */
   readonly hungUp?: true
+  /** Set if `deny` matched the caller. Nothing was charged, and there is no decision. */
+  readonly forbidden?: true
 }
 
 export const PROBLEM_TYPE = 'application/problem+json'
@@ -39,6 +42,14 @@ export function denialResponse(denied: Decision, all: readonly RequestDecision[]
 }
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
+
+/** The response to a caller in `deny`. */
+export const FORBIDDEN = {
+  type: 'about:blank',
+  title: 'Forbidden',
+  status: 403,
+  detail: 'Requests from this client are not accepted.',
+} satisfies Problem
 
 const REDUCED_CAPACITY: DenialResponse = {
   status: 503,

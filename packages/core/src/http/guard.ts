@@ -1,20 +1,25 @@
 import { checkCost } from '../values/cost.js'
 import type { Decision } from '../limiter/decision.js'
+import type { Limiter } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
 import { chain, isPromise } from './chain.js'
 import { addressesOf, addressOf, isHungUp, keepAddresses } from './client-address.js'
-import { decisionsAbout, record, replaceDecision, type RequestDecision } from './decisions.js'
-import { denialResponse, type Denied, PROBLEM_TYPE } from './denial.js'
+import { decisionsAbout, record, replaceDecision, type RequestDecision, sharesName } from './decisions.js'
+import type { Denied } from './denial.js'
+import { type Entry, entryChooser } from './entry.js'
+import { wentOver } from './exceeded.js'
 import { headerWriter } from './headers.js'
 import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
 import { type EarlierDenial, operationsOf } from './operations.js'
 import { type GuardOptions, limiterOf, policyChooser } from './options.js'
-import type { Platform, SetHeader } from './platform.js'
+import type { Platform } from './platform.js'
+import { responder } from './responder.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 
 export interface Guard<Req, Res> {
   /** Returns undefined if the request may pass; otherwise the request has been answered. */
   (req: Req, res: Res): MaybePromise<Denied | undefined>
+  readonly limiter: Limiter
   /** Gives back what this guard charged for a request that another guard denied, and corrects the headers. */
   readonly giveBack: (req: Req, res: Res, decision: Decision) => Promise<void>
 }
@@ -30,8 +35,9 @@ export function createGuard<Req, Res>(
 ): Guard<Req, Res> {
   const limiter = limiterOf(options)
   const writeHeaders = headerWriter(options)
+  const respond = responder(options, platform)
   const choosePolicies = policyChooser(options)
-  const { key: keyOf = byIp(), cost: costOf = () => 1, skip, shouldCharge, onDenied } = options
+  const { key: keyOf = byIp(), cost: costOf = () => 1, shouldCharge, onExceeded } = options
   const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
   const source: KeySource<Req> = {
     ...platform,
@@ -40,42 +46,39 @@ export function createGuard<Req, Res>(
     hungUp: (req) => addressesOf(req, platform).hungUp,
     warn: (warning) => warn(limiter, warning),
   }
+  const chooseEntry = entryChooser(options, source)
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
-  return Object.assign(guard, { giveBack })
+  return Object.assign(guard, { limiter, giveBack })
 
   async function giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
     const difference = await decision.settle(0)
     const request = platform.identity(req)
     replaceDecision(request, decision, decision.afterGivingBack(-difference))
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(decisionsAbout(request), setterOf(res))
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(decisionsAbout(request), respond.setterOf(res))
   }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    const answer = skip
-      ? chain(skip(req), (skipped) => (skipped ? undefined : admit(req, res)))
+    const answer = chooseEntry
+      ? chain(unlessHungUp(chooseEntry, req, source), (entry) => enter(req, res, entry))
       : admit(req, res)
     if (isPromise(answer)) keepAddresses(req, platform)
     return answer
   }
 
+  function enter(req: Req, res: Res, entry: Entry | typeof HUNG_UP): MaybePromise<Denied | undefined> {
+    if (entry === 'count') return admit(req, res)
+    if (entry === 'pass') return undefined
+    return entry === HUNG_UP ? { answer: undefined, hungUp: true } : respond.forbid(req, res)
+  }
+
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return chain(keyFor(req), (key) => {
+    return chain(unlessHungUp(keyOf, req, source), (key) => {
       if (key === HUNG_UP) return { answer: undefined, hungUp: true }
       if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
       const earlier = deniedEarlier(req, res, key)
       return earlier ?? chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
     })
-  }
-
-  /** HUNG_UP if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
-  function keyFor(req: Req): MaybePromise<string | typeof HUNG_UP> {
-    try {
-      const key = keyOf(req, source)
-      return isPromise(key) ? Promise.resolve(key).catch(ifHungUp) : key
-    } catch (error) {
-      return ifHungUp(error)
-    }
   }
 
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
@@ -127,13 +130,23 @@ export function createGuard<Req, Res>(
 
   function deny(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
     const all = recordAndWrite(req, res, key, denial.decision)
-    // A response that has begun is left to its handler; the request goes no further.
-    const denied = platform.headersSent(res) ? { answer: undefined } : answer(req, res, denial.decision, all)
+    if (onExceeded && denial.decision.reason === 'limit' && wentOver(limiter, key, denial.decision))
+      void reportExceeded(req, res, denial.decision)
+    const denied = respond.deny(req, res, denial.decision, all)
     if (repeats(req)) {
       denial.answers.set(guard, denied)
       operationsOf(platform.identity(req), limiter, key).remember(denial)
     }
     return denied
+  }
+
+  /** An error in `onExceeded` does not affect the request. */
+  async function reportExceeded(req: Req, res: Res, decision: Decision): Promise<void> {
+    try {
+      await onExceeded!(req, res, decision)
+    } catch (error) {
+      limiter.warn('EXCEEDED_FAILED', `onExceeded failed: ${String(error)}`)
+    }
   }
 
   /** Adds a decision to those about the request, and writes the headers of all. */
@@ -142,32 +155,27 @@ export function createGuard<Req, Res>(
     const inHeaders = writeHeaders !== undefined
     if (record(request, { limiter, decision, inHeaders }, key, repeats(req))) warn(limiter, 'COUNTED_TWICE')
     const all = decisionsAbout(request)
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, setterOf(res))
+    if (all.length > 1 && sharesName(all, limiter)) warn(limiter, 'NAME_TWICE')
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, respond.setterOf(res))
     return all
-  }
-
-  function answer(
-    req: Req,
-    res: Res,
-    decision: Decision,
-    all: readonly RequestDecision[],
-  ): MaybePromise<Denied> {
-    const { status, retryAfter, problem } = denialResponse(decision, all)
-    const set = setterOf(res)
-    platform.setStatus(res, status)
-    set('Cache-Control', 'no-store')
-    if (retryAfter !== undefined) set('Retry-After', String(retryAfter))
-    if (onDenied) return chain(onDenied(req, res, decision), (given) => ({ answer: given }))
-    set('Content-Type', PROBLEM_TYPE)
-    return { answer: platform.send(req, res, problem) }
-  }
-
-  function setterOf(res: Res): SetHeader {
-    return (name, value) => platform.setHeader(res, name, value)
   }
 }
 
 const HUNG_UP = Symbol('hung up')
+
+/** HUNG_UP if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
+function unlessHungUp<Req, T>(
+  read: (req: Req, source: KeySource<Req>) => MaybePromise<T>,
+  req: Req,
+  source: KeySource<Req>,
+): MaybePromise<T | typeof HUNG_UP> {
+  try {
+    const value = read(req, source)
+    return isPromise(value) ? Promise.resolve(value).catch(ifHungUp) : value
+  } catch (error) {
+    return ifHungUp(error)
+  }
+}
 
 function ifHungUp(error: unknown): typeof HUNG_UP {
   if (isHungUp(error)) return HUNG_UP

@@ -1,18 +1,28 @@
-import type { Policy } from '../algorithms/contract/policy.js'
-import { type Decision, policiesOf, type PolicyState } from '../limiter/decision.js'
 import { expected, PolicyError } from '../values/errors.js'
-import { mostRestrictive, mostRestrictiveOfEach, type RequestDecision } from './decisions.js'
+import { mostRestrictive, type RequestDecision } from './decisions.js'
+import { writeDraft6, writeDraft7 } from './former-drafts.js'
+import type { HeaderNames } from './header-names.js'
 import type { SetHeader } from './platform.js'
+import { type ReportedPolicy, reportedPolicies } from './reported-policies.js'
+import { wholeSeconds } from './seconds.js'
 
 /** A set of headers that reports limits to clients. 'ietf' is the newest draft that is supported. */
-export type HeaderFormat = 'x-ratelimit' | 'ietf'
+export type HeaderFormat = 'x-ratelimit' | 'ietf' | 'draft-6' | 'draft-7'
 
 export interface HeaderOptions {
   /**
-   * The headers of every response, allowed or denied. false leaves only Retry-After on denials.
+   * The headers of every response, allowed or denied; of the IETF's drafts at most one, because all of them set
+   * RateLimit-Policy. false leaves only Retry-After on denials.
    * @default 'x-ratelimit'
    */
   readonly headers?: HeaderFormat | readonly HeaderFormat[] | false
+  /**
+   * Other names for single headers, by their usual names; false omits a header.
+   * @default {}
+   * @example
+   * { 'X-RateLimit-Limit': 'X-Rate-Limit-Limit', 'Retry-After': false }
+   */
+  readonly headerNames?: HeaderNames
   /**
    * X-RateLimit-Reset in seconds since 1970 ('epoch') or from now ('delta').
    * @default 'epoch'
@@ -32,19 +42,31 @@ export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
   if (resetAs !== 'epoch' && resetAs !== 'delta') {
     throw expected(PolicyError, 'INVALID_OPTION', "resetAs must be 'epoch' or 'delta'", resetAs)
   }
-  const formats = headers === false ? [] : Array.isArray(headers) ? headers : [headers]
-  if (!formats.every((format) => format === 'x-ratelimit' || format === 'ietf')) {
-    const what = "headers must be 'x-ratelimit', 'ietf', both or false"
+  const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
+  const drafts = formats.filter((format) => format !== 'x-ratelimit')
+  if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
+    const what = "headers must be 'x-ratelimit', 'ietf', 'draft-6', 'draft-7', a list of them or false"
     throw expected(PolicyError, 'INVALID_OPTION', what, headers)
   }
+  if (new Set(drafts).size > 1) {
+    const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
+    throw new PolicyError('INVALID_OPTION', what)
+  }
   const xRateLimit = formats.includes('x-ratelimit')
-  const ietf = formats.includes('ietf')
-  if (!xRateLimit && !ietf) return undefined
+  const writeDraft = drafts[0] && DRAFTS[drafts[0]]
+  if (!xRateLimit && !writeDraft) return undefined
   return function writeHeaders(all, set) {
     const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
     if (xRateLimit) writeXRateLimit(shown, resetAs, set)
-    if (ietf) writeIetfDraft11(shown, set)
+    if (writeDraft) writeDraft(shown, set)
   }
+}
+
+/** How each draft of the IETF is written. */
+const DRAFTS: Record<Exclude<HeaderFormat, 'x-ratelimit'>, WriteHeaders> = {
+  ietf: writeIetfDraft11,
+  'draft-6': writeDraft6,
+  'draft-7': writeDraft7,
 }
 
 /**
@@ -94,47 +116,4 @@ const LARGEST_INTEGER = 999_999_999_999_999
 
 function integer(value: number): string {
   return String(Math.min(value, LARGEST_INTEGER))
-}
-
-/** One policy as it is reported to clients. */
-export interface ReportedPolicy {
-  /** The limiter's name, followed by the policy's if the limiter has several. Unique in a response. */
-  readonly name: string
-  readonly policy: Policy
-  readonly state: PolicyState
-}
-
-/** The policies of all limiters that counted a request, each limiter once. */
-export function reportedPolicies(all: readonly RequestDecision[]): readonly ReportedPolicy[] {
-  const list: ReportedPolicy[] = []
-  for (const decision of mostRestrictiveOfEach(all)) {
-    const policies = policiesOf(decision)
-    decision.policies.forEach((state, i) => {
-      const name = policies.length === 1 ? decision.limiter : `${decision.limiter}-${state.name}`
-      list.push({ name: uniqueName(name, list), policy: policies[i]!, state })
-    })
-  }
-  return list
-}
-
-/** Two limiters may have the same name, for example the default; two items of a RateLimit list may not. */
-function uniqueName(name: string, list: readonly ReportedPolicy[]): string {
-  const isTaken = (candidate: string): boolean => list.some((reported) => reported.name === candidate)
-  let candidate = name
-  for (let i = 2; isTaken(candidate); i++) candidate = `${name}-${i}`
-  return candidate
-}
-
-/**
- * Retry-After of a denial, in seconds; undefined if no wait helps. Never 0, which many clients read as "at once", and never
- * before the `t` of a policy that denies.
- */
-export function retryAfterSeconds(decision: Decision): number | undefined {
-  const seconds = Math.max(1, wholeSeconds(decision.retryAfterMs))
-  return Number.isFinite(seconds) ? seconds : undefined
-}
-
-/** Rounded up, so that a client that waits this long is never early. */
-function wholeSeconds(ms: number): number {
-  return Math.ceil(ms / 1000)
 }

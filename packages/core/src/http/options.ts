@@ -2,13 +2,16 @@ import { slidingLog } from '../algorithms/index.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Decision } from '../limiter/decision.js'
 import { createLimiter, type Limiter, type LimiterOptions, type LimiterSettings } from '../limiter/limiter.js'
+import { noSuchOption } from '../limiter/replaced-options.js'
 import type { MaybePromise } from '../stores/store.js'
 import { checkContract, SETTINGS } from '../values/contract.js'
 import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
+import type { AddressList } from './address-list.js'
 import { chain } from './chain.js'
 import type { HeaderOptions } from './headers.js'
 import type { KeyFunction } from './keys.js'
+import { GUARD_REPLACEMENTS } from './replaced-options.js'
 
 /** Returns the policies for a request; undefined for the limiter's own. */
 export type ChoosePolicies<Req> = (req: Req) => MaybePromise<readonly Policy[] | undefined>
@@ -41,6 +44,18 @@ export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'po
    */
   readonly skip?: (req: Req) => MaybePromise<boolean>
   /**
+   * Callers that pass uncounted and without headers, after `deny`: addresses and CIDR blocks such as '10.0.0.0/8', or a
+   * function of the request.
+   * @default none
+   */
+  readonly allow?: AddressList | ((req: Req) => MaybePromise<boolean>)
+  /**
+   * Callers that are answered 403 and not counted: addresses and CIDR blocks, or a function of the request. What is in
+   * both lists is denied.
+   * @default none
+   */
+  readonly deny?: AddressList | ((req: Req) => MaybePromise<boolean>)
+  /**
    * Called when the response has been sent: false gives back what the request was charged on entry. Not called if the
    * caller hung up before, so that hanging up is never free.
    * @default () => true
@@ -48,6 +63,11 @@ export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'po
   readonly shouldCharge?: (req: Req, res: Res) => MaybePromise<boolean>
   /** Answers a denial in place of the problem details. Status and headers are set by then. */
   readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
+  /**
+   * Called once each time a key goes over its limit: with its first denial, and again with a denial that comes after
+   * `resetAfterMs` of the one before. Before the answer, which does not wait for it. 10,000 keys are remembered per limiter.
+   */
+  readonly onExceeded?: (req: Req, res: Res, decision: Decision) => unknown
 }
 
 /**
@@ -97,22 +117,18 @@ const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies'
   skip: 'callback',
   shouldCharge: 'callback',
   onDenied: 'callback',
+  onExceeded: 'callback',
+  allow: 'other',
+  deny: 'other',
   headers: 'other',
+  headerNames: 'other',
   resetAs: 'other',
   limiter: 'other',
 }
 
-/** The former names of options, and the present ones. */
-const RENAMED = new Map([
-  ['charge', 'shouldCharge'],
-  ['reset', 'resetAs'],
-])
-
 function checkOption(name: string, value: unknown): void {
   if (!Object.hasOwn(KINDS, name)) {
-    const renamed = RENAMED.get(name)
-    const hint = renamed ? `: it is called '${renamed}'` : ''
-    throw new PolicyError('INVALID_OPTION', `there is no option '${name}'${hint}`)
+    throw noSuchOption(name, GUARD_REPLACEMENTS)
   }
   const callback = KINDS[name as keyof typeof KINDS] === 'callback'
   if (callback && value !== undefined && typeof value !== 'function') {

@@ -36,6 +36,9 @@ const MESSAGES = {
   COUNTED_TWICE:
     'one limiter counted the same request twice under the same key, so callers get half of the limit: ' +
     'the middleware is mounted twice on the way to this route',
+  NAME_TWICE:
+    'two limiters of this name in one store counted the same request: where their policies have the same algorithms and ' +
+    'windows they share what was consumed, and in headers and decisionOf one hides the other: give each a name of its own',
   USER_MISSING:
     'byUser found no user on a request and limits it by address: put the limiter behind authentication, or keep ' +
     'this when anonymous requests are meant to come in',

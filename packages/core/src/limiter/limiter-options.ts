@@ -7,6 +7,7 @@ import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
+import { LIMITER_REPLACEMENTS, noSuchOption } from './replaced-options.js'
 
 export interface LimiterOptions extends ResilienceOptions {
   /**
@@ -101,7 +102,7 @@ export function checkLimiterOptions(options: LimiterOptions): void {
   }
   for (const [name, value] of Object.entries(options)) {
     if (value === undefined || Object.hasOwn(OPTIONS, name)) continue
-    throw new PolicyError('INVALID_OPTION', `there is no option '${name}'`)
+    throw noSuchOption(name, LIMITER_REPLACEMENTS)
   }
   const { name, store, leases, penalty, enforce = true } = options
   if (store !== undefined) checkStore(store)

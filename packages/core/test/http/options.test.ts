@@ -45,8 +45,20 @@ describe('options of a guard', () => {
     ['a skip that is not a function', { limiter, skip: true }],
     ['a shouldCharge that is not a function', { limiter, shouldCharge: false }],
     ['an onDenied that is not a function', { limiter, onDenied: 'slow down' }],
-    ['an unknown format of headers', { limiter, headers: 'draft-6' }],
-    ['a list of headers with an unknown format', { limiter, headers: ['ietf', 'draft-6'] }],
+    ['an unknown format of headers', { limiter, headers: 'draft-5' }],
+    ['a list of headers with an unknown format', { limiter, headers: ['ietf', 'draft-5'] }],
+    ['two drafts at once', { limiter, headers: ['draft-6', 'draft-7'] }],
+    ['header names that are no object', { limiter, headerNames: 'X-Limit' }],
+    ['a name for an unknown header', { limiter, headerNames: { 'X-Limit': 'X-Other' } }],
+    ['a header name with a space', { limiter, headerNames: { 'Retry-After': 'Retry After' } }],
+    ['true for a header name', { limiter, headerNames: { 'Retry-After': true } }],
+    [
+      'one name for two headers',
+      { limiter, headerNames: { 'X-RateLimit-Limit': 'x-n', 'X-RateLimit-Reset': 'X-N' } },
+    ],
+    ['an allow that is neither a list nor a function', { limiter, allow: '10.0.0.0/8' }],
+    ['a deny that is neither a list nor a function', { limiter, deny: true }],
+    ['an onExceeded that is not a function', { limiter, onExceeded: 'log' }],
     ['a list of headers with a hole', { limiter, headers: [undefined] }],
     ['headers: true', { limiter, headers: true }],
     ['the former name of shouldCharge', { limiter, charge: () => true }],
@@ -59,11 +71,33 @@ describe('options of a guard', () => {
   })
 
   it.each([
-    ['charge', 'shouldCharge'],
-    ['reset', 'resetAs'],
-  ])('are refused under the former name %s, and the message has the present one', (former, present) => {
+    ['charge', "it is called 'shouldCharge'"],
+    ['reset', "it is called 'resetAs'"],
+    ['windowMs', "it is called 'window'"],
+    ['duration', "it is called 'window'"],
+    ['ttl', "it is called 'window'"],
+    ['max', "it is called 'limit'"],
+    ['points', "it is called 'limit'"],
+    ['keyGenerator', "it is called 'key'"],
+    ['getTracker', "it is called 'key'"],
+    ['standardHeaders', "write headers: 'ietf', or 'draft-7' or 'draft-6'"],
+    ['legacyHeaders', "write headers: 'x-ratelimit', which is the default, or headers: false"],
+    ['handler', "it is called 'onDenied', a function that answers a denial"],
+    ['skipFailedRequests', 'write shouldCharge: (req, res) => boolean'],
+    ['skipSuccessfulRequests', 'write shouldCharge: (req, res) => boolean'],
+    ['allowList', "it is called 'allow'"],
+    ['blacklist', "it is called 'deny'"],
+    ['skipOnError', "write onStoreError: 'allow'"],
+    ['storeClient', 'write store: redisStore(client), of @sluice/core/redis'],
+    ['blockDuration', "write penalty: { after: 3, block: '10m' }"],
+  ])('are refused under the name %s, and the message has what to write', (former, present) => {
     const options = { limiter, [former]: undefined }
-    expect(() => guardOf(options)).toThrow(`there is no option '${former}': it is called '${present}'`)
+    expect(() => guardOf(options)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: `there is no option '${former}': ${present}`,
+      }),
+    )
   })
 
   it('need a name with a store', () => {

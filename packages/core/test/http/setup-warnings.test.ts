@@ -1,5 +1,6 @@
 import { byApiKey, byIp, byUser, decisionAbout, joinKey } from '../../src/http/index.js'
-import { createLimiter, type Limiter } from '../../src/limiter/limiter.js'
+import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limiter/limiter.js'
+import { memoryStore } from '../../src/stores/memory/index.js'
 import { slidingLog } from '../../src/algorithms/index.js'
 import {
   FROM_HOME,
@@ -52,6 +53,21 @@ describe('a setup warning is reported once, by its code', () => {
     expect(warnings.map((warning) => warning.code)).toEqual(['COUNTED_TWICE'])
   })
 
+  it('NAME_TWICE, for two limiters of one name in one store', async () => {
+    const store = memoryStore()
+    const inStore = () => listened({ name: 'api', store })
+    const guards = [guardOf({ limiter: inStore() }), guardOf({ limiter: inStore(), key: () => 'everybody' })]
+    for (let i = 0; i < 3; i++) await pass(guards)
+    expect(warnings.map((warning) => warning.code)).toEqual(['NAME_TWICE'])
+    await store.close()
+  })
+
+  it('TRUST_PROXY_PERMISSIVE, for a list of allowed addresses with any key', async () => {
+    const guard = guardOf({ limiter, key: () => 'everybody', allow: ['192.0.2.9'] })
+    await pass([guard], { ...FROM_HOME, proxyTrust: 'all' })
+    expect(warnings.map((warning) => warning.code)).toEqual(['TRUST_PROXY_PERMISSIVE'])
+  })
+
   it('LIMITER_IN_HANDLER, once for all limiters made in handlers', () => {
     const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
     for (let i = 0; i < 3; i++) handleRequest()
@@ -93,6 +109,17 @@ describe('nothing is reported', () => {
     expect(warnings).toEqual([])
   })
 
+  it('when two limiters of one name in two stores count a request', async () => {
+    await pass([guardOf({ limiter }), guardOf({ limiter: listened({ name: 'api', store: memoryStore() }) })])
+    expect(warnings).toEqual([])
+  })
+
+  it('when two limiters of two names in one store count a request', async () => {
+    const store = memoryStore()
+    await pass(['a', 'b'].map((name) => guardOf({ limiter: listened({ name, store }) })))
+    expect(warnings).toEqual([])
+  })
+
   it('when two limiters count a request under one key', async () => {
     await pass([guardOf({ limiter }), guardOf({ limiter: listened() })])
     expect(warnings).toEqual([])
@@ -122,8 +149,8 @@ describe('decisionAbout', () => {
   })
 })
 
-function listened(): Limiter {
-  const limiter = createLimiter({ policies: [slidingLog({ limit: 99, window: '1m' })] })
+function listened(options: Partial<LimiterOptions> = {}): Limiter {
+  const limiter = createLimiter({ ...options, policies: [slidingLog({ limit: 99, window: '1m' })] })
   limiter.on('warning', (warning) => void warnings.push(warning))
   return limiter
 }

@@ -22,11 +22,19 @@ describe('options', () => {
   })
 
   it.each([
-    ['ahead', 'prefetch', 3],
-    ['repeatable', 'isRetryable', () => true],
-  ])('of a former version are refused with their new name: %s, now %s', (former, name, value) => {
-    const error = { code: 'INVALID_OPTION', message: `${former} is called ${name}` }
-    expect(() => open({ [former]: value })).toThrow(expect.objectContaining(error))
+    ['ahead', "it is called 'prefetch'"],
+    ['repeatable', "it is called 'isRetryable'"],
+    [
+      'minTime',
+      'write limiter: createLimiter({ policies: [gcra({ limit: 1, window: minTime, burst: 1 })] })',
+    ],
+    ['maxConcurrent', 'write semaphore: createSemaphore({ limit })'],
+    ['reservoir', 'write limiter: createLimiter({ policies: [...] })'],
+    ['highWater', "it is called 'maxQueue'"],
+    ['intervalCap', 'write limiter: createLimiter({ policies: [...] })'],
+  ])('of a former version or another package are refused with what to write: %s', (former, replacement) => {
+    const error = { code: 'INVALID_OPTION', message: `there is no option '${former}': ${replacement}` }
+    expect(() => open({ [former]: 1 })).toThrow(expect.objectContaining(error))
   })
 
   it('a listener that throws does not affect the call', async () => {

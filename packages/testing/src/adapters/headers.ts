@@ -71,6 +71,44 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       expect(ietf(reply).limit).toEqual([['api', { r: 1, t: 60 }]])
     })
 
+    it('are those of draft 6 on request, which agree with Retry-After on a denial', async () => {
+      const policies = [slidingLog({ limit: 1, window: '1m' }), slidingLog({ limit: 9, window: '1500ms' })]
+      const site = await serve([{ limiter: stopped(1, { policies }), headers: 'draft-6' }])
+      const [allowed, denied] = [await site.send(), await site.send()]
+      const of = (limit: string, reset: string) => ({
+        'ratelimit-policy': '1;w=60, 9;w=2',
+        'ratelimit-limit': limit,
+        'ratelimit-remaining': '0',
+        'ratelimit-reset': reset,
+      })
+      expect(allowed.headers).toMatchObject(of('1', '60'))
+      expect(denied.headers).toMatchObject({ ...of('1', '60'), 'retry-after': '60' })
+      expect(rateLimitHeaders(denied)).toHaveLength(4)
+    })
+
+    it('are those of draft 7 on request, beside X-RateLimit', async () => {
+      const reply = await (await serve([{ limiter: stopped(2), headers: ['x-ratelimit', 'draft-7'] }])).send()
+      expect(reply.headers).toMatchObject({
+        'x-ratelimit-remaining': '1',
+        'ratelimit-policy': '2;w=60',
+        ratelimit: 'limit=2, remaining=1, reset=60',
+      })
+    })
+
+    it('have other names on request, and single ones are omitted', async () => {
+      const headerNames = {
+        'X-RateLimit-Limit': 'X-Quota',
+        'X-RateLimit-Reset': false,
+        'Retry-After': 'X-Retry',
+      } as const
+      const site = await serve([{ limiter: stopped(1), headerNames }])
+      await site.send()
+      const denied = await site.send()
+      expect(denied.headers).toMatchObject({ 'x-quota': '1', 'x-ratelimit-remaining': '0', 'x-retry': '60' })
+      expect(rateLimitHeaders(denied)).toEqual(['x-ratelimit-remaining'])
+      expect(denied.headers).not.toHaveProperty('retry-after')
+    })
+
     it('are omitted on request, except Retry-After on a denial', async () => {
       const site = await serve([{ limiter: stopped(1), headers: false }])
       expect(rateLimitHeaders(await site.send())).toEqual([])

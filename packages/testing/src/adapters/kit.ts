@@ -4,6 +4,7 @@ import { callbackCases } from './callbacks.js'
 import { chargeCases } from './charge.js'
 import { clientCases } from './clients.js'
 import { connectionCases } from './connections.js'
+import { entryCases } from './entry.js'
 import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
 import { loadCases } from './load.js'
@@ -23,6 +24,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     headerCases(adapter, serve)
     severalCases(adapter, serve)
     callbackCases(adapter, serve)
+    entryCases(adapter, serve)
     chargeCases(adapter, serve)
     interruptionCases(adapter, serve)
     connectionCases(adapter, serve)

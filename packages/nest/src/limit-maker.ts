@@ -1,0 +1,162 @@
+import type { Type } from '@nestjs/common'
+import type { ModuleRef } from '@nestjs/core'
+import { createLimiter, type Limiter, memoryStore, PolicyError, type Store } from '@sluice/core'
+import {
+  createGuard,
+  GUARD_REPLACEMENTS,
+  type Guard,
+  type GuardOptions,
+  noSuchOption,
+  settingsOf,
+} from '@sluice/core/http'
+import { limiterToken } from './decorators.js'
+import type * as Options from './options.js'
+import { nest } from './platform.js'
+
+/**
+ * A limit as it applies to handlers. Of the limits with the same limiter, only the innermost counts a call. `knownAs` is the
+ * name that is skipped or overridden: the limiter's, or that of the limit which this one overrides.
+ */
+export type Limit = Guard<Options.Call, Options.Call> & {
+  readonly knownAs: string
+  readonly given: Options.RateLimitOptions
+}
+
+type KeyOfCall = Options.KeyProvider['key']
+
+/** Makes limits from options, each once. */
+export class LimitMaker {
+  readonly #options: Options.RateLimitModuleOptions
+  readonly #store: Store
+  readonly #modules: ModuleRef
+  readonly #names = new Set<string>()
+  readonly #limiters: Limiter[] = []
+  /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
+  readonly #limits = new Map<object, Map<object, Limit>>()
+
+  /** @throws {PolicyError} INVALID_OPTION for options of the module that do not exist. */
+  constructor(options: Options.RateLimitModuleOptions, modules: ModuleRef) {
+    for (const name of Object.keys(options))
+      if (!Object.hasOwn(MODULE_OPTIONS, name)) throw noSuchOption(name, GUARD_REPLACEMENTS)
+    this.#options = options
+    this.#store = options.store ?? memoryStore()
+    this.#modules = modules
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#limiters.map((limiter) => limiter.close()))
+    await this.#store.close()
+  }
+
+  define(options: Options.NamedLimiterOptions): Limiter {
+    this.#claim(options.name)
+    const limiter = createLimiter({ ...this.#ofLimiters(), store: this.#store, ...options })
+    this.#limiters.push(limiter)
+    return limiter
+  }
+
+  /** The limit that `given` describes. Without a name and limiter of its own it is named `path`, and `owner` counts for itself. */
+  limit(given: Options.RateLimitOptions, owner: object, path: string): Limit {
+    const { limiter, name } = given
+    const isShared = name !== undefined || limiter !== undefined
+    return this.#once(given, isShared ? given : owner, () => {
+      if (limiter !== undefined) return this.#make(given, { limiter: this.#limiterOf(limiter) })
+      const counted = { store: this.#store, ...this.#ofLimiters(), ...ownOf(given), name: name ?? path }
+      return this.#claimed(this.#make(given, counted))
+    })
+  }
+
+  /** The limit `outer` with other options. It counts in the limiter of `outer`, unless the numbers change. */
+  override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
+    return this.#once(changes, owner, () => {
+      const { name: knownAs, ...rest } = changes
+      const { limiter: _l, name: _n, store: _s, ...given } = outer.given
+      const { limit: _limit, window: _w, policies, ...ofCalls } = given
+      const chosen = typeof policies === 'function' ? { policies } : {}
+      if (!NUMBERS.some((number) => number in changes)) {
+        const merged = { ...ofCalls, ...chosen, ...rest }
+        return Object.assign(this.#make(merged, { limiter: outer.limiter }), { knownAs })
+      }
+      const merged = { ...(changes.policies ? ofCalls : given), ...rest }
+      const limit = this.#claimed(this.#make(merged, { ...settingsOf(outer.limiter), name }))
+      return Object.assign(limit, { knownAs })
+    })
+  }
+
+  #once(options: object, counted: object, make: () => Limit): Limit {
+    let byClass = this.#limits.get(options)
+    if (!byClass) this.#limits.set(options, (byClass = new Map()))
+    let limit = byClass.get(counted)
+    if (!limit) byClass.set(counted, (limit = make()))
+    return limit
+  }
+
+  #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
+    const { limits: _l, store: _s, onStoreError: _o, deadline: _d, enforce: _e, ...rest } = this.#options
+    const { key: keyOfModule, ...defaults } = rest
+    const { limiter: _limiter, key = keyOfModule, ...own } = given
+    const options = { ...defaults, ...own, ...counted, ...(key && { key: this.#keyOf(key) }) }
+    const guard = createGuard(options, nest)
+    return Object.assign(guard, { knownAs: guard.limiter.name, given })
+  }
+
+  /** What limiters take from the module, beside its store. */
+  #ofLimiters(): Pick<Options.RateLimitModuleOptions, OfLimiters> {
+    const given = OF_LIMITERS.filter((name) => this.#options[name] !== undefined)
+    return Object.fromEntries(given.map((name) => [name, this.#options[name]]))
+  }
+
+  #limiterOf(shared: Limiter | string): Limiter {
+    if (typeof shared !== 'string') return shared
+    return this.#modules.get<Limiter>(limiterToken(shared), { strict: false })
+  }
+
+  #claimed(limit: Limit): Limit {
+    this.#claim(limit.limiter.name)
+    return limit
+  }
+
+  /** In one store, two limiters of the same name would share their usage. */
+  #claim(name: string): void {
+    const taken = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
+    if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', taken)
+    this.#names.add(name)
+  }
+
+  #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
+    if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
+    const provider = this.#modules.get(key, { strict: false })
+    return (call, source) => provider.key(call, source)
+  }
+}
+
+/** What a limit says about its limiter itself. */
+function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
+  const names = (['store', ...OF_LIMITERS] as const).filter((name) => given[name] !== undefined)
+  return Object.fromEntries(names.map((name) => [name, given[name]]))
+}
+
+type LimiterOfGuard = Pick<
+  GuardOptions<unknown, unknown>,
+  'limiter' | 'name' | 'store' | 'leases' | OfLimiters
+>
+type OfLimiters = (typeof OF_LIMITERS)[number]
+
+const NUMBERS = ['limit', 'window', 'policies'] as const
+const MODULE_OPTIONS: Record<keyof Options.RateLimitModuleOptions, true> = {
+  limits: true,
+  store: true,
+  onStoreError: true,
+  deadline: true,
+  enforce: true,
+  key: true,
+  skip: true,
+  allow: true,
+  deny: true,
+  headers: true,
+  headerNames: true,
+  resetAs: true,
+  onDenied: true,
+  onExceeded: true,
+}
+const OF_LIMITERS = ['onStoreError', 'deadline', 'enforce'] as const
