@@ -55,7 +55,8 @@ export function createGuard<Req, Res>(
     const difference = await decision.settle(0)
     const request = platform.identity(req)
     replaceDecision(request, decision, decision.afterGivingBack(-difference))
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(decisionsAbout(request), respond.setterOf(res))
+    if (writeHeaders && !platform.headersSent(res))
+      writeHeaders(decisionsAbout(request), respond.setterOf(res))
   }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
