@@ -5,6 +5,7 @@ import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
+export { limitMessages, type Message, type MessageLimitOptions } from './messages.js'
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
 
 /** With `rateLimit<Env>`, callbacks get a context of the application's own variables and bindings. */

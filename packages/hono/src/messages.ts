@@ -1,0 +1,98 @@
+import { type Decision, PolicyError } from '@sluice/core'
+import { createGuard, type Denied, type GuardOptions, noSuchOption, type Platform } from '@sluice/core/http'
+import type { Context } from 'hono'
+import type { WSContext, WSEvents } from 'hono/ws'
+import { type AddressOptions, platformFor } from './platform.js'
+
+/** A WebSocket message that a client sent. */
+export interface Message {
+  /** The context of the request that opened the connection. */
+  readonly c: Context
+  readonly event: MessageEvent
+  readonly ws: WSContext
+}
+
+/** Callbacks get a message in place of both request and response. */
+export interface MessageLimitOptions
+  extends Omit<GuardOptions<Message, Message>, ForResponses>, AddressOptions {}
+
+type ForResponses = 'headers' | 'headerNames' | 'resetAs' | 'shouldCharge'
+
+type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
+
+/**
+ * Limits the messages of WebSocket connections, by default per client address. A message beyond the limit does not reach
+ * `onMessage`, and its connection is closed with the status 1008; `onDenied` answers in place of that. Messages keep their
+ * order. If a message that waits for a store fails, its connection is closed with 1011, and the error is a warning.
+ * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
+ * @example
+ * const limit = limitMessages({ limit: 10, window: '1s', connInfo: getConnInfo })
+ * app.get('/ws', upgradeWebSocket(limit(() => ({ onMessage: (event, ws) => ws.send('pong') }))))
+ */
+export function limitMessages(options: MessageLimitOptions): (createEvents: CreateEvents) => CreateEvents {
+  const { connInfo, trustProxy, ...rest } = { ...options }
+  for (const name of FOR_RESPONSES) if (name in rest) throw noSuchOption(name, {})
+  if (!connInfo && (!rest.key || Array.isArray(rest.allow) || Array.isArray(rest.deny)))
+    throw new PolicyError('INVALID_OPTION', 'connInfo is needed for addresses: Hono knows none of its own')
+  const decisions = new WeakMap<Message, Decision>()
+  const platform = messagePlatform(platformFor(connInfo, trustProxy), decisions)
+  const guard = createGuard<Message, Message>({ ...rest, headers: false }, platform)
+
+  function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
+    if (hungUp) return undefined
+    const decision = decisions.get(message)
+    if (decision && rest.onDenied) return rest.onDenied(message, message, decision)
+    return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
+  }
+
+  function fail({ ws }: Message, error: unknown): void {
+    guard.limiter.warn('MESSAGE_FAILED', `a message failed, and its connection was closed: ${String(error)}`)
+    ws.close(1011, 'Internal Error')
+  }
+
+  return (createEvents) => async (c) => {
+    const events = await createEvents(c)
+    /** The messages of this connection that are not handled yet. */
+    let last: Promise<unknown> | undefined
+    const onMessage = (event: MessageEvent, ws: WSContext): unknown => {
+      const message = { c, event, ws }
+      const proceed = (denied: Denied | undefined): unknown =>
+        denied ? refuse(message, denied) : events.onMessage?.(event, ws)
+      const denied = guard(message, message)
+      if (!last && !(denied instanceof Promise)) return proceed(denied)
+      const handled = Promise.all([denied, last])
+        .then(([value]) => proceed(value))
+        .catch((error: unknown) => fail(message, error))
+        .then(() => {
+          if (last === handled) last = undefined
+        })
+      last = handled
+      return handled
+    }
+    return { ...events, onMessage: (event, ws) => void onMessage(event, ws) }
+  }
+}
+
+const FOR_RESPONSES: readonly ForResponses[] = ['headers', 'headerNames', 'resetAs', 'shouldCharge']
+
+/** A message has no response: nothing is set or sent by the guard. */
+function messagePlatform(
+  request: Platform<Context, Context>,
+  decisions: WeakMap<Message, Decision>,
+): Platform<Message, Message> {
+  return {
+    identity: (message) => message,
+    address: ({ c }) => request.address(c),
+    socketAddress: ({ c }) => request.socketAddress(c),
+    hungUp: ({ c }) => request.hungUp?.(c) ?? false,
+    header: ({ c }, name) => request.header(c, name),
+    proxyTrust: ({ c }) => request.proxyTrust(c),
+    decided: (message, decision) => void decisions.set(message, decision),
+    headersSent: () => true,
+    setHeader: () => undefined,
+    setStatus: () => undefined,
+    send: () => undefined,
+    onFinished: () => undefined,
+    handlerFrame: request.handlerFrame,
+  }
+}
