@@ -1,0 +1,221 @@
+import { transformSync } from '@swc/core'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join, resolve } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import { freePort } from '../../packages/core/test/redis/servers/free-port.js'
+import { type RedisServer, startRedis } from '../../packages/core/test/redis/servers/redis-server.js'
+
+/*
+ * Every page of docs/migrate has an application as it was with another package, followed by the same with ours. Both are
+ * started as they stand there, and asked the same: their answers must be the same too.
+ */
+
+const PAGES = resolve(__dirname, '../migrate')
+const BLOCKS = /^```ts before\n([^]*?)^```$[^]*?^```ts\n([^]*?)^```$/gm
+
+const applications = readdirSync(PAGES)
+  .sort()
+  .flatMap((page) =>
+    [...readFileSync(join(PAGES, page), 'utf8').matchAll(BLOCKS)].map(([, before, after], i) => ({
+      name: i === 0 ? page : `${page} (${i + 1})`,
+      before: before!,
+      after: after!,
+    })),
+  )
+
+interface Asked {
+  /** Method and path. Default: `GET /`. */
+  readonly line?: string
+  readonly headers?: Readonly<Record<string, string>>
+  /** A header and the value that it has to get; asked again until then. */
+  readonly until?: readonly [name: string, value: string]
+}
+
+interface Script {
+  readonly asked: readonly Asked[]
+  /** The headers that are compared on answers of every status but those in `notOn`. */
+  readonly headers: readonly string[]
+  readonly notOn?: readonly number[]
+  /** Whether the text of denials is compared too. */
+  readonly denials?: false
+}
+
+const as = (user: string, line = 'GET /'): Asked => ({ line, headers: { 'x-user': user } })
+const times = (n: number, asked: Asked): readonly Asked[] => Array<Asked>(n).fill(asked)
+const X_RATELIMIT = ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']
+
+const SCRIPTS: Readonly<Record<string, Script>> = {
+  'express-rate-limit.md': {
+    asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health'), ...times(4, {})],
+    headers: [...X_RATELIMIT, 'ratelimit', 'ratelimit-policy', 'retry-after'],
+  },
+  'express-rate-limit.md (2)': {
+    asked: [
+      ...times(3, as('ann')),
+      { line: 'GET /', headers: { 'x-user': 'bob', 'x-password': 'right' } },
+      // Shows 1 only after the charge of the request before was given back.
+      { headers: { 'x-user': 'bob', 'x-password': 'right' }, until: ['x-ratelimit-remaining', '1'] },
+    ],
+    headers: ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after'],
+    denials: false,
+  },
+  'rate-limiter-flexible.md': {
+    asked: [
+      as('ann', 'GET /orders'),
+      ...times(4, as('ann', 'POST /orders')),
+      as('bob', 'POST /orders'),
+      as('ann', 'GET /orders'),
+      as('ann', 'DELETE /orders'),
+      as('ann', 'POST /orders'),
+      as('ann', 'GET /orders'),
+    ],
+    headers: ['retry-after'],
+  },
+  'nestjs-throttler.md': {
+    asked: [...times(2, { line: 'GET /login' }), ...times(4, {}), { line: 'GET /health' }],
+    headers: X_RATELIMIT,
+    notOn: [429],
+    denials: false,
+  },
+  'koa-ratelimit.md': {
+    asked: [...times(5, as('ann')), as('bob'), as('admin'), as('mallory')],
+    headers: ['rate-remaining', 'rate-reset', 'rate-total', 'retry-after'],
+    notOn: [403],
+    denials: false,
+  },
+  'fastify-rate-limit.md': {
+    asked: [
+      ...times(5, as('ann')),
+      as('bob'),
+      ...times(2, as('ann', 'GET /login')),
+      as('ann', 'GET /health'),
+      ...times(5, as('admin')),
+    ],
+    headers: [...X_RATELIMIT, 'retry-after'],
+  },
+  'hono-rate-limiter.md': {
+    asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health')],
+    headers: ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy', 'retry-after'],
+  },
+}
+
+let folder: string
+let redis: RedisServer
+const children: ChildProcess[] = []
+
+beforeAll(async () => {
+  // Inside of the repository, where the packages are found as in an application that has installed them.
+  folder = mkdtempSync(join(__dirname, '.migrate-'))
+  redis = await startRedis()
+}, 20_000)
+
+afterEach(async () => {
+  await Promise.all(
+    children.splice(0).map(async (child) => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+    }),
+  )
+})
+
+afterAll(async () => {
+  await redis.stop()
+  rmSync(folder, { recursive: true })
+})
+
+it('every page with applications has a script, and every script a page', () => {
+  expect(applications.map(({ name }) => name)).toEqual(Object.keys(SCRIPTS).sort())
+})
+
+it.each(applications)(
+  '$name: answers as before',
+  async ({ name, before, after }) => {
+    const script = SCRIPTS[name]!
+    const [theirs, ours] = [
+      await answersOf('before', before, script),
+      await answersOf('after', after, script),
+    ]
+    expect(ours).toEqual(theirs)
+    expect(new Set(theirs.map(({ status }) => status)).size).toBeGreaterThan(1)
+  },
+  30_000,
+)
+
+/** Starts an application on a port of its own and asks it all of a script, one after another. */
+async function answersOf(kind: string, code: string, { asked, headers, notOn = [], denials }: Script) {
+  const port = await freePort()
+  const file = join(folder, `${kind}-${port}.mjs`)
+  writeFileSync(
+    file,
+    javascript(code)
+      .replaceAll('3000', String(port))
+      .replaceAll('redis://localhost:6379', `redis://${redis.host}:${redis.port}`),
+  )
+  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  children.push(child)
+  let errors = ''
+  child.stderr.on('data', (data) => (errors += data))
+  await untilListening(port, child, () => errors)
+  const answers = []
+  for (const { line = 'GET /', headers: sent = {}, until } of asked) {
+    const [method, path] = line.split(' ') as [string, string]
+    const ask = async () => {
+      const reply = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: sent })
+      return { status: reply.status, headers: reply.headers, text: await reply.text() }
+    }
+    let reply = await ask()
+    while (until && reply.headers.get(until[0]) !== until[1]) reply = await ask()
+    const { status, text } = reply
+    const compared = notOn.includes(status) ? [] : headers
+    answers.push({
+      asked: line,
+      status,
+      text: denials === false && status >= 400 ? '' : text,
+      headers: Object.fromEntries(compared.map((name) => [name, rounded(reply.headers.get(name))])),
+    })
+  }
+  return answers
+}
+
+/** Numbers of 50 and more are seconds, which may be one less when the clock has gone on. They count in minutes. */
+function rounded(header: string | null): string | null {
+  return (
+    header &&
+    header.replaceAll(/\d{2,}(?:\.\d+)?/g, (number) => (Number(number) < 50 ? number : minutes(number)))
+  )
+}
+
+function minutes(seconds: string): string {
+  const sinceNow = Number(seconds) > 1e9 ? Number(seconds) - Date.now() / 1000 : Number(seconds)
+  return `${Math.round(sinceNow / 60)}min`
+}
+
+function javascript(code: string): string {
+  const { code: compiled } = transformSync(code, {
+    jsc: {
+      target: 'es2022',
+      parser: { syntax: 'typescript', decorators: true },
+      transform: { legacyDecorator: true, decoratorMetadata: true },
+    },
+    module: { type: 'es6' },
+  })
+  return compiled
+}
+
+async function untilListening(port: number, child: ChildProcess, errors: () => string): Promise<void> {
+  for (;;) {
+    if (child.exitCode !== null || child.signalCode !== null)
+      throw new Error(`the application ended: ${errors()}`)
+    const socket = connect(port, '127.0.0.1')
+    const isOpen = await new Promise<boolean>((done) => {
+      socket.once('connect', () => done(true)).once('error', () => done(false))
+    })
+    socket.destroy()
+    if (isOpen) return
+    await wait(20)
+  }
+}
