@@ -1,3 +1,5 @@
+import { onSources } from '@sluice/testing/processes'
+import { freePort, type RedisServer, startRedis } from '@sluice/testing/redis'
 import { transformSync } from '@swc/core'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -5,8 +7,6 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { freePort } from '../../packages/core/test/redis/servers/free-port.js'
-import { type RedisServer, startRedis } from '../../packages/core/test/redis/servers/redis-server.js'
 
 /*
  * Every page of docs/migrate has an application as it was with another package, followed by the same with ours. Both are
@@ -155,7 +155,7 @@ async function answersOf(kind: string, code: string, { asked, headers, notOn = [
       .replaceAll('3000', String(port))
       .replaceAll('redis://localhost:6379', `redis://${redis.host}:${redis.port}`),
   )
-  const child = spawn(process.execPath, [file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, [...onSources(), file], { stdio: ['ignore', 'ignore', 'pipe'] })
   children.push(child)
   let errors = ''
   child.stderr.on('data', (data) => (errors += data))
