@@ -72,10 +72,13 @@ const express: Platform<Request, Response> = {
 }
 
 function withProperty(name: string): Platform<Request, Response> {
-  if (typeof name !== 'string' || name === '' || name in IncomingMessage.prototype)
+  if (typeof name !== 'string' || name === '' || name in IncomingMessage.prototype || TAKEN.includes(name))
     throw new PolicyError(
       'INVALID_OPTION',
       'requestProperty must be a text that names no property of requests',
     )
   return { ...express, decided: (req, decision) => void Object.assign(req, { [name]: decision }) }
 }
+
+/** What Node and Express keep on each request itself. */
+const TAKEN = ['url', 'method', 'socket', 'body', 'params', 'query', 'route', 'app', 'res', 'next']
