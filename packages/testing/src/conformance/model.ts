@@ -1,5 +1,6 @@
 import type { Penalty } from '@sluice/core/store'
 import { earliestInstant, latest, NEVER, resetInstant } from './instant.js'
+import { Refusals } from './refusals.js'
 import type { Rule, Write } from './rule.js'
 
 /*
@@ -46,8 +47,7 @@ export class KeyModel {
   readonly #cancelled = new Set<Entry>()
   #blockedUntil = 0n
   #heldUntil = 0n
-  #refusals = 0n
-  #forgottenAt = 0n
+  readonly #refusals = new Refusals()
 
   consume(rules: readonly Rule[], now: bigint, cost: bigint, penalty?: Penalty): Expected {
     return this.#ask(rules, now, cost, 0n, true, penalty)
@@ -109,7 +109,8 @@ export class KeyModel {
   reset(): number {
     this.#writes = []
     this.#born = undefined
-    this.#blockedUntil = this.#heldUntil = this.#refusals = this.#forgottenAt = 0n
+    this.#blockedUntil = this.#heldUntil = 0n
+    this.#refusals.reset()
     return 0
   }
 
@@ -153,7 +154,7 @@ export class KeyModel {
 
     const counted = reason === 'limit' && write && penalty
     if (counted) {
-      this.#refuse(now, counted)
+      this.#blockedUntil = latest(this.#blockedUntil, now + this.#refusals.add(now, counted))
       open = latest(open, this.#blockedUntil)
       earliest = earliest.map((instant) => (instant > now ? latest(instant, open) : instant))
       at = latest(...earliest)
@@ -166,7 +167,7 @@ export class KeyModel {
     })
     const remaining = Math.min(...views.map((view) => view.remaining))
     const resetAt = Math.max(...views.map((view) => view.resetAt))
-    if (counted) this.#forgottenAt = BigInt(resetAt) + BigInt(counted.forget)
+    if (counted) this.#refusals.keep(resetAt, counted)
     return {
       now: Number(now),
       at: instantOf(at),
@@ -180,15 +181,6 @@ export class KeyModel {
           : undefined,
       booking: written && at > now ? booking : undefined,
     }
-  }
-
-  /** From refusal number `after` on, each blocks longer than the one before. */
-  #refuse(now: bigint, { after, block, grow, most }: Penalty): void {
-    this.#refusals = now < this.#forgottenAt ? this.#refusals + 1n : 1n
-    if (this.#refusals < BigInt(after)) return
-    let lasts = block
-    for (let n = BigInt(after); n < this.#refusals; n++) lasts = Math.min(most, Math.floor(lasts * grow))
-    this.#blockedUntil = latest(this.#blockedUntil, now + BigInt(lasts))
   }
 
   #reason(now: bigint, at: bigint, maxWait: bigint): Expected['reason'] {
