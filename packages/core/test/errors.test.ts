@@ -54,9 +54,12 @@ describe('the code of an error', () => {
  */
 function codesInSources(): Set<string> {
   const codes = new Set<string>(['CLOSED'])
-  for (const folder of readdirSync(join(root, 'packages')).map((name) =>
-    join(root, 'packages', name, 'src'),
-  )) {
+  for (const name of readdirSync(join(root, 'packages'))) {
+    const { private: isPrivate } = JSON.parse(
+      readFileSync(join(root, 'packages', name, 'package.json'), 'utf8'),
+    )
+    if (isPrivate) continue
+    const folder = join(root, 'packages', name, 'src')
     for (const file of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
       if (!file.endsWith('.ts')) continue
       const text = readFileSync(join(folder, file), 'utf8').replaceAll(/^ {2}\| '.*$/gm, '')

@@ -6,7 +6,7 @@ import { chain, isPromise } from './chain.js'
 import { addressesOf, addressOf, isHungUp, keepAddresses } from './client-address.js'
 import { decisionsAbout, record, replaceDecision, type RequestDecision, sharesName } from './decisions.js'
 import type { Denied } from './denial.js'
-import { type Entry, entryChooser } from './entry.js'
+import { type Access, accessChooser } from './access.js'
 import { wentOver } from './exceeded.js'
 import { headerWriter } from './headers.js'
 import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
@@ -46,7 +46,7 @@ export function createGuard<Req, Res>(
     hungUp: (req) => addressesOf(req, platform).hungUp,
     warn: (warning) => warn(limiter, warning),
   }
-  const chooseEntry = entryChooser(options, source)
+  const chooseAccess = accessChooser(options, source)
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
   return Object.assign(guard, { limiter, giveBack })
@@ -60,17 +60,17 @@ export function createGuard<Req, Res>(
   }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    const answer = chooseEntry
-      ? chain(unlessHungUp(chooseEntry, req, source), (entry) => enter(req, res, entry))
+    const answer = chooseAccess
+      ? chain(unlessHungUp(chooseAccess, req, source), (access) => enter(req, res, access))
       : admit(req, res)
     if (isPromise(answer)) keepAddresses(req, platform)
     return answer
   }
 
-  function enter(req: Req, res: Res, entry: Entry | typeof HUNG_UP): MaybePromise<Denied | undefined> {
-    if (entry === 'count') return admit(req, res)
-    if (entry === 'pass') return undefined
-    return entry === HUNG_UP ? { answer: undefined, hungUp: true } : respond.forbid(req, res)
+  function enter(req: Req, res: Res, access: Access | typeof HUNG_UP): MaybePromise<Denied | undefined> {
+    if (access === 'count') return admit(req, res)
+    if (access === 'pass') return undefined
+    return access === HUNG_UP ? { answer: undefined, hungUp: true } : respond.forbid(req, res)
   }
 
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {

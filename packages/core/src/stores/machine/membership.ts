@@ -4,13 +4,13 @@ import { greet } from './greeting.js'
 import { Host, type HostOptions } from './host.js'
 import type { MachineServer, ServerListener } from './machine-server.js'
 import { OwnServer } from './own-server.js'
-import type { Place } from './place.js'
+import type { MeetingPoint } from './meeting-point.js'
 import { notSent } from './remote-call.js'
 import { RemoteServer } from './remote-server.js'
 import { Service } from './service.js'
 
 export interface MembershipOptions {
-  readonly place: Place
+  readonly meetingPoint: MeetingPoint
   readonly name: string
   readonly serve: 'auto' | boolean
   readonly host: HostOptions
@@ -105,9 +105,9 @@ export class Membership {
   }
 
   async #reach(): Promise<MachineServer> {
-    const { place, name, serve } = this.#options
+    const { meetingPoint, name, serve } = this.#options
     for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
-      const newest = place.newest()
+      const newest = meetingPoint.newest()
       const found =
         newest === undefined ? 'gone' : await greet(newest, name, this.#formerLife, this.#closing.signal)
       if (typeof found === 'object') {
@@ -115,7 +115,7 @@ export class Membership {
         found.socket.destroy()
         throw new Error('another process serves already')
       }
-      if (found === 'closed' || (found === 'gone' && place.newest() !== newest)) continue
+      if (found === 'closed' || (found === 'gone' && meetingPoint.newest() !== newest)) continue
       if (serve === false) throw new Error('no process serves')
       const own = await this.#serve(newest)
       if (own) return own
@@ -125,10 +125,10 @@ export class Membership {
 
   /** Undefined if another process was faster. */
   async #serve(former: string | undefined): Promise<MachineServer | undefined> {
-    const { place, name, host: options } = this.#options
+    const { meetingPoint, name, host: options } = this.#options
     const host = new Host(options)
     const service = new Service(host, name)
-    const claim = await place.claim(service.listener, former).catch((error: unknown) => {
+    const claim = await meetingPoint.claim(service.listener, former).catch((error: unknown) => {
       service.close()
       throw error
     })

@@ -1,9 +1,9 @@
 import { once } from 'node:events'
 import type { Server } from 'node:net'
-import type { Claim, Place } from './place.js'
+import type { Claim, MeetingPoint } from './meeting-point.js'
 
 /** A named pipe of Windows. It ends with its process, and the system lets one process alone make it. */
-export class NamedPipe implements Place {
+export class NamedPipe implements MeetingPoint {
   readonly #path: string
 
   constructor(path: string) {

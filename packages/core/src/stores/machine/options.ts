@@ -8,7 +8,7 @@ import { type DenialCacheOptions, denialCacheBounds } from '../denial-cache-opti
 import type { DenialCacheBounds } from '../store.js'
 import { Host, type HostOptions } from './host.js'
 import { NamedPipe } from './named-pipe.js'
-import type { Place } from './place.js'
+import type { MeetingPoint } from './meeting-point.js'
 import { PROTOCOL } from './protocol.js'
 import { SocketFolder } from './socket-folder.js'
 
@@ -52,7 +52,7 @@ export interface MachineStoreOptions {
 interface MachineSettings {
   readonly name: string
   readonly serve: 'auto' | boolean
-  readonly place: Place
+  readonly meetingPoint: MeetingPoint
   readonly denialCache: DenialCacheBounds | undefined
   readonly host: HostOptions
 }
@@ -80,12 +80,12 @@ export function checkOptions(options: MachineStoreOptions): MachineSettings {
     name: checkedName,
     serve,
     denialCache: denialCacheBounds(denialCache),
-    place: placeOf(checkedName, folder),
+    meetingPoint: meetingPointOf(checkedName, folder),
     host,
   }
 }
 
-function placeOf(name: string, folder: string | undefined): Place {
+function meetingPointOf(name: string, folder: string | undefined): MeetingPoint {
   if (folder !== undefined && !(typeof folder === 'string' && isAbsolute(folder))) {
     throw expected(PolicyError, 'INVALID_OPTION', 'folder must be an absolute path', folder)
   }

@@ -92,14 +92,14 @@ interface LeasedQueue {
   /** The limit of the latest call. */
   limit: number
   /** Those whose lease ends first come first. */
-  readonly held: Map<string, Entry>
+  readonly held: Map<string, LeasedTicket>
   /** Granted, and not yet noticed by the process. */
-  readonly granted: Map<string, Entry>
+  readonly granted: Map<string, LeasedTicket>
   /** Oldest first; `until` is how long the process counts as alive. */
-  readonly waiting: Map<string, Entry>
+  readonly waiting: Map<string, LeasedTicket>
 }
 
-interface Entry {
+interface LeasedTicket {
   readonly owner: Owner
   until: number
 }
@@ -119,7 +119,7 @@ function isFree({ held, granted }: LeasedQueue, limit: number): boolean {
 }
 
 /** Moves the ticket to the end, behind leases that end sooner. */
-function hold(queue: LeasedQueue, ticket: string, entry: Entry): void {
+function hold(queue: LeasedQueue, ticket: string, entry: LeasedTicket): void {
   removeFrom(queue, ticket)
   queue.held.set(ticket, entry)
 }
@@ -131,7 +131,7 @@ function removeFrom({ held, granted, waiting }: LeasedQueue, ticket: string): vo
 }
 
 /** Stops at the first ticket whose time is not over. */
-function expire(tickets: Map<string, Entry>, now: number): void {
+function expire(tickets: Map<string, LeasedTicket>, now: number): void {
   for (const [ticket, { until }] of tickets) {
     if (until >= now) return
     tickets.delete(ticket)

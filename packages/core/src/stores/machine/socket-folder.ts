@@ -5,7 +5,7 @@ import type { Server } from 'node:net'
 import { join } from 'node:path'
 import { expected, PolicyError } from '../../values/errors.js'
 import { digest } from '../../values/key.js'
-import type { Claim, Place } from './place.js'
+import type { Claim, MeetingPoint } from './meeting-point.js'
 import { PROTOCOL } from './protocol.js'
 
 /**
@@ -18,7 +18,7 @@ import { PROTOCOL } from './protocol.js'
  * it was so slow that others had come and gone. Only the newest server deletes files, and only those of lower numbers. So
  * the highest number never falls, no number is the highest twice, and a socket is never taken from a process that lives.
  */
-export class SocketFolder implements Place {
+export class SocketFolder implements MeetingPoint {
   readonly #parent: string
   readonly #folder: string
 

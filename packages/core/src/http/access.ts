@@ -8,7 +8,7 @@ import type { GuardOptions } from './options.js'
 import { proxyWarning } from './setup-warnings.js'
 
 /** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
-export type Entry = 'count' | 'pass' | 'forbid'
+export type Access = 'count' | 'pass' | 'forbid'
 
 type Test<Req> = (req: Req) => MaybePromise<boolean>
 
@@ -17,11 +17,11 @@ type Test<Req> = (req: Req) => MaybePromise<boolean>
  * applies; undefined if none of them is given. It throws a HungUpError if a list needs the address of a caller that is gone.
  * @throws {PolicyError} INVALID_OPTION for an invalid list.
  */
-export function entryChooser<Req, Res>(
+export function accessChooser<Req, Res>(
   { allow, deny, skip }: GuardOptions<Req, Res>,
   source: KeySource<Req>,
-): ((req: Req) => MaybePromise<Entry>) | undefined {
-  const tests: [Test<Req>, Entry][] = []
+): ((req: Req) => MaybePromise<Access>) | undefined {
+  const tests: [Test<Req>, Access][] = []
   if (deny !== undefined) tests.push([testOf('deny', deny, source), 'forbid'])
   if (allow !== undefined) tests.push([testOf('allow', allow, source), 'pass'])
   if (skip !== undefined) tests.push([skip, 'pass'])
@@ -29,7 +29,7 @@ export function entryChooser<Req, Res>(
 
   return (req) => ask(req, 0)
 
-  function ask(req: Req, i: number): MaybePromise<Entry> {
+  function ask(req: Req, i: number): MaybePromise<Access> {
     const test = tests[i]
     if (!test) return 'count'
     return chain(test[0](req), (applies) => (applies ? test[1] : ask(req, i + 1)))

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { greet } from '../../src/stores/machine/greeting.js'
 import { NamedPipe } from '../../src/stores/machine/named-pipe.js'
-import type { Claim, Place } from '../../src/stores/machine/place.js'
+import type { Claim, MeetingPoint } from '../../src/stores/machine/meeting-point.js'
 import { PROTOCOL } from '../../src/stores/machine/protocol.js'
 import { SocketFolder } from '../../src/stores/machine/socket-folder.js'
 
@@ -25,10 +25,13 @@ function end(listener: Server): Promise<unknown> {
 }
 
 /** A process that claims the place after `former`. */
-async function claim(place: Place, former: string | undefined): Promise<[Claim | undefined, Server]> {
+async function claim(
+  meetingPoint: MeetingPoint,
+  former: string | undefined,
+): Promise<[Claim | undefined, Server]> {
   const listener = createServer((socket) => socket.destroy())
   listeners.push(listener)
-  return [await place.claim(listener, former), listener]
+  return [await meetingPoint.claim(listener, former), listener]
 }
 
 describe('a folder of sockets', () => {
@@ -41,16 +44,16 @@ describe('a folder of sockets', () => {
   })
 
   it('turns a process away that is so slow that others have come and gone', async () => {
-    const place = open()
-    const [, first] = await claim(place, undefined)
-    const slow = place.newest()
+    const meetingPoint = open()
+    const [, first] = await claim(meetingPoint, undefined)
+    const slow = meetingPoint.newest()
     await end(first)
-    const [, second] = await claim(place, slow)
-    const number2 = place.newest()
+    const [, second] = await claim(meetingPoint, slow)
+    const number2 = meetingPoint.newest()
     await end(second)
-    const [third] = await claim(place, number2)
+    const [third] = await claim(meetingPoint, number2)
     expect(readdirSync(folder)).toEqual(['3']) // the number after `slow` is free again
-    const [late] = await claim(place, slow)
+    const [late] = await claim(meetingPoint, slow)
     expect(late).toBeUndefined()
     expect(third!.isNewest()).toBe(true)
     expect(readdirSync(folder)).toEqual(['3'])
@@ -75,9 +78,9 @@ describe('a folder of sockets', () => {
   })
 
   it('is made again where somebody has deleted it', async () => {
-    const place = open()
+    const meetingPoint = open()
     rmSync(folder, { recursive: true })
-    expect(place.newest()).toBeUndefined()
+    expect(meetingPoint.newest()).toBeUndefined()
     expect(existsSync(folder)).toBe(true)
   })
 })
@@ -86,12 +89,14 @@ describe('a folder of sockets', () => {
 const onLinux = process.platform === 'linux' ? describe : describe.skip
 onLinux('a named pipe', () => {
   it('belongs to one process until that ends', async () => {
-    const place = new NamedPipe(`\0sluice-${process.pid}`)
-    expect(await greet(place.newest(), 'test', 0)).toBe('refused')
-    const claims = await Promise.all(Array.from({ length: 5 }, () => claim(place, place.newest())))
+    const meetingPoint = new NamedPipe(`\0sluice-${process.pid}`)
+    expect(await greet(meetingPoint.newest(), 'test', 0)).toBe('refused')
+    const claims = await Promise.all(
+      Array.from({ length: 5 }, () => claim(meetingPoint, meetingPoint.newest())),
+    )
     expect(claims.filter(([claimed]) => claimed?.isNewest())).toHaveLength(1)
-    expect(await greet(place.newest(), 'test', 0)).toBe('closed')
+    expect(await greet(meetingPoint.newest(), 'test', 0)).toBe('closed')
     await Promise.all(claims.map(([, listener]) => end(listener)))
-    expect(await greet(place.newest(), 'test', 0)).toBe('refused')
+    expect(await greet(meetingPoint.newest(), 'test', 0)).toBe('refused')
   })
 })

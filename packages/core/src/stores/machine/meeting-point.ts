@@ -1,7 +1,7 @@
 import type { Server } from 'node:net'
 
 /** Where the processes of one store meet. */
-export interface Place {
+export interface MeetingPoint {
   /**
    * The address of the newest server, which may have ended; undefined if there was none.
    * @throws an error of the file system, or PolicyError if others could change what lies there.
