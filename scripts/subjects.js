@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { npm } from './npm.js'
 import { prepare } from './prepare.js'
 
 /** What lets Node run the sources. */
@@ -34,7 +35,8 @@ export function runSubject(command, subjects) {
   }
   prepare(subject.needs)
   if (subject.install) install(subject.install)
-  process.exitCode = run(process.execPath, [...subject.command, ...args])
+  process.exitCode =
+    spawnSync(process.execPath, [...subject.command, ...args], { stdio: 'inherit' }).status ?? 1
 }
 
 /**
@@ -44,14 +46,5 @@ export function runSubject(command, subjects) {
 function install(folder) {
   const [lock, done] = [join(folder, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json')]
   if (existsSync(done) && statSync(done).mtimeMs > statSync(lock).mtimeMs) return
-  if (run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'], folder) !== 0) process.exit(1)
-}
-
-/**
- * @param {string} command
- * @param {readonly string[]} args
- * @param {string} [cwd]
- */
-function run(command, args, cwd) {
-  return spawnSync(command, args, { stdio: 'inherit', ...(cwd && { cwd }) }).status ?? 1
+  if (npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], folder) !== 0) process.exit(1)
 }

@@ -1,13 +1,16 @@
-// npm test [-- ARGUMENT OF JEST...]. Leaves out what takes long or needs a server beside one Redis, and says what that is;
-// tests that are named by a path are run whatever they are.
+// npm test [-- ARGUMENT OF JEST...]. Leaves out what takes long or needs a server beside one Redis, and what needs Redis
+// where there is none, and says what that is. Tests whose file is named are run whatever they are; a folder names all of its own.
 import { spawnSync } from 'node:child_process'
+import { existsSync, statSync } from 'node:fs'
+import { ensureRedis } from './ensure/redis.js'
 import { prepare } from './prepare.js'
 import { FEW_RUNS, leftOut } from './verify/left-out.js'
 
-prepare(['redis', 'build'])
+const missing = ensureRedis()
+prepare(['build'])
 const args = process.argv.slice(2)
-const isAll = args.every((arg) => arg.startsWith('-'))
-const groups = isAll ? Object.entries(leftOut) : []
+const isBroad = args.every((arg) => arg.startsWith('-') || (existsSync(arg) && statSync(arg).isDirectory()))
+const groups = isBroad ? Object.entries(leftOut) : []
 const skipped = groups.flatMap(([, { tests, shortened }]) => (shortened ? [] : tests))
 const ignored = ['/node_modules/', '/dist/', ...skipped.map((path) => `/${path}$`)]
 
@@ -16,7 +19,11 @@ const { status } = spawnSync(
   ['node_modules/jest/bin/jest.js', ...args, '--testPathIgnorePatterns', ...ignored],
   {
     stdio: 'inherit',
-    env: { ...(isAll && FEW_RUNS), ...process.env },
+    env: {
+      ...(isBroad && FEW_RUNS),
+      ...process.env,
+      ...(missing && { SLUICE_WITHOUT_REDIS: 'true' }),
+    },
   },
 )
 for (const [name, { about, tests, shortened }] of groups) {
@@ -26,4 +33,5 @@ for (const [name, { about, tests, shortened }] of groups) {
     : `skipped ${tests.length} ${tests.length === 1 ? 'file' : 'files'}`
   console.log(`${what}: ${about} (npm run verify -- ${name})`)
 }
+if (missing) console.log(`skipped every test that starts a Redis server: ${missing}`)
 process.exitCode = status ?? 1

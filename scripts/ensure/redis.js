@@ -1,20 +1,24 @@
-// Makes sure that the tests find a Redis server to start: redis-server or valkey-server in PATH, or the program that
-// SLUICE_REDIS_SERVER names. Where there is none it installs Debian's package if it can, else says what to do, exit 1.
+// Finds a Redis server for the tests to start: redis-server or valkey-server in PATH, or the program that
+// SLUICE_REDIS_SERVER names. Where there is none, Debian's package is installed if that is possible.
 import { install, isThere, run } from './debian.js'
 
-const wanted = process.env.SLUICE_REDIS_SERVER
-const programs = wanted ? [wanted] : ['redis-server', 'valkey-server']
+const TO_DO =
+  'Install Redis 6.2 or later, or Valkey, so that it is in PATH (Debian: apt-get install redis-server; ' +
+  'macOS: brew install redis), or name it in SLUICE_REDIS_SERVER.'
 
-if (!programs.some(isThere)) {
-  const why = wanted ? 'SLUICE_REDIS_SERVER is no program' : installRedis()
-  if (why) {
-    console.error(
-      `The tests start their own Redis, but there is no ${programs.join(' or ')} (${why}). ` +
-        'Install Redis 6.2 or later, or Valkey, so that it is in PATH (Debian: apt-get install redis-server; ' +
-        'macOS: brew install redis), or name it in SLUICE_REDIS_SERVER.',
-    )
-    process.exit(1)
+/**
+ * Returns undefined where a server can be started, or why not and what to do.
+ * @throws {Error} where SLUICE_REDIS_SERVER names what cannot be run: a mistake, and no machine without Redis.
+ */
+export function ensureRedis() {
+  const wanted = process.env.SLUICE_REDIS_SERVER
+  if (wanted) {
+    if (isThere(wanted)) return undefined
+    throw new Error(`SLUICE_REDIS_SERVER must name a program that can be run, got ${wanted}. ${TO_DO}`)
   }
+  if (['redis-server', 'valkey-server'].some(isThere)) return undefined
+  const why = installRedis()
+  return why && `there is no redis-server or valkey-server in PATH (${why}). ${TO_DO}`
 }
 
 /** Installs the server, and ends the system service that the package may have started: the tests use none. */

@@ -12,6 +12,7 @@ import {
   startRedis,
   until,
 } from '@sluice/testing/redis'
+import { program } from '../../src/redis/server-process.js'
 
 jest.setTimeout(60_000)
 

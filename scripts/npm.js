@@ -1,0 +1,33 @@
+// Runs npm from a script, on Windows too, where `npm` is a batch file that Node does not start.
+import { spawnSync } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+
+/**
+ * npm's program in JavaScript: the one that runs this script, or the one beside Node.
+ * @returns {string}
+ */
+export function npmProgram() {
+  const running = process.env.npm_execpath
+  // Other package managers name themselves there.
+  if (running && /npm-cli\.c?js$/.test(running)) return running
+  const folder = dirname(process.execPath)
+  const beside = [join(folder, 'node_modules'), join(folder, '../lib/node_modules')]
+    .map((modules) => join(modules, 'npm/bin/npm-cli.js'))
+    .find((path) => existsSync(path))
+  if (!beside) throw new Error('there is no npm beside Node: run this script by npm')
+  return beside
+}
+
+/**
+ * Runs npm with the terminal of this process. Returns its exit code.
+ * @param {readonly string[]} args
+ * @param {string} [cwd]
+ */
+export function npm(args, cwd) {
+  const { status } = spawnSync(process.execPath, [npmProgram(), ...args], {
+    stdio: 'inherit',
+    ...(cwd && { cwd }),
+  })
+  return status ?? 1
+}
