@@ -12,6 +12,13 @@ runSubject('check', {
     needs: ['build'],
     command: ['scripts/check/packages.js'],
   },
+  api: {
+    about:
+      'the public surface of each package: its report, a changeset where it changed, the reference in docs/api',
+    needs: ['build'],
+    install: 'scripts/check/api',
+    command: ['scripts/check/api/run.js'],
+  },
   names: {
     about: 'that no name of a type stands for two things',
     needs: [],

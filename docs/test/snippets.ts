@@ -10,6 +10,9 @@ export interface Snippet {
   readonly code: string
 }
 
+/** The reference, which `npm run check -- api` makes of the sources. */
+const GENERATED = join('docs', 'api')
+
 /** Every block of TypeScript and JavaScript of README, docs and the packages' READMEs, and every `@example` of the sources. */
 export function snippetsOf(root: string): readonly Snippet[] {
   return [
@@ -43,7 +46,11 @@ function pagesOf(root: string): readonly string[] {
     join('docs', path),
   )
   const packages = readdirSync(join(root, 'packages')).map((name) => join('packages', name, 'README.md'))
-  return ['README.md', ...docs.filter((path) => path.endsWith('.md')), ...packages].sort()
+  return [
+    'README.md',
+    ...docs.filter((path) => path.endsWith('.md') && !path.startsWith(GENERATED)),
+    ...packages,
+  ].sort()
 }
 
 function sourcesOf(root: string): readonly string[] {

@@ -1,0 +1,97 @@
+// npm run check -- api [--write] [--since COMMIT] [--no-pages]: the public surface of each package is what its report says
+// (packages/NAME/api.md), a report that has changed comes with a changeset, and the reference is written to docs/api.
+// `--write` writes the reports; a changeset it cannot write. Exit 1 where something is missing.
+import { readFileSync, writeFileSync } from 'node:fs'
+import { parseArgs } from 'node:util'
+import { pendingChangesets } from '../../changesets.js'
+import { publicPackages } from '../../workspace.js'
+import { baseCommit, fileAt } from './base.js'
+import { writePages } from './pages.js'
+import { publicSurface } from './reports.js'
+
+const PAGES = 'docs/api'
+const { values } = parseArgs({
+  options: {
+    write: { type: 'boolean', default: false },
+    since: { type: 'string' },
+    'no-pages': { type: 'boolean', default: false },
+  },
+})
+const base = baseCommit(values.since)
+if (!base) console.log('This is no git repository, so no change of the surface can be seen')
+// A changeset counts for the change that it came with.
+const added = pendingChangesets().filter(
+  ({ path }) => base && fileAt(base, path) !== readFileSync(path, 'utf8'),
+)
+let wrong = 0
+for (const published of publicPackages()) {
+  for (const problem of problemsOf(published)) {
+    wrong++
+    console.error(problem)
+  }
+}
+if (!values['no-pages']) {
+  const problems = await writePages(publicPackages(), PAGES)
+  wrong += problems
+  console.log(`${PAGES}: written, ${problems} errors and warnings`)
+}
+process.exitCode = wrong === 0 ? 0 : 1
+
+/** @param {import('../../workspace.js').PublicPackage} published */
+function problemsOf(published) {
+  const { folder, manifest } = published
+  const path = `${folder}/api.md`
+  const surface = publicSurface(published)
+  const reported = readSafely(path)
+  const problems = []
+  if (surface !== reported) {
+    if (values.write) writeFileSync(path, surface)
+    else
+      problems.push(
+        `${path} is not the public surface (npm run check -- api --write):`,
+        ...diff(reported, surface),
+      )
+  }
+  const before = base && reportAt(base, folder)
+  const changed = before !== undefined && before !== surface
+  if (changed && !added.some(({ packages }) => packages.includes(manifest.name))) {
+    problems.push(
+      `${manifest.name}: the public surface has changed, and no new changeset names it (npx changeset)`,
+    )
+  }
+  console.log(`${manifest.name}: ${surface.split('\n').length} lines${changed ? ', changed' : ''}`)
+  return problems
+}
+
+/**
+ * The report at a commit: empty where the package is new, nothing where it had none yet.
+ * @param {string} commit
+ * @param {string} folder
+ */
+function reportAt(commit, folder) {
+  const isNew = fileAt(commit, `${folder}/package.json`) === undefined
+  return fileAt(commit, `${folder}/api.md`) ?? (isNew ? '' : undefined)
+}
+
+/** @param {string} path */
+function readSafely(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+/**
+ * The lines that one of two texts has alone.
+ * @param {string} before
+ * @param {string} after
+ */
+function diff(before, after) {
+  const [old, now] = [before.split('\n'), after.split('\n')]
+  const lines = [
+    ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
+    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
+  ]
+  return lines.length > 40 ? [...lines.slice(0, 40), `and ${lines.length - 40} lines more`] : lines
+}
