@@ -19,6 +19,11 @@ runSubject('check', {
     install: 'scripts/check/api',
     command: ['scripts/check/api/run.js'],
   },
+  licences: {
+    about: 'that run-time dependencies have a permissive licence and run nothing when they are installed',
+    needs: [],
+    command: ['scripts/check/licences.js'],
+  },
   names: {
     about: 'that no name of a type stands for two things',
     needs: [],

@@ -1,21 +1,19 @@
 // Checks each public package as it would be published: its exports and files (publint), its types under every module
 // system, the classic resolution too (attw), and what a stranger meets first: what the tarball holds, what it weighs,
-// the range of its peers, and the first lines of its README; and the sources for what is unused (knip). Prints what is wrong, and the size of each. Needs the build
-// and, for the tools, `npm run`.
+// the range of its peers, the first lines of its README, and other packages of ours by exact minor version; and the sources
+// for what is unused (knip). Prints what is wrong, and the size of each. Needs the build and, for the tools, `npm run`.
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { manifestOf, publicPackages } from '../workspace.js'
 
 /** The most bytes that core takes when it is installed, with what it depends on. */
 const MOST_BYTES = 800_000
 
-/** @typedef {{ name: string, private?: boolean, keywords?: string[], dependencies?: Ranges, peerDependencies?: Ranges }} Manifest */
-/** @typedef {Record<string, string>} Ranges */
+/** @typedef {import('../workspace.js').Manifest & { keywords?: string[] }} Manifest */
 /** @typedef {{ unpackedSize: number, files: { path: string }[] }} Tarball */
 
-const folders = readdirSync('packages')
-  .map((name) => `packages/${name}`)
-  .filter((folder) => manifestOf(folder).private !== true)
+const folders = publicPackages().map(({ folder }) => folder)
 const checks = folders.flatMap((folder) => [
   run('publint', 'run', folder, '--strict'),
   run('attw', '--pack', folder, '--profile', 'strict', '--no-emoji'),
@@ -34,7 +32,9 @@ process.exitCode = (await Promise.all(checks)).every((output) => output !== unde
  * @returns {string[]} what a stranger would trip over.
  */
 function wrongWith(folder, { unpackedSize, files }) {
-  const { name, keywords = [], dependencies = {}, peerDependencies = {} } = manifestOf(folder)
+  /** @type {Manifest} */
+  const manifest = manifestOf(folder)
+  const { name, version, keywords = [], dependencies = {}, peerDependencies = {} } = manifest
   const wrong = []
   const paths = files.map(({ path }) => path)
   for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md']) {
@@ -47,6 +47,11 @@ function wrongWith(folder, { unpackedSize, files }) {
     if (!range.split('||').every((part) => /[\^~<]/.test(part)))
       wrong.push(`${peer} ${range} has no upper bound`)
   }
+  const minor = version.replace(/\.\d+$/, '')
+  for (const [dependency, range] of Object.entries(dependencies)) {
+    if (dependency.startsWith('@sluice/') && !range.startsWith(`~${minor}.`))
+      wrong.push(`${dependency} ${range} is not of the minor version of this package, ~${version}`)
+  }
   const first = /```sh\n(.*)\n/.exec(readFileSync(`${folder}/README.md`, 'utf8').slice(0, 600))?.[1] ?? ''
   if (!first.startsWith('npm install ') || !first.split(' ').includes(name)) {
     wrong.push(`the README does not begin with npm install ${name}`)
@@ -57,14 +62,6 @@ function wrongWith(folder, { unpackedSize, files }) {
   if (name === '@sluice/core' && bytes > MOST_BYTES)
     wrong.push(`${bytes} bytes installed, more than ${MOST_BYTES}`)
   return wrong
-}
-
-/**
- * @param {string} folder
- * @returns {Manifest}
- */
-function manifestOf(folder) {
-  return JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
 }
 
 /**

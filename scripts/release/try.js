@@ -1,0 +1,118 @@
+// Installs the tarballs of a release in an empty project with each package manager, and runs there the first example of each
+// package's README as a reader pastes it. Prints a line for each example; what a manager itself says only when it fails.
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { npm, npmProgram } from '../npm.js'
+import { manifestOf } from '../workspace.js'
+import { ENVIRONMENT } from './environment.js'
+import { firstExample, importsOf } from './example.js'
+
+/** @typedef {import('./pack.js').Tarball} Tarball */
+/** @typedef {{ name: string, file: string, needs: string[] }} Program */
+/** @typedef {{ name: string, install: string[], node: string[], overrides?: (links: Record<string, string>) => object }} Manager */
+
+const MANAGERS = 'scripts/release/managers'
+const PNPM = resolve(MANAGERS, 'node_modules/pnpm/bin/pnpm.cjs')
+const YARN = resolve(MANAGERS, 'node_modules/@yarnpkg/cli-dist/bin/yarn.js')
+
+/** How each installs a project and runs Node in it. The tarballs depend on each other as nothing published does yet. @type {Manager[]} */
+const managers = [
+  { name: 'npm', install: [npmProgram(), 'install', '--no-audit', '--no-fund'], node: [] },
+  {
+    name: 'pnpm',
+    install: [PNPM, 'install', '--ignore-workspace'],
+    node: [],
+    overrides: (overrides) => ({ pnpm: { overrides } }),
+  },
+  {
+    name: 'yarn',
+    install: [YARN, 'install'],
+    node: [YARN, 'node'], // Plug'n'Play: what a package did not declare it cannot import
+    overrides: (resolutions) => ({ resolutions }),
+  },
+]
+
+/**
+ * @param {readonly Tarball[]} tarballs
+ * @returns {Promise<boolean>} whether every example ran under every manager.
+ */
+export async function tryTarballs(tarballs) {
+  if (npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], MANAGERS) !== 0) return false
+  let passed = true
+  for (const manager of managers) {
+    const project = mkdtempSync(join(tmpdir(), `sluice-${manager.name}-`))
+    try {
+      passed = (await tryIn(project, manager, tarballs)) && passed
+    } finally {
+      rmSync(project, { recursive: true, force: true })
+    }
+  }
+  return passed
+}
+
+/**
+ * @param {string} project
+ * @param {Manager} manager
+ * @param {readonly Tarball[]} tarballs
+ */
+async function tryIn(project, { name, install, node, overrides }, tarballs) {
+  const programs = tarballs.map((tarball) => writeProgram(project, tarball))
+  const links = Object.fromEntries(tarballs.map((tarball) => [tarball.name, `file:${tarball.file}`]))
+  const dependencies = { ...links, ...versionsOf(programs.flatMap(({ needs }) => needs)) }
+  const manifest = { name: 'project', private: true, type: 'module', dependencies, ...overrides?.(links) }
+  writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
+  writeFileSync(join(project, 'run.js'), readFileSync('scripts/release/run-example.js'))
+  const installed = await run(project, install)
+  if (installed.failed) {
+    console.error(`${name}: cannot install the tarballs\n${installed.output}`)
+    return false
+  }
+  let passed = true
+  for (const { name: published, file } of programs) {
+    const { failed, output } = await run(project, [...node, 'run.js', file])
+    if (failed) passed = false
+    console.log(`${failed ? '✗' : '✓'} ${name.padEnd(4)} ${published}: ${output.trim()}`)
+  }
+  return passed
+}
+
+/**
+ * @param {string} project
+ * @param {Tarball} tarball
+ * @returns {Program}
+ */
+function writeProgram(project, { name, folder }) {
+  const file = `${name.replace(/\W+/g, '-').slice(1)}.js`
+  const code = firstExample(readFileSync(join(folder, 'README.md'), 'utf8'))
+  writeFileSync(join(project, file), code)
+  const { peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(folder)
+  const peers = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional)
+  return { name, file, needs: [...peers, ...importsOf(code)] }
+}
+
+/**
+ * The versions that this repository is tested with. Nest asks for a platform and two peers of its own.
+ * @param {readonly string[]} names
+ */
+function versionsOf(names) {
+  const { devDependencies } = /** @type {{ devDependencies: Record<string, string> }} */ (
+    /** @type {unknown} */ (manifestOf('.'))
+  )
+  const nest = names.includes('@nestjs/core') ? ['@nestjs/platform-express', 'reflect-metadata', 'rxjs'] : []
+  return Object.fromEntries([...names, ...nest].map((name) => [name, devDependencies[name] ?? '*']))
+}
+
+/**
+ * @param {string} cwd
+ * @param {readonly string[]} args
+ * @returns {Promise<{ failed: boolean, output: string }>}
+ */
+function run(cwd, args) {
+  return new Promise((done) => {
+    execFile(process.execPath, args, { cwd, env: ENVIRONMENT, timeout: 300_000 }, (error, stdout, stderr) =>
+      done({ failed: error !== null, output: error ? stdout + stderr : stdout }),
+    )
+  })
+}
