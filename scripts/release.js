@@ -24,10 +24,9 @@ else process.exitCode = await release(command === 'publish')
 
 /** @param {boolean} publishes */
 async function release(publishes) {
-  if (publishes && !repositoryAddress()) {
-    console.error(
-      '"repository" in package.json is empty: npm records where a package was built only for an address',
-    )
+  const why = publishes ? notReady() : undefined
+  if (why) {
+    console.error(why)
     return 1
   }
   prepare(['build'])

@@ -18,6 +18,8 @@ import {
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import { npmProgram } from '../npm.js'
+import { manifestOf, publicPackages } from '../workspace.js'
 
 /** What is still running then hangs: a minute is usual, and machines are shared. In milliseconds. */
 const signal = AbortSignal.timeout(600_000)
@@ -38,9 +40,7 @@ const STYLES = [
 
 /** @typedef {{ entry: string, names: string[] }} Entry what ESM exports under a name. */
 /** @typedef {{ name: string, file: string, source: (entries: Entry[]) => string, args: string[] }} Style */
-/** @typedef {{ name: string, private?: boolean, exports: object }} Published */
-/** @typedef {{ dependencies?: Links, peerDependencies?: Links, peerDependenciesMeta?: Links }} Dependencies */
-/** @typedef {Record<string, unknown>} Links */
+/** @typedef {import('../workspace.js').Manifest} Manifest */
 
 const project = mkdtempSync(join(tmpdir(), 'sluice-installs-'))
 try {
@@ -55,27 +55,13 @@ try {
   rmSync(project, { recursive: true })
 }
 
-function publicPackages() {
-  return readdirSync('packages')
-    .map((name) => ({ folder: `packages/${name}`, manifest: manifestOf(`packages/${name}`) }))
-    .filter(({ manifest }) => manifest.private !== true)
-}
-
 /**
  * @param {string} folder
- * @returns {Published & Dependencies}
- */
-function manifestOf(folder) {
-  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-}
-
-/**
- * @param {string} folder
- * @param {Published} manifest
+ * @param {Manifest} manifest
  */
 async function install(folder, { name }) {
   const pack = ['pack', resolve(folder), '--json', '--ignore-scripts', '--offline']
-  const [{ filename }] = JSON.parse(await run('npm', pack))
+  const [{ filename }] = JSON.parse(await run(process.execPath, [npmProgram(), ...pack]))
   const installed = join(project, 'node_modules', name)
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', filename, '--strip-components=1', '-C', installed])
@@ -100,10 +86,10 @@ function link(dependency, folder) {
 }
 
 /**
- * @param {Published} manifest
+ * @param {Manifest} manifest
  * @returns {Promise<boolean>} whether every style works.
  */
-async function check({ name, exports }) {
+async function check({ name, exports = {} }) {
   const paths = Object.keys(exports).filter((path) => path !== './package.json')
   const entries = paths.map((path) => ({ entry: name + path.slice(1), names: /** @type {string[]} */ ([]) }))
   const marks = []

@@ -87,7 +87,8 @@ function sizeOf(folder) {
  */
 function run(tool, ...args) {
   return new Promise((resolve) => {
-    execFile(tool, args, (error, stdout, stderr) => {
+    // On Windows what npm installs as a program is a batch file, which only a shell starts.
+    execFile(tool, args, { shell: process.platform === 'win32' }, (error, stdout, stderr) => {
       if (error) console.error(`${tool} ${args.join(' ')}\n${error.message}\n${stdout}${stderr}`)
       resolve(error ? undefined : stdout)
     })

@@ -7,7 +7,8 @@ import { pathToFileURL } from 'node:url'
 
 /** @type {Server[]} */
 const servers = []
-const listen = Server.prototype.listen
+/** @type {Server['listen']} */
+const listen = Reflect.get(Server.prototype, 'listen')
 Server.prototype.listen = /** @this {Server} @param {any[]} args */ function (first, ...args) {
   servers.push(this)
   return listen.call(this, typeof first === 'object' ? { ...first, port: 0 } : 0, ...args)
@@ -48,7 +49,7 @@ async function applicationOf(module) {
     }
   }
   class Application {}
-  Get()(Hello.prototype, 'hello', { value: Hello.prototype.hello })
+  Get()(Hello.prototype, 'hello', Reflect.getOwnPropertyDescriptor(Hello.prototype, 'hello') ?? {})
   Controller()(Hello)
   Module({ imports: [module], controllers: [Hello] })(Application)
   return Application

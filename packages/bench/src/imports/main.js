@@ -94,7 +94,8 @@ function folderOf(name, from) {
 /** As packed: of our own packages, what the tarball holds. @param {string} folder @returns {number} */
 function bytesOf(folder) {
   if (folder.startsWith('node_modules/@sluice/')) {
-    const packed = execFileSync('npm', [
+    const packed = execFileSync(process.execPath, [
+      process.env.npm_execpath ?? 'npm run verify -- imports', // Node cannot start npm by name on Windows
       'pack',
       `./${folder}`,
       '--dry-run',
