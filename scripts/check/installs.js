@@ -6,16 +6,7 @@
 // depends on a registry, and each package sees what its manifest declares and no more, which `npm install` would hide
 // by putting everything into one folder. Optional peers are left out: no entry point may need them to load.
 import { execFile } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { npmProgram } from '../npm.js'
