@@ -83,7 +83,7 @@ async function bundle(folder) {
   const types = `${folder}/dist/cjs`
   const reached = new Set()
   for (const entry of entries) reachTypes(entry.types, reached)
-  const published = [...reached].map((file) => `!/${relative(types, file)}`)
+  const published = [...reached].map((file) => `!/${relative(types, file).replaceAll('\\', '/')}`)
   // Of "files" in the manifest, npm packs what the .npmignore of a folder inside does not leave out.
   writeFileSync(`${types}/.npmignore`, `${['*.d.ts', ...published].join('\n')}\n`)
 }
