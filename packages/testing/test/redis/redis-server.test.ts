@@ -94,6 +94,7 @@ describe('a server', () => {
 
 describe('a server whose test process is killed', () => {
   it('is killed too', async () => {
+    program() // what the other process needs; where it is missing this test is skipped
     const owner = spawn(process.execPath, [...onSources(), OWNER], { stdio: ['ignore', 'pipe', 'inherit'] })
     const [line] = (await once(owner.stdout, 'data')) as [Buffer]
     const server = { host: '127.0.0.1', port: Number(line.toString()) }
