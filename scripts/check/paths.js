@@ -14,6 +14,9 @@ const UNIX_ALONE = new Map([
   ['row-08-stall.ts', 'names the signal that stops a server of Redis'],
   ['lua-redis.ts', 'Lua behind named pipes; skipped where there is no lua5.1'],
   ['own-time.ts', 'asks Linux how long a thread ran, and does without elsewhere'],
+  ['fleet.ts', 'stops processes of the fault matrix'],
+  ['row-35-machine.ts', 'stops the server of a machine, in the fault matrix'],
+  ['store.test.ts', 'names folders in options, and one behind a symbolic link'],
   ['builds.js', 'compares builds of two commits'],
 ])
 
