@@ -4,11 +4,17 @@ import { onSources, runSubject } from './subjects.js'
 const BENCH = 'packages/bench/src'
 
 runSubject('bench', {
-  all: part('all', 'memory, redis, http and scale, about 15 minutes'),
+  all: part('all', 'memory, mixed, redis, http and scale: writes docs/benchmarks, about 50 minutes'),
   memory: part('memory', 'decisions in memory beside peers: CPU a decision, bytes a key'),
+  mixed: part('mixed', 'decisions in memory beside other limiters in the process'),
   redis: part('redis', 'decisions over Redis beside peers: decisions a second, latency, CPU of the server'),
   http: part('http', 'CPU of a request under each framework, beside peers'),
   scale: part('scale', 'millions of keys, several processes and a Cluster'),
+  pages: {
+    about: 'docs/benchmarks again from the figures of the last runs; measures nothing',
+    needs: [],
+    command: [`${BENCH}/main.js`, 'pages'],
+  },
   before: part('before', 'this build beside an earlier commit'),
   'memory-size': {
     about: 'bytes a key in memory, for each algorithm',

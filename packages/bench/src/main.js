@@ -6,6 +6,9 @@ if (first === 'before') {
     console.error(error)
     return 2 // 1 says that a path missed the bar
   })
+} else if (first === 'pages') {
+  const { writePages } = await import('./parts.js')
+  writePages()
 } else {
   const { measureParts } = await import('./parts.js')
   await measureParts(first === 'all' ? rest : process.argv.slice(2))

@@ -42,9 +42,9 @@ export async function compare(args) {
   const load = loadNow()
   const commit = commitOf(values.dir ? 'HEAD' : (positionals[0] ?? 'HEAD~1'), values.dir)
   print(`this: ${commitOf('HEAD')}${isChanged() ? ' with changes' : ''}; before: ${commit}`)
-  print(`${machine()}, Node ${process.versions.node}; load average before the run: ${load}`)
+  print(`${machine()}, Node ${process.versions.node}; load average before the run: ${load.toFixed(1)}`)
   const roots = { this: root, before: values.dir ? resolve(values.dir) : buildOf(commit) }
-  /** @type {import('./rows.js').Verdict[]} */
+  /** @type {import('../figures/verdict.js').Verdict[]} */
   const verdicts = []
   const both = !values.memory && !values.redis
   for (const half of /** @type {const} */ (['memory', 'redis'])) {
@@ -56,7 +56,7 @@ export async function compare(args) {
     print(`\n## ${title}\n\n${markdownOf(tableOf(title, rows, bar))}`)
     verdicts.push(...rows.map((row) => verdictOf(row, bar)))
   }
-  const count = (/** @type {import('./rows.js').Verdict} */ one) =>
+  const count = (/** @type {import('../figures/verdict.js').Verdict} */ one) =>
     verdicts.filter((verdict) => verdict === one).length
   const seconds = Math.round((performance.now() - start) / 1000)
   print(`\n${count('met')} met, ${count('missed')} missed, ${count('not shown')} not shown; ${seconds} s`)

@@ -4,15 +4,15 @@ import { startChild } from '../processes/child.js'
 import { startCluster, startRedis } from '../processes/redis-servers.js'
 import { connect } from '../redis/connection.js'
 import { cpuOf } from '../redis/server-cpu.js'
-import { inPairs } from './pairs.js'
+import { inGroups } from '../figures/groups.js'
 import { redisPaths } from './redis-paths.js'
-import { rowOf } from './rows.js'
+import { rowOf, SIDES } from './rows.js'
 
 /** @typedef {import('../redis/measure.js').Turn} Turn */
 
 const module = new URL('redis-side.js', import.meta.url)
 const ROUND_MS = 200
-const ROUNDS_OF_PAIR = 6
+const ROUNDS_OF_GROUP = 6
 /** Every key is met, and the code of both sides is hot. */
 const WARM_UP = { callers: 64, calls: 20_000 }
 
@@ -24,7 +24,7 @@ export async function overRedis({ roots, rounds, wanted, say }) {
     const servers = await startServers(cluster)
     try {
       const { addresses } = servers
-      const pairs = await inPairs({
+      const pairs = await inGroups(SIDES, {
         start: (side) => startChild(module, [roots[side], path, PREFIXES[side], addresses]),
         async warmUp(child) {
           await child.ask(WARM_UP)
@@ -38,7 +38,7 @@ export async function overRedis({ roots, rounds, wanted, say }) {
           return { ...seen, serverUs: ((await servers.cpu()) - before) / calls }
         },
         roundMs: ROUND_MS,
-        roundsOfPair: ROUNDS_OF_PAIR,
+        roundsOfGroup: ROUNDS_OF_GROUP,
         rounds,
       })
       if (callers === 1) rows.push(rowOf(`${path}: p50`, 'us', pairs, ({ p50 }) => p50 * 1000))

@@ -1,10 +1,16 @@
 // What the rounds of a path say: a ratio of speeds, its interval, and whether it reaches the bar.
-import { median, medianInterval, ratios } from '@sluice/testing/figures'
+import { bootstrapInterval, median, ratios } from '@sluice/testing/figures'
 import { short } from '../figures/table.js'
+import { verdictOf as verdictOn } from '../figures/verdict.js'
+
+/** @typedef {'this' | 'before'} Side */
+
+/** @type {readonly Side[]} */
+export const SIDES = ['this', 'before']
 
 /**
  * @typedef {object} Run
- * @property {Readonly<Record<import('./pairs.js').Side, string>>} roots The two checkouts.
+ * @property {Readonly<Record<Side, string>>} roots The two checkouts.
  * @property {number} rounds
  * @property {(path: string) => boolean} wanted
  * @property {(line: string) => void} say Reports how far the run is.
@@ -16,8 +22,6 @@ import { short } from '../figures/table.js'
  * @property {number} before Median of the other.
  * @property {number} ratio Median of the rounds' ratios of speed: above 1 this build is faster.
  * @property {[low: number, high: number]} interval Of the ratio, 95 %.
- *
- * @typedef {'met' | 'missed' | 'not shown'} Verdict
  */
 
 /**
@@ -30,8 +34,7 @@ import { short } from '../figures/table.js'
  * @returns {Row}
  */
 export function rowOf(path, unit, pairs, figureOf, { moreIsFaster = false } = {}) {
-  const figures = (/** @type {import('./pairs.js').Side} */ side) =>
-    pairs.map((pair) => (pair.get(side) ?? []).map(figureOf))
+  const figures = (/** @type {Side} */ side) => pairs.map((pair) => (pair.get(side) ?? []).map(figureOf))
   const [now, before] = [figures('this'), figures('before')]
   const [above, below] = moreIsFaster ? [now, before] : [before, now]
   const speeds = above.map((figuresOfPair, pair) => ratios(figuresOfPair, below[pair] ?? []))
@@ -41,14 +44,13 @@ export function rowOf(path, unit, pairs, figureOf, { moreIsFaster = false } = {}
     now: median(now.flat()),
     before: median(before.flat()),
     ratio: median(speeds.flat()),
-    interval: medianInterval(speeds),
+    interval: bootstrapInterval(speeds, median),
   }
 }
 
-/** `not shown` where the interval holds the bar. @param {Row} row @param {number} bar @returns {Verdict} */
-export function verdictOf({ interval: [low, high] }, bar) {
-  if (low >= bar) return 'met'
-  return high < bar ? 'missed' : 'not shown'
+/** `not shown` where the interval holds the bar. @param {Row} row @param {number} bar */
+export function verdictOf({ interval }, bar) {
+  return verdictOn(interval, { sense: 'at least', bound: bar })
 }
 
 /**

@@ -2,7 +2,9 @@
 import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { availableParallelism, cpus, loadavg, totalmem } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { isIdle } from './verdict.js'
 
 const root = fileURLToPath(new URL('../../../../', import.meta.url))
 
@@ -12,9 +14,24 @@ export function machine() {
   return `${cpus()[0]?.model.trim()}, ${availableParallelism()} cores, ${memory} GiB, ${process.platform} ${process.arch}`
 }
 
-/** What others do to the machine: the load before a run. */
+/** What others do to the machine: the load of the last minute. */
 export function loadNow() {
-  return (loadavg()[0] ?? 0).toFixed(1)
+  return loadavg()[0] ?? 0
+}
+
+const PATIENCE_MS = 300_000
+const LOOK_MS = 5000
+
+/**
+ * Waits until the machine is idle, as the part before has left a load behind, but no longer than five minutes.
+ * @param {(line: string) => void} say
+ * @returns {Promise<number>} the load at the end
+ */
+export async function machineAtRest(say) {
+  const end = performance.now() + PATIENCE_MS
+  if (!isIdle(loadNow())) say(`waits until the machine is idle, the load is ${loadNow().toFixed(1)}`)
+  while (!isIdle(loadNow()) && performance.now() < end) await sleep(LOOK_MS)
+  return loadNow()
 }
 
 /** Node, Sluice and the packages named. @param {readonly string[]} packages */

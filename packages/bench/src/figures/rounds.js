@@ -1,18 +1,25 @@
 // Noise is met by turns: in every round each contender is measured once, forwards and backwards, and what counts is the
 // median of the ratios that the rounds gave, so that what disturbs a round disturbs both sides of its ratio.
 
+/** @typedef {{ rounds: number, warmUp?: boolean, often?: (name: string) => boolean }} Turns */
+
+/** Who is not needed for a verdict takes a turn in every fourth round. */
+const SELDOM = 4
+
 /**
- * Lets everyone take a turn in each round. The first round warms up and is dropped where `warmUp` is set.
+ * Lets everyone take a turn in each round. The first round warms up and is dropped where `warmUp` is set. With `often`, the
+ * others take fewer turns.
  * @template T
  * @param {readonly string[]} names
- * @param {{ rounds: number, warmUp?: boolean }} options
+ * @param {Turns} turns
  * @param {(name: string) => Promise<T>} turn
  * @returns {Promise<Map<string, T[]>>} what each gave, one value a round
  */
-export async function inRounds(names, { rounds, warmUp = false }, turn) {
+export async function inRounds(names, { rounds, warmUp = false, often = () => true }, turn) {
   const given = new Map(names.map((name) => [name, /** @type {T[]} */ ([])]))
   for (let round = warmUp ? -1 : 0; round < rounds; round++) {
     for (const name of round % 2 ? names.toReversed() : names) {
+      if (round % SELDOM > 0 && !often(name)) continue
       const value = await turn(name)
       if (round >= 0) given.get(name)?.push(value)
     }

@@ -1,5 +1,5 @@
 // Tables that read well on a terminal and as Markdown.
-import { isMet } from './goals.js'
+import { judged } from './goals.js'
 
 /** @typedef {import('./goals.js').Goal} Goal */
 
@@ -21,21 +21,26 @@ export function markdownOf({ columns, rows }) {
   return [line(columns), line(rule), ...rows.map(line)].join('\n')
 }
 
-/** Every goal, a line each. @param {readonly Goal[]} goals @returns {Table} */
-export function goalTable(goals) {
+/** Every goal, a line each. @param {readonly Goal[]} goals @param {number} load @returns {Table} */
+export function goalTable(goals, load) {
   return {
     title: 'Goals',
-    columns: ['path', 'Sluice', 'peer or floor', 'its figure', 'ratio', 'spread', 'goal', 'verdict'],
-    rows: goals.map((goal) => [
-      goal.path,
-      `${short(goal.sluice)} ${goal.unit}`,
-      goal.against || '-',
-      goal.against ? `${short(goal.peer)} ${goal.unit}` : '-',
-      goal.against ? `${short(goal.value)} x` : '-',
-      percent(goal.spread),
-      `${goal.sense === 'at least' ? '>=' : '<='} ${short(goal.bound)} ${goal.against ? 'x' : goal.unit}`,
-      isMet(goal) ? 'met' : '**missed**',
-    ]),
+    columns: ['path', 'Sluice', 'peer or floor', 'its figure', 'goal', 'ratio', '95 % interval', 'verdict'],
+    rows: goals.map((goal) => {
+      const { sluice, peer, value, interval, verdict, doubt } = judged(goal, load)
+      const isRatio = goal.against !== ''
+      const shown = verdict === 'missed' ? '**missed**' : verdict
+      return [
+        goal.path,
+        `${short(sluice)} ${goal.unit}`,
+        goal.against || '-',
+        isRatio ? `${short(peer)} ${goal.unit}` : '-',
+        `${goal.sense === 'at least' ? '>=' : '<='} ${short(goal.bound)} ${isRatio ? 'x' : goal.unit}`,
+        isRatio ? `${short(value)} x` : '-',
+        interval.map(short).join(' .. '),
+        doubt === undefined ? shown : `(${shown}: ${doubt})`,
+      ]
+    }),
   }
 }
 

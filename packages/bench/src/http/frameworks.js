@@ -2,12 +2,15 @@
  * @typedef {import('../contender.js').Limit & { redis: import('../redis/connection.js').Client }} Given `redis` is
  * there for those whose name says so.
  *
+ * @typedef {import('node:http').Server} Server
+ *
  * @typedef {object} Framework
  * @property {string} title
  * @property {string} peer What users of the framework usually take.
- * @property {number} amount Requests in a turn: about a quarter of a second of them.
- * @property {boolean} [isOnlyShown] No goal was set for it.
- * @property {Record<string, (given: Given) => Promise<number>>} contenders Each starts a server and gives its port.
+ * @property {number} amount Requests in a turn over sockets: about a quarter of a second of them.
+ * @property {number} mostAdded What Sluice may add to a request at most, in parts of what the peer adds.
+ * @property {Record<string, (given: Given) => Server | Promise<Server>>} contenders Each gives a server that does not listen
+ * yet.
  */
 
 /** The file of each. */

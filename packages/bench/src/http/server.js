@@ -1,4 +1,5 @@
 // A server process. Arguments: the framework, the contender, its limit, and Redis's address where it needs one.
+import { once } from 'node:events'
 import { connect } from '../redis/connection.js'
 import { answering } from '../processes/child.js'
 import { frameworkNamed } from './frameworks.js'
@@ -13,7 +14,10 @@ async function start() {
   const redis = /** @type {import('../redis/connection.js').Client} */ (
     address ? connect(JSON.parse(address)) : undefined
   )
-  return serve({ ...JSON.parse(limit), redis })
+  const server = await serve({ ...JSON.parse(limit), redis })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
 }
 
 const port = start()

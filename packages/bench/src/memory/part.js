@@ -4,7 +4,7 @@ import { median, spread } from '@sluice/testing/figures'
 import { percent, short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { contenders } from './contenders.js'
-import { goalsOf } from './goals.js'
+import { BARE, CONSUME, DECIDE, EXPRESS, goalsAlone, goalsMixed, LOG, THREE } from './goals.js'
 import { workloads } from './workloads.js'
 
 /** @typedef {import('../report.js').Part} Part */
@@ -13,37 +13,100 @@ import { workloads } from './workloads.js'
 /** Has no keys, or not many. */
 const WEIGHTLESS = ['await of nothing', 'bottleneck']
 
+/** Whom a goal needs, alone or mixed; the others are only shown. */
+const JUDGED = [CONSUME, DECIDE, LOG, THREE, BARE, EXPRESS]
+
+const PACKAGES = [
+  'rate-limiter-flexible',
+  'express-rate-limit',
+  '@nestjs/throttler',
+  'koa-ratelimit',
+  '@fastify/rate-limit',
+  'hono-rate-limiter',
+  'limiter',
+  'bottleneck',
+]
+
+const HOW =
+  'Decisions a second of CPU of the process (what its garbage collector uses included), so that others on the machine hardly count. Keys are called one after the other. "await" lines are awaited, the others answer without a promise: decide, @fastify/rate-limit, hono-rate-limiter, the bare Map and the bare GCRA.'
+
 /** @type {Part} */
 export const memory = {
   name: 'memory',
   title: 'In memory',
-  packages: [
-    'rate-limiter-flexible',
-    'express-rate-limit',
-    '@nestjs/throttler',
-    'koa-ratelimit',
-    '@fastify/rate-limit',
-    'hono-rate-limiter',
-    'limiter',
-    'bottleneck',
-  ],
+  packages: PACKAGES,
   notes: [
-    'One process, cost 1, limits that nobody reaches; warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three.',
-    'Decisions a second of CPU of the process (what its garbage collector uses included), so that others on the machine hardly count. Keys are called one after the other. "await" lines are awaited, the others answer without a promise: decide, @fastify/rate-limit, hono-rate-limiter, the bare Map and the bare GCRA.',
+    'One process, cost 1, limits that nobody reaches; warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three. Who is not needed for a goal takes a turn in every fourth round.',
+    HOW,
   ],
   async measure({ rounds, wanted, say }) {
     const names = Object.keys(contenders).filter(wanted)
-    const weighed = names.filter((name) => !WEIGHTLESS.includes(name))
-    for (const name of names) await asked(turn, name, { what: 'check' })
-    const turns = await inRounds(names, { rounds }, (name) => asked(turn, name, { what: 'measure' }))
+    const seen = await speeds(names, rounds, 'measure')
     say('speed is measured, memory comes')
     /** @type {Map<string, number>} */
     const bytes = new Map()
-    for (const name of weighed) bytes.set(name, await asked(heap, name, {}))
-    const seen = (/** @type {string} */ name, /** @type {Workload} */ workload) =>
-      (turns.get(name) ?? []).map((turn) => (turn[workload] ?? NaN) / 1e6)
-    return { goals: goalsOf(seen, bytes), tables: [tableOf(names, seen, bytes)] }
+    for (const name of names.filter((each) => !WEIGHTLESS.includes(each)))
+      bytes.set(name, await asked(heap, name, {}))
+    return {
+      goals: goalsAlone(seen, bytes),
+      tables: [tableOf(names, seen, bytes)],
+      panels: panelsOf(names, seen),
+    }
   },
+}
+
+/** @type {Part} */
+export const mixed = {
+  name: 'mixed',
+  title: 'In memory, beside other limiters',
+  packages: ['express-rate-limit'],
+  notes: [
+    'As a service has it: before a contender is timed, other limiters of the same package are used in its process, so that the compiled code knows all of them. For Sluice these are limiters of every algorithm, and one of three policies, each with decide and consume; for the others, which have one algorithm, eight limiters of it. Otherwise as in memory: a fresh process each turn, cost 1, limits that nobody reaches.',
+    HOW,
+  ],
+  async measure({ rounds, wanted }) {
+    const names = JUDGED.filter((name) => name !== THREE && wanted(name))
+    const seen = await speeds(names, rounds, 'measure mixed')
+    return { goals: goalsMixed(seen), tables: [tableOf(names, seen)], panels: panelsOf(names, seen) }
+  },
+}
+
+/**
+ * @param {readonly string[]} names
+ * @param {number} rounds
+ * @param {'measure' | 'measure mixed'} what
+ * @returns {Promise<import('./goals.js').Seen>}
+ */
+async function speeds(names, rounds, what) {
+  for (const name of names) await asked(turn, name, { what: 'check' })
+  const often = (/** @type {string} */ name) => JUDGED.includes(name)
+  const turns = await inRounds(names, { rounds, often }, (name) => asked(turn, name, { what }))
+  return (name, workload) => (turns.get(name) ?? []).map((each) => (each[workload] ?? NaN) / 1e6)
+}
+
+/** What would be called by hand, and limits nothing or next to nothing. */
+const FLOORS = ['await of nothing', 'a bare Map', 'bare GCRA', BARE]
+
+/**
+ * @param {readonly string[]} names
+ * @param {import('./goals.js').Seen} seen
+ * @returns {import('../figures/chart.js').Panel[]}
+ */
+function panelsOf(names, seen) {
+  return /** @type {const} */ (['one hot key', '100,000 keys']).map((title) => ({
+    title,
+    about: 'decisions a second of CPU',
+    bars: names
+      .filter((name) => name !== 'await of nothing' && name !== 'a bare Map')
+      .map((name) => ({ name, value: 1e6 * median(seen(name, title)), kind: kindOf(name) }))
+      .filter(({ value }) => Number.isFinite(value)),
+  }))
+}
+
+/** @param {string} name @returns {import('../figures/chart.js').Bar['kind']} */
+function kindOf(name) {
+  if (name.startsWith('Sluice')) return 'sluice'
+  return FLOORS.includes(name) ? 'floor' : 'peer'
 }
 
 const turn = new URL('turn.js', import.meta.url)
@@ -52,7 +115,7 @@ const heap = new URL('heap.js', import.meta.url)
 /**
  * @param {URL} module
  * @param {string} name
- * @param {object} question
+ * @param {{ what?: 'check' | 'measure' | 'measure mixed' }} question
  */
 async function asked(module, name, question) {
   const child = startChild(module, [name])
@@ -66,21 +129,22 @@ async function asked(module, name, question) {
 /**
  * @param {readonly string[]} names
  * @param {import('./goals.js').Seen} seen
- * @param {Map<string, number>} bytes
+ * @param {Map<string, number>} [bytes]
  */
 function tableOf(names, seen, bytes) {
   const titles = /** @type {Workload[]} */ (Object.keys(workloads))
   return {
     title:
-      'Million decisions a second of CPU, medians and the spread of the middle half; bytes a key beside its text',
-    columns: ['', ...titles, 'heap a key'],
+      'Million decisions a second of CPU, medians and the spread of the middle half' +
+      (bytes ? '; bytes a key beside its text' : ''),
+    columns: ['', ...titles, ...(bytes ? ['heap a key'] : [])],
     rows: names.map((name) => [
       name,
       ...titles.map((title) => {
         const figures = seen(name, title)
         return Number.isNaN(median(figures)) ? '-' : `${short(median(figures))} (${percent(spread(figures))})`
       }),
-      bytes.has(name) ? `${short(bytes.get(name) ?? NaN)} B` : '-',
+      ...(bytes ? [bytes.has(name) ? `${short(bytes.get(name) ?? NaN)} B` : '-'] : []),
     ]),
   }
 }

@@ -3,6 +3,7 @@ import { checkDecisions } from '../contender.js'
 import { answering } from '../processes/child.js'
 import { contenderNamed } from './contenders.js'
 import { drive } from './drive.js'
+import { useOthers } from './mixture.js'
 import { workloads } from './workloads.js'
 
 const name = process.argv[2] ?? ''
@@ -12,7 +13,11 @@ const open = contenderNamed(name)
 const WARM_UP_MS = 250
 const MEASURED_MS = 150
 
-answering(({ what }) => (what === 'check' ? checkDecisions(name, open) : measure()))
+answering(async (/** @type {{ what: 'check' | 'measure' | 'measure mixed' }} */ { what }) => {
+  if (what === 'check') return checkDecisions(name, open)
+  if (what === 'measure mixed') await useOthers(name, open)
+  return measure()
+})
 
 async function measure() {
   /** @type {Record<string, number>} */

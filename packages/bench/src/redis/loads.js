@@ -39,6 +39,7 @@ export const loads = {
     names: ['hand-written GCRA', 'Sluice', FLEXIBLE],
   },
   '256 callers, three policies': { callers: 256, keys: KEYS, calls: 20_000, names: [THREE, UNION] },
+  '256 callers, 60 sub-buckets': { callers: 256, keys: KEYS, calls: 20_000, names: [SUB_BUCKETS] },
   '256 callers, a log': { callers: 256, keys: KEYS, calls: 20_000, names: [LOG, FLEXIBLE] },
 }
 
@@ -48,6 +49,11 @@ export const alone = {
   keys: 1000,
   calls: 1500,
   names: ['Sluice', LOG, SUB_BUCKETS, THREE, FLEXIBLE],
+}
+
+/** Whether a goal needs its figures. @param {string} name */
+export function isJudged(name) {
+  return name.startsWith('Sluice') || name === FLEXIBLE || name === UNION || name === 'SET'
 }
 
 /**

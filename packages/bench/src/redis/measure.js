@@ -1,7 +1,7 @@
 import { inRounds } from '../figures/rounds.js'
 import { startChild } from '../processes/child.js'
 import { startClient } from './clients.js'
-import { alone, BLOCKED, limitOf, loads } from './loads.js'
+import { alone, BLOCKED, isJudged, limitOf, loads } from './loads.js'
 import { cpuOf, scriptsRun, scriptTimeOf } from './server-cpu.js'
 
 /**
@@ -58,7 +58,7 @@ export async function underLoad({ client, control, rounds, wanted, say }) {
       const figures = await client(name, load.keys).ask(load)
       return { ...figures, serverUs: ((await cpuOf(control)) - before) / figures.calls }
     }
-    seen.set(title, await inRounds(names.filter(wanted), { rounds, warmUp: true }, turn))
+    seen.set(title, await inRounds(names.filter(wanted), { rounds, warmUp: true, often: isJudged }, turn))
     say(`${title}: measured`)
   }
   return seen

@@ -8,6 +8,7 @@ import { checkLeases } from './leases/check.js'
 import { hotKeySpeed } from './leases/speed.js'
 import { ONE_BY_ONE } from './loads.js'
 import { denials, scriptTimes, startClients, underLoad } from './measure.js'
+import { panelsOf } from './panels.js'
 import { serverVersion } from './server-cpu.js'
 import { denialTable, halfLoadTable, leaseTable, loadTables, scriptTable } from './tables.js'
 
@@ -45,6 +46,7 @@ export const redis = {
         const leases = await hotKeySpeed(bench)
         return {
           goals: goalsOf({ turns, half, leases, scripts, denied }),
+          panels: panelsOf(turns),
           tables: [
             ...loadTables(turns),
             halfLoadTable(half),

@@ -2,4 +2,4 @@
 export { bytesInUse, collect } from './heap.js'
 export { kbPerMinute, type Sample, sample } from './heap-samples.js'
 export { randomFrom } from './random.js'
-export { median, medianInterval, quantile, ratios, spread } from './statistics.js'
+export { bootstrapInterval, median, quantile, ratios, spread } from './statistics.js'

@@ -29,16 +29,19 @@ export function ratios(some: readonly number[], others: readonly number[]): numb
 }
 
 /**
- * The interval that holds the median in 95 of 100 repetitions: a percentile bootstrap in two levels (Davison and
- * Hinkley, Bootstrap Methods and their Application, 3.8). Groups are drawn first, then values within each, because
- * values of one group resemble each other more than those of another. The seed is fixed: the same values give the same
- * interval. One group is an ordinary bootstrap.
+ * The interval that holds a figure of a sample, for example its median, in 95 of 100 repetitions: a percentile bootstrap in
+ * two levels (Davison and Hinkley, Bootstrap Methods and their Application, 3.8). Groups are drawn first, then values within
+ * each, because values of one group resemble each other more than those of another. The seed is fixed: the same values give
+ * the same interval. One group is an ordinary bootstrap.
  */
-export function medianInterval(groups: readonly (readonly number[])[]): [low: number, high: number] {
+export function bootstrapInterval<T>(
+  groups: readonly (readonly T[])[],
+  figureOf: (sample: readonly T[]) => number,
+): [low: number, high: number] {
   const random = randomFrom(SEED)
-  const draw = <T>(from: readonly T[]): T[] => from.map(() => from[Math.floor(random() * from.length)]!)
-  const medians = Array.from({ length: RESAMPLES }, () =>
-    median(draw(groups).flatMap((group) => draw(group))),
+  const draw = <U>(from: readonly U[]): U[] => from.map(() => from[Math.floor(random() * from.length)]!)
+  const figures = Array.from({ length: RESAMPLES }, () =>
+    figureOf(draw(groups).flatMap((group) => draw(group))),
   )
-  return [quantile(medians, 0.025), quantile(medians, 0.975)]
+  return [quantile(figures, 0.025), quantile(figures, 0.975)]
 }

@@ -3,7 +3,7 @@ import { rateLimit } from '@sluice/express'
 import express from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import RateLimitRedis from 'rate-limit-redis'
-import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { BODY, handWritten, PROBLEM } from '../hand-written.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
@@ -13,6 +13,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 export const title = 'Express'
 export const peer = 'express-rate-limit'
 export const amount = 2000
+export const mostAdded = 0.5
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -55,11 +56,9 @@ function user(req) {
 }
 
 /** @param {RequestHandler[]} middleware */
-async function serve(...middleware) {
+function serve(...middleware) {
   const app = express()
   if (middleware.length > 0) app.use(...middleware)
   app.get('/', (_req, res) => void res.send(BODY))
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
+  return createServer(app)
 }

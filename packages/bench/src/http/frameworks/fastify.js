@@ -11,6 +11,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 export const title = 'Fastify'
 export const peer = '@fastify/rate-limit'
 export const amount = 8000
+export const mostAdded = 1
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -60,6 +61,6 @@ async function serve(plugIn) {
   const app = fastify()
   await plugIn(app)
   app.get('/', (_request, reply) => void reply.send(BODY))
-  await app.listen({ port: 0, host: '127.0.0.1' })
-  return /** @type {import('node:net').AddressInfo} */ (app.server.address()).port
+  await app.ready()
+  return app.server
 }

@@ -1,5 +1,5 @@
 // Hono on Node.
-import { serve as serveOnNode } from '@hono/node-server'
+import { createAdaptorServer } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/hono'
@@ -14,7 +14,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 export const title = 'Hono'
 export const peer = 'hono-rate-limiter'
 export const amount = 7000
-export const isOnlyShown = true
+export const mostAdded = 1
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -66,15 +66,10 @@ function user(c) {
   return String(c.req.header('x-user'))
 }
 
-/**
- * @param {import('hono').MiddlewareHandler[]} middleware
- * @returns {Promise<number>}
- */
+/** @param {import('hono').MiddlewareHandler[]} middleware */
 function serve(...middleware) {
   const app = new Hono()
   for (const one of middleware) app.use(one)
   app.get('/', (c) => c.text(BODY))
-  return new Promise((resolve) => {
-    serveOnNode({ fetch: app.fetch, hostname: '127.0.0.1', port: 0 }, ({ port }) => resolve(port))
-  })
+  return /** @type {import('node:http').Server} */ (createAdaptorServer({ fetch: app.fetch }))
 }

@@ -2,7 +2,7 @@ import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/koa'
 import Koa from 'koa'
 import koaRateLimit from 'koa-ratelimit'
-import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { BODY, handWritten, PROBLEM } from '../hand-written.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
@@ -12,6 +12,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 export const title = 'Koa'
 export const peer = 'koa-ratelimit'
 export const amount = 7000
+export const mostAdded = 1
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -58,11 +59,9 @@ function user(ctx) {
 }
 
 /** @param {Middleware[]} middleware */
-async function serve(...middleware) {
+function serve(...middleware) {
   const app = new Koa()
   for (const one of middleware) app.use(one)
   app.use((ctx) => void (ctx.body = BODY))
-  const server = app.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  return /** @type {import('node:net').AddressInfo} */ (server.address()).port
+  return createServer(app.callback())
 }

@@ -17,6 +17,7 @@ import { limiterOnRedis } from '../sluice-on-redis.js'
 export const title = 'Nest'
 export const peer = '@nestjs/throttler'
 export const amount = 1500
+export const mostAdded = 0.5
 
 /** @type {Framework['contenders']} */
 export const contenders = {
@@ -99,8 +100,8 @@ function user(req) {
  */
 async function serve(imports, providers) {
   const app = await NestFactory.create(appModule(imports, providers), { logger: false })
-  await app.listen(0, '127.0.0.1')
-  return app.getHttpServer().address().port
+  await app.init()
+  return app.getHttpServer()
 }
 
 /**

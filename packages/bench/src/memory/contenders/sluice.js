@@ -1,4 +1,5 @@
-import { createLimiter, gcra } from '@sluice/core'
+import { createLimiter, gcra, slidingLog } from '@sluice/core'
+import { GENEROUS } from '../../contender.js'
 
 /** @typedef {import('../../contender.js').Limit} Limit */
 /** @typedef {import('../../contender.js').Contender} Contender */
@@ -13,6 +14,10 @@ export const sluice = {
     const limiter = createLimiter({ policies: [policy(limit)] })
     return { call: (key) => limiter.decide(key), allowed, sync: true }
   },
+  'Sluice log, decide': (limit) => {
+    const limiter = createLimiter({ policies: [logPolicy(limit)] })
+    return { call: (key) => limiter.decide(key), allowed, sync: true }
+  },
   'Sluice, three policies': (limit) => {
     const policies = [
       policy(limit),
@@ -25,6 +30,13 @@ export const sluice = {
 }
 
 const allowed = (/** @type {import('@sluice/core').Decision} */ decision) => decision.allowed
+
+/** A log holds at most 100,000 entries: on the hot key those of 2 ms, which come and go. @param {Limit} limit */
+function logPolicy(limit) {
+  return limit === GENEROUS
+    ? slidingLog({ limit: 100_000, window: '2ms' })
+    : slidingLog({ limit: limit.limit, window: limit.windowMs })
+}
 
 /** @param {Limit} limit */
 function policy({ limit, windowMs }) {
