@@ -21,7 +21,7 @@ export const sluice = {
   'Sluice, three policies': (limit) => {
     const policies = [
       policy(limit),
-      gcra({ limit: 1_000_000, window: '1h' }),
+      gcra({ limit: 100_000_000, window: '2h' }),
       gcra({ limit: 50_000_000, window: '1d' }),
     ]
     const limiter = createLimiter({ policies })
