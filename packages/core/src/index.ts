@@ -21,19 +21,18 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from './values/errors.js'
+export type { DecidedBy, DecisionEvent } from './limiter/decision-event.js'
 export type { LimiterEvents, Listener } from './limiter/events.js'
+export type { ListenOptions } from './values/listeners.js'
 export type { LeaseOptions } from './leases/lease-options.js'
 export { createLimiter, type Limiter } from './limiter/limiter.js'
 export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from './limiter/limiter-options.js'
 export type { PenaltyOptions } from './limiter/penalty-options.js'
 export type { FailureMode } from './resilience/failure.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
-export {
-  createSemaphore,
-  type Semaphore,
-  type SemaphoreAcquireOptions,
-  type SemaphoreOptions,
-} from './semaphore/semaphore.js'
+export { createSemaphore, type Semaphore } from './semaphore/semaphore.js'
 export type { Permit } from './semaphore/permit.js'
+export type { PermitEvent, SemaphoreEvents } from './semaphore/semaphore-events.js'
+export type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore/semaphore-options.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory/index.js'
 export type { Answer, Booking, Keyspace, Permits, Reason, Store, TicketState } from './stores/store.js'

@@ -28,6 +28,7 @@ export class Attempts {
   /** @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts. */
   async next(): Promise<Admission> {
     const { key, priority, signal } = this.#terms
+    const { limiter } = this.#queue
     const start = performance.now()
     try {
       signal?.throwIfAborted()
@@ -35,12 +36,13 @@ export class Attempts {
       wait.start(this.#nextDelayMs())
       const admission = await wait.admission
       const waitMs = Math.round(performance.now() - start)
-      if (this.#keyQueue().pause.resumed()) this.#queue.emit({ type: 'resumed', key })
-      if (waitMs > 0) this.#queue.emit({ type: 'waited', key, priority, waitMs })
+      if (this.#keyQueue().pause.resumed()) this.#queue.emit({ type: 'resumed', limiter, key })
+      if (waitMs > 0) this.#queue.emit({ type: 'waited', limiter, key, priority, waitMs })
       return admission
     } catch (error) {
       if (error instanceof RateLimitExceededError) {
-        this.#queue.emit({ type: 'denied', key, priority, reason: error.reason, decision: error.decision })
+        const { reason, decision } = error
+        this.#queue.emit({ type: 'denied', limiter, key, priority, reason, decision })
       }
       throw error
     }
@@ -53,7 +55,7 @@ export class Attempts {
     if (succeeded) keyQueue.pause.succeeded()
     const ms = Math.min(pauseMs ?? keyQueue.pause.silentMs(), this.#queue.maxHoldMs)
     if (ms > 0 && keyQueue.hold(ms, this.#queue.policies)) {
-      this.#queue.emit({ type: 'held', key, status, holdMs: Math.ceil(ms) })
+      this.#queue.emit({ type: 'held', limiter: this.#queue.limiter, key, status, holdMs: Math.ceil(ms) })
     }
     if (again === false || this.#queue.isEnding) return false
     if (Math.max(again, keyQueue.pause.leftMs) > this.#until - performance.now()) return false

@@ -45,6 +45,11 @@ export class CallQueue implements OwningQueue {
     this.#keyQueues = keyQueuesOf(settings.limiter, settings.semaphore)
   }
 
+  /** The name of the limiter. */
+  get limiter(): string {
+    return this.#settings.limiter.name
+  }
+
   get maxHoldMs(): number {
     return this.#settings.maxHoldMs
   }

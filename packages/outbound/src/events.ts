@@ -1,13 +1,20 @@
 import type { ExceededReason } from './exceeded.js'
 import type { Decision } from '@sluice/core'
 
-/** What happens to the calls of a client, for logs and metrics. */
+/** What happens to the calls of a client, for logs and metrics. `limiter` is the name of the client's limiter. */
 export type OutboundEvent =
   /** A call that had to wait goes out. */
-  | { readonly type: 'waited'; readonly key: string; readonly priority: number; readonly waitMs: number }
+  | {
+      readonly type: 'waited'
+      readonly limiter: string
+      readonly key: string
+      readonly priority: number
+      readonly waitMs: number
+    }
   /** A call is refused and does not go out. */
   | {
       readonly type: 'denied'
+      readonly limiter: string
       readonly key: string
       readonly priority: number
       readonly reason: ExceededReason
@@ -16,12 +23,13 @@ export type OutboundEvent =
   /** The other side asked for a pause. The key is held for the whole fleet. `status` is that of the reply, if there was one. */
   | {
       readonly type: 'held'
+      readonly limiter: string
       readonly key: string
       readonly status: number | undefined
       readonly holdMs: number
     }
   /** The first call of this process after a pause goes out. */
-  | { readonly type: 'resumed'; readonly key: string }
+  | { readonly type: 'resumed'; readonly limiter: string; readonly key: string }
 
 /** What happens in a queue made by `createQueue`. `attempt` counts from 1. */
 export type QueueEvent =

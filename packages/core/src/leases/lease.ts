@@ -137,6 +137,7 @@ export class Lease {
       parts: parts?.map((part, i) => (i % 3 === 1 ? Math.max(part, units) : part)),
       booking: undefined,
       chargedAt,
+      from: 'lease',
     }
   }
 }

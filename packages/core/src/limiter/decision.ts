@@ -75,6 +75,9 @@ export function isDecision(value: unknown): value is Decision {
   return typeof value === 'object' && value !== null && POLICIES in value
 }
 
+/** Under a registered symbol, because metrics of other copies of this package read it too. */
+const ANSWER = Symbol.for('sluice.answer')
+
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
   /** Whether the call may go on. In shadow mode always true. */
@@ -166,6 +169,11 @@ export class LimiterDecision {
   /** @internal */
   get [POLICIES](): readonly Policy[] {
     return this.#source.policies
+  }
+
+  /** @internal */
+  get [ANSWER](): Answer {
+    return this.#answer
   }
 
   /** The state of every policy, in declared order. */

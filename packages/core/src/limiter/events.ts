@@ -1,11 +1,12 @@
 import type { Notice } from '../stores/store.js'
 import type { StoreFailure } from '../values/errors.js'
-import type { Decision } from './decision.js'
+import { Listeners, type ListenOptions } from '../values/listeners.js'
+import type { DecisionEvent } from './decision-event.js'
 
 /** The events of a limiter, by name. */
 export interface LimiterEvents {
-  /** Every decision of `consume`, `decide`, `peek` and `acquire`. */
-  decision: { readonly key: string; readonly decision: Decision }
+  /** Every decision of `consume`, `decide` and `acquire`. A `peek` is no traffic and is not reported. */
+  decision: DecisionEvent
   /** The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`. */
   degraded: { readonly reason: StoreFailure }
   /** The store decides again, after `decisions` degraded decisions. */
@@ -21,12 +22,14 @@ export interface LimiterEvents {
 export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) => void
 
 /**
- * The listeners and warnings of one limiter. Not Node's EventEmitter, because limiters also run elsewhere. An error that a
- * listener throws becomes a warning and does not affect the limiter.
+ * The listeners and warnings of one limiter. An error that a listener throws becomes a warning and does not affect the
+ * limiter.
  */
 export class Events {
   readonly #limiter: string
-  readonly #listeners = new Map<keyof LimiterEvents, Set<Listener<never>>>()
+  readonly #listeners = new Listeners<LimiterEvents>((name, error) =>
+    this.warn('LISTENER_FAILED', `a listener of '${name}' threw: ${String(error)}`),
+  )
   readonly #warned = new Set<string>()
   #isWarning = false
 
@@ -36,25 +39,16 @@ export class Events {
   }
 
   /** Returns a function that removes the listener. */
-  on<E extends keyof LimiterEvents>(name: E, listener: Listener<E>): () => void {
-    const listeners = this.#listeners.get(name) ?? new Set()
-    this.#listeners.set(name, listeners.add(listener))
-    return () => void listeners.delete(listener)
+  on<E extends keyof LimiterEvents>(name: E, listener: Listener<E>, options?: ListenOptions): () => void {
+    return this.#listeners.on(name, listener, options)
   }
 
   has(name: keyof LimiterEvents): boolean {
-    if (this.#listeners.size === 0) return false
-    return (this.#listeners.get(name)?.size ?? 0) > 0
+    return this.#listeners.has(name)
   }
 
   emit<E extends keyof LimiterEvents>(name: E, event: LimiterEvents[E]): void {
-    for (const listener of this.#listeners.get(name) ?? []) {
-      try {
-        ;(listener as Listener<E>)(event)
-      } catch (error) {
-        this.warn('LISTENER_FAILED', `a listener of '${name}' threw: ${String(error)}`)
-      }
-    }
+    this.#listeners.emit(name, event)
   }
 
   /** Emits what a store reports. Stores report in the middle of an operation, so listeners are called afterwards. */
@@ -69,13 +63,15 @@ export class Events {
 
   /**
    * Reports a likely mistake in the set-up, once per code or `id`: as a 'warning' event if that has listeners, else as a
-   * process warning.
+   * process warning. Listeners that are passive get it in both cases.
    */
   warn(code: string, message: string, id = code): void {
     if (this.#warned.has(id)) return
     this.#warned.add(id)
     // The error of a listener of warnings becomes a process warning.
-    if (this.has('warning') && !this.#isWarning) return this.#emitWarning(code, message)
+    const isHeard = this.#listeners.hasActive('warning') && !this.#isWarning
+    if (!this.#isWarning) this.#emitWarning(code, message)
+    if (isHeard) return
     const text = `limiter '${this.#limiter}': ${message}`
     if (typeof process === 'object' && typeof process.emitWarning === 'function') {
       process.emitWarning(text, { type: 'SluiceWarning', code })

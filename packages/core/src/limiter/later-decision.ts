@@ -2,21 +2,31 @@ import type { Answer, Receiver } from '../stores/store.js'
 import { Decision } from './decision.js'
 import type { PolicySet } from './policy-set.js'
 
-/** Asks a keyspace that has `consume`. Each decision goes through `emit` on its way to the caller. */
+/** Reports a decision to listeners. `storeMs` is what the call waited for the store. */
+export type ReportDecision = (
+  key: string,
+  cost: number,
+  answer: Answer,
+  decision: Decision,
+  storeMs: number,
+) => void
+
+/** Asks a keyspace that has `consume`. The decision is reported, if that is wanted, before the caller gets it. */
 export function decideLater(
   set: PolicySet,
   key: string,
   stored: string,
   cost: number,
-  emit: (key: string, decision: Decision) => Decision,
+  report: ReportDecision | undefined,
 ): Decision | Promise<Decision> {
-  const later = new LaterDecision(set, key, stored, cost, emit)
+  const later = new LaterDecision(set, key, stored, cost, report)
   const known = set.keyspace.consume!(stored, cost, later)
-  return known ? later.decisionOf(known) : later.promise()
+  return known ? later.decisionOf(known, 0) : later.promise()
 }
 
 /** The one promise of a call, and what the decision is made of. */
 class LaterDecision implements Receiver<Answer> {
+  #sentAt = 0
   #resolve!: (decision: Decision) => void
   #reject!: (error: unknown) => void
 
@@ -25,8 +35,10 @@ class LaterDecision implements Receiver<Answer> {
     readonly key: string,
     readonly stored: string,
     readonly cost: number,
-    readonly emit: (key: string, decision: Decision) => Decision,
-  ) {}
+    readonly report: ReportDecision | undefined,
+  ) {
+    if (report) this.#sentAt = performance.now()
+  }
 
   promise(): Promise<Decision> {
     return new Promise((resolve, reject) => {
@@ -38,7 +50,7 @@ class LaterDecision implements Receiver<Answer> {
   answered(answer: Answer): void {
     let decision: Decision
     try {
-      decision = this.decisionOf(answer)
+      decision = this.decisionOf(answer, this.report ? performance.now() - this.#sentAt : 0)
     } catch (error) {
       return this.#reject(error)
     }
@@ -49,8 +61,10 @@ class LaterDecision implements Receiver<Answer> {
     this.#reject(error)
   }
 
-  decisionOf(answer: Answer): Decision {
+  decisionOf(answer: Answer, storeMs: number): Decision {
     const { set, key, stored, cost } = this
-    return this.emit(key, new Decision(set, answer, key, stored, cost))
+    const decision = new Decision(set, answer, key, stored, cost)
+    this.report?.(key, cost, answer, decision, storeMs)
+    return decision
   }
 }

@@ -1,13 +1,14 @@
-import { printableName } from '../algorithms/contract/policy.js'
+import { type Policy, printableName } from '../algorithms/contract/policy.js'
 import { leasedStore } from '../leases/leased-store.js'
 import { guardedStore } from '../resilience/guarded-store.js'
 import { memoryStore } from '../stores/memory/index.js'
-import { isDenied, type Store } from '../stores/store.js'
+import { type Answer, isDenied, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { Decision } from './decision.js'
+import { decidedBy, type DecisionEvent } from './decision-event.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
   type AcquireOptions,
@@ -19,8 +20,9 @@ import {
   maxWaitOf,
   type ShapeOptions,
 } from './limiter-options.js'
-import { decideLater } from './later-decision.js'
+import { decideLater, type ReportDecision } from './later-decision.js'
 import { parsePenalty } from './penalty-options.js'
+import type { ListenOptions } from '../values/listeners.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
 
@@ -100,12 +102,24 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const stored = storedKey(key)
-    if (set.keyspace.consume) return decideLater(set, key, stored, cost, this.#emit)
+    if (set.keyspace.consume) {
+      const report = this.#events.has('decision') ? this.#reportConsume : undefined
+      return decideLater(set, key, stored, cost, report)
+    }
     const answer = set.keyspace.decide('consume', stored, cost, 0)
     if (answer instanceof Promise) {
-      return answer.then((later) => this.#emit(key, new Decision(set, later, key, stored, cost)))
+      const sentAt = this.#events.has('decision') ? performance.now() : undefined
+      return answer.then((later) => {
+        const decision = new Decision(set, later, key, stored, cost)
+        if (sentAt !== undefined) {
+          this.#report('consume', key, cost, later, decision, performance.now() - sentAt)
+        }
+        return decision
+      })
     }
-    return this.#emit(key, new Decision(set, answer, key, stored, cost))
+    const decision = new Decision(set, answer, key, stored, cost)
+    if (this.#events.has('decision')) this.#report('consume', key, cost, answer, decision, 0)
+    return decision
   }
 
   /** What `consume` would decide now. Writes nothing. */
@@ -113,7 +127,7 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const answer = await set.keyspace.decide('peek', storedKey(key), cost, 0)
-    return this.#emit(key, new Decision(set, answer, key, undefined, cost))
+    return new Decision(set, answer, key, undefined, cost)
   }
 
   /**
@@ -126,10 +140,12 @@ export class Limiter {
     const cost = costOf(options)
     const stored = storedKey(key)
     const maxWait = maxWaitOf(options)
-    const { answer, waited, late } = await this.#queue.turn(set, stored, cost, maxWait, options.signal)
+    const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, maxWait, options.signal)
     const at = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const wait = { at, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
-    return this.#emit(key, new Decision(set, answer, key, stored, cost, wait))
+    const decision = new Decision(set, answer, key, stored, cost, wait)
+    if (this.#events.has('decision')) this.#report('acquire', key, cost, answer, decision, asked / 1000)
+    return decision
   }
 
   /**
@@ -164,9 +180,23 @@ export class Limiter {
     await this.#bar('hold', key, duration, options)
   }
 
+  /** The policies that it was made with. */
+  get policies(): readonly Policy[] {
+    return this.#set.policies
+  }
+
+  /** Calls of `acquire` in this process that wait for their turn. */
+  get waiting(): number {
+    return this.#queue.size
+  }
+
+  get isClosed(): boolean {
+    return this.#closed
+  }
+
   /** Adds a listener. Returns a function that removes it. */
-  on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>): () => void {
-    return this.#events.on(event, listener)
+  on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>, options?: ListenOptions): () => void {
+    return this.#events.on(event, listener, options)
   }
 
   /** Reports a likely mistake once per code. For adapters. */
@@ -199,9 +229,20 @@ export class Limiter {
     return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
   }
 
-  readonly #emit = (key: string, decision: Decision): Decision => {
-    if (this.#events.has('decision')) this.#events.emit('decision', { key, decision })
-    return decision
+  readonly #reportConsume: ReportDecision = (key, cost, answer, decision, storeMs) =>
+    this.#report('consume', key, cost, answer, decision, storeMs)
+
+  #report(
+    operation: DecisionEvent['operation'],
+    key: string,
+    cost: number,
+    answer: Answer,
+    decision: Decision,
+    storeMs: number,
+  ): void {
+    const by = decidedBy(answer, this.#store.local === true)
+    const event = { limiter: this.name, key, operation, cost, decision, decidedBy: by, storeMs }
+    this.#events.emit('decision', event)
   }
 }
 

@@ -32,6 +32,11 @@ export class WaitQueue {
     return turn
   }
 
+  /** Calls that wait for the store or for their turn. */
+  get size(): number {
+    return this.#waiters.size
+  }
+
   /** Rejects all waiting calls with `error`. Resolves when their places are given back, or 30 ms later. */
   async close(error: Error): Promise<void> {
     this.#closed = error
@@ -52,6 +57,7 @@ export class WaitQueue {
     signal?.throwIfAborted()
     const start = this.#store.now()
     let left = maxWait
+    let asked = 0
     for (;;) {
       const sent = this.#store.now()
       const caller: BookingCaller = { gone: false, unsent: false }
@@ -60,6 +66,7 @@ export class WaitQueue {
       const undo = (late: Answer): Promise<void> => giveBack(keyspaceOf(set, late), key, cost, late)
       const answer = booked instanceof Promise ? await this.#answerTo(booked, caller, undo, signal) : booked
       const received = this.#store.now()
+      if (booked instanceof Promise) asked += received - sent
       const wait = answer.at - answer.now
       // The time of another store is that of another clock.
       const turnAt = answer.degraded
@@ -67,7 +74,7 @@ export class WaitQueue {
         : this.#clock.toLocal(answer.at, answer.now, sent, received)
       if (isDenied(answer) || wait <= 0 || !set.enforce) {
         const late = isDenied(answer) ? 0 : Math.max(0, received - turnAt)
-        return { answer, waited: received - start, late }
+        return { answer, waited: received - start, late, asked }
       }
       const place = new KeyspaceBooking(keyspaceOf(set, answer), answer.booking)
       try {
@@ -78,7 +85,7 @@ export class WaitQueue {
       }
       if (wait <= TRUSTED_WAIT || (await place.stands())) {
         const now = this.#store.now()
-        return { answer, waited: now - start, late: now - turnAt }
+        return { answer, waited: now - start, late: now - turnAt, asked }
       }
       left = Math.max(0, maxWait - (this.#store.now() - start))
     }
@@ -170,6 +177,8 @@ export interface Turn {
   readonly waited: number
   /** From the turn to its end here. */
   readonly late: number
+  /** Spent on answers of a store elsewhere. */
+  readonly asked: number
 }
 
 function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {

@@ -35,7 +35,8 @@ export class DenialCache {
     if (!denial) return undefined
     const { at, reason, binding, remaining, resetAt, parts } = denial.answer
     const since = denial.answer.now + Math.max(0, now - denial.receivedAt)
-    return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+    const from = 'cache' as const
+    return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from }
   }
 
   /** Call it before a call is sent, and pass the result to `record` with the answer. */

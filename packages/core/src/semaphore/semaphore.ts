@@ -1,4 +1,4 @@
-import { type Duration, parseDuration } from '../values/duration.js'
+import { parseDuration } from '../values/duration.js'
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { checkStore } from '../limiter/limiter-options.js'
@@ -6,51 +6,12 @@ import { printableName } from '../algorithms/contract/policy.js'
 import { guardedPermits } from '../resilience/guarded-permits.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits, Store } from '../stores/store.js'
+import { Listeners, type ListenOptions } from '../values/listeners.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
+import type { SemaphoreEvents } from './semaphore-events.js'
+import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
 import { Waiters } from './waiters.js'
-
-export interface SemaphoreOptions {
-  /**
-   * Semaphores of one name in one store share their permits. 1 to 64 characters of printable ASCII; required with a
-   * `store`.
-   * @default 'default'
-   */
-  readonly name?: string
-  /** Most permits held at once, for each key: a whole number from 1 to 1,000,000. */
-  readonly limit: number
-  /**
-   * How long a permit stays taken after its process died, 1 s to 1 hour. A process that lives renews its permits. Not used
-   * with a memory store.
-   * @default '30s'
-   */
-  readonly lease?: Duration
-  /**
-   * Where permits are kept.
-   * @default a `memoryStore()` of its own, which `close()` closes too
-   */
-  readonly store?: Store
-  /**
-   * The longest the store may take to answer a call, 1 ms to 1 minute.
-   * @default '50ms'
-   */
-  readonly deadline?: Duration
-  /**
-   * Called with the key of a permit that was lost while it was held: the store lost its data, and others took all permits
-   * before this one was renewed.
-   */
-  readonly onLost?: (key: string) => void
-}
-
-export interface SemaphoreAcquireOptions {
-  /**
-   * The longest to wait for a permit, up to 1 day. With 0 the call is denied at once if no permit is free.
-   * @default '30s'
-   */
-  readonly maxWait?: Duration
-  /** Takes the call out of the queue and rejects it with the signal's reason. */
-  readonly signal?: AbortSignal
-}
 
 /**
  * Bounds how many calls run at once, over all processes that share the store. Calls are served in the order in which they
@@ -74,7 +35,9 @@ export class Semaphore {
   readonly #renewal: Renewal
   readonly #waiters: Waiters
   readonly #onLost: ((key: string) => void) | undefined
+  readonly #listeners = new Listeners<SemaphoreEvents>((_, error) => throwLater(error))
   #limit: number
+  #inUse = 0
   #closed = false
 
   constructor({ name, limit, lease = '30s', store, deadline = '50ms', onLost }: SemaphoreOptions) {
@@ -124,10 +87,56 @@ export class Semaphore {
     })
     signal?.throwIfAborted()
     const start = this.#store.now()
-    const lost = (): void => this.#onLost?.(key)
+    let heldSince: number | undefined
+    const ended = (event: 'released' | 'lost'): void => {
+      if (heldSince === undefined) return
+      const heldMs = Math.ceil(performance.now() - heldSince)
+      heldSince = undefined
+      this.#inUse--
+      this.#listeners.emit(event, { semaphore: this.name, key, heldMs })
+    }
+    const lost = (): void => {
+      ended('lost')
+      this.#onLost?.(key)
+    }
     const ticket = await this.#waiters.take(stored, maxWaitMs, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
-    return new Permit(waitMs, ticket === undefined ? undefined : () => this.#renewal.release(stored, ticket))
+    const waited = { semaphore: this.name, key, waitMs }
+    if (ticket === undefined) {
+      this.#listeners.emit('denied', waited)
+      return new Permit(waitMs, undefined)
+    }
+    heldSince = performance.now()
+    this.#inUse++
+    if (waitMs > 0) this.#listeners.emit('waited', waited)
+    this.#listeners.emit('granted', waited)
+    return new Permit(waitMs, () => {
+      ended('released')
+      return this.#renewal.release(stored, ticket)
+    })
+  }
+
+  /** Permits that calls of this process hold, over all keys. */
+  get inUse(): number {
+    return this.#inUse
+  }
+
+  /** Calls of this process that wait for a permit. */
+  get waiting(): number {
+    return this.#waiters.size
+  }
+
+  get isClosed(): boolean {
+    return this.#closed
+  }
+
+  /** Adds a listener, whose errors are thrown as uncaught exceptions. Returns a function that removes it. */
+  on<E extends keyof SemaphoreEvents>(
+    event: E,
+    listener: (event: SemaphoreEvents[E]) => void,
+    options?: ListenOptions,
+  ): () => void {
+    return this.#listeners.on(event, listener, options)
   }
 
   /** Most permits held at once, for each key. */
@@ -154,6 +163,12 @@ export class Semaphore {
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
   }
+}
+
+function throwLater(error: unknown): void {
+  queueMicrotask(() => {
+    throw error
+  })
 }
 
 const MOST_PERMITS = 1_000_000

@@ -67,6 +67,11 @@ export class Waiters {
     })
   }
 
+  /** Calls that wait. */
+  get size(): number {
+    return this.#byTicket.size
+  }
+
   /** Asks the store for permits under the current limit. */
   pollAll(): Promise<unknown> {
     return Promise.all(

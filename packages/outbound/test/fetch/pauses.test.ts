@@ -47,7 +47,9 @@ describe('a pause', () => {
   it('is bounded by maxHold', async () => {
     const { fetch, events } = open({ maxHold: '1m' }, () => refusal({ 'retry-after': '1000000000000' }))
     expect((await fetch(URL_)).status).toBe(429)
-    expect(events).toEqual([{ type: 'held', key: 'https://api.example', status: 429, holdMs: 60_000 }])
+    expect(events).toEqual([
+      { type: 'held', limiter: 'test', key: 'https://api.example', status: 429, holdMs: 60_000 },
+    ])
   })
 
   it('cancels the reserved turn even after calls to a thousand other keys', async () => {

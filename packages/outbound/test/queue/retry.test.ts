@@ -72,8 +72,8 @@ describe('pauseOf', () => {
     await pass(1000)
     expect(at()).toEqual([700])
     expect(events.filter(({ type }) => type === 'held' || type === 'resumed')).toEqual([
-      { type: 'held', key: 'default', status: undefined, holdMs: 700 },
-      { type: 'resumed', key: 'default' },
+      { type: 'held', limiter: 'test', key: 'default', status: undefined, holdMs: 700 },
+      { type: 'resumed', limiter: 'test', key: 'default' },
     ])
   })
 })

@@ -1,0 +1,44 @@
+import type { Store } from '../stores/store.js'
+import type { Duration } from '../values/duration.js'
+
+export interface SemaphoreOptions {
+  /**
+   * Semaphores of one name in one store share their permits. 1 to 64 characters of printable ASCII; required with a
+   * `store`.
+   * @default 'default'
+   */
+  readonly name?: string
+  /** Most permits held at once, for each key: a whole number from 1 to 1,000,000. */
+  readonly limit: number
+  /**
+   * How long a permit stays taken after its process died, 1 s to 1 hour. A process that lives renews its permits. Not used
+   * with a memory store.
+   * @default '30s'
+   */
+  readonly lease?: Duration
+  /**
+   * Where permits are kept.
+   * @default a `memoryStore()` of its own, which `close()` closes too
+   */
+  readonly store?: Store
+  /**
+   * The longest the store may take to answer a call, 1 ms to 1 minute.
+   * @default '50ms'
+   */
+  readonly deadline?: Duration
+  /**
+   * Called with the key of a permit that was lost while it was held: the store lost its data, and others took all permits
+   * before this one was renewed.
+   */
+  readonly onLost?: (key: string) => void
+}
+
+export interface SemaphoreAcquireOptions {
+  /**
+   * The longest to wait for a permit, up to 1 day. With 0 the call is denied at once if no permit is free.
+   * @default '30s'
+   */
+  readonly maxWait?: Duration
+  /** Takes the call out of the queue and rejects it with the signal's reason. */
+  readonly signal?: AbortSignal
+}

@@ -1,0 +1,59 @@
+export interface ListenOptions {
+  /**
+   * For listeners that only count: a 'warning' is then still written as a warning of the process.
+   * @default false
+   */
+  readonly passive?: boolean
+}
+
+/**
+ * Listeners by the name of their event. Not Node's EventEmitter, because limiters also run elsewhere. A listener that throws
+ * affects neither its caller nor the other listeners.
+ */
+export class Listeners<Events extends object> {
+  readonly #failed: (name: keyof Events, error: unknown) => void
+  /** Lists are replaced and never changed, so that a listener may remove itself. */
+  readonly #lists: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] } = {}
+  readonly #passive = new WeakSet<object>()
+
+  /** `failed` is called with what a listener threw. */
+  constructor(failed: (name: keyof Events, error: unknown) => void) {
+    this.#failed = failed
+  }
+
+  /** Returns a function that removes the listener. */
+  on<E extends keyof Events>(
+    name: E,
+    listener: (event: Events[E]) => void,
+    { passive = false }: ListenOptions = {},
+  ): () => void {
+    const list = this.#lists[name] ?? []
+    if (passive) this.#passive.add(listener)
+    if (!list.includes(listener)) this.#lists[name] = [...list, listener]
+    return () => {
+      this.#lists[name] = (this.#lists[name] ?? []).filter((other) => other !== listener)
+    }
+  }
+
+  has(name: keyof Events): boolean {
+    const list = this.#lists[name]
+    return list !== undefined && list.length > 0
+  }
+
+  /** Whether there is a listener that does not only count. */
+  hasActive(name: keyof Events): boolean {
+    return this.#lists[name]?.some((listener) => !this.#passive.has(listener)) ?? false
+  }
+
+  emit<E extends keyof Events>(name: E, event: Events[E]): void {
+    const list = this.#lists[name]
+    if (!list) return
+    for (let i = 0; i < list.length; i++) {
+      try {
+        list[i]!(event)
+      } catch (error) {
+        this.#failed(name, error)
+      }
+    }
+  }
+}
