@@ -1,0 +1,179 @@
+import { type Limiter, PolicyError, type Semaphore, type Store, StoreError } from '@sluice/core'
+import type { MeterLike } from './sinks/open-telemetry.js'
+import type { PromClientLike, RegistryLike } from './sinks/prometheus.js'
+import { sinkOf } from './sinks/sinks.js'
+import type { Sink, Source } from './sinks/sink.js'
+import { LimiterCounts, type TagOf } from './sources/limiter-counts.js'
+import { WaitingCounts } from './sources/waiting-counts.js'
+
+export interface ObserveOptions {
+  /** A meter of OpenTelemetry: `metrics.getMeter('app')`. Either this or `prometheus` is required. */
+  readonly meter?: MeterLike
+  /** The module prom-client, as it was imported. */
+  readonly prometheus?: PromClientLike
+  /**
+   * The registry of prom-client.
+   * @default prometheus.register
+   */
+  readonly registry?: RegistryLike
+  /**
+   * Limiters: makes a short text of each key, by which decisions are counted too. At most 100 values of up to 100
+   * characters, then 'other'.
+   * @default undefined: decisions are not counted by tag
+   */
+  readonly tag?: TagOf
+  /**
+   * Queues and stores, which have no names: the attribute `name` or `store`.
+   * @default 'default'
+   */
+  readonly name?: string
+}
+
+/** A queue of @sluice/outbound. */
+export interface QueueLike {
+  readonly size: number
+  readonly pending: number
+  run(...args: never): Promise<unknown>
+  on(
+    type: 'waited' | 'denied',
+    listener: (event: { readonly key: string; readonly waitMs?: number }) => void,
+  ): () => void
+}
+
+/**
+ * Reports what a limiter, semaphore, queue or memory store does to a meter of OpenTelemetry or a registry of prom-client.
+ * docs/metrics.md lists the instruments. Decisions are counted in arrays and read when they are collected.
+ *
+ * Returns a function that ends it. Observed twice with the same meter or registry, an object is counted once. Limiters of one
+ * name are reported together. Once a limiter is closed, what it has counted stays.
+ * @throws {PolicyError} INVALID_OPTION for what cannot be observed, and for a meter or registry that is none; StoreError
+ * CLOSED for a limiter or semaphore that is closed.
+ * @example
+ * import { createLimiter, gcra } from '@sluice/core'
+ * import { observe } from '@sluice/metrics'
+ * import * as promClient from 'prom-client'
+ * const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1m' })] })
+ * observe(limiter, { prometheus: promClient })
+ */
+export function observe(
+  observed: Limiter | Semaphore | QueueLike | Store,
+  options: ObserveOptions,
+): () => void {
+  const kind = kindOf(observed)
+  const { tag, name = 'default' } = options ?? {}
+  if (tag !== undefined && typeof tag !== 'function') {
+    throw new PolicyError('INVALID_OPTION', 'tag must be a function of the key')
+  }
+  if (typeof name !== 'string') throw new PolicyError('INVALID_OPTION', 'name must be a string')
+  const sink = sinkOf(options)
+  const known = sink.observed.get(observed)
+  if (known) return known
+  const end = begin()
+  const stop = (): void => {
+    if (sink.observed.delete(observed)) end()
+  }
+  sink.observed.set(observed, stop)
+  return stop
+
+  function begin(): () => void {
+    if (kind === 'limiter') return observeLimiter(observed as Limiter, sink, tag)
+    if (kind === 'semaphore') return observeSemaphore(observed as Semaphore, sink)
+    if (kind === 'queue') return observeQueue(observed as QueueLike, sink, name)
+    return observeStore(observed as Store, sink, name)
+  }
+}
+
+function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): () => void {
+  if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
+  const { name } = limiter
+  const counts = shared(sink, `limiter ${name}`, () => new LimiterCounts(name))
+  counts.announce(limiter.policies)
+  const store = { limiter: name }
+  const outcomes = { allowed: waits('limiter', name, true), denied: waits('limiter', name, false) }
+  const end = counts.state.follow(limiter)
+  const stop = limiter.on('decision', (event) => {
+    counts.count(event)
+    if (event.storeMs > 0) {
+      counts.state.usesStore(limiter)
+      sink.storeDuration(event.storeMs / 1000, store)
+    }
+    const { operation, decision } = event
+    if (operation === 'acquire') {
+      sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
+    }
+    if (tag) counts.countTag(event.key, decision, tag)
+  })
+  return () => {
+    stop()
+    end()
+  }
+}
+
+function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
+  if (semaphore.isClosed) throw new StoreError('CLOSED', `the semaphore '${semaphore.name}' is closed`)
+  const { name } = semaphore
+  const counts = shared(sink, `semaphore ${name}`, () => new WaitingCounts('semaphore', name))
+  const granted = waits('semaphore', name, true)
+  const denied = waits('semaphore', name, false)
+  const ends = [
+    counts.follow({
+      waiting: () => semaphore.waiting,
+      inUse: () => semaphore.inUse,
+      isOver: () => semaphore.isClosed && semaphore.inUse === 0,
+    }),
+    semaphore.on('granted', ({ waitMs }) => sink.acquireDuration(waitMs / 1000, granted)),
+    semaphore.on('denied', ({ waitMs }) => sink.acquireDuration(waitMs / 1000, denied)),
+  ]
+  return () => ends.forEach((end) => end())
+}
+
+function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
+  const counts = shared(sink, `queue ${name}`, () => new WaitingCounts('queue', name))
+  const allowed = waits('queue', name, true)
+  const ends = [
+    counts.follow({ waiting: () => queue.size, inUse: () => queue.pending, isOver: () => false }),
+    queue.on('waited', ({ waitMs = 0 }) => sink.acquireDuration(waitMs / 1000, allowed)),
+  ]
+  return () => ends.forEach((end) => end())
+}
+
+/** Only a memory store knows how many keys it holds. What a store elsewhere does is reported by its limiters. */
+function observeStore(store: Store & { readonly size?: number }, sink: Sink, name: string): () => void {
+  if (store.size === undefined) return () => {}
+  const id = `store ${name}`
+  if (sink.sources.has(id)) {
+    throw new PolicyError('DUPLICATE_NAME', `two stores are named '${name}': give one a name of its own`)
+  }
+  sink.sources.set(id, {
+    isOver: false,
+    read: (instrument, report) => instrument === 'keys' && report(store.size!, { store: name }),
+  })
+  return () => void sink.sources.delete(id)
+}
+
+function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
+  const known = sink.sources.get(id) as S | undefined
+  if (known) return known
+  const source = make()
+  sink.sources.set(id, source)
+  return source
+}
+
+function waits(kind: string, name: string, allowed: boolean): Record<string, string> {
+  return { kind, name, result: allowed ? 'allowed' : 'denied' }
+}
+
+/** By what it has and not by its class, because several copies of @sluice/core may meet in one process. */
+function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' {
+  const parts = (observed ?? {}) as Record<string, unknown>
+  const has = (...names: readonly string[]): boolean =>
+    names.every((name) => typeof parts[name] === 'function')
+  if (has('consume', 'acquire', 'on')) return 'limiter'
+  if (has('acquire', 'resize', 'on')) return 'semaphore'
+  if (has('run', 'wrap', 'on')) return 'queue'
+  if (has('keyspace', 'now', 'close')) return 'store'
+  throw new PolicyError(
+    'INVALID_OPTION',
+    'observe takes a limiter, a semaphore, a queue or a store, made by createLimiter() and the like',
+  )
+}

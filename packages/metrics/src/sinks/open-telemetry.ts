@@ -1,0 +1,56 @@
+import { PolicyError } from '@sluice/core'
+import { DURATION_BUCKETS, type Instrument, type InstrumentId, INSTRUMENTS } from '../instruments.js'
+import { type Attributes, readAll, type RecordDuration, type Sink } from './sink.js'
+
+/** The part of an OpenTelemetry `Meter` that is used. A meter is handed in: a second copy of its API would be silent. */
+export interface MeterLike {
+  createHistogram(name: string, options: object): { record(value: number, attributes: Attributes): void }
+  createObservableCounter(name: string, options: object): ObservableLike
+  createObservableUpDownCounter(name: string, options: object): ObservableLike
+  createObservableGauge(name: string, options: object): ObservableLike
+}
+
+interface ObservableLike {
+  addCallback(read: (result: { observe(value: number, attributes: Attributes): void }) => void): void
+}
+
+const CREATE = {
+  counter: 'createObservableCounter',
+  'up-down counter': 'createObservableUpDownCounter',
+  gauge: 'createObservableGauge',
+} as const
+
+/** @throws {PolicyError} INVALID_OPTION where it is no meter. */
+export function openTelemetrySink(meter: MeterLike): Sink {
+  for (const method of [...Object.values(CREATE), 'createHistogram'] as const) {
+    if (typeof meter?.[method] === 'function') continue
+    throw new PolicyError(
+      'INVALID_OPTION',
+      `meter must be a Meter of OpenTelemetry, as metrics.getMeter('app') returns it: it has no ${method}()`,
+    )
+  }
+  const sources: Sink['sources'] = new Map()
+  for (const [id, instrument] of Object.entries(INSTRUMENTS)) {
+    if (instrument.kind === 'histogram') continue
+    const observable = meter[CREATE[instrument.kind]](instrument.name, optionsOf(instrument))
+    observable.addCallback((result) => {
+      readAll(sources, id as InstrumentId, (value, attributes) => result.observe(value, attributes))
+    })
+  }
+  return {
+    sources,
+    observed: new Map(),
+    storeDuration: histogram(meter, INSTRUMENTS.storeDuration),
+    acquireDuration: histogram(meter, INSTRUMENTS.acquireDuration),
+  }
+}
+
+function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
+  const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
+  const created = meter.createHistogram(instrument.name, { ...optionsOf(instrument), advice })
+  return (seconds, attributes) => created.record(seconds, attributes)
+}
+
+function optionsOf({ unit, meaning }: Instrument): object {
+  return { unit, description: meaning }
+}

@@ -1,0 +1,85 @@
+import { PolicyError } from '@sluice/core'
+import { DURATION_BUCKETS, type Instrument, type InstrumentId, INSTRUMENTS } from '../instruments.js'
+import { type Attributes, readAll, type RecordDuration, type Sink } from './sink.js'
+
+/** The part of prom-client that is used: the module itself, as it was imported. */
+export interface PromClientLike {
+  readonly Counter: new (configuration: never) => { inc(labels: Attributes, value: number): void }
+  readonly Gauge: new (configuration: never) => { set(labels: Attributes, value: number): void }
+  readonly Histogram: new (configuration: never) => { observe(labels: Attributes, value: number): void }
+  readonly register: RegistryLike
+}
+
+/** The part of a `Registry` of prom-client that is used. */
+export interface RegistryLike {
+  registerMetric(metric: never): void
+}
+
+/** @throws {PolicyError} INVALID_OPTION where it is not prom-client, or no registry of it. */
+export function prometheusSink(client: PromClientLike, registry: RegistryLike): Sink {
+  for (const kind of ['Counter', 'Gauge', 'Histogram'] as const) {
+    if (typeof client?.[kind] === 'function') continue
+    throw new PolicyError(
+      'INVALID_OPTION',
+      `prometheus must be the module prom-client, as it is imported: it has no ${kind}`,
+    )
+  }
+  if (typeof registry?.registerMetric !== 'function') {
+    throw new PolicyError('INVALID_OPTION', 'registry must be a Registry of prom-client')
+  }
+  const sources: Sink['sources'] = new Map()
+  for (const [id, instrument] of Object.entries(INSTRUMENTS)) {
+    if (instrument.kind !== 'histogram') add(client, registry, sources, id as InstrumentId)
+  }
+  return {
+    sources,
+    observed: new Map(),
+    storeDuration: histogram(client, registry, INSTRUMENTS.storeDuration),
+    acquireDuration: histogram(client, registry, INSTRUMENTS.acquireDuration),
+  }
+}
+
+/** A metric whose values are replaced whenever it is scraped. */
+function add(
+  client: PromClientLike,
+  registry: RegistryLike,
+  sources: Sink['sources'],
+  id: InstrumentId,
+): void {
+  const instrument: Instrument = INSTRUMENTS[id]
+  const configuration = optionsOf(instrument, registry)
+  if (instrument.kind === 'counter') {
+    new client.Counter({
+      ...configuration,
+      collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
+        this.reset()
+        readAll(sources, id, (value, attributes) => this.inc(attributes, value))
+      },
+    } as never)
+  } else {
+    new client.Gauge({
+      ...configuration,
+      collect(this: { reset(): void; set(labels: Attributes, value: number): void }) {
+        this.reset()
+        readAll(sources, id, (value, attributes) => this.set(attributes, value))
+      },
+    } as never)
+  }
+}
+
+function histogram(client: PromClientLike, registry: RegistryLike, instrument: Instrument): RecordDuration {
+  const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
+  const created = new client.Histogram(configuration as never)
+  return (seconds, attributes) => created.observe(attributes, seconds)
+}
+
+function optionsOf(instrument: Instrument, registry: RegistryLike): object {
+  const { meaning, attributes } = instrument
+  return { name: prometheusName(instrument), help: meaning, labelNames: attributes, registers: [registry] }
+}
+
+/** As the exporters of OpenTelemetry name it, so that both have the same panels and alerts. */
+export function prometheusName({ name, kind, unit }: Instrument): string {
+  const withUnit = name.replaceAll('.', '_') + (unit === 's' ? '_seconds' : '')
+  return kind === 'counter' ? `${withUnit}_total` : withUnit
+}

@@ -1,0 +1,34 @@
+import type { InstrumentId } from '../instruments.js'
+
+export type Attributes = Readonly<Record<string, string>>
+
+/** Takes one value of an instrument while it is read. */
+export type Observe = (value: number, attributes: Attributes) => void
+
+/** Records one value of a histogram, in seconds. */
+export type RecordDuration = (seconds: number, attributes: Attributes) => void
+
+/** Reports what it counts each time that it is read. */
+export interface Source {
+  read(instrument: InstrumentId, observe: Observe): void
+  /** Whether it has ended for good and counted nothing that must still be reported. */
+  readonly isOver: boolean
+}
+
+/** Where values go: a meter of OpenTelemetry, or a registry of prom-client. */
+export interface Sink {
+  readonly storeDuration: RecordDuration
+  readonly acquireDuration: RecordDuration
+  /** What is read when values are collected, by an identity that a source shares with its successors. */
+  readonly sources: Map<string, Source>
+  /** The objects that are observed, each with the function that ends it. */
+  readonly observed: Map<object, () => void>
+}
+
+/** What a sink's instrument calls when it is collected. */
+export function readAll(sources: Map<string, Source>, instrument: InstrumentId, observe: Observe): void {
+  for (const [id, source] of sources) {
+    if (source.isOver) sources.delete(id)
+    else source.read(instrument, observe)
+  }
+}

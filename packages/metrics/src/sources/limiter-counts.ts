@@ -1,0 +1,119 @@
+import type { Decision, DecisionEvent, Policy } from '@sluice/core'
+import type { InstrumentId } from '../instruments.js'
+import type { Observe, Source } from '../sinks/sink.js'
+import { BoundedLabels, OTHER } from './bounded-labels.js'
+import { answerOf, policiesOf } from './evaluations.js'
+import { PolicyCounts, RESULT_COUNT, resultName, resultOf } from './policy-counts.js'
+import { LimiterState } from './limiter-state.js'
+
+/** Makes a short text of a key, for example the tier of a customer. */
+export type TagOf = (key: string) => string
+
+/**
+ * The numbers of all limiters of one name: several may share it, and counters must never fall. A key is never a label, and
+ * every other label is bounded.
+ */
+export class LimiterCounts implements Source {
+  readonly state: LimiterState
+  readonly isOver = false
+  readonly #name: string
+  readonly #policies = new BoundedLabels(MOST_POLICIES)
+  readonly #rows: PolicyCounts[] = []
+  readonly #rowsByList = new WeakMap<readonly Policy[], readonly PolicyCounts[]>()
+  readonly #tags = new BoundedLabels(MOST_TAGS)
+  readonly #tagged: number[] = []
+  #list: readonly Policy[] | undefined
+  #listRows: readonly PolicyCounts[] = []
+
+  constructor(name: string) {
+    this.#name = name
+    this.state = new LimiterState(name)
+  }
+
+  /** Reports the limits of a list before the first decision by it. */
+  announce(policies: readonly Policy[]): void {
+    this.#rowsOf(policies)
+  }
+
+  count({ decision, decidedBy }: DecisionEvent): void {
+    const policies = policiesOf(decision)
+    const rows = policies === this.#list ? this.#listRows : this.#rowsOf(policies)
+    const answer = answerOf(decision)
+    const { reason } = decision
+    const result = resultOf(decision)
+    rows[answer.binding]!.countDecision(result, reason, decidedBy)
+    if (decidedBy === 'none' || !(reason === undefined || reason === 'limit' || reason === 'cost')) return
+    const { parts, now, remaining } = answer
+    if (policies.length === 1) {
+      rows[0]!.countEvaluation(result !== 0, remaining, policies[0]!.capacity)
+    } else if (parts) {
+      for (let i = 0; i < rows.length; i++) {
+        const isDenied = result !== 0 && parts[3 * i]! > now
+        rows[i]!.countEvaluation(isDenied, parts[3 * i + 1]!, policies[i]!.capacity)
+      }
+    }
+  }
+
+  /** A tag that cannot be made counts as 'other'. */
+  countTag(key: string, decision: Decision, tagOf: TagOf): void {
+    const number = this.#tags.numberOf(tagged(key, tagOf))
+    const cell = number * RESULT_COUNT + resultOf(decision)
+    this.#tagged[cell] = (this.#tagged[cell] ?? 0) + 1
+  }
+
+  read(instrument: InstrumentId, observe: Observe): void {
+    switch (instrument) {
+      case 'decisions':
+        return this.#rows.forEach((row) => row.readDecisions(observe))
+      case 'evaluations':
+        return this.#rows.forEach((row) => row.readEvaluations(observe))
+      case 'utilization':
+        return this.#rows.forEach((row) => row.readUtilization(observe))
+      case 'limit':
+        return this.#rows.forEach((row) => row.readLimit(observe))
+      case 'window':
+        return this.#rows.forEach((row) => row.readWindow(observe))
+      case 'tags':
+        return this.#readTags(observe)
+      default:
+        return this.state.read(instrument, observe)
+    }
+  }
+
+  #readTags(observe: Observe): void {
+    this.#tagged.forEach((count, cell) => {
+      const tag = this.#tags.labels[Math.floor(cell / RESULT_COUNT)]!
+      observe(count, { limiter: this.#name, tag, result: resultName(cell % RESULT_COUNT) })
+    })
+  }
+
+  #rowsOf(policies: readonly Policy[]): readonly PolicyCounts[] {
+    let rows = this.#rowsByList.get(policies)
+    if (!rows) this.#rowsByList.set(policies, (rows = policies.map((policy) => this.#rowOf(policy))))
+    this.#list = policies
+    this.#listRows = rows
+    return rows
+  }
+
+  #rowOf(policy: Policy): PolicyCounts {
+    const number = this.#policies.numberOf(policy.name)
+    const label = this.#policies.labels[number]!
+    const row = (this.#rows[number] ??= new PolicyCounts(this.#name, label, policy))
+    if (label !== OTHER) row.use(policy)
+    return row
+  }
+}
+
+function tagged(key: string, tagOf: TagOf): string {
+  try {
+    const tag: unknown = tagOf(key)
+    return typeof tag === 'string' && tag.length <= LONGEST_TAG ? tag : OTHER
+  } catch {
+    return OTHER
+  }
+}
+
+/** Names of policies of one limiter, its tiers included. */
+const MOST_POLICIES = 32
+const MOST_TAGS = 100
+const LONGEST_TAG = 100

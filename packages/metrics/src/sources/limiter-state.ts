@@ -1,0 +1,70 @@
+import type { Limiter } from '@sluice/core'
+import type { InstrumentId } from '../instruments.js'
+import type { Observe } from '../sinks/sink.js'
+import { BoundedLabels } from './bounded-labels.js'
+
+/** How the limiters of one name stand, and what their stores reported. */
+export class LimiterState {
+  readonly #name: string
+  readonly #open = new Set<Limiter>()
+  /** The limiters with a store elsewhere; false while it does not decide. */
+  readonly #available = new Map<Limiter, boolean>()
+  readonly #codes = new BoundedLabels(MOST_CODES)
+  readonly #warnings: number[] = []
+  #evicted = 0
+  #healed = 0
+
+  constructor(name: string) {
+    this.#name = name
+  }
+
+  /** Follows what a limiter reports. Returns a function that ends it. */
+  follow(limiter: Limiter): () => void {
+    this.#open.add(limiter)
+    const ends = [
+      limiter.on('degraded', () => void this.#available.set(limiter, false)),
+      limiter.on('recovered', () => void this.#available.set(limiter, true)),
+      limiter.on('evicted', () => void this.#evicted++),
+      limiter.on('healed', () => void this.#healed++),
+      limiter.on('warning', ({ code }) => this.#warned(code), { passive: true }),
+    ]
+    return () => {
+      for (const end of ends) end()
+      this.#open.delete(limiter)
+      this.#available.delete(limiter)
+    }
+  }
+
+  /** The store elsewhere answered for the first time. */
+  usesStore(limiter: Limiter): void {
+    if (!this.#available.has(limiter)) this.#available.set(limiter, true)
+  }
+
+  read(instrument: InstrumentId, observe: Observe): void {
+    const of = { limiter: this.#name }
+    for (const limiter of this.#open) if (limiter.isClosed) this.#forget(limiter)
+    if (instrument === 'evicted') observe(this.#evicted, of)
+    else if (instrument === 'healed') observe(this.#healed, of)
+    else if (instrument === 'warnings') {
+      this.#warnings.forEach((count, i) => observe(count, { ...of, code: this.#codes.labels[i]! }))
+    } else if (instrument === 'storeAvailable' && this.#available.size > 0) {
+      observe([...this.#available.values()].every(Boolean) ? 1 : 0, of)
+    } else if (instrument === 'waiting' && this.#open.size > 0) {
+      let waiting = 0
+      for (const limiter of this.#open) waiting += limiter.waiting
+      observe(waiting, { kind: 'limiter', name: this.#name })
+    }
+  }
+
+  #forget(limiter: Limiter): void {
+    this.#open.delete(limiter)
+    this.#available.delete(limiter)
+  }
+
+  #warned(code: string): void {
+    const number = this.#codes.numberOf(code)
+    this.#warnings[number] = (this.#warnings[number] ?? 0) + 1
+  }
+}
+
+const MOST_CODES = 50

@@ -1,0 +1,252 @@
+import {
+  createLimiter,
+  createSemaphore,
+  fixedWindow,
+  gcra,
+  type Limiter,
+  type LimiterOptions,
+  memoryStore,
+  slidingLog,
+} from '@sluice/core'
+import { createQueue } from '@sluice/outbound'
+import { observe, type ObserveOptions } from '../src/index.js'
+import { LaterStore } from './later-store.js'
+import { type Reader, READERS, sum } from './readers.js'
+
+let nowUs = 0
+const clock = () => nowUs
+const closing: { close(): unknown }[] = []
+afterEach(async () => {
+  for (const each of closing.splice(0)) await each.close()
+})
+
+describe.each(READERS)('with %s', (_, openReader) => {
+  let reader: Reader
+  beforeEach(() => {
+    reader = openReader()
+    closing.push(reader)
+  })
+
+  const open = (options: Partial<LimiterOptions>, more: Partial<ObserveOptions> = {}): Limiter => {
+    const policies = [slidingLog({ limit: 10, window: '10s' })]
+    const limiter = createLimiter({ name: 'api', policies, store: memoryStore({ clock }), ...options })
+    closing.push(limiter)
+    observe(limiter, { ...reader.options, ...more })
+    return limiter
+  }
+
+  it('counts each call once, whatever its attributes, and no peek', async () => {
+    const limiter = open({})
+    for (let i = 0; i < 25; i++) await limiter.consume('a')
+    await limiter.consume('b', { cost: 11 })
+    await limiter.block('c', '1m')
+    await limiter.consume('c')
+    await limiter.acquire('d')
+    for (let i = 0; i < 5; i++) await limiter.peek('a')
+    await limiter.charge('a')
+    const series = await reader.read('decisions')
+    const of = { limiter: 'api', policy: '10-per-10s', decided_by: 'memory' }
+    expect(series).toHaveLength(4)
+    expect(series).toEqual(
+      expect.arrayContaining([
+        { attributes: { ...of, result: 'allowed', reason: 'none' }, value: 11 },
+        { attributes: { ...of, result: 'denied', reason: 'limit' }, value: 15 },
+        { attributes: { ...of, result: 'denied', reason: 'cost' }, value: 1 },
+        { attributes: { ...of, result: 'denied', reason: 'blocked' }, value: 1 },
+      ]),
+    )
+    expect(sum(await reader.read('decisions'))).toBe(28) // reading changes nothing
+    expect(await reader.read('acquireDuration')).toEqual([
+      { attributes: { kind: 'limiter', name: 'api', result: 'allowed' }, value: 1 },
+    ])
+  })
+
+  it('counts what each policy of several said by itself', async () => {
+    const minute = fixedWindow({ limit: 2, window: '1m', name: 'minute' })
+    const limiter = open({ policies: [minute, fixedWindow({ limit: 4, window: '1h', name: 'hour' })] })
+    for (let i = 0; i < 3; i++) await limiter.consume('a')
+    const evaluations = await reader.read('evaluations')
+    expect(sum(evaluations, { policy: 'minute', result: 'allowed' })).toBe(2)
+    expect(sum(evaluations, { policy: 'minute', result: 'denied' })).toBe(1)
+    expect(sum(evaluations, { policy: 'hour', result: 'allowed' })).toBe(3)
+    expect(sum(evaluations, { policy: 'hour', result: 'denied' })).toBe(0)
+    expect(sum(await reader.read('decisions'), { policy: 'minute' })).toBe(3)
+    const utilization = await reader.read('utilization')
+    expect(sum(utilization, { policy: 'minute', bucket: '0.5' })).toBe(1)
+    expect(sum(utilization, { policy: 'minute', bucket: '1' })).toBe(2)
+    expect(sum(utilization, { policy: 'hour', bucket: '0.25' })).toBe(1)
+    expect(sum(utilization, { policy: 'hour', bucket: '0.5' })).toBe(2)
+  })
+
+  it('reports limits and windows before the first call, and those of tiers after theirs', async () => {
+    const limiter = open({ policies: [gcra({ limit: 100, window: '1m' })] })
+    const of = { limiter: 'api', policy: '100-per-1m' }
+    expect(await reader.read('limit')).toEqual([{ attributes: of, value: 100 }])
+    expect(await reader.read('window')).toEqual([{ attributes: of, value: 60 }])
+    await limiter.consume('k', { policies: [gcra({ limit: 500, window: '1m' })] })
+    expect(sum(await reader.read('limit'), { policy: '500-per-1m' })).toBe(500)
+  })
+
+  it('tells who decided and whether the store does', async () => {
+    const store = new LaterStore(clock)
+    const limiter = open({ store })
+    for (let i = 0; i < 12; i++) await limiter.consume('a')
+    expect(await reader.read('storeAvailable')).toEqual([{ attributes: { limiter: 'api' }, value: 1 }])
+    store.isFailing = true
+    for (let i = 0; i < 3; i++) await limiter.consume('b')
+    await Promise.resolve()
+    const decisions = await reader.read('decisions')
+    expect(sum(decisions, { decided_by: 'store' })).toBe(11)
+    expect(sum(decisions, { decided_by: 'cache', result: 'denied' })).toBe(1)
+    expect(sum(decisions, { decided_by: 'local' })).toBe(3)
+    expect(await reader.read('storeAvailable')).toEqual([{ attributes: { limiter: 'api' }, value: 0 }])
+    const asked = sum(await reader.read('storeDuration'))
+    expect(asked).toBeGreaterThanOrEqual(11)
+    expect(asked).toBeLessThanOrEqual(14)
+  })
+
+  it('counts what shadow mode would deny', async () => {
+    const limiter = open({ enforce: false, policies: [fixedWindow({ limit: 1, window: '1m' })] })
+    for (let i = 0; i < 3; i++) await limiter.consume('k')
+    const decisions = await reader.read('decisions')
+    expect(sum(decisions, { result: 'allowed' })).toBe(1)
+    expect(sum(decisions, { result: 'would_deny', reason: 'limit' })).toBe(2)
+  })
+
+  it('counts by tag at most 100 values, then others', async () => {
+    const limiter = open({}, { tag: (key) => (key === 'bad' ? (undefined as never) : `tier ${key}`) })
+    for (let i = 0; i < 150; i++) await limiter.consume(String(i))
+    await limiter.consume('bad')
+    const tags = await reader.read('tags')
+    expect(tags).toHaveLength(101)
+    expect(sum(tags, { tag: 'other' })).toBe(51)
+    expect(sum(tags)).toBe(151)
+  })
+
+  it('counts evictions, discarded state and warnings', async () => {
+    const limiter = open({ store: memoryStore({ clock, maxKeys: 2 }) })
+    jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    for (let i = 0; i < 5; i++) await limiter.consume(`k${i}`)
+    limiter.warn('ANY', 'thing')
+    await Promise.resolve()
+    expect(sum(await reader.read('evicted'))).toBe(3)
+    expect(sum(await reader.read('healed'))).toBe(0)
+    expect(sum(await reader.read('warnings'), { code: 'ANY' })).toBe(1)
+    jest.restoreAllMocks()
+  })
+
+  it('reports semaphores, queues and memory stores', async () => {
+    const store = memoryStore({ clock })
+    const semaphore = createSemaphore({ name: 'db', limit: 1, store })
+    const queue = createQueue({ semaphore })
+    for (const observed of [semaphore, queue]) observe(observed, { ...reader.options, name: 'jobs' })
+    observe(store, { ...reader.options, name: 'main' })
+    const limiter = open({ store })
+    await limiter.consume('k')
+    const permit = await semaphore.acquire('default')
+    const job = queue.run(() => 'done')
+    for (let i = 0; i < 5; i++) await new Promise(setImmediate)
+    expect(await reader.read('inUse')).toEqual([{ attributes: { semaphore: 'db' }, value: 1 }])
+    expect(await reader.read('waiting')).toEqual(
+      expect.arrayContaining([
+        { attributes: { kind: 'semaphore', name: 'db' }, value: 1 },
+        { attributes: { kind: 'queue', name: 'jobs' }, value: 1 },
+        { attributes: { kind: 'limiter', name: 'api' }, value: 0 },
+      ]),
+    )
+    await permit.release()
+    await job
+    expect(await reader.read('keys')).toEqual([{ attributes: { store: 'main' }, value: 1 }])
+    expect(sum(await reader.read('acquireDuration'), { kind: 'semaphore' })).toBe(2)
+    await queue.close()
+    await semaphore.close()
+    closing.push(store)
+  })
+
+  it('counts an object once that is observed twice, and nothing after its end', async () => {
+    const limiter = open({})
+    const stop = observe(limiter, reader.options)
+    await limiter.consume('k')
+    expect(sum(await reader.read('decisions'))).toBe(1)
+    stop()
+    stop()
+    await limiter.consume('k')
+    expect(sum(await reader.read('decisions'))).toBe(1)
+    observe(limiter, reader.options)
+    await limiter.consume('k')
+    expect(sum(await reader.read('decisions'))).toBe(2)
+  })
+
+  it('counts limiters of one name together, and keeps the counts of one that is closed', async () => {
+    const [first, second] = [open({}), open({})]
+    await first.consume('k')
+    await second.consume('k')
+    await first.close()
+    expect(await reader.read('decisions')).toMatchObject([{ value: 2 }])
+    expect(() => observe(first, READERS[0]![1]().options)).toThrow(
+      expect.objectContaining({ code: 'CLOSED', message: "the limiter 'api' is closed" }),
+    )
+  })
+
+  it('has as many series as the table says, whatever the keys', async () => {
+    const windows = ['1s', '1m', '1h', '2h', '1d'] as const
+    const policies = windows.map((window) => fixedWindow({ limit: 3, window, name: `per ${window}` }))
+    for (let l = 0; l < 10; l++) {
+      const limiter = open({ name: `l${l}`, policies })
+      for (let key = 0; key < 1000; key++) limiter.decide(`user:${key % 500}`, { cost: 2 })
+    }
+    expect((await reader.read('decisions')).length).toBeLessThanOrEqual(10 * 5 * 24)
+    expect((await reader.read('evaluations')).length).toBeLessThanOrEqual(10 * 5 * 2)
+    expect((await reader.read('utilization')).length).toBeLessThanOrEqual(10 * 5 * 6)
+    expect(await reader.read('limit')).toHaveLength(10 * 5)
+    const names = await Promise.all(
+      (['decisions', 'evaluations', 'utilization', 'limit', 'window'] as const).map((id) => reader.read(id)),
+    )
+    expect(JSON.stringify(names)).not.toContain('user:')
+    expect(sum(await reader.read('decisions'))).toBe(10_000)
+  })
+
+  it('has 33 policies a limiter at the most', async () => {
+    const limiter = open({})
+    for (let i = 0; i < 50; i++) {
+      await limiter.consume('k', { policies: [slidingLog({ limit: 10 + i, window: '10s' })] })
+    }
+    const decisions = await reader.read('decisions')
+    expect(new Set(decisions.map(({ attributes }) => attributes['policy'])).size).toBe(33)
+    expect(sum(decisions)).toBe(50)
+  })
+})
+
+describe('observe', () => {
+  const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1s' })] })
+  const { options } = READERS[1]![1]()
+
+  it.each<[string, () => unknown]>([
+    ['observe takes a limiter', () => observe({} as never, options)],
+    ['observe takes a limiter', () => observe(undefined as never, options)],
+    ['either a meter or prometheus', () => observe(limiter, {})],
+    ['either a meter or prometheus', () => observe(limiter, undefined as never)],
+    ['meter must be a Meter', () => observe(limiter, { meter: {} as never })],
+    ['meter must be a Meter', () => observe(limiter, { meter: null as never })],
+    ['prometheus must be the module', () => observe(limiter, { prometheus: {} as never })],
+    ['registry must be a Registry', () => observe(limiter, { ...options, registry: 3 as never })],
+    ['tag must be a function', () => observe(limiter, { ...options, tag: 'key' as never })],
+    ['name must be a string', () => observe(limiter, { ...options, name: 5 as never })],
+  ])('refuses what it cannot use: %s', (message, act) => {
+    expect(act).toThrow(
+      expect.objectContaining({
+        name: 'PolicyError',
+        code: 'INVALID_OPTION',
+        message: expect.stringContaining(message),
+      }),
+    )
+  })
+
+  it('refuses two stores of one name', () => {
+    const reader = READERS[1]![1]()
+    observe(memoryStore(), reader.options)
+    expect(() => observe(memoryStore(), reader.options)).toThrow(
+      expect.objectContaining({ code: 'DUPLICATE_NAME' }),
+    )
+  })
+})
