@@ -1,0 +1,46 @@
+import type { KeyCount } from './space-saving.js'
+
+/** One call in this many is sampled. */
+export const SAMPLED = 16
+
+/**
+ * Picks calls at random, each with a chance of 1 in `SAMPLED`. The distance to the next one is drawn, so that a call that is
+ * not picked costs a decrement. A fixed distance would miss a caller that comes at that distance.
+ */
+export class Sampling {
+  readonly #random: () => number
+  #left: number
+
+  /** `random` from 0 to 1. */
+  constructor(random = Math.random) {
+    this.#random = random
+    this.#left = this.#distance()
+  }
+
+  isPicked(): boolean {
+    if (--this.#left > 0) return false
+    this.#left = this.#distance()
+    return true
+  }
+
+  /** Geometric, with a mean of `SAMPLED`. */
+  #distance(): number {
+    return 1 + Math.floor(Math.log(1 - this.#random()) / LOG_NOT_PICKED)
+  }
+}
+
+const LOG_NOT_PICKED = Math.log(1 - 1 / SAMPLED)
+
+/**
+ * The calls behind a count of samples, with the sampling in the error: in 99.99 % of all cases the truth lies between `count -
+ * error` and `count` (four standard deviations of a binomial distribution, solved for its mean).
+ */
+export function scaled({ key, count, error }: KeyCount): KeyCount {
+  const upper = Math.ceil((Math.sqrt(count + MARGIN) + Math.sqrt(MARGIN)) ** 2 * SAMPLED)
+  const least = count - error
+  const lower = Math.floor(Math.max(0, Math.sqrt(least + MARGIN) - Math.sqrt(MARGIN)) ** 2 * SAMPLED)
+  return { key, count: upper, error: upper - lower }
+}
+
+/** A quarter of the square of four. */
+const MARGIN = 4

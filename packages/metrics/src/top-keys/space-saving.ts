@@ -1,0 +1,129 @@
+/**
+ * The heaviest keys of a stream in bounded space: space-saving (Metwally, Agrawal, El Abbadi: Efficient Computation of
+ * Frequent and Top-k Elements in Data Streams, 2005). It holds `size` keys with a count each. A key that is not held replaces
+ * the one with the smallest count and inherits that count as its possible error. So with N items in all:
+ * - `count - error <= truth <= count` for each key that is held,
+ * - the smallest count is at most N / size, and a key that is not held has come at most that often.
+ *
+ * Entries lie in buckets of equal counts, in ascending order, so that one more of a key takes constant time. It gives up the
+ * exact counts of light keys.
+ */
+export class SpaceSaving {
+  readonly size: number
+  readonly #entries = new Map<string, Entry>()
+  /** The bucket of the smallest count. */
+  #least: Bucket | undefined
+  #total = 0
+
+  constructor(size: number) {
+    this.size = size
+  }
+
+  /** Items so far. */
+  get total(): number {
+    return this.#total
+  }
+
+  /** The most that a key that is not held can have come. */
+  get missed(): number {
+    return this.#entries.size < this.size ? 0 : this.#least!.count
+  }
+
+  add(key: string): void {
+    this.#total++
+    const entry = this.#entries.get(key)
+    if (entry) this.#raise(entry)
+    else if (this.#entries.size < this.size) this.#insert(key)
+    else this.#replace(key)
+  }
+
+  /** The keys that are held, in no order. */
+  *[Symbol.iterator](): IterableIterator<KeyCount> {
+    for (const { key, bucket, error } of this.#entries.values()) yield { key, count: bucket.count, error }
+  }
+
+  #insert(key: string): void {
+    const bucket = this.#bucketOf(1, undefined)
+    this.#entries.set(key, this.#link({ key, error: 0, bucket, before: undefined, after: undefined }))
+  }
+
+  #replace(key: string): void {
+    const entry = this.#least!.first!
+    this.#entries.delete(entry.key)
+    entry.key = key
+    entry.error = entry.bucket.count
+    this.#entries.set(key, entry)
+    this.#raise(entry)
+  }
+
+  #raise(entry: Entry): void {
+    const { bucket } = entry
+    const { above } = bucket
+    const isAlone = bucket.first === entry && entry.after === undefined
+    if (isAlone && above?.count !== bucket.count + 1) {
+      bucket.count++
+      return
+    }
+    const next = this.#bucketOf(bucket.count + 1, bucket)
+    unlink(entry)
+    if (bucket.first === undefined) this.#remove(bucket)
+    entry.bucket = next
+    this.#link(entry)
+  }
+
+  /** The bucket of `count`, made above `below` if there is none. */
+  #bucketOf(count: number, below: Bucket | undefined): Bucket {
+    const above = below ? below.above : this.#least
+    if (above?.count === count) return above
+    const bucket: Bucket = { count, first: undefined, below, above }
+    if (below) below.above = bucket
+    else this.#least = bucket
+    if (above) above.below = bucket
+    return bucket
+  }
+
+  #link(entry: Entry): Entry {
+    const { bucket } = entry
+    entry.before = undefined
+    entry.after = bucket.first
+    if (bucket.first) bucket.first.before = entry
+    bucket.first = entry
+    return entry
+  }
+
+  #remove({ below, above }: Bucket): void {
+    if (below) below.above = above
+    else this.#least = above
+    if (above) above.below = below
+  }
+}
+
+/** How often a key came: at most `count`, and at least `count - error`. */
+export interface KeyCount {
+  readonly key: string
+  readonly count: number
+  readonly error: number
+}
+
+interface Entry {
+  key: string
+  /** The count that was inherited. */
+  error: number
+  bucket: Bucket
+  before: Entry | undefined
+  after: Entry | undefined
+}
+
+interface Bucket {
+  count: number
+  first: Entry | undefined
+  below: Bucket | undefined
+  above: Bucket | undefined
+}
+
+function unlink(entry: Entry): void {
+  const { bucket, before, after } = entry
+  if (before) before.after = after
+  else bucket.first = after
+  if (after) after.before = before
+}

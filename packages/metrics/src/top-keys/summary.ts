@@ -1,0 +1,43 @@
+import type { KeyCount, SpaceSaving } from './space-saving.js'
+
+/** What space-saving holds of a stream, or of several merged ones. */
+export interface Summary {
+  /** Items of the stream. */
+  readonly total: number
+  /** The most that a key that is not listed can have come, at most total / size. */
+  readonly missed: number
+  readonly keys: readonly KeyCount[]
+}
+
+export function summaryOf(counts: SpaceSaving): Summary {
+  return { total: counts.total, missed: counts.missed, keys: [...counts] }
+}
+
+/**
+ * Merges summaries of different streams into one of at most `size` keys, and keeps both laws: `count - error <= truth <=
+ * count`, and a key with more than total / size of all is listed.
+ *
+ * Counts less what a summary may have missed are counters of Misra and Gries; these are added, and the keys that are above
+ * the counter of rank `size` stay (Agarwal, Cormode and others: Mergeable Summaries, 2012). What falls off and what was
+ * missed before are at most total / size together.
+ */
+export function merge(summaries: readonly Summary[], size: number): Summary {
+  const merged = new Map<string, { upper: number; lower: number; rank: number }>()
+  const total = summaries.reduce((sum, summary) => sum + summary.total, 0)
+  const missed = summaries.reduce((sum, summary) => sum + summary.missed, 0)
+  for (const summary of summaries) {
+    for (const { key, count, error } of summary.keys) {
+      // Of the other summaries until one lists the key: as often as they may have missed it.
+      const bounds = merged.get(key) ?? { upper: missed, lower: 0, rank: 0 }
+      bounds.upper += count - summary.missed
+      bounds.lower += count - error
+      bounds.rank += count - summary.missed
+      merged.set(key, bounds)
+    }
+  }
+  const ranked = [...merged].sort(([, a], [, b]) => b.rank - a.rank)
+  const cut = ranked[size]?.[1].rank ?? 0
+  const kept = ranked.filter(([, { rank }], i) => i < size && (rank > cut || ranked.length <= size))
+  const keys = kept.map(([key, { upper, lower }]) => ({ key, count: upper, error: upper - lower }))
+  return { total, missed: missed + cut, keys }
+}

@@ -1,0 +1,156 @@
+import { createLimiter, fixedWindow, memoryStore } from '@sluice/core'
+import fc from 'fast-check'
+import { Generations } from '../src/top-keys/generations.js'
+import { Sampling, scaled, SAMPLED } from '../src/top-keys/sampling.js'
+import { SpaceSaving } from '../src/top-keys/space-saving.js'
+import { merge, type Summary, summaryOf } from '../src/top-keys/summary.js'
+import { topKeys } from '../src/index.js'
+
+/** Streams in which a few keys are heavy: small numbers are keys, and a run repeats one. */
+const streams = fc
+  .array(fc.tuple(fc.nat(40), fc.integer({ min: 1, max: 30 })), { maxLength: 80 })
+  .map((runs) => runs.flatMap(([key, times]) => Array.from({ length: times }, () => `k${key}`)))
+const sizes = fc.integer({ min: 1, max: 12 })
+
+function truths(stream: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const key of stream) counts.set(key, (counts.get(key) ?? 0) + 1)
+  return counts
+}
+
+function summarize(stream: readonly string[], size: number): Summary {
+  const counts = new SpaceSaving(size)
+  for (const key of stream) counts.add(key)
+  return summaryOf(counts)
+}
+
+/** The two laws of a summary of `stream`. */
+function expectLaws({ keys, total, missed }: Summary, stream: readonly string[], size: number): void {
+  const truth = truths(stream)
+  expect(total).toBe(stream.length)
+  expect(keys.length).toBeLessThanOrEqual(size)
+  expect(missed).toBeLessThanOrEqual(stream.length / size)
+  for (const { key, count, error } of keys) {
+    expect(truth.get(key) ?? 0).toBeLessThanOrEqual(count)
+    expect(truth.get(key) ?? 0).toBeGreaterThanOrEqual(count - error)
+  }
+  const listed = new Set(keys.map(({ key }) => key))
+  for (const [key, count] of truth) if (count > stream.length / size) expect(listed).toContain(key)
+}
+
+describe('space-saving', () => {
+  it('lists each key with more than N / k of the stream, and bounds the truth', () => {
+    fc.assert(
+      fc.property(streams, sizes, (stream, size) => expectLaws(summarize(stream, size), stream, size)),
+    )
+  })
+
+  it('counts exactly while the keys fit', () => {
+    fc.assert(
+      fc.property(streams, (stream) => {
+        const { keys } = summarize(stream, 41)
+        expect(new Map(keys.map(({ key, count }) => [key, count]))).toEqual(truths(stream))
+        expect(keys.every(({ error }) => error === 0)).toBe(true)
+      }),
+    )
+  })
+
+  it('keeps both laws when summaries are merged, and merged again', () => {
+    fc.assert(
+      fc.property(fc.array(streams, { minLength: 2, maxLength: 5 }), sizes, (parts, size) => {
+        const summaries = parts.map((part) => summarize(part, size))
+        expectLaws(merge(summaries, size), parts.flat(), size)
+        const [first, ...rest] = summaries
+        expectLaws(merge([first!, merge(rest, size)], size), parts.flat(), size)
+      }),
+    )
+  })
+})
+
+describe('a sample', () => {
+  it('picks one call in 16, and its bounds hold the truth', () => {
+    const sampling = new Sampling(xorshift(7))
+    for (const truth of [10, 100, 1000, 10_000, 100_000]) {
+      let picked = 0
+      for (let i = 0; i < truth; i++) if (sampling.isPicked()) picked++
+      const { count, error } = scaled({ key: 'k', count: picked, error: 0 })
+      expect(count).toBeGreaterThanOrEqual(truth)
+      expect(count - error).toBeLessThanOrEqual(truth)
+      expect(Math.abs(picked - truth / SAMPLED)).toBeLessThanOrEqual(4 * Math.sqrt(truth / SAMPLED) + 1)
+    }
+  })
+
+  it('widens the error of a count that is uncertain itself', () => {
+    const { count, error } = scaled({ key: 'k', count: 100, error: 90 })
+    expect(count - error).toBe(
+      scaled({ key: 'k', count: 10, error: 0 }).count - scaled({ key: 'k', count: 10, error: 0 }).error,
+    )
+  })
+})
+
+describe('generations', () => {
+  it('forget what is older than the window, in two steps', () => {
+    const generations = new Generations(10, 1000, 0)
+    const keys = (now: number) => generations.summary(now).keys.map(({ key, count }) => `${key}=${count}`)
+    generations.add('old', 0)
+    generations.add('new', 499)
+    expect(keys(499)).toEqual(['old=1', 'new=1'])
+    generations.add('new', 500)
+    expect(keys(999).toSorted()).toEqual(['new=2', 'old=1'])
+    expect(keys(1000)).toEqual(['new=1'])
+    expect(keys(1500)).toEqual([])
+    generations.add('late', 9000)
+    expect(keys(9000)).toEqual(['late=1'])
+  })
+})
+
+describe('topKeys', () => {
+  const open = () =>
+    createLimiter({
+      policies: [fixedWindow({ limit: 2, window: '1h' })],
+      store: memoryStore({ clock: () => 0 }),
+      name: 'top',
+    })
+
+  it('lists the keys with the most denials, the most first', async () => {
+    const limiter = open()
+    const top = topKeys(limiter)
+    expect(topKeys(limiter)).toBe(top)
+    for (let i = 0; i < 5; i++) await limiter.consume('often')
+    for (let i = 0; i < 3; i++) await limiter.consume('once')
+    await limiter.peek('once')
+    expect(top.denied()).toEqual([
+      { key: 'often', count: 3, error: 0 },
+      { key: 'once', count: 1, error: 0 },
+    ])
+    for (let i = 0; i < 1000; i++) await limiter.consume('often')
+    const [first] = top.all()
+    expect(first!.key).toBe('often')
+    top.stop()
+    await limiter.consume('often')
+    expect(top.denied()[0]).toMatchObject({ key: 'often', count: 1003 })
+    await limiter.close()
+    expect(() => topKeys(limiter)).toThrow(expect.objectContaining({ code: 'CLOSED' }))
+  })
+
+  it.each<[string, () => unknown]>([
+    ['topKeys takes a limiter', () => topKeys({} as never)],
+    ['size must be a whole number', () => topKeys(open(), { size: 0 })],
+    ['window', () => topKeys(open(), { window: 'soon' as never })],
+  ])('refuses what it cannot use: %s', (message, act) => {
+    expect(act).toThrow(
+      expect.objectContaining({ name: 'PolicyError', message: expect.stringContaining(message) }),
+    )
+  })
+})
+
+/** Random numbers that repeat from run to run. */
+function xorshift(seed: number): () => number {
+  let x = seed
+  return () => {
+    x ^= x << 13
+    x ^= x >>> 17
+    x ^= x << 5
+    return (x >>> 0) / 2 ** 32
+  }
+}
