@@ -41,6 +41,11 @@ runSubject('bench', {
     needs: ['build', 'redis'],
     command: [`${BENCH}/machine/main.js`],
   },
+  metrics: {
+    about: 'what a decision in memory takes more when it is observed, and when top keys are counted',
+    needs: ['build'],
+    command: [`${BENCH}/metrics/main.js`],
+  },
   leases: {
     about: 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair',
     needs: ['build'],

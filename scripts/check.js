@@ -39,6 +39,12 @@ runSubject('check', {
     needs: [],
     command: ['scripts/check/workflows.js'],
   },
+  metrics: {
+    about:
+      'that docs/metrics.md holds the table of instruments, and that promtool takes the alerts and their tests',
+    needs: ['build'],
+    command: ['scripts/ensure/prometheus.js', process.execPath, 'scripts/check/metrics.js'],
+  },
   lua: {
     about: 'luacheck on the scripts as Redis gets them',
     needs: ['build'],

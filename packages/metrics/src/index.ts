@@ -1,3 +1,4 @@
+export { annotateSpans, type TraceLike } from './annotate-spans.js'
 export { type Instrument, INSTRUMENTS } from './instruments.js'
 export { observe, type ObserveOptions, type QueueLike } from './observe.js'
 export type { MeterLike } from './sinks/open-telemetry.js'

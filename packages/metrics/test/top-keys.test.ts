@@ -90,17 +90,17 @@ describe('a sample', () => {
 
 describe('generations', () => {
   it('forget what is older than the window, in two steps', () => {
-    const generations = new Generations(10, 1000, 0)
-    const keys = (now: number) => generations.summary(now).keys.map(({ key, count }) => `${key}=${count}`)
-    generations.add('old', 0)
-    generations.add('new', 499)
-    expect(keys(499)).toEqual(['old=1', 'new=1'])
-    generations.add('new', 500)
-    expect(keys(999).toSorted()).toEqual(['new=2', 'old=1'])
-    expect(keys(1000)).toEqual(['new=1'])
-    expect(keys(1500)).toEqual([])
-    generations.add('late', 9000)
-    expect(keys(9000)).toEqual(['late=1'])
+    const generations = new Generations(10)
+    const keys = () => generations.summary().keys.map(({ key, count }) => `${key}=${count}`)
+    generations.add('old')
+    generations.add('new')
+    generations.turn()
+    generations.add('new')
+    expect(keys().toSorted()).toEqual(['new=2', 'old=1'])
+    generations.turn()
+    expect(keys()).toEqual(['new=1'])
+    generations.turn()
+    expect(keys()).toEqual([])
   })
 })
 
@@ -131,6 +131,18 @@ describe('topKeys', () => {
     expect(top.denied()[0]).toMatchObject({ key: 'often', count: 1003 })
     await limiter.close()
     expect(() => topKeys(limiter)).toThrow(expect.objectContaining({ code: 'CLOSED' }))
+  })
+
+  it('forgets what is older than the window', async () => {
+    jest.useFakeTimers()
+    const limiter = open()
+    const top = topKeys(limiter, { window: '10s' })
+    await limiter.consume('k', { cost: 3 })
+    jest.advanceTimersByTime(9999)
+    expect(top.denied()).toHaveLength(1)
+    jest.advanceTimersByTime(1)
+    expect(top.denied()).toEqual([])
+    jest.useRealTimers()
   })
 
   it.each<[string, () => unknown]>([

@@ -58,21 +58,30 @@ function count(limiter: Limiter, { size = 100, window = '10m' }: TopKeysOptions)
     )
   }
   const windowMs = parseDuration(window, 'window', { least: 1000, most: 86_400_000, error: PolicyError })
-  const start = performance.now()
-  const denied = new Generations(size, windowMs, start)
-  const all = new Generations(size, windowMs, start)
+  const denied = new Generations(size)
+  const all = new Generations(size)
   const sampling = new Sampling()
   const end = limiter.on('decision', ({ key, decision }) => {
-    if (decision.reason !== undefined) denied.add(key, performance.now())
-    if (sampling.isPicked()) all.add(key, performance.now())
+    if (decision.reason !== undefined) denied.add(key)
+    if (sampling.isPicked()) all.add(key)
   })
+  // A timer, because to read the clock for each decision takes longer than to count it.
+  const timer = setInterval(() => {
+    denied.turn()
+    all.turn()
+    if (limiter.isClosed) stop()
+  }, windowMs / 2)
+  timer.unref()
   return {
-    denied: () => sorted(denied.summary(performance.now()).keys),
-    all: () => sorted(all.summary(performance.now()).keys.map(scaled)),
-    stop() {
-      end()
-      COUNTED.delete(limiter)
-    },
+    denied: () => sorted(denied.summary().keys),
+    all: () => sorted(all.summary().keys.map(scaled)),
+    stop,
+  }
+
+  function stop(): void {
+    end()
+    clearInterval(timer)
+    COUNTED.delete(limiter)
   }
 }
 

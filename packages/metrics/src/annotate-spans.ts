@@ -1,0 +1,39 @@
+import { type Limiter, PolicyError, StoreError } from '@sluice/core'
+import { resultName, resultOf } from './sources/policy-counts.js'
+
+/** The part of OpenTelemetry's `trace` that is used: the API's object, or a tracer that knows the active span. */
+export interface TraceLike {
+  getActiveSpan(): { setAttributes(attributes: Record<string, string | number>): unknown } | undefined
+}
+
+/**
+ * Writes each decision of a limiter to the span that is active then. Makes no spans, and writes no key. Returns a function that
+ * ends it.
+ * @throws {PolicyError} INVALID_OPTION for a limiter or `trace` that is none; StoreError CLOSED for a limiter that is closed.
+ * @example
+ * import { createLimiter, gcra } from '@sluice/core'
+ * import { annotateSpans } from '@sluice/metrics'
+ * import { trace } from '@opentelemetry/api'
+ * const limiter = createLimiter({ policies: [gcra({ limit: 100, window: '1m' })] })
+ * annotateSpans(limiter, { trace })
+ */
+export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: TraceLike }): () => void {
+  if (typeof limiter?.consume !== 'function' || typeof limiter.on !== 'function') {
+    throw new PolicyError('INVALID_OPTION', 'annotateSpans takes a limiter that createLimiter() made')
+  }
+  if (typeof trace?.getActiveSpan !== 'function') {
+    throw new PolicyError('INVALID_OPTION', 'trace must be that of @opentelemetry/api')
+  }
+  if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
+  return limiter.on('decision', ({ limiter: name, decision, decidedBy, storeMs }) => {
+    trace.getActiveSpan()?.setAttributes({
+      'sluice.limiter': name,
+      'sluice.policy': decision.policy,
+      'sluice.result': resultName(resultOf(decision)),
+      'sluice.reason': decision.reason ?? 'none',
+      'sluice.decided_by': decidedBy,
+      'sluice.remaining': decision.remaining,
+      'sluice.store_ms': storeMs,
+    })
+  })
+}

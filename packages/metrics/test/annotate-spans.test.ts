@@ -1,0 +1,32 @@
+import { createLimiter, fixedWindow } from '@sluice/core'
+import { annotateSpans } from '../src/index.js'
+
+describe('annotateSpans', () => {
+  it('writes each decision to the active span, without its key', async () => {
+    const limiter = createLimiter({ name: 'api', policies: [fixedWindow({ limit: 1, window: '1h' })] })
+    const written: object[] = []
+    let span: { setAttributes(attributes: object): void } | undefined
+    const stop = annotateSpans(limiter, { trace: { getActiveSpan: () => span } })
+    await limiter.consume('user:42')
+    span = { setAttributes: (attributes) => void written.push(attributes) }
+    await limiter.consume('user:42')
+    stop()
+    await limiter.consume('user:42')
+    expect(written).toEqual([
+      {
+        'sluice.limiter': 'api',
+        'sluice.policy': '1-per-1h',
+        'sluice.result': 'denied',
+        'sluice.reason': 'limit',
+        'sluice.decided_by': 'memory',
+        'sluice.remaining': 0,
+        'sluice.store_ms': 0,
+      },
+    ])
+    await limiter.close()
+    const trace = { getActiveSpan: () => span }
+    expect(() => annotateSpans(limiter, { trace })).toThrow(expect.objectContaining({ code: 'CLOSED' }))
+    expect(() => annotateSpans(limiter, { trace: {} as never })).toThrow(/trace must be/)
+    expect(() => annotateSpans({} as never, { trace })).toThrow(/takes a limiter/)
+  })
+})
