@@ -26,6 +26,7 @@ describe.each([
   ['hono', '/', 20],
   ['koa', '/', 20],
   ['nest', '/orders', 10],
+  ['observability', '/search', 20],
 ])('the %s example', (framework, path, limit) => {
   beforeEach(() => serve(framework), 30_000)
 

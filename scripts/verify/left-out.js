@@ -55,6 +55,7 @@ export const leftOut = {
     tests: [
       'packages/demo/test/express.test.ts',
       'packages/demo/test/fleet.test.ts',
+      'packages/demo/test/observability.test.ts',
       'packages/demo/test/payments.test.ts',
     ],
   },

@@ -2,16 +2,18 @@ import { CannotRun, type Demo } from './demo.js'
 import { express } from './express/demo.js'
 import { fleet } from './fleet/demo.js'
 import { UsageError } from './options.js'
+import { observability } from './observability/demo.js'
 import { payments } from './payments/demo.js'
 import { stopSignal } from './stop-signal.js'
 
-const DEMOS = new Map<string, Demo>(Object.entries({ express, fleet, payments }))
+const DEMOS = new Map<string, Demo>(Object.entries({ express, fleet, observability, payments }))
 
 const USAGE = `Usage: npm run demo -- SUBJECT [options]
 
-  express     an Express server under limits, and HTTP traffic to it
-  fleet       four processes that share one limit in Redis
-  payments    workers that call a provider under its limits
+  express        an Express server under limits, and HTTP traffic to it
+  fleet          four processes that share one limit in Redis
+  observability  an Express server, Redis and Prometheus, and an outage
+  payments       workers that call a provider under its limits
 
 With --help after a subject its options are listed.`
 

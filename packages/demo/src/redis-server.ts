@@ -13,7 +13,15 @@ export interface RedisServer {
 /** The Redis that REDIS_URL names, or one that runs for as long as the demo. @throws {CannotRun} */
 export async function openRedis(): Promise<RedisServer> {
   const { REDIS_URL } = process.env
-  const redis = REDIS_URL ? given(REDIS_URL) : await own()
+  return REDIS_URL ? reached(given(REDIS_URL)) : openOwnRedis()
+}
+
+/** One that runs for as long as the demo, whatever REDIS_URL says. @throws {CannotRun} */
+export async function openOwnRedis(): Promise<RedisServer> {
+  return reached(await own())
+}
+
+async function reached(redis: RedisServer): Promise<RedisServer> {
   try {
     await reach(redis)
     return redis

@@ -6,6 +6,7 @@ test.each([[[]], [['--help']]])('lists the subjects for %j', async (args) => {
   expect([...run.output().matchAll(/^ {2}(\w+)/gm)].map(([, name]) => name)).toEqual([
     'express',
     'fleet',
+    'observability',
     'payments',
   ])
   expect(run.errors()).toBe('')
@@ -18,8 +19,11 @@ test.each(['nonsense', 'constructor'])('lists the subjects and exits with 2 for 
   expect(run.errors()).toContain('payments')
 })
 
-test.each(['express', 'fleet', 'payments'])('explains the options of %s', async (subject) => {
-  const run = start([subject, '--help'])
-  expect(await run.exitCode).toBe(0)
-  expect(run.output()).toMatch(/^Usage: npm .*\n[^]*--help/)
-})
+test.each(['express', 'fleet', 'observability', 'payments'])(
+  'explains the options of %s',
+  async (subject) => {
+    const run = start([subject, '--help'])
+    expect(await run.exitCode).toBe(0)
+    expect(run.output()).toMatch(/^Usage: npm .*\n[^]*--help/)
+  },
+)

@@ -46,6 +46,7 @@ export class LimiterState {
     if (instrument === 'evicted') observe(this.#evicted, of)
     else if (instrument === 'healed') observe(this.#healed, of)
     else if (instrument === 'warnings') {
+      observe(0, { ...of, code: 'none' }) // so that the series is there before the first warning
       this.#warnings.forEach((count, i) => observe(count, { ...of, code: this.#codes.labels[i]! }))
     } else if (instrument === 'storeAvailable' && this.#available.size > 0) {
       observe([...this.#available.values()].every(Boolean) ? 1 : 0, of)
