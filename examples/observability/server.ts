@@ -79,6 +79,6 @@ process.once('SIGINT', () => {
   server.close()
   server.closeAllConnections()
 })
-server.once('close', () => store.close())
+server.once('close', () => void store.close())
 await once(server, 'listening')
 console.log(`Serving on http://127.0.0.1:${(server.address() as AddressInfo).port}`)

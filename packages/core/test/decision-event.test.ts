@@ -7,7 +7,7 @@ import {
   memoryStore,
   slidingLog,
 } from '../src/index.js'
-import { FakeClock } from './fake-clock.js'
+import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from './resilience/remote-store.js'
 
 const policies = [slidingLog({ limit: 100, window: '10s' })]

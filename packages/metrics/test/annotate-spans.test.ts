@@ -5,10 +5,10 @@ describe('annotateSpans', () => {
   it('writes each decision to the active span, without its key', async () => {
     const limiter = createLimiter({ name: 'api', policies: [fixedWindow({ limit: 1, window: '1h' })] })
     const written: object[] = []
-    let span: { setAttributes(attributes: object): void } | undefined
-    const stop = annotateSpans(limiter, { trace: { getActiveSpan: () => span } })
+    const active: { span?: { setAttributes(attributes: object): void } } = {}
+    const stop = annotateSpans(limiter, { trace: { getActiveSpan: () => active.span } })
     await limiter.consume('user:42')
-    span = { setAttributes: (attributes) => void written.push(attributes) }
+    active.span = { setAttributes: (attributes) => void written.push(attributes) }
     await limiter.consume('user:42')
     stop()
     await limiter.consume('user:42')
@@ -24,7 +24,7 @@ describe('annotateSpans', () => {
       },
     ])
     await limiter.close()
-    const trace = { getActiveSpan: () => span }
+    const trace = { getActiveSpan: () => active.span }
     expect(() => annotateSpans(limiter, { trace })).toThrow(expect.objectContaining({ code: 'CLOSED' }))
     expect(() => annotateSpans(limiter, { trace: {} as never })).toThrow(/trace must be/)
     expect(() => annotateSpans({} as never, { trace })).toThrow(/takes a limiter/)

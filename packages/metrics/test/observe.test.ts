@@ -13,8 +13,7 @@ import { observe, type ObserveOptions } from '../src/index.js'
 import { LaterStore } from './later-store.js'
 import { type Reader, READERS, sum } from './readers.js'
 
-let nowUs = 0
-const clock = () => nowUs
+const clock = () => 0
 const closing: { close(): unknown }[] = []
 afterEach(async () => {
   for (const each of closing.splice(0)) await each.close()
@@ -193,7 +192,7 @@ describe.each(READERS)('with %s', (_, openReader) => {
     const policies = windows.map((window) => fixedWindow({ limit: 3, window, name: `per ${window}` }))
     for (let l = 0; l < 10; l++) {
       const limiter = open({ name: `l${l}`, policies })
-      for (let key = 0; key < 1000; key++) limiter.decide(`user:${key % 500}`, { cost: 2 })
+      for (let key = 0; key < 1000; key++) void limiter.decide(`user:${key % 500}`, { cost: 2 })
     }
     expect((await reader.read('decisions')).length).toBeLessThanOrEqual(10 * 5 * 24)
     expect((await reader.read('evaluations')).length).toBeLessThanOrEqual(10 * 5 * 2)

@@ -3,7 +3,7 @@
 // after a million keys. Exit 1 when a bar is missed. Needs the build.
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { median } from '../figures/statistics.js'
+import { median } from '@sluice/testing/figures'
 
 const ROUNDS = 7
 /** Nanoseconds that one decision may take more. */

@@ -35,6 +35,6 @@ async function series() {
     await limiter.close()
   }
   const metric = promClient.register.getSingleMetric(prometheusName(INSTRUMENTS.decisions))
-  const { values } = /** @type {{ values: unknown[] }} */ (await metric?.get())
+  const values = (await metric?.get())?.values ?? []
   return [values.length, 10 * 5 * 24]
 }

@@ -62,22 +62,10 @@ export class LimiterCounts implements Source {
   }
 
   read(instrument: InstrumentId, observe: Observe): void {
-    switch (instrument) {
-      case 'decisions':
-        return this.#rows.forEach((row) => row.readDecisions(observe))
-      case 'evaluations':
-        return this.#rows.forEach((row) => row.readEvaluations(observe))
-      case 'utilization':
-        return this.#rows.forEach((row) => row.readUtilization(observe))
-      case 'limit':
-        return this.#rows.forEach((row) => row.readLimit(observe))
-      case 'window':
-        return this.#rows.forEach((row) => row.readWindow(observe))
-      case 'tags':
-        return this.#readTags(observe)
-      default:
-        return this.state.read(instrument, observe)
-    }
+    const read = READ[instrument]
+    if (read) for (const row of this.#rows) row[read](observe)
+    else if (instrument === 'tags') this.#readTags(observe)
+    else this.state.read(instrument, observe)
   }
 
   #readTags(observe: Observe): void {
@@ -102,6 +90,15 @@ export class LimiterCounts implements Source {
     if (label !== OTHER) row.use(policy)
     return row
   }
+}
+
+/** What is counted for each policy. */
+const READ: { readonly [Id in InstrumentId]?: keyof PolicyCounts & `read${string}` } = {
+  decisions: 'readDecisions',
+  evaluations: 'readEvaluations',
+  utilization: 'readUtilization',
+  limit: 'readLimit',
+  window: 'readWindow',
 }
 
 function tagged(key: string, tagOf: TagOf): string {
