@@ -47,6 +47,13 @@ describe("the 'decision' event", () => {
     }
   })
 
+  it("names 'none' under a limit of 0, which asks no store", async () => {
+    const { limiter, events } = open({ store, policies: [slidingLog({ limit: 0, window: '1m' })] })
+    await limiter.consume('k')
+    expect(events).toMatchObject([{ decidedBy: 'none', storeMs: 0, decision: { reason: 'limit' } }])
+    expect(store.arrived).toEqual([])
+  })
+
   it('is no report of peeks and corrections', async () => {
     const { limiter, events } = open({})
     await limiter.peek('k')

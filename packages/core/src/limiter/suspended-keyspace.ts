@@ -48,6 +48,7 @@ export class SuspendedKeyspace implements Keyspace {
           ? this.policies.flatMap(({ limit }) => [limit === 0 ? at : now, 0, now])
           : undefined,
       booking: undefined,
+      from: 'none',
     }
   }
 
