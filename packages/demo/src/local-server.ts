@@ -5,13 +5,20 @@ import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 
+/** Runs the program that its arguments name, and ends it when its own input closes. */
+const WATCHER = `
+const [program, ...args] = process.argv.slice(1)
+const server = require('node:child_process').spawn(program, args, { stdio: 'ignore' })
+server.on('error', () => process.exit(1)).on('exit', (code) => process.exit(code ?? 0))
+process.stdin.on('end', () => server.kill()).resume()
+`
+
 /**
- * Starts a program that serves. A shell ends it when its own input closes, which it does however this process ends. Ctrl-C
- * does not reach them: the processes of a demo still need their servers then.
+ * Starts a program that serves, under a process that ends it when this one ends, however that happens. Ctrl-C does not reach
+ * them: the processes of a demo still need their servers then.
  */
 export function startServer(program: string, args: readonly string[], cwd = tmpdir()): ChildProcess {
-  const line = '"$0" "$@" & read -r _; kill $!; wait'
-  return spawn('sh', ['-c', line, program, ...args], {
+  return spawn(process.execPath, ['-e', WATCHER, program, ...args], {
     cwd,
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true,

@@ -42,7 +42,9 @@ const policies = [
  * @param {(limit: Limit) => Contender | Promise<Contender>} open
  */
 export async function useOthers(name, open) {
-  const others = name.startsWith('Sluice') ? ofSluice() : await Promise.all(LIMITS.map(open))
+  const others = name.startsWith('Sluice')
+    ? ofSluice()
+    : await Promise.all(LIMITS.map(async (limit) => open(limit)))
   for (const other of others) await drive(other, KEYS, { calls: CALLS })
 }
 

@@ -63,5 +63,6 @@ function serve(...middleware) {
   const app = new Koa()
   for (const one of middleware) app.use(one)
   app.use((ctx) => void (ctx.body = BODY))
-  return createServer(app.callback())
+  const answer = app.callback()
+  return createServer((req, res) => void answer(req, res))
 }
