@@ -68,7 +68,7 @@ export function play(
   amount: Amount,
   scene: (scene: Scene) => Promise<void>,
 ): Promise<Played> {
-  return playAll(fc.asyncProperty(scenes(listsOf(shapes)), scene), amount)
+  return playAll(fc.asyncProperty(scenes(listsOf(shapes), true), scene), amount)
 }
 
 /** The same sequences for the same seed. */

@@ -82,7 +82,7 @@ export class SlowStore implements Store {
     const state = this.#server.keyspace(name, policies, report)
     return new Proxy(state, {
       get: (_, operation: keyof Keyspace) => {
-        if (operation === 'policies') return state.policies
+        if (operation === 'policies' || operation === 'penalty') return state[operation]
         if (operation === 'consume') return undefined
         const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>

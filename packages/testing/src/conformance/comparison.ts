@@ -35,14 +35,13 @@ const KINDS = {
 const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charge', 'hold', 'block', 'reset'])
 
 /** Sequences of calls on one key whose policies have these shapes, in this order. */
-export function scenes(shapes: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<Scene> {
+export function scenes(shapes: fc.Arbitrary<readonly Shape[]>, hasPenalties: boolean): fc.Arbitrary<Scene> {
+  const penalty = hasPenalties ? fc.option(penalties, { freq: 1, nil: undefined }) : fc.constant(undefined)
   return shapes.chain((list) =>
     fc.record({
       shapes: fc.constant(list),
       numbers: fc.tuple(...list.map((shape) => tiers(shape, TIERS))),
-      penalties: fc.tuple(
-        ...Array.from({ length: TIERS }, () => fc.option(penalties, { freq: 1, nil: undefined })),
-      ),
+      penalties: fc.tuple(...Array.from({ length: TIERS }, () => penalty)),
       start: starts,
       steps: traffic({ kinds: KINDS, tiers: TIERS, most: 16 }),
     }),

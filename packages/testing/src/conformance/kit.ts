@@ -24,6 +24,8 @@ export interface ConformanceOptions {
   readonly lawRuns?: number
   /** Largest cost that this store takes for a list of these shapes. Default 2^31 for all. */
   readonly mostCost?: (shapes: readonly Shape[]) => number
+  /** Whether the store counts refusals for penalties. Default true; a limiter with a penalty refuses a store that does not. */
+  readonly penalties?: boolean
 }
 
 const LAWS = [
@@ -39,7 +41,6 @@ const LAWS = [
   combining,
   drifting,
   taking,
-  penalizing,
 ]
 
 /**
@@ -49,7 +50,8 @@ const LAWS = [
  */
 export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
   const sequences = Number(process.env['CONFORMANCE_RUNS'] ?? options.sequences ?? 10_000)
-  const { mostCost = () => 2 ** 31 } = options
+  const { mostCost = () => 2 ** 31, penalties = true } = options
+  const laws = penalties ? [...LAWS, penalizing] : LAWS
   const given = process.env['CONFORMANCE_SEED']
   const seed = given === undefined ? undefined : Number(given)
   const runs = options.lawRuns ?? Math.ceil(sequences / 125)
@@ -68,12 +70,14 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
         const mostCostWith = (other: Shape) => mostCost([shape, other])
         const own = { shape, mostCost: mostCost([shape]), mostCostWith }
         const subject: Subject = { ...own, shapes, openStore, runs, seed }
-        for (const declare of LAWS) declare(subject)
+        for (const declare of laws) declare(subject)
       })
     }
 
     const compare = (name: string, lists: fc.Arbitrary<readonly Shape[]>, share: number) => {
-      const property = fc.asyncProperty(scenes(lists), (scene) => expectModelled(openStore, scene, mostCost))
+      const property = fc.asyncProperty(scenes(lists, penalties), (scene) =>
+        expectModelled(openStore, scene, mostCost),
+      )
       const numRuns = Math.ceil(sequences * share)
       it(name, () => fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) }), 300_000)
     }
