@@ -65,7 +65,7 @@ const express: Platform<Request, Response> = {
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void res.setHeader(name, value),
   setStatus: (res, status) => void res.status(status),
-  send: (_req, res, problem) => res.end(JSON.stringify(problem)),
+  send: (_req, res, _problem, text) => res.end(text),
   onFinished: onResponseSent,
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,

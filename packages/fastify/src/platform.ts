@@ -1,4 +1,4 @@
-import { fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
+import { fastifyTrust, hasRawHeader, onResponseSent, type Platform } from '@sluice/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request of HTTP/1 or HTTP/2, with any decorations of the application. */
@@ -13,12 +13,14 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   socketAddress: (request) => request.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,
   header: (request, name) => request.headers[name]?.toString(),
+  hasHeader: ({ raw }, name) => hasRawHeader(raw.rawHeaders, name),
   proxyTrust: fastifyTrust,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header(name, value),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
-  send: (_request, reply, problem) => reply.serializer(JSON.stringify).send(problem),
+  send: (_request, reply, problem, text) =>
+    reply.serializer((payload) => (payload === problem ? text : JSON.stringify(payload))).send(problem),
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   handlerFrame: /\bpreHandlerCallback/,
 }

@@ -4,7 +4,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** The work left for a request until its response exists. */
 interface Pending {
-  readonly headers: Map<string, string>
+  readonly headers: Record<string, string>
   readonly onSent: (() => void)[]
 }
 
@@ -14,12 +14,15 @@ interface NodeBindings {
   readonly outgoing: ServerResponse
 }
 
-const PENDING = new WeakMap<Context, Pending>()
+/** On the context itself: a property costs less than a WeakMap. */
+const PENDING = Symbol('pending')
+
+type WithPending = Context & { [PENDING]?: Pending | undefined }
 
 /** Sets a header of the response, which may not exist yet. */
 export function setHeader(c: Context, name: string, value: string): void {
   c.header(name, value)
-  pendingOf(c).headers.set(name, value)
+  pendingOf(c).headers[name] = value
 }
 
 /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
@@ -36,12 +39,13 @@ export function bindingsOf(c: Context): Partial<NodeBindings> {
 }
 
 /** Adds the headers and the listeners to the response. To be called once the handler has responded. */
-export function complete(c: Context): void {
-  const pending = PENDING.get(c)
+export function complete(c: WithPending): void {
+  const pending = c[PENDING]
   if (!pending || !c.finalized) return
-  PENDING.delete(c)
+  c[PENDING] = undefined
   // Hono omits them if the handler returns a Response that it made itself.
-  for (const [name, value] of pending.headers) if (!c.res.headers.has(name)) c.header(name, value)
+  const { headers } = c.res
+  for (const name in pending.headers) if (!headers.has(name)) c.header(name, pending.headers[name])
   if (pending.onSent.length > 0) c.res = watched(c, () => pending.onSent.forEach((listener) => listener()))
 }
 
@@ -55,8 +59,6 @@ function watched({ req, res }: Context, listener: () => void): Response {
   return new Response(res.body.pipeThrough(new TransformStream({ flush })), res)
 }
 
-function pendingOf(c: Context): Pending {
-  let pending = PENDING.get(c)
-  if (!pending) PENDING.set(c, (pending = { headers: new Map(), onSent: [] }))
-  return pending
+function pendingOf(c: WithPending): Pending {
+  return (c[PENDING] ??= { headers: {}, onSent: [] })
 }

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import type { Platform } from '@sluice/core/http'
+import { hasRawHeader, type Platform } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onSent, setHeader } from './pending.js'
@@ -34,11 +34,15 @@ export function platformFor(
     socketAddress,
     hungUp: (c) => bindingsOf(c).incoming?.socket.destroyed ?? c.req.raw.signal.aborted,
     header: (c, name) => c.req.header(name),
+    hasHeader(c, name) {
+      const raw = bindingsOf(c).incoming?.rawHeaders
+      return raw ? hasRawHeader(raw, name) : c.req.header(name) !== undefined
+    },
     proxyTrust: () => (trustProxy > 0 ? 'some' : 'none'),
     headersSent: (c) => c.finalized,
     setHeader,
     setStatus: (c, status) => c.status(status as StatusCode),
-    send: (_request, c, problem) => c.body(JSON.stringify(problem)),
+    send: (_request, c, _problem, text) => c.body(text),
     onFinished: (_request, c, listener) => onSent(c, listener),
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,

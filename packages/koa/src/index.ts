@@ -4,6 +4,7 @@ import {
   decisionAbout,
   type Denied,
   type GuardOptions,
+  hasRawHeader,
   onResponseSent,
   type Platform,
 } from '@sluice/core/http'
@@ -77,6 +78,7 @@ const koa: Platform<Context, Response> = {
   socketAddress: (ctx) => ctx.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,
   header: (ctx, name) => ctx.get(name) || undefined,
+  hasHeader: ({ req }, name) => hasRawHeader(req.rawHeaders, name),
   proxyTrust({ app }) {
     // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
     return !app.proxy ? 'none' : app.maxIpsCount > 0 ? 'some' : 'all'
@@ -87,7 +89,7 @@ const koa: Platform<Context, Response> = {
     headersOf(res)[name] = value
   },
   setStatus: (res, status) => void (res.status = status),
-  send: (_ctx, res, problem) => (res.body = JSON.stringify(problem)),
+  send: (_ctx, res, _problem, text) => (res.body = text),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }

@@ -85,14 +85,12 @@ export class RateLimitException extends HttpException {
 }
 
 /** The exception for a denied call: the one that `onDenied` returned, or a RateLimitException. */
-function exceptionOf(denied: Denied, { decisions }: Call): Error {
+function exceptionOf(denied: Denied & { [EXCEPTION]?: RateLimitException }, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
   if (denied.forbidden) return forbidden(denied.answer as object)
   if (denied.hungUp) return new HttpException('Client Closed Request', 499)
   const body = denied.answer ?? 'Too Many Requests'
-  const exception = EXCEPTIONS.get(denied) ?? new RateLimitException(body, decisions.at(-1)!)
-  EXCEPTIONS.set(denied, exception)
-  return exception
+  return (denied[EXCEPTION] ??= new RateLimitException(body, decisions.at(-1)!))
 }
 
 /** The exception for a caller in `deny`; `getResponse()` is the problem details. */
@@ -102,7 +100,7 @@ function forbidden(problem: object): HttpException {
 }
 
 /** GraphQL operations decided by one denial share one exception, because its stack trace costs more than the rest. */
-const EXCEPTIONS = new WeakMap<Denied, RateLimitException>()
+const EXCEPTION = Symbol('exception')
 
 /** The same denial in the form that filters of gateways expect. */
 async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {

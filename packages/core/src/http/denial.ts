@@ -1,4 +1,4 @@
-import type { Decision } from '../limiter/decision.js'
+import { type Decision, policiesOf } from '../limiter/decision.js'
 import type { RequestDecision } from './decisions.js'
 import type { Problem } from './platform.js'
 import { reportedPolicies } from './reported-policies.js'
@@ -10,6 +10,8 @@ export interface DenialResponse {
   /** Seconds; undefined if no wait helps. */
   readonly retryAfter: number | undefined
   readonly problem: Problem
+  /** `problem` as JSON. */
+  readonly text: string
 }
 
 /** What a guard returns about a request that may not pass. The request has been answered by then. */
@@ -31,17 +33,25 @@ export const PROBLEM_TYPE = 'application/problem+json'
 export function denialResponse(denied: Decision, all: readonly RequestDecision[]): DenialResponse {
   if (denied.reason === 'degraded') return REDUCED_CAPACITY
   const retryAfter = retryAfterSeconds(denied)
-  const problem = {
-    type: `${TYPES}#quota-exceeded`,
-    title: 'Quota Exceeded',
-    status: 429,
-    detail: detailOf(retryAfter),
-    'violated-policies': violatedPolicies(denied, all),
-  }
-  return { status: 429, retryAfter, problem }
+  const detail = detailOf(retryAfter)
+  const names = violatedPolicies(denied, all)
+  const text = `${QUOTA_TEXT}"detail":"${detail}","violated-policies":${JSON.stringify(names)}}`
+  return { status: 429, retryAfter, problem: { ...QUOTA_EXCEEDED, detail, 'violated-policies': names }, text }
 }
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
+
+const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota Exceeded', status: 429 }
+
+/** The part that every denial begins with, up to its last comma: the details need no escapes. */
+const QUOTA_TEXT = `${JSON.stringify(QUOTA_EXCEEDED).slice(0, -1)},`
+
+const CAPACITY_REDUCED = {
+  type: `${TYPES}#temporary-reduced-capacity`,
+  title: 'Temporary Reduced Capacity',
+  status: 503,
+  detail: 'Requests cannot be counted for now. Try again in 1 second.',
+}
 
 /** The response to a caller in `deny`. */
 export const FORBIDDEN = {
@@ -51,15 +61,14 @@ export const FORBIDDEN = {
   detail: 'Requests from this client are not accepted.',
 } satisfies Problem
 
+/** FORBIDDEN as JSON. */
+export const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
+
 const REDUCED_CAPACITY: DenialResponse = {
   status: 503,
   retryAfter: 1,
-  problem: {
-    type: `${TYPES}#temporary-reduced-capacity`,
-    title: 'Temporary Reduced Capacity',
-    status: 503,
-    detail: 'Requests cannot be counted for now. Try again in 1 second.',
-  },
+  problem: CAPACITY_REDUCED,
+  text: JSON.stringify(CAPACITY_REDUCED),
 }
 
 function detailOf(retryAfter: number | undefined): string {
@@ -70,6 +79,7 @@ function detailOf(retryAfter: number | undefined): string {
 /** Names as in the RateLimit headers. A block or a hold violates no policy. */
 function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
   if (denied.reason === 'blocked' || denied.reason === 'held') return []
+  if (all.length === 1 && policiesOf(denied).length === 1) return [denied.limiter]
   return reportedPolicies(all)
     .filter(({ state }) => state.retryAfterMs > 0)
     .map(({ name }) => name)

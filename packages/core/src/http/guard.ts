@@ -1,14 +1,16 @@
+import type { Policy } from '../algorithms/contract/policy.js'
 import { checkCost } from '../values/cost.js'
 import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
 import { chain, isPromise } from './chain.js'
-import { addressesOf, addressOf, isHungUp, keepAddresses } from './client-address.js'
+import { addressesOf, addressOf, keepAddresses } from './client-address.js'
 import { decisionsAbout, record, replaceDecision, type RequestDecision, sharesName } from './decisions.js'
 import type { Denied } from './denial.js'
 import { type Access, accessChooser } from './access.js'
 import { wentOver } from './exceeded.js'
 import { headerWriter } from './headers.js'
+import { HUNG_UP, unlessHungUp } from './hung-up.js'
 import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
 import { type EarlierDenial, operationsOf } from './operations.js'
 import { type GuardOptions, limiterOf, policyChooser } from './options.js'
@@ -37,7 +39,7 @@ export function createGuard<Req, Res>(
   const writeHeaders = headerWriter(options)
   const respond = responder(options, platform)
   const choosePolicies = policyChooser(options)
-  const { key: keyOf = byIp(), cost: costOf = () => 1, shouldCharge, onExceeded } = options
+  const { key: keyOf = byIp(), cost: costOf, shouldCharge, onExceeded } = options
   const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
   const source: KeySource<Req> = {
     ...platform,
@@ -74,12 +76,18 @@ export function createGuard<Req, Res>(
   }
 
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return chain(unlessHungUp(keyOf, req, source), (key) => {
-      if (key === HUNG_UP) return { answer: undefined, hungUp: true }
-      if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
-      const earlier = deniedEarlier(req, res, key)
-      return earlier ?? chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
-    })
+    const key = unlessHungUp(keyOf, req, source)
+    // Not `chain`: here and below, a request that waits for nothing makes no closure.
+    return isPromise(key) ? key.then((later) => count(req, res, later)) : count(req, res, key)
+  }
+
+  function count(req: Req, res: Res, key: string | typeof HUNG_UP): MaybePromise<Denied | undefined> {
+    if (key === HUNG_UP) return { answer: undefined, hungUp: true }
+    if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
+    const earlier = deniedEarlier(req, res, key)
+    if (earlier) return earlier
+    if (!costOf) return decide(req, res, key, 1)
+    return chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
   }
 
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
@@ -89,10 +97,21 @@ export function createGuard<Req, Res>(
   }
 
   function ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    return chain(choosePolicies(req), (policies) => {
-      const call = policies ? { cost, policies } : { cost }
-      return chain(limiter.decide(key, call), (decision) => obey(req, res, key, cost, decision))
-    })
+    if (!choosePolicies) return askWith(undefined, req, res, key, cost)
+    return chain(choosePolicies(req), (policies) => askWith(policies, req, res, key, cost))
+  }
+
+  function askWith(
+    policies: readonly Policy[] | undefined,
+    req: Req,
+    res: Res,
+    key: string,
+    cost: number,
+  ): MaybePromise<Denied | undefined> {
+    const decision = limiter.decide(key, policies ? { cost, policies } : cost === 1 ? undefined : { cost })
+    return isPromise(decision)
+      ? decision.then((later) => obey(req, res, key, cost, later))
+      : obey(req, res, key, cost, decision)
   }
 
   /** The answer if an earlier denial of the same request decides this operation too. `cost` is undefined while unknown. */
@@ -100,7 +119,7 @@ export function createGuard<Req, Res>(
     const denial = repeats(req) && operationsOf(platform.identity(req), limiter, key).denialFor(cost)
     if (!denial) return undefined
     platform.decided?.(req, denial.decision)
-    return denial.answers.get(guard) ?? deny(req, res, key, denial)
+    return denial.answers.get(guard) ?? denyOperation(req, res, key, denial)
   }
 
   function obey(
@@ -111,7 +130,10 @@ export function createGuard<Req, Res>(
     decision: Decision,
   ): MaybePromise<Denied | undefined> {
     platform.decided?.(req, decision)
-    if (!decision.allowed) return deny(req, res, key, { decision, cost, answers: new Map() })
+    if (!decision.allowed) {
+      if (!repeats(req)) return deny(req, res, key, decision)
+      return denyOperation(req, res, key, { decision, cost, answers: new Map() })
+    }
     recordAndWrite(req, res, key, decision)
     if (shouldCharge) platform.onFinished(req, res, () => void settleByOutcome(req, res, decision))
     return undefined
@@ -129,16 +151,19 @@ export function createGuard<Req, Res>(
     }
   }
 
-  function deny(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
-    const all = recordAndWrite(req, res, key, denial.decision)
-    if (onExceeded && denial.decision.reason === 'limit' && wentOver(limiter, key, denial.decision))
-      void reportExceeded(req, res, denial.decision)
-    const denied = respond.deny(req, res, denial.decision, all)
-    if (repeats(req)) {
-      denial.answers.set(guard, denied)
-      operationsOf(platform.identity(req), limiter, key).remember(denial)
-    }
+  /** A denial that decides the later operations of the same request too. */
+  function denyOperation(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
+    const denied = deny(req, res, key, denial.decision)
+    denial.answers.set(guard, denied)
+    operationsOf(platform.identity(req), limiter, key).remember(denial)
     return denied
+  }
+
+  function deny(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied> {
+    const all = recordAndWrite(req, res, key, decision)
+    if (onExceeded && decision.reason === 'limit' && wentOver(limiter, key, decision))
+      void reportExceeded(req, res, decision)
+    return respond.deny(req, res, decision, all)
   }
 
   /** An error in `onExceeded` does not affect the request. */
@@ -160,25 +185,4 @@ export function createGuard<Req, Res>(
     if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, respond.setterOf(res))
     return all
   }
-}
-
-const HUNG_UP = Symbol('hung up')
-
-/** HUNG_UP if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
-function unlessHungUp<Req, T>(
-  read: (req: Req, source: KeySource<Req>) => MaybePromise<T>,
-  req: Req,
-  source: KeySource<Req>,
-): MaybePromise<T | typeof HUNG_UP> {
-  try {
-    const value = read(req, source)
-    return isPromise(value) ? Promise.resolve(value).catch(ifHungUp) : value
-  } catch (error) {
-    return ifHungUp(error)
-  }
-}
-
-function ifHungUp(error: unknown): typeof HUNG_UP {
-  if (isHungUp(error)) return HUNG_UP
-  throw error
 }

@@ -83,12 +83,12 @@ export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
 }
 
 /**
- * The function that chooses the policies of each request.
+ * The function that chooses the policies of each request; undefined if the limiter's own apply to all of them.
  * It throws {InputError} INVALID_POLICIES for a request that gets no policies from a limiter without its own.
  */
-export function policyChooser<Req, Res>(options: GuardOptions<Req, Res>): ChoosePolicies<Req> {
+export function policyChooser<Req, Res>(options: GuardOptions<Req, Res>): ChoosePolicies<Req> | undefined {
   const { limiter, limit, policies } = options
-  if (typeof policies !== 'function') return () => undefined
+  if (typeof policies !== 'function') return undefined
   return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
 }
 

@@ -10,6 +10,11 @@ export interface RequestReader<Req> {
   hungUp?(req: Req): boolean
   /** The value of a request header; `name` is in lower case. */
   header(req: Req, name: string): string | undefined
+  /**
+   * Whether a request has a header; `name` is in lower case. Node parses the headers of a request when they are first read,
+   * which a look at its `rawHeaders` avoids. Default: whether `header` gives a value.
+   */
+  hasHeader?(req: Req, name: string): boolean
   /** Which proxies the framework trusts to set X-Forwarded-For. With 'all', callers choose their own address. */
   proxyTrust(req: Req): 'none' | 'some' | 'all'
 }
@@ -31,8 +36,8 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   headersSent(res: Res): boolean
   setHeader(res: Res, name: string, value: string): void
   setStatus(res: Res, status: number): void
-  /** Answers with `problem` as JSON; status and headers are set. The guard returns its result to the adapter. */
-  send(req: Req, res: Res, problem: Problem): unknown
+  /** Answers with `text`, which is `problem` as JSON; status and headers are set. The guard returns its result to the adapter. */
+  send(req: Req, res: Res, problem: Problem, text: string): unknown
   /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
   onFinished(req: Req, res: Res, listener: () => void): void
   /** Matches a stack trace in which the framework is calling a handler. */

@@ -7,7 +7,8 @@ import type { RequestReader } from './platform.js'
 
 /** Reads the setting 'trust proxy' of an Express application. */
 export function expressTrust(app: ExpressAppLike | undefined): ProxyTrust {
-  const setting = app?.get('trust proxy')
+  // Applications inherit the settings of those they are mounted on through the prototype. `app.get` searches for them.
+  const setting = app?.settings?.['trust proxy']
   return setting === true ? 'all' : setting ? 'some' : 'none'
 }
 
@@ -41,7 +42,7 @@ const TRUSTS = new WeakMap<object, boolean>()
 type ProxyTrust = ReturnType<RequestReader<unknown>['proxyTrust']>
 
 interface ExpressAppLike {
-  get(setting: string): unknown
+  readonly settings?: Readonly<Record<string, unknown>>
 }
 
 interface FastifyRequestLike {

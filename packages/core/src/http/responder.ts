@@ -2,7 +2,7 @@ import type { Decision } from '../limiter/decision.js'
 import type { MaybePromise } from '../stores/store.js'
 import { chain } from './chain.js'
 import type { RequestDecision } from './decisions.js'
-import { denialResponse, type Denied, FORBIDDEN, PROBLEM_TYPE } from './denial.js'
+import { denialResponse, type Denied, FORBIDDEN, FORBIDDEN_TEXT, PROBLEM_TYPE } from './denial.js'
 import { headerRenamer } from './header-names.js'
 import type { GuardOptions } from './options.js'
 import type { Platform, SetHeader } from './platform.js'
@@ -32,14 +32,14 @@ export function responder<Req, Res>(
     all: readonly RequestDecision[],
   ): MaybePromise<Denied> {
     if (platform.headersSent(res)) return { answer: undefined }
-    const { status, retryAfter, problem } = denialResponse(decision, all)
+    const { status, retryAfter, problem, text } = denialResponse(decision, all)
     const set = setterOf(res)
     platform.setStatus(res, status)
     set('Cache-Control', 'no-store')
     if (retryAfter !== undefined) set('Retry-After', String(retryAfter))
     if (onDenied) return chain(onDenied(req, res, decision), (given) => ({ answer: given }))
     set('Content-Type', PROBLEM_TYPE)
-    return { answer: platform.send(req, res, problem) }
+    return { answer: platform.send(req, res, problem, text) }
   }
 
   function forbid(req: Req, res: Res): Denied {
@@ -47,7 +47,7 @@ export function responder<Req, Res>(
     platform.setStatus(res, FORBIDDEN.status)
     platform.setHeader(res, 'Cache-Control', 'no-store')
     platform.setHeader(res, 'Content-Type', PROBLEM_TYPE)
-    return { answer: platform.send(req, res, FORBIDDEN), forbidden: true }
+    return { answer: platform.send(req, res, FORBIDDEN, FORBIDDEN_TEXT), forbidden: true }
   }
 
   function setterOf(res: Res): SetHeader {

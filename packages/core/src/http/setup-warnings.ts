@@ -64,9 +64,12 @@ export function warn(limiter: Limiter, warning: SetupWarning): void {
 export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
   const trust = reader.proxyTrust(req)
   if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
-  const forwarded = reader.header(req, 'x-forwarded-for') !== undefined
-  if (forwarded) return trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
-  return reader.header(req, 'forwarded') === undefined ? undefined : 'FORWARDED_IGNORED'
+  if (hasHeader(req, reader, 'x-forwarded-for')) return trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
+  return hasHeader(req, reader, 'forwarded') ? 'FORWARDED_IGNORED' : undefined
+}
+
+function hasHeader<Req>(req: Req, reader: RequestReader<Req>, name: string): boolean {
+  return reader.hasHeader ? reader.hasHeader(req, name) : reader.header(req, name) !== undefined
 }
 
 let reportedInHandler = false

@@ -3,7 +3,8 @@ import { createLimiter, type Limiter, type LimiterOptions } from '../../src/limi
 import type { FailureMode } from '../../src/resilience/failure.js'
 import { memoryStore } from '../../src/stores/memory/index.js'
 import { RemoteStore } from '../resilience/remote-store.js'
-import { FROM_HOME, guardOf, pass, type PlainOptions, PlainResponse } from './plain-platform.js'
+import { createGuard, type Problem } from '../../src/http/index.js'
+import { FROM_HOME, guardOf, pass, plain, type PlainOptions, PlainResponse } from './plain-platform.js'
 
 const TYPES = 'https://iana.org/assignments/http-problem-types'
 
@@ -19,6 +20,24 @@ describe('a denial', () => {
       detail: 'Too many requests. Try again in 60 seconds.',
       'violated-policies': ['api'],
     })
+  })
+
+  it.each([
+    ['no more than a limit', { limit: 1, window: '1m' }, 'quota "q"'],
+    ['a cost that never fits', { limit: 1, window: '1m', cost: () => 2 }, 'api'],
+    [
+      'two policies',
+      { policies: [gcra({ limit: 1, window: '1s' }), gcra({ limit: 1, window: '1h' })] },
+      'a"b',
+    ],
+  ] as const)('is the same as an object and as text: %s', (_, options, name) => {
+    const sent: unknown[] = []
+    const send = (_req: unknown, _res: unknown, problem: Problem, text: string) =>
+      void sent.push([text, JSON.stringify(problem)])
+    const guard = createGuard({ ...options, name }, { ...plain, send })
+    for (let i = 0; i < 2; i++) void guard({ ...FROM_HOME }, new PlainResponse())
+    expect(sent.length).toBeGreaterThan(0)
+    for (const [text, problem] of sent as [string, string][]) expect(text).toBe(problem)
   })
 
   it('forbids caches to store it', async () => {

@@ -26,7 +26,7 @@ export const plain: Platform<PlainRequest, PlainResponse> = {
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void (res.headers[name] = value),
   setStatus: (res, status) => void (res.status = status),
-  send: (_req, res, problem) => (res.body = JSON.stringify(problem)),
+  send: (_req, res, _problem, text) => (res.body = text),
   onFinished: (_req, res, listener) => void res.onFinished.push(listener),
   handlerFrame: /\bhandleRequest\b/,
 }
