@@ -70,6 +70,36 @@ describe('a machine store', () => {
     })
   })
 
+  it('counts the refusals of all processes for a penalty, and blocks the key in each', async () => {
+    const stores = await meeting.pair()
+    const penalty = { after: 3, block: '10m' } as const
+    const [server, client] = stores.map((store) =>
+      createLimiter({
+        name: 'login',
+        policies: [gcra({ limit: 1, window: '1d' })],
+        store,
+        penalty,
+        ...sluggish,
+      }),
+    )
+    const reasons: unknown[] = []
+    for (const limiter of [server!, client!, server!, client!, server!, client!])
+      reasons.push((await limiter.consume('k')).reason)
+    expect(reasons).toEqual([undefined, 'limit', 'limit', 'limit', 'blocked', 'blocked'])
+  })
+
+  it('counts refusals for the limiter with a penalty alone, and blocks for all of its name', async () => {
+    const [, client] = await meeting.pair()
+    const penalty = { after: 1, block: 60_000_000, grow: 1, most: 60_000_000, forget: 60_000_000 }
+    const plain = client.keyspace('api', policies, ignore)
+    const strict = client.keyspace('api', policies, ignore, penalty)
+    await plain.decide('consume', 'k', 10, 0)
+    for (const keyspace of [plain, plain, strict]) {
+      expect(await keyspace.decide('consume', 'k', 1, 0)).toMatchObject({ reason: 'limit' })
+    }
+    expect(await plain.decide('consume', 'k', 1, 0)).toMatchObject({ reason: 'blocked' })
+  })
+
   it('tells the process whose call evicted a key, and no other', async () => {
     const [server, client] = await meeting.pair({ maxKeys: 1 })
     const [own, others]: [Notice[], Notice[]] = [[], []]
@@ -249,6 +279,19 @@ describe('the socket', () => {
       (writer) => (
         hello(writer),
         writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['nothing/1000', 1, 1]]]))
+      ),
+      (writer) => (
+        hello(writer),
+        writer.add(
+          REQUEST.open,
+          0,
+          [],
+          JSON.stringify(['api', [['gcra/1000', 1, 1]], [1, -1, 1, 1000, 1000]]),
+        )
+      ),
+      (writer) => (
+        hello(writer),
+        writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['gcra/1000', 1, 1]], [1, 1, 0.5, 1, 1]]))
       ),
       (writer) => (hello(writer), writer.add(REQUEST.open, 5, [], list)),
       (writer) => (open(writer), writer.add(REQUEST.consume, 0, [-1, 0], 'k')),

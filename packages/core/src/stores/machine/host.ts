@@ -41,11 +41,11 @@ export class Host {
     return ++this.#holders
   }
 
-  open({ name, policies }: PolicyListing, caller: HostCaller): Keyspace {
+  open({ name, policies, penalty }: PolicyListing, caller: HostCaller): Keyspace {
     let report = this.#reports.get(name)
     if (!report) this.#reports.set(name, (report = (notice) => this.#caller?.notice(name, notice)))
     const opened = report
-    return this.#for(caller, () => this.#store.keyspace(name, policies, opened))
+    return this.#for(caller, () => this.#store.keyspace(name, policies, opened, penalty))
   }
 
   decide(

@@ -2,6 +2,7 @@ import { systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
+import type { Penalty } from '../penalty.js'
 import type { DenialCacheBounds, Keyspace, Notice, Permits, Report, Store } from '../store.js'
 import { MachineKeyspace } from './machine-keyspace.js'
 import { MachinePermits } from './machine-permits.js'
@@ -66,10 +67,10 @@ class StoreOfMachine implements MachineStore {
     if (!this.#membership.isReached) await this.#membership.joined
   }
 
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const reports = this.#reports.get(name) ?? new Set()
     this.#reports.set(name, reports.add(report))
-    return new MachineKeyspace(name, policies, this.#membership)
+    return new MachineKeyspace(name, policies, penalty, this.#membership)
   }
 
   now(): number {

@@ -1,4 +1,5 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
+import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Caller, Correction, Keyspace, MaybePromise } from '../store.js'
 import type { MachineBooking } from './machine-server.js'
 import type { Membership } from './membership.js'
@@ -7,12 +8,19 @@ import { PolicyListing } from './policy-listing.js'
 /** The state of one limiter under one list of policies, with the server of the machine. */
 export class MachineKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
+  readonly penalty: Penalty | undefined
   readonly #list: PolicyListing
   readonly #membership: Membership
 
-  constructor(name: string, policies: readonly Policy[], membership: Membership) {
+  constructor(
+    name: string,
+    policies: readonly Policy[],
+    penalty: Penalty | undefined,
+    membership: Membership,
+  ) {
     this.policies = policies
-    this.#list = new PolicyListing(name, policies)
+    this.penalty = penalty
+    this.#list = new PolicyListing(name, policies, penalty)
     this.#membership = membership
   }
 

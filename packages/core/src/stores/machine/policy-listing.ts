@@ -1,11 +1,13 @@
 import * as algorithms from '../../algorithms/index.js'
 import { type Policy, printableName } from '../../algorithms/contract/policy.js'
 import { PolicyError } from '../../values/errors.js'
+import type { Penalty } from '../penalty.js'
 import { MalformedFrame } from './frames.js'
+import { whole } from './protocol.js'
 
 /**
- * A limiter's name and its policies, as they are sent: a policy is its shape and its numbers. The receiver makes policies of
- * its own from them, so that nothing that runs is sent.
+ * A limiter's name, its policies and its penalty, as they are sent: a policy is its shape and its numbers. The receiver makes
+ * policies of its own from them, so that nothing that runs is sent.
  */
 export class PolicyListing {
   /** Equal for lists that decide alike. */
@@ -15,6 +17,7 @@ export class PolicyListing {
   constructor(
     readonly name: string,
     readonly policies: readonly Policy[],
+    readonly penalty?: Penalty,
   ) {
     const sent = policies.map(({ shape, limit, capacity }) => [shape, limit, capacity] as const)
     for (const [shape, limit, capacity] of sent) {
@@ -22,23 +25,33 @@ export class PolicyListing {
       const message = `machineStore has no algorithm for the shape '${shape}'`
       throw new PolicyError('INVALID_POLICIES', message)
     }
-    this.text = JSON.stringify([name, sent])
+    this.text = JSON.stringify(penalty ? [name, sent, numbersOf(penalty)] : [name, sent])
   }
 }
 
 /** The list that was sent as `text`, with policies made anew. @throws {MalformedFrame} */
 export function readPolicyListing(text: string): PolicyListing {
   try {
-    const [name, sent] = JSON.parse(text) as [string, [string, number, number][]]
+    const [name, sent, penalty] = JSON.parse(text) as [string, [string, number, number][], number[]?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
     const policies = sent.map(([shape, limit, capacity]) => policyOf(shape, limit, capacity))
-    return new PolicyListing(printableName(name, 'limiter name'), policies)
+    return new PolicyListing(printableName(name, 'limiter name'), policies, penalty && penaltyOf(penalty))
   } catch (cause) {
     throw new MalformedFrame('an unreadable list of policies', { cause })
   }
 }
 
 const MOST_POLICIES = 10
+
+function numbersOf({ after, block, grow, most, forget }: Penalty): readonly number[] {
+  return [after, block, grow, most, forget]
+}
+
+/** The penalty of its numbers. @throws {MalformedFrame} */
+function penaltyOf([after, block, grow = NaN, most, forget]: readonly number[]): Penalty {
+  if (!(grow >= 1 && grow < Infinity)) throw new MalformedFrame(`a penalty that grows by ${grow}`)
+  return { after: whole(after), block: whole(block), grow, most: whole(most), forget: whole(forget) }
+}
 
 type Factory = (options: object) => Policy
 
