@@ -29,6 +29,11 @@ runSubject('check', {
     needs: [],
     command: ['scripts/check/names.js'],
   },
+  mistakes: {
+    about: 'that each mistake of verify -- sabotage still has its place in the sources',
+    needs: [],
+    command: ['scripts/check/mistakes.js'],
+  },
   paths: {
     about: 'file names, folders, signals and programs that Windows lacks',
     needs: [],

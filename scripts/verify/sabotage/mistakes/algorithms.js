@@ -1,0 +1,103 @@
+const src = 'packages/core/src/algorithms'
+
+/** @type {readonly import('../mistakes.js').Mistake[]} */
+export const algorithmsMistakes = [
+  {
+    mechanism: 'exact rate',
+    mistake: 'gcra.lua pays off a hundredth more than is due',
+    row: 2,
+    file: 'lua/gcra.lua',
+    text: 'debt - floor(elapsed / tick) * limit',
+    broken: 'debt - floor(floor(elapsed / tick) * limit * 1.01)',
+  },
+  {
+    mechanism: 'twins',
+    mistake: 'gcra.lua rounds what is left up',
+    row: 3,
+    file: 'lua/gcra.lua',
+    text: 'capacity - ceil(owed / ticks)',
+    broken: 'capacity - floor(owed / ticks)',
+  },
+  {
+    mechanism: 'exact waits',
+    mistake: 'waits are told a tick too long',
+    row: 4,
+    file: `${src}/gcra.ts`,
+    text: 'Math.ceil((state.get(DEBT) - room) / policy.limit)',
+    broken: '(1 + Math.ceil((state.get(DEBT) - room) / policy.limit))',
+  },
+  {
+    mechanism: 'exact integers',
+    mistake: 'time that pays off no whole unit is lost',
+    row: 5,
+    file: `${src}/gcra.ts`,
+    text: 'debt - Math.floor(elapsed / policy.tick) * policy.limit',
+    broken:
+      'debt - Math.floor((Math.floor(elapsed / policy.tick) * policy.limit) / policy.windowTicks) * policy.windowTicks',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'a debt gives back what has drained already',
+    row: 29,
+    file: `${src}/gcra.ts`,
+    text: 'charge.cost * policy.windowTicks - drained',
+    broken: 'charge.cost * policy.windowTicks',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'gcra.lua gives back what has drained already',
+    row: 29,
+    file: 'lua/gcra.lua',
+    text: 'charged * ticks - ceil((now - charged_at) / tick) * fastest',
+    broken: 'charged * ticks',
+  },
+  {
+    mechanism: 'release',
+    mistake: "a slot's charges count as if they had come at its beginning",
+    row: 29,
+    file: `${src}/debt/slots.ts`,
+    text: 'Math.max(0, debt - ticks * policy.limit) + units * policy.windowTicks',
+    broken: 'Math.max(0, debt - ticks * policy.limit + units * policy.windowTicks)',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'the same in gcra-slots.lua',
+    row: 29,
+    file: 'lua/gcra-slots.lua',
+    text: 'max(0, debt - passed * limit) + units * ticks',
+    broken: 'max(0, debt - passed * limit + units * ticks)',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'a charge is taken out of slots that began after it',
+    row: 3,
+    file: `${src}/debt/slots.ts`,
+    text: 'charge.at >= state.get(BEGUN) && ',
+    broken: '',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'a log gives back its newest entries, whoever made them',
+    row: 29,
+    file: `${src}/sliding-log.ts`,
+    text: 'const newer = newerThan(state, charge.at)',
+    broken: 'const newer = newerThan(state, now)',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'a bucket that does not count any more gives back newer units',
+    row: 29,
+    file: `${src}/sliding-window.ts`,
+    text: 'if (bucket < bucketOf(policy, now) - policy.buckets) return 0',
+    broken:
+      'if (bucket < bucketOf(policy, now) - policy.buckets) return giveBack(state, policy, bucketOf(policy, now), units)',
+  },
+  {
+    mechanism: 'release',
+    mistake: 'a fixed window gives back what another one was charged',
+    row: 29,
+    file: `${src}/fixed-window.ts`,
+    text: 'windowStart(policy, charge.at) !== start || ',
+    broken: '',
+  },
+]

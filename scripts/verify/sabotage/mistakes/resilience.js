@@ -1,0 +1,77 @@
+const src = 'packages/core/src/resilience'
+
+/** @type {readonly import('../mistakes.js').Mistake[]} */
+export const resilienceMistakes = [
+  {
+    mechanism: 'deadline',
+    mistake: 'answers are waited for without end',
+    row: 8,
+    file: `${src}/deadline.ts`,
+    text: 'const left = this.#first.endsAt - (now - this.#uncounted)',
+    broken: 'const left = 1e9 + this.#first.endsAt - (now - this.#uncounted)',
+  },
+  {
+    mechanism: 'circuit breaker',
+    mistake: 'it never opens: every call waits for the deadline',
+    row: 13,
+    file: `${src}/circuit.ts`,
+    text: 'return this.#open\n',
+    broken: 'return undefined\n',
+  },
+  {
+    mechanism: 'probes',
+    mistake: 'nobody looks whether the store is back',
+    row: 13,
+    file: `${src}/store-channel.ts`,
+    text: 'this.send(read, deadline).catch(() => {})',
+    broken: '',
+  },
+  {
+    mechanism: 'room on the wire',
+    mistake: 'calls beyond those that may be on the wire are decided here',
+    row: 30,
+    file: `${src}/store-channel.ts`,
+    text: 'pending >= this.#mostPending',
+    broken: 'pending >= 1000',
+  },
+  {
+    mechanism: 'deadline',
+    mistake: 'it counts time before calls are written',
+    row: 30,
+    file: `${src}/deadline.ts`,
+    text: 'late.endsAt = now + this.ms - this.#uncounted',
+    broken: '',
+  },
+  {
+    mechanism: 'start-up',
+    mistake: 'the first calls do not wait for the connection',
+    row: 31,
+    file: `${src}/store-channel.ts`,
+    text: 'this.#isStarting = true',
+    broken: 'this.#isStarting = false',
+  },
+  {
+    mechanism: 'waits',
+    mistake: 'a booking is given up after the deadline',
+    row: 34,
+    file: `${src}/pending-call.ts`,
+    text: 'if (this.patient) {',
+    broken: 'if (this.patient && this.unsent) {',
+  },
+  {
+    mechanism: 'waits',
+    mistake: 'a booking is sent again that may be carried out yet',
+    row: 34,
+    file: `${src}/patient-booking.ts`,
+    text: 'overdue(error: StoreError): void {\n    this.#record(error)',
+    broken: 'overdue(error: StoreError): void {\n    this.resume()\n    this.#record(error)',
+  },
+  {
+    mechanism: 'waits',
+    mistake: 'a booking whose connection broke is not sent again',
+    row: 34,
+    file: `${src}/patient-booking.ts`,
+    text: " || why === 'unavailable'",
+    broken: '',
+  },
+]
