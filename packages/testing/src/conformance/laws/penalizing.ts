@@ -24,6 +24,7 @@ export function penalizing(subject: Subject): void {
 
   law(subject, 'blocks for longer with every refusal that counts', drawn, async (session, value) => {
     const caller = await open(session, value, value.penalty)
+    assert.deepEqual(caller.keyspaces[1]!.penalty, value.penalty)
     const { after, block, grow, most } = value.penalty
     let lasts = block
     for (let refusals = 1; refusals < after + 4; refusals++) {
