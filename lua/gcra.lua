@@ -1,12 +1,11 @@
 -- GCRA as a debt that drains; twin of algorithms/gcra.ts. The leaky bucket and the token bucket share it.
 -- cells: debt, since, fastest
 -- holds: since <= latest, debt * tick <= (expires - since) * fastest
--- A state lives until its debt has drained under the limit of its last write, which is no larger than fastest: a debt that
--- even fastest would take longer to drain was written by no call. The second by which expires is later than that is more
--- than the products round.
---   debt   units x ticks owed, as it stood at the instant since
---   since  microseconds
---   fastest  units per window, the largest limit that has drained the debt
+-- Why this holds: expires is at least one second after the debt has drained under the limit of the last write, and that limit is
+-- at most fastest. The second is longer than the error of products that are rounded.
+--   debt     units x ticks, as of since
+--   since    the instant of debt, in microseconds
+--   fastest  the largest limit that has drained the debt, in units per window
 
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
@@ -20,17 +19,18 @@ local function gcra_earliest(debt, since, fastest, limit, capacity, window, tick
   if cost > capacity then
     return HUGE
   end
-  local room = (capacity - cost) * ticks
-  if gcra_debt_at(debt, since, limit, tick, from) <= room then
+  local max_debt = (capacity - cost) * ticks
+  if gcra_debt_at(debt, since, limit, tick, from) <= max_debt then
     return from
   end
-  return since + ceil((debt - room) / limit) * tick
+  return since + ceil((debt - max_debt) / limit) * tick
 end
 
--- Lets the debt drain until the instant at, under this limit.
+-- Drains the debt until at under this limit. Returns the cells.
 local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
-  -- What is left of a tick is kept, unless the debt ends inside that tick: time beyond it is nobody's credit.
+  -- since moves by whole ticks, so that the rest of a tick drains later. It moves to at if the debt ends inside that tick:
+  -- otherwise the idle time after the end would drain the next charge.
   if owed == 0 or at > since and owed <= limit then
     since = at
   elseif at > since then
@@ -54,23 +54,23 @@ local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, t
   return remaining, since + ceil(debt / limit) * tick
 end
 
--- The plain call, put in its place by the composer: whether the cost fits at now, which is not before since, and what
--- admit and view give then.
+-- Decides a plain call at now, which is not before since. Returns whether the cost fits, and if so the cells that admit and
+-- the remaining and resetAt that view would return. The composer puts this body where it is called.
 local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
   local elapsed = now - since
   local passed = floor(elapsed / tick)
   local owed = max(0, debt - passed * limit)
-  local level = owed + cost * ticks
-  local reference = owed <= limit and now or since + passed * tick
-  -- Divided once: max and ceil are put in place with their arguments twice.
-  local units, waits = level / ticks, level / limit
-  return level <= capacity * ticks, level, reference, max(fastest, limit),
-    capacity - ceil(units), reference + ceil(waits) * tick
+  local new_debt = owed + cost * ticks
+  local new_since = owed <= limit and now or since + passed * tick
+  -- The composer writes max and ceil as operators, which repeat their arguments: variables save the second division.
+  local units, ticks_left = new_debt / ticks, new_debt / limit
+  return new_debt <= capacity * ticks, new_debt, new_since, max(fastest, limit),
+    capacity - ceil(units), new_since + ceil(ticks_left) * tick
 end
 
--- A debt is a workload, and what has drained since the charge was given back by time already. With the charge and without
--- it the debts differ by its cost at first; the difference shrinks only while the smaller debt is empty, by no more than
--- the fastest limit drains. As much as surely is left of it is given back.
+-- Gives back only units that have not drained. Compare the debt with and without the charge: at first they differ by its cost.
+-- The difference shrinks only while the debt without the charge is empty, and by at most what fastest drains. So at least the
+-- cost less what fastest drains since the charge is left, and that much may be given back.
 local function gcra_release(
   debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

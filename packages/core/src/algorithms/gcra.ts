@@ -16,17 +16,17 @@ import { withSlots } from './debt/with-slots.js'
 /*
  * The generic cell rate algorithm, as a debt that drains. ITU-T I.371 keeps TAT, the theoretical arrival time, and
  * admits a cost c at t when max(TAT, t) + cT - t <= burst * T, with T = window / limit. T is seldom whole, so the
- * same is kept multiplied by the limit: debt = (TAT - t) * limit, in units x ticks. A unit adds a whole window of
- * ticks, each tick drains `limit`, and every number stays an exact integer.
+ * state is TAT - t multiplied by the limit: debt = (TAT - t) * limit, in units x ticks. A unit adds `windowTicks` to the
+ * debt, each tick drains `limit`, and every number stays an exact integer.
  *
- * Token bucket and leaky bucket are this debt seen from two other sides.
+ * Token bucket and leaky bucket use these functions: the debt is the missing tokens of the one and the level of the other.
  */
 
 export interface DebtOptions extends PolicyOptions {
   /**
    * Number of slots, 4 to 64, that record the charges of the last two windows, so that units can be given back long after
    * they were charged. A slot takes 8 bytes per key.
-   * @default none: units that have drained meanwhile are not given back
+   * @default none: units that have drained since their charge are not given back
    */
   readonly slots?: number
 }
@@ -55,17 +55,17 @@ export function gcra(options: GcraOptions): Policy {
 
 export function earliest(state: State, policy: Policy, from: number, cost: number): number {
   if (cost > policy.capacity) return Infinity
-  const room = (policy.capacity - cost) * policy.windowTicks
-  if (debtAt(state, policy, from) <= room) return from
-  return paidTo(state, policy, room)
+  const maxDebt = (policy.capacity - cost) * policy.windowTicks
+  if (debtAt(state, policy, from) <= maxDebt) return from
+  return drainedAt(state, policy, maxDebt)
 }
 
 export function admit(state: State, policy: Policy, at: number, cost: number): number {
   const debt = drain(state, policy, at)
-  const most = Math.max(debt, 2 * policy.capacity * policy.windowTicks)
-  const owed = Math.max(0, Math.min(most, debt + cost * policy.windowTicks))
-  state.set(DEBT, owed)
-  return Math.abs(owed - debt) / policy.windowTicks
+  const cap = Math.max(debt, 2 * policy.capacity * policy.windowTicks)
+  const newDebt = Math.max(0, Math.min(cap, debt + cost * policy.windowTicks))
+  state.set(DEBT, newDebt)
+  return Math.abs(newDebt - debt) / policy.windowTicks
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
@@ -75,22 +75,22 @@ export function view(state: State, policy: Policy, now: number, view: View): voi
 export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
   const { capacity, windowTicks } = policy
   const debt = debtAt(state, policy, now)
-  const room = (capacity - cost) * windowTicks
-  if (debt > room) {
+  const maxDebt = (capacity - cost) * windowTicks
+  if (debt > maxDebt) {
     show(state, policy, now, debt, view)
-    return cost > capacity ? Infinity : paidTo(state, policy, room)
+    return cost > capacity ? Infinity : drainedAt(state, policy, maxDebt)
   }
-  drainTo(state, policy, now, debt)
-  const owed = debt + cost * windowTicks
-  state.set(DEBT, owed)
-  show(state, policy, now, owed, view)
+  advanceTo(state, policy, now, debt)
+  const newDebt = debt + cost * windowTicks
+  state.set(DEBT, newDebt)
+  show(state, policy, now, newDebt, view)
   return now
 }
 
 /**
- * A debt is a workload; units that have drained since the charge were already given back by time. The debts with and without
- * the charge differ by its cost at first. The difference shrinks only while the smaller debt is empty, by at most what the
- * largest limit drains. The part of it that is certainly left is given back.
+ * Gives back only units that have not drained. Compare the debt with and without the charge: at first they differ by its cost.
+ * The difference shrinks only while the debt without the charge is empty, and by at most what FASTEST drains. So at least the
+ * cost less what FASTEST drains since the charge is left, and that much may be given back.
  */
 export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
   const debt = drain(state, policy, now)
@@ -101,34 +101,35 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given / policy.windowTicks
 }
 
-/** Lets the debt drain until the instant `at`, under this policy's limit; returns what is left. */
+/** Drains the debt until `at` under this policy's limit. Returns the debt that is left, which the caller writes. */
 function drain(state: State, policy: Policy, at: number): number {
   const debt = debtAt(state, policy, at)
-  drainTo(state, policy, at, debt)
+  advanceTo(state, policy, at, debt)
   return debt
 }
 
-/** Writes that `debt` is what is left at the instant `at`. */
-function drainTo(state: State, policy: Policy, at: number, debt: number): void {
+/** Moves the instant of the state to `at`, where `debt` is left. The caller writes DEBT. */
+function advanceTo(state: State, policy: Policy, at: number, debt: number): void {
   const since = state.get(AT)
-  // The fraction of a tick is kept, unless the debt ends inside that tick: the time after its end is not credited.
+  // AT moves by whole ticks, so that the rest of a tick drains later. It moves to `at` if the debt ends inside that tick:
+  // otherwise the idle time after the end would drain the next charge.
   if (debt === 0) state.set(AT, at)
   else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
 }
 
-/** The instant at which no more than `room` is owed. */
-function paidTo(state: State, policy: Policy, room: number): number {
-  return state.get(AT) + Math.ceil((state.get(DEBT) - room) / policy.limit) * policy.tick
+/** The instant at which the debt has drained to `maxDebt` or less. */
+function drainedAt(state: State, policy: Policy, maxDebt: number): number {
+  return state.get(AT) + Math.ceil((state.get(DEBT) - maxDebt) / policy.limit) * policy.tick
 }
 
-/** Fills `view` for a debt of `debt` at `now`. */
+/** Fills `view` with what callers see if `debt` is left at `now`. */
 function show(state: State, policy: Policy, now: number, debt: number, view: View): void {
   view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
-  view.resetAt = debt === 0 ? now : paidTo(state, policy, 0)
+  view.resetAt = debt === 0 ? now : drainedAt(state, policy, 0)
 }
 
-/** What is left of the debt at `instant`. A product above 2^53 may be rounded, but exceeds any debt. */
+/** The debt that is left at `instant`. A product above 2^53 may be rounded, but is then larger than any debt. */
 function debtAt(state: State, policy: Policy, instant: number): number {
   const debt = state.get(DEBT)
   const elapsed = instant - state.get(AT)
@@ -137,8 +138,8 @@ function debtAt(state: State, policy: Policy, instant: number): number {
 }
 
 /**
- * Units that are served in [s, t] were booked in [s - ttl, t], in which the rate alone gives limit * ttl / window more than in
- * [s, t]. That much of the capacity is kept back.
+ * Units that are served in [s, t] were booked in [s - ttl, t]. In this longer span the rate admits limit * ttl / window units
+ * more, so bookings are made with a capacity smaller by that much.
  */
 export const leasing: Leasing = {
   book(policy, ttlMs) {
@@ -150,9 +151,17 @@ export const leasing: Leasing = {
   end: noEarlierEnd,
 }
 
-/** A policy of the debt family: of the algorithm `plain`, or with `slots` of the one that the whole family shares. */
-export function debtPolicy(plain: Algorithm, options: DebtOptions, name: string, value?: number): Policy {
-  const numbers = { capacity: { name, value }, multiplied: true }
+/**
+ * A policy of gcra, token bucket or leaky bucket. With `slots` all three have one algorithm, otherwise it is `plain`. The
+ * capacity is the option `capacityName`, given as `capacity`.
+ */
+export function debtPolicy(
+  plain: Algorithm,
+  options: DebtOptions,
+  capacityName: string,
+  capacity?: number,
+): Policy {
+  const numbers = { capacity: { name: capacityName, value: capacity }, multiplied: true }
   if (options.slots === undefined) return new Policy(plain, options, numbers)
   if (!(Number.isInteger(options.slots) && options.slots >= 4 && options.slots <= 64)) {
     throw expected(PolicyError, 'INVALID_OPTION', 'slots must be a whole number from 4 to 64', options.slots)
@@ -184,5 +193,5 @@ export const algorithm: Algorithm = {
   check,
 }
 
-/** gcra, token bucket and leaky bucket with slots. */
+/** The algorithm of gcra, token bucket and leaky bucket with `slots`. */
 const slotted = withSlots(algorithm, debtAt)

@@ -23,8 +23,8 @@ export const algorithmsMistakes = [
     mistake: 'waits are told a tick too long',
     row: 4,
     file: `${src}/gcra.ts`,
-    text: 'Math.ceil((state.get(DEBT) - room) / policy.limit)',
-    broken: '(1 + Math.ceil((state.get(DEBT) - room) / policy.limit))',
+    text: 'Math.ceil((state.get(DEBT) - maxDebt) / policy.limit)',
+    broken: '(1 + Math.ceil((state.get(DEBT) - maxDebt) / policy.limit))',
   },
   {
     mechanism: 'exact integers',

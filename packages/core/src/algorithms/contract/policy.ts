@@ -36,8 +36,8 @@ export interface Algorithm {
   earliest(state: State, policy: Policy, from: number, cost: number): number
   /**
    * Books `cost` at the instant `at`. A negative cost gives the newest units back, never below empty. Charges that were not
-   * checked with `earliest` first (from `settle`) may exceed the limit; recorded usage is capped at twice the limit. Returns
-   * the units that took effect, which may be a fraction.
+   * checked with `earliest` first (from `settle`) may exceed the limit; recorded usage is capped at twice the
+   * capacity. Returns the units that took effect, which may be a fraction.
    */
   admit(state: State, policy: Policy, at: number, cost: number): number
   /** Fills `view` with the state of the key at `now`. Writes nothing else. */
