@@ -9,7 +9,7 @@ import {
 import type { State } from './contract/state.js'
 
 /*
- * One counter per window; windows are aligned to the epoch. It is the cheapest algorithm and the most misleading one: around
+ * One counter per window; windows are aligned to the Unix epoch. It is the cheapest algorithm and the most misleading one: around
  * a boundary, a span of one window may hold twice the limit.
  */
 
@@ -18,7 +18,7 @@ const START = 0
 const COUNT = 1
 
 /**
- * At most `limit` in each window [k * window, (k + 1) * window) counted from the epoch, and so at most 2 x limit
+ * At most `limit` in each window [k * window, (k + 1) * window) counted from the Unix epoch, and so at most 2 x limit
  * in any span of one window.
  * @throws {PolicyError} when a number is not positive and whole.
  * @example

@@ -26,7 +26,7 @@ import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 
 /*
- * The window slides over N buckets of equal width, aligned to the epoch. The N+1 buckets that (t - window, t] touches are kept,
+ * The window slides over N buckets of equal width, aligned to the Unix epoch. The N+1 buckets that (t - window, t] touches are kept,
  * with their total. `whole` counts all of them in full, which never admits more than `limit` and loses up to one bucket of
  * rate. `weighted` counts the oldest one by the part that the window still covers, as if its calls had been spread evenly
  * (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).

@@ -6,7 +6,7 @@ import * as debt from './gcra.js'
 /*
  * A bucket of tokens that starts full and is refilled (RFC 2697 meters traffic with it). Greedy refill adds tokens continuously
  * at limit/window: the missing tokens are the debt of gcra.ts divided by the window. Interval refill adds `limit` tokens
- * together at every epoch multiple of the window; its missing tokens are counted in units.
+ * together at each multiple of the window since the Unix epoch; its missing tokens are counted in units.
  */
 
 /**
@@ -32,7 +32,7 @@ export interface TokenBucketOptions extends debt.DebtOptions {
 
 /**
  * Greedy: any span of length s admits at most capacity + limit * s / window. Interval: at most capacity + limit
- * for each epoch multiple of the window inside the span.
+ * for each multiple of the window since 1970 inside the span.
  * @throws {PolicyError} when a number is not positive and whole, or (greedy) capacity x window passes 2^52.
  * @example
  * import { createLimiter, tokenBucket } from '@sluice/core'

@@ -3,7 +3,7 @@ import type { State } from '../contract/state.js'
 import { expected, PolicyError } from '../../values/errors.js'
 
 /*
- * The counts of a sliding window: buckets of equal width, aligned to the epoch, of which the N+1 newest are kept, by their
+ * The counts of a sliding window: buckets of equal width, aligned to the Unix epoch, of which the N+1 newest are kept, by their
  * number modulo N+1, with their total.
  */
 
@@ -103,7 +103,7 @@ export function countOf(state: State, policy: Policy, bucket: number): number {
 
 function cellOf(policy: Policy, bucket: number): number {
   const slot = bucket % (policy.buckets + 1)
-  return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the epoch
+  return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the Unix epoch
 }
 
 export function bucketOf(policy: Policy, instant: number): number {

@@ -104,7 +104,7 @@ function unitsIn(state: State, policy: Policy, slot: number): number {
 
 function cellOf({ buckets }: Policy, slot: number): number {
   const i = slot % buckets
-  return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the epoch
+  return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch
 }
 
 function slotOf(policy: Policy, instant: number): number {

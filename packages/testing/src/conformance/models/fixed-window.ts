@@ -1,7 +1,7 @@
 import type { Model } from '../rule.js'
 
 /**
- * Fixed window: at most `limit` units in each window [kW, (k+1)W), k counted from the epoch. Only the newest booked
+ * Fixed window: at most `limit` units in each window [kW, (k+1)W), k counted from the Unix epoch. Only the newest booked
  * window is remembered: a refund that arrives in an earlier one has no effect, one in a later one finds nothing
  * left. A release takes units out of its own window while that is the newest and not over. A charge saturates at 2 x limit in its window and never lowers what is there.
  */

@@ -2,7 +2,7 @@ import { latest } from '../instant.js'
 import type { Model, Options, Rule } from '../rule.js'
 
 /**
- * Sliding window of N buckets aligned to the epoch, each W/N wide. At an instant in bucket k the buckets k-N..k
+ * Sliding window of N buckets aligned to the Unix epoch, each W/N wide. At an instant in bucket k the buckets k-N..k
  * count. 'whole': all of them fully. 'weighted': bucket k-N by the part of it that the window still covers,
  * (w-e)/w, where w is a bucket's width and e the time since bucket k began, both in ticks, e rounded down. A refund
  * empties the newest buckets at or before its instant first, a release its charge's bucket while that counts. A charge saturates when what counts at its instant

@@ -4,7 +4,7 @@ import { debt, type Debt, least } from './debt.js'
 
 /**
  * Token bucket. 'greedy': missing tokens are a debt (see debt.ts). 'interval': `limit` tokens come back together at
- * every epoch multiple of W, never above full; missing tokens are counted in units. A refund puts tokens back as of
+ * each multiple of W since the Unix epoch, never above full; missing tokens are counted in units. A refund puts tokens back as of
  * its instant; a charge saturates at 2 x capacity missing and never lowers what is missing. A release puts back what the
  * refills since its charge cannot have put back: the cost less the fastest limit so far for each of them.
  */
