@@ -90,18 +90,19 @@ export class Limiter {
   consume(key: string, options?: CallOptions): Promise<Decision> {
     try {
       const decision = this.decide(key, options)
-      // Not instanceof Promise: this way the compiler learns that it resolves with no thenable, which takes it 50 ns.
+      // `in` instead of instanceof Promise: V8 then knows that `decision` has no `then`, whose look-up takes 50 ns.
       return 'allowed' in decision ? Promise.resolve(decision) : decision
     } catch (error) {
       return Promise.reject(error)
     }
   }
 
-  /** As `consume`, but returns a decision and no promise if no other process is asked. For adapters and hot paths. */
+  /** As `consume`, but returns a promise only if the answer comes from another process. For adapters and hot paths. */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const stored = storedKey(key)
+    // A keyspace with `consume` answers through a callback, so that a call makes one promise and not two.
     if (set.keyspace.consume) {
       const report = this.#events.has('decision') ? this.#reportConsume : undefined
       return decideLater(set, key, stored, cost, report)
@@ -127,12 +128,13 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const answer = await set.keyspace.decide('peek', storedKey(key), cost, 0)
+    // Without the stored key, as a decision that charged nothing has nothing to settle.
     return new Decision(set, answer, key, undefined, cost)
   }
 
   /**
-   * Books a place, first come, first served, and resolves at its turn. If the turn is later than `maxWait`, the call is
-   * denied at once and nothing is booked.
+   * Books the earliest turn, first come, first served, and resolves at that turn. If the turn is later than `maxWait` from now,
+   * the call is denied at once and nothing is booked.
    * @throws {InputError} INVALID_KEY, INVALID_COST, INVALID_DURATION; the signal's reason when it aborts.
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
@@ -149,8 +151,8 @@ export class Limiter {
   }
 
   /**
-   * Gives back the newest `cost` units of the key as of now, never below empty, including units that other calls charged.
-   * `decision.settle` gives back only a decision's own.
+   * Gives back the newest `cost` units of the key, whichever calls charged them, and at most as many as still count.
+   * `decision.settle` gives back only units that its own call charged.
    * @throws {InputError} INVALID_KEY, INVALID_COST.
    */
   refund(key: string, options?: CallOptions): Promise<void> {
@@ -204,7 +206,7 @@ export class Limiter {
     this.#events.warn(code, message)
   }
 
-  /** Rejects waiting and later calls. Closes the store if the limiter made it. */
+  /** Rejects the calls that wait and all later ones. Closes the store if the limiter made it. */
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -219,6 +221,7 @@ export class Limiter {
     if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
+  /** Blocks or holds a key. */
   async #bar(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     const us = parseDuration(duration, 'duration') * 1000
     await this.#setOf(options).keyspace.correct({ kind, key: storedKey(key), duration: us })

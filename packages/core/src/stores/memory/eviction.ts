@@ -40,7 +40,7 @@ export class Eviction {
       const { table } = this.#step(now)
       if (table.cursor.slots.keyAt(this.#slot) === undefined) continue
       if (rankOf(table, this.#slot, now) !== FULL) continue
-      table.release(this.#slot)
+      table.free(this.#slot)
       this.#isBarren = false
       freed++
     }

@@ -17,8 +17,8 @@ export class MemoryAnswer implements Answer {
 }
 
 /**
- * The answer for the key that the cursor is on. Until `open`, the key is blocked or held or has bookings: `remaining` is 0, and
- * the state is viewed as of then.
+ * The answer for the key that the cursor is on. `barredUntil` is the end of its block and hold, `opensAt` the later of that and
+ * its last booking. Before `opensAt`, `remaining` is 0, and `resetAt` comes from the state as it will be then.
  */
 export function answerOf(
   cursor: Cursor,
@@ -27,18 +27,18 @@ export function answerOf(
   at: number,
   reason: Reason | undefined,
   binding: number,
-  until: number,
-  open: number,
+  barredUntil: number,
+  opensAt: number,
   booking: Booking | undefined,
 ): Answer {
   const parts: number[] | undefined = policies.length > 1 ? [] : undefined
   let least = Infinity
   let bound = binding
-  let resetAt = until
+  let resetAt = barredUntil
   for (let i = 0; i < policies.length; i++) {
     const policy = policies[i]!
-    policy.algorithm.view(cursor.states[i]!, policy, Math.max(now, open), view)
-    if (open > now) view.remaining = 0
+    policy.algorithm.view(cursor.states[i]!, policy, Math.max(now, opensAt), view)
+    if (opensAt > now) view.remaining = 0
     if (view.remaining < least) {
       least = view.remaining
       if (reason === undefined) bound = i

@@ -4,8 +4,8 @@ import type { Cursor } from './cursor.js'
 import { MemoryAnswer } from './memory-answer.js'
 
 /**
- * Decides the plain calls of a table: `consume` of at least one unit on a key that is held, while no key has a block, a hold or
- * a future booking. That is nearly every call of a service. Algorithms decide it in one pass, with `take`.
+ * Decides the plain calls of a table: `consume` of at least one unit on a key that has a slot and no block, hold or booking.
+ * That is nearly every call of a service. Algorithms decide it in one pass, with `take`.
  */
 export class PlainCalls {
   readonly #cursor: Cursor

@@ -81,7 +81,8 @@ export class Slots {
     return slot
   }
 
-  release(slot: number): void {
+  /** Removes the key of a slot and blanks the slot, for another key. */
+  free(slot: number): void {
     const page = this.pageOf(slot)
     const base = this.baseOf(slot)
     this.#index.delete(page.keys[slot & PAGE_MASK]!)

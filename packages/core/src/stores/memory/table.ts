@@ -23,7 +23,10 @@ export interface TableOwner {
   removed(): void
 }
 
-/** The state of every key of one limiter under lists of one shape. Each call passes the list of its keyspace. */
+/**
+ * The state of every key of one limiter under lists of the same shapes. Lists may differ in limits, so each call passes the
+ * list of its keyspace.
+ */
 export class Table implements CorrectedTable {
   readonly cursor: Cursor
   readonly barriers = new Barriers()
@@ -32,7 +35,7 @@ export class Table implements CorrectedTable {
   readonly lists: PolicyLists
   /** Set when the store dropped the table because it held no key; another table may have its shapes now. */
   isDropped = false
-  /** Receive notices about its keys. */
+  /** The callbacks of its keyspaces, which receive notices about its keys. */
   readonly reports = new Set<Report>()
   /** The `maxKeys` that the last warning named as needed; 1 after a warning without a number, 0 before any. */
   neededKeys = 0
@@ -47,6 +50,7 @@ export class Table implements CorrectedTable {
     this.#plain = PlainCalls.of(policies, this.cursor)
   }
 
+  /** Decides one call: a plain one in one pass, any other in `#decideAny`. */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.#owner.now()
     const slot = this.cursor.slots.find(key)
@@ -56,17 +60,17 @@ export class Table implements CorrectedTable {
       ask === 'consume' && cost > 0 && slot !== 0 && barrier === undefined && !this.bookings.has(slot)
     const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
     if (!answer || (answer.reason === 'limit' && list.penalty))
-      return this.#general(list, ask, key, slot, barrier, now, cost, maxWait)
+      return this.#decideAny(list, ask, key, slot, barrier, now, cost, maxWait)
     if (answer.reason !== 'cost') this.cursor.slots.record(slot, list.listNumber, answer.reason === 'limit')
     return answer
   }
 
-  /** Decides any call, under any list of policies. */
-  #general(
+  /** Decides any call, under any list of policies. `found` is the key's slot, 0 if it has none. */
+  #decideAny(
     list: PolicyList,
     ask: Ask,
     key: string,
-    held: number,
+    found: number,
     barrier: Barrier | undefined,
     now: number,
     cost: number,
@@ -74,10 +78,12 @@ export class Table implements CorrectedTable {
   ): Answer {
     const { policies, penalty } = list
     const { cursor, barriers } = this
-    let slot = held
-    let until = barrier ? Math.max(now, barrier.blockedUntil, barrier.heldUntil) : now
-    const from = cost === 0 ? until : Math.max(until, this.bookings.lastOf(slot))
+    let slot = found
+    // No call passes before the end of a block or hold, nor a call with a cost before the last booking.
+    let barredUntil = barrier ? Math.max(now, barrier.blockedUntil, barrier.heldUntil) : now
+    const from = cost === 0 ? barredUntil : Math.max(barredUntil, this.bookings.lastOf(slot))
 
+    // The call passes at the latest of the instants at which the policies admit it.
     let at = from
     let binding = 0
     for (let i = 0; i < policies.length; i++) {
@@ -96,7 +102,7 @@ export class Table implements CorrectedTable {
     else if (at > now + maxWait) reason = barrier && barrier.heldUntil > now ? 'held' : 'limit'
 
     let booking: MemoryBooking | undefined
-    let isCounted = false
+    let isRefusalCounted = false
     if (reason === undefined && cost > 0 && ask !== 'peek') {
       if (slot === 0) slot = this.#add(key, now)
       cursor.slots.record(slot, list.listNumber, false)
@@ -107,15 +113,18 @@ export class Table implements CorrectedTable {
     } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
       cursor.slots.record(slot, list.listNumber, true)
       if (penalty) {
-        until = Math.max(until, this.refusals.penalize(slot, penalty, now, barriers, cursor.instants))
-        at = Math.max(at, until)
+        barredUntil = Math.max(
+          barredUntil,
+          this.refusals.penalize(slot, penalty, now, barriers, cursor.instants),
+        )
+        at = Math.max(at, barredUntil)
         binding = cursor.instants.indexOf(at)
-        isCounted = true
+        isRefusalCounted = true
       }
     }
-    const open = Math.max(until, this.bookings.lastOf(slot))
-    const answer = answerOf(cursor, policies, now, at, reason, binding, until, open, booking)
-    if (isCounted) this.refusals.keep(slot, answer.resetAt + penalty!.forget)
+    const opensAt = Math.max(barredUntil, this.bookings.lastOf(slot))
+    const answer = answerOf(cursor, policies, now, at, reason, binding, barredUntil, opensAt, booking)
+    if (isRefusalCounted) this.refusals.keep(slot, answer.resetAt + penalty!.forget)
     return answer
   }
 
@@ -133,10 +142,10 @@ export class Table implements CorrectedTable {
     return correct(this, list, change, this.#owner.now())
   }
 
-  /** Discards the state in a slot. Callers that wait for a booking in it find it lost. */
+  /** Discards state that still matters. Its bookings are lost, and calls that wait for them book again. */
   lose(slot: number): void {
     this.bookings.lose(slot)
-    this.release(slot)
+    this.free(slot)
   }
 
   /** Discards the state of every key. */
@@ -145,17 +154,18 @@ export class Table implements CorrectedTable {
     for (let slot = slots.top; slots.size > 0; slot--) if (slots.keyAt(slot) !== undefined) this.lose(slot)
   }
 
-  /** Frees a slot whose state no longer matters. */
-  release(slot: number): void {
+  /** Frees the slot of a key whose allowance is full again. Any other key goes through `lose`. */
+  free(slot: number): void {
     this.bookings.forget(slot)
     this.barriers.clear(slot)
     this.refusals.clear(slot)
-    this.cursor.slots.release(slot)
+    this.cursor.slots.free(slot)
     if (this.cursor.slots.size === 0)
       for (const chunk of this.#chunks.splice(0)) this.#owner.chunks.remove(chunk)
     this.#owner.removed()
   }
 
+  /** Records a booking for `at`, with what undoes it. To be called before the state is written. */
   #booking(slot: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
     const undo = this.bookings.open(slot, at, this.cursor.cells(), this.cursor.rings())
     return { key, at, cost, decidedAt, undo, isCancelled: false }
