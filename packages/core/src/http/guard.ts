@@ -65,16 +65,19 @@ export function createGuard<Req, Res>(
     const answer = chooseAccess
       ? chain(unlessHungUp(chooseAccess, req, source), (access) => enter(req, res, access))
       : admit(req, res)
+    // The addresses are read now, as a closed connection no longer has them.
     if (isPromise(answer)) keepAddresses(req, platform)
     return answer
   }
 
+  /** Counts the request, lets it pass uncounted, or answers 403. */
   function enter(req: Req, res: Res, access: Access | typeof HUNG_UP): MaybePromise<Denied | undefined> {
     if (access === 'count') return admit(req, res)
     if (access === 'pass') return undefined
     return access === HUNG_UP ? { answer: undefined, hungUp: true } : respond.forbid(req, res)
   }
 
+  /** Finds the key and the cost, and decides. */
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
     const key = unlessHungUp(keyOf, req, source)
     // Not `chain`: here and below, a request that waits for nothing makes no closure.
@@ -90,12 +93,14 @@ export function createGuard<Req, Res>(
     return chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
   }
 
+  /** Decides. Of the operations of one GraphQL request only some are decided at once (operations.ts). */
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (!repeats(req)) return ask(req, res, key, cost)
     const operations = operationsOf(platform.identity(req), limiter, key)
     return operations.run(() => deniedEarlier(req, res, key, cost) ?? ask(req, res, key, cost))
   }
 
+  /** Asks the limiter. */
   function ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (!choosePolicies) return askWith(undefined, req, res, key, cost)
     return chain(choosePolicies(req), (policies) => askWith(policies, req, res, key, cost))
@@ -114,7 +119,10 @@ export function createGuard<Req, Res>(
       : obey(req, res, key, cost, decision)
   }
 
-  /** The answer if an earlier denial of the same request decides this operation too. `cost` is undefined while unknown. */
+  /**
+   * The answer if the limiter has denied an earlier operation of this GraphQL request, and so denies this one. `cost` is
+   * undefined while unknown.
+   */
   function deniedEarlier(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
     const denial = repeats(req) && operationsOf(platform.identity(req), limiter, key).denialFor(cost)
     if (!denial) return undefined
@@ -122,6 +130,7 @@ export function createGuard<Req, Res>(
     return denial.answers.get(guard) ?? denyOperation(req, res, key, denial)
   }
 
+  /** Answers a denied request; records an allowed one and writes its headers. */
   function obey(
     req: Req,
     res: Res,
@@ -140,8 +149,8 @@ export function createGuard<Req, Res>(
   }
 
   /**
-   * Gives back what `decision` charged if `shouldCharge` returns false. Anything else it returns keeps the charge, and so
-   * does an error; if the caller hung up before, it is not called.
+   * Gives back what `decision` charged if `shouldCharge` returns false. Any other result and any error keep the charge. It is not
+   * called if the caller hangs up before the end of the response.
    */
   async function settleByOutcome(req: Req, res: Res, decision: Decision): Promise<void> {
     try {
@@ -175,7 +184,7 @@ export function createGuard<Req, Res>(
     }
   }
 
-  /** Adds a decision to those about the request, and writes the headers of all. */
+  /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
   function recordAndWrite(req: Req, res: Res, key: string, decision: Decision): readonly RequestDecision[] {
     const request = platform.identity(req)
     const inHeaders = writeHeaders !== undefined

@@ -30,7 +30,7 @@ export interface Store {
   start?(): Promise<unknown> | undefined
   /**
    * Opens the state of one limiter under a list of policies. The same name and shapes give the same state, with a penalty and
-   * without. A store that knows no penalties may ignore `penalty`; limiters then refuse it at set-up.
+   * without. A store without penalties may ignore `penalty`; limiters then reject the option at set-up.
    */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace
   /**
@@ -111,15 +111,16 @@ export function isAboutKey({ kind }: Correction): boolean {
   return kind === 'block' || kind === 'hold' || kind === 'reset'
 }
 
-/** The caller of one call. A store need not carry out a call whose caller is gone. */
+/** Whether one call is still waited for. */
 export interface Caller {
+  /** True once the caller no longer waits for the answer. A store need not carry out its call. */
   readonly gone: boolean
   /**
    * Set by a store that queues calls, while it has not sent the call. If the deadline passes meanwhile, the call was not
    * carried out, and its timeout says nothing about the store.
    */
   unsent: boolean
-  /** Set by a store that wants to be called when a caller leaves that may wait longer than a deadline. */
+  /** A store may set it, to be called when the caller is gone. Only callers of `book` call it. */
   left?: (() => void) | undefined
 }
 
