@@ -5,8 +5,8 @@ import { StoreError } from '../values/errors.js'
  * in which they began.
  *
  * A deadline measures the store and not this process. Everything that has arrived is read before a call is ended. A call
- * made in a turn of the event loop that blocked the process begins at the end of that turn, because nothing is written
- * before. While calls queue here and the store answers others, only the time in which the event loop was idle counts.
+ * made in a turn of the event loop that blocked the process begins at the end of that turn, because calls that fill no
+ * batch are written only then. While calls queue here and the store answers others, only the time in which the event loop was idle counts.
  */
 export class Deadline {
   readonly ms: number
