@@ -76,7 +76,7 @@ export function settingsOf(options: OutboundOptions): OutboundSettings {
   if (!['string', 'function', 'undefined'].includes(typeof key))
     throw invalid('key must be a string or a function')
   if (!['number', 'function'].includes(typeof cost)) throw invalid('cost must be a number or a function')
-  if (!['number', 'function'].includes(typeof priority))
+  if (!['number', 'function'].includes(typeof priority) || Number.isNaN(priority))
     throw invalid('priority must be a number or a function')
   for (const [name, value] of Object.entries({ isRetryable, pauseOf, onEvent })) {
     if (typeof value !== 'function') throw invalid(`${name} must be a function`)

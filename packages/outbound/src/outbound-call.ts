@@ -3,6 +3,7 @@ import type { OutboundSettings } from './options.js'
 import { forbidsRetry, isRefusal, pauseMs } from './other-side/pause.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import type { Verdict } from './task.js'
+import { checkPriority } from './waiting-options.js'
 
 /** What only the client knows of a request. */
 export interface RequestTraits {
@@ -28,7 +29,7 @@ export class OutboundCall {
     this.terms = {
       key: settings.key(request),
       cost: settings.cost(request),
-      priority: settings.priority(request),
+      priority: checkPriority(settings.priority(request)),
       maxWaitMs,
       signal: traits.signal,
     }

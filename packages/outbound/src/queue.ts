@@ -4,7 +4,7 @@ import type { QueueEvent } from './events.js'
 import type { QueueOptions, RunContext, RunOptions } from './queue-options.js'
 import { QueueTask } from './queue-task.js'
 import { runTask } from './run-task.js'
-import { announce, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
+import { announce, checkPriority, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -165,8 +165,3 @@ export class Queue {
 
 /** A limit for which no call ever waits; its key can be held. */
 const UNLIMITED = { limit: 1_000_000_000, window: '1s' } as const
-
-function checkPriority(priority: number): number {
-  if (typeof priority === 'number' && !Number.isNaN(priority)) return priority
-  throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
-}

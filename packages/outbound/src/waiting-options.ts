@@ -1,6 +1,6 @@
 import {
   type Duration,
-  type InputError,
+  InputError,
   type Limiter,
   parseDuration,
   PolicyError,
@@ -72,6 +72,15 @@ export function waitingSettings(
 /** @throws {PolicyError} INVALID_DURATION; for an option of one call InputError. */
 export function maxWaitMsOf(maxWait: Duration = '30s', error: DurationError = PolicyError): number {
   return durationMs(maxWait, 'maxWait', 0, error)
+}
+
+/**
+ * A priority that is no number compares with none, so a call of it could not be found in its queue again.
+ * @throws {InputError} INVALID_PRIORITY.
+ */
+export function checkPriority(priority: number): number {
+  if (typeof priority === 'number' && !Number.isNaN(priority)) return priority
+  throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
 }
 
 type DurationError = typeof PolicyError | typeof InputError

@@ -9,6 +9,7 @@ describe('options', () => {
     [{ key: 1 }, 'INVALID_OPTION'],
     [{ cost: '1' }, 'INVALID_OPTION'],
     [{ priority: '1' }, 'INVALID_OPTION'],
+    [{ priority: NaN }, 'INVALID_OPTION'],
     [{ prefetch: 0 }, 'INVALID_OPTION'],
     [{ lateness: -1 }, 'INVALID_DURATION'],
     [{ maxQueue: 0 }, 'INVALID_OPTION'],

@@ -92,6 +92,20 @@ describe('a turn', () => {
     expect(batch.at()).toEqual([0, 100, 400, 500, 600, 700, 800, 900, 1000, 1100])
   })
 
+  it.each([NaN, undefined, '1', null])(
+    'is refused to a call of priority %p, and goes to the next',
+    async (priority) => {
+      const limiter = evenly()
+      const bad = open({ limiter, priority: () => priority as never })
+      await expect(bad.fetch(URL_)).rejects.toMatchObject({ name: 'InputError', code: 'INVALID_PRIORITY' })
+      const good = open({ limiter })
+      outcome(good.fetch(URL_))
+      outcome(good.fetch(URL_))
+      await pass(1000)
+      expect([bad.at(), good.at()]).toEqual([[], [0, 100]])
+    },
+  )
+
   it('goes to a call of another cost only after the call with the reservation', async () => {
     const limiter = limiterOf(gcra({ limit: 10, window: '1s', burst: 4 }))
     const batch = open({ limiter, cost: 4 })
