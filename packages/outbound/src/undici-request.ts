@@ -43,10 +43,15 @@ const NOWHERE = 'http://origin.invalid'
 
 export function requestOf({ origin = NOWHERE, path, method, headers }: DispatchOptions): OutboundRequest {
   return {
-    url: new URL(path, origin),
+    url: urlOf(origin, path),
     method: method.toUpperCase(),
     header: (name) => pairsOf(headers).find(([key]) => key.toLowerCase() === name)?.[1],
   }
+}
+
+/** Joined as texts: resolved against the origin, a path that begins with two slashes would name another one. */
+function urlOf(origin: string | URL, path: string): URL {
+  return path.startsWith('/') ? new URL(new URL(origin).origin + path) : new URL(path, origin)
 }
 
 /** undici accepts headers as an object, as pairs, and as a flat list. */

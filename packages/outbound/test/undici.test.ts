@@ -55,6 +55,17 @@ it('makes requests wait for their turn', async () => {
   ])
 })
 
+it.each(['//other.example/a', '/\\other.example/a', '//', '/a//b', '/a?b=c'])(
+  'counts a request for the path %j under the origin that it goes to',
+  async (path) => {
+    const keys: string[] = []
+    const { dispatcher } = await open(ok, { key: ({ url }) => keys[keys.push(url.origin) - 1]! })
+    const { body } = await request({ origin: other.origin, path, method: 'GET' } as never, { dispatcher })
+    expect(await body.text()).toBe('ok')
+    expect(keys).toEqual([other.origin])
+  },
+)
+
 it("limits requests of undici's fetch", async () => {
   startFakeTime()
   const { dispatcher } = await open(ok)
