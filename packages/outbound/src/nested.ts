@@ -9,5 +9,8 @@ export function isNested(options: unknown): boolean {
 
 /** A copy of the options with the mark, which further copies keep. */
 export function nested<T extends object>(options: T | undefined): T {
-  return { ...options, [NESTED]: true } as unknown as T
+  const copy: Record<PropertyKey, unknown> = {}
+  // Also the properties that it inherits: a Request has all of its own in its prototype, and fetch takes one as init.
+  for (const name in options) copy[name] = options[name]
+  return Object.assign(copy, options, { [NESTED]: true })
 }

@@ -23,6 +23,18 @@ describe('a retry', () => {
     for (const method of ['POST', 'PATCH']) expect(await sentBy({ method })).toHaveLength(1)
   })
 
+  it('passes on all of an init that is itself a Request', async () => {
+    const seen: (string | null)[] = []
+    const echo = async (input: unknown, init?: RequestInit) => {
+      const request = new Request(input as string, init)
+      seen.push(request.method, request.headers.get('authorization'), await request.text())
+      return new Response('ok')
+    }
+    const init = new Request(URL_, { method: 'POST', headers: { authorization: 'me' }, body: 'text' })
+    await limitFetch(echo as typeof fetch, { limiter: generous() })('https://api.example/other', init)
+    expect(seen).toEqual(['POST', 'me', 'text'])
+  })
+
   it('follows with an Idempotency-Key, or as isRetryable says', async () => {
     const headers = { 'Idempotency-Key': 'a' }
     expect(await sentBy({ method: 'POST', headers, body: 'x' })).toHaveLength(2)
