@@ -108,8 +108,10 @@ export class Membership {
     const { meetingPoint, name, serve } = this.#options
     for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
       const newest = meetingPoint.newest()
+      // A process that does not stay has no permits to renew there.
+      const formerLife = serve === true ? 0 : this.#formerLife
       const found =
-        newest === undefined ? 'gone' : await greet(newest, name, this.#formerLife, this.#closing.signal)
+        newest === undefined ? 'gone' : await greet(newest, name, formerLife, this.#closing.signal)
       if (typeof found === 'object') {
         if (serve !== true) return new RemoteServer(found.socket, found.life, this.#serverListener())
         found.socket.destroy()
