@@ -1,6 +1,11 @@
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
 import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
+import { Host } from '../../src/stores/machine/host.js'
 import type { MachineStore } from '../../src/stores/machine/index.js'
+import { PROTOCOL } from '../../src/stores/machine/protocol.js'
 import { FakeClock } from '@sluice/testing'
+import { bytesInUse } from '@sluice/testing/figures'
 import { until } from '@sluice/testing/redis'
 import { Meeting } from './meeting.js'
 
@@ -106,6 +111,18 @@ describe('permits of a machine store', () => {
     expect(await one.renew('k', [1], 1)).toEqual(['unknown'])
   })
 
+  it('run out with their own lease, also behind one that lasts longer', async () => {
+    const clock = new FakeClock()
+    const [server] = await meeting.pair({ clock: clock.now })
+    const [long, short] = [server.permits!('jobs', 60_000), server.permits!('jobs', 2000)]
+    expect(await long.take('k', 1, 2, false)).toBe(true)
+    expect(await short.take('k', 1, 2, false)).toBe(true)
+    clock.pass(2001)
+    expect(await short.take('k', 2, 2, false)).toBe(true)
+    expect(await short.renew('k', [1], 2)).toEqual(['unknown'])
+    expect(await long.renew('k', [1], 2)).toEqual(['held'])
+  })
+
   it('are not granted to tickets whose process does not poll, nor kept for one that does not notice', async () => {
     const clock = new FakeClock()
     const [server] = await meeting.pair({ clock: clock.now })
@@ -123,6 +140,26 @@ describe('permits of a machine store', () => {
     expect(await third!.poll('k', [1], 1)).toEqual(['unknown'])
   })
 
+  it('go to the tickets of a process that polls only the oldest of them, in their order', async () => {
+    const clock = new FakeClock()
+    const [server] = await meeting.pair({ clock: clock.now })
+    const [one, other, third] = [1, 2, 3].map(() => server.permits!('jobs', 30_000))
+    await one!.take('k', 1, 1, false)
+    for (let ticket = 1; ticket <= 3; ticket++) await other!.take('k', ticket, 1, true)
+    await third!.take('k', 1, 1, true)
+    for (let i = 0; i < 3; i++) {
+      clock.pass(900)
+      expect(await other!.poll('k', [1], 1)).toEqual(['waiting'])
+      expect(await third!.poll('k', [1], 1)).toEqual(['waiting'])
+    }
+    await one!.release('k', [1], 1)
+    for (let ticket = 1; ticket <= 3; ticket++) {
+      expect(await other!.poll('k', [ticket], 1)).toEqual(['held'])
+      await other!.release('k', [ticket], 1)
+    }
+    expect(await third!.poll('k', [1], 1)).toEqual(['held'])
+  })
+
   it('are given back to their holders first when another process serves', async () => {
     const clock = new FakeClock()
     const server = meeting.open({ serve: true, clock: clock.now })
@@ -138,6 +175,41 @@ describe('permits of a machine store', () => {
     expect(await newcomer.poll('k', [1], 1)).toEqual(['waiting'])
     await held.release('k', [1], 1)
     expect(await newcomer.poll('k', [1], 1)).toEqual(['held'])
+  })
+
+  it('are granted while a process that only serves, and once did, looks for the end of the server', async () => {
+    jest.useFakeTimers({
+      doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'queueMicrotask', 'performance'],
+    })
+    try {
+      const former = meeting.open({ serve: true })
+      await former.ready()
+      rmSync(join(meeting.folder, `${PROTOCOL}-test`, '1'))
+      const next = meeting.open({ serve: true, clock: new FakeClock().now })
+      await next.ready()
+      const looks = jest.spyOn(Host.prototype, 'newHolder')
+      jest.advanceTimersByTime(5000) // then a server looks whether it still is the newest
+      await until('it to look', () => looks.mock.calls.length > 2)
+      expect(await next.permits!('jobs', 30_000).take('k', 1, 1, false)).toBe(true)
+    } finally {
+      jest.restoreAllMocks()
+      jest.useRealTimers()
+    }
+  })
+
+  it('leave nothing of a key behind that nobody holds any more', async () => {
+    const [server] = await meeting.pair()
+    const permits = server.permits!('jobs', 30_000)
+    const use = async (keys: number, prefix: string) => {
+      for (let i = 0; i < keys; i++) {
+        await permits.take(`${prefix}${i}`, 1, 1, false)
+        await permits.release(`${prefix}${i}`, [1], 1)
+      }
+    }
+    await use(1000, 'before')
+    const before = bytesInUse()
+    await use(50_000, 'after')
+    expect((bytesInUse() - before) / 50_000).toBeLessThan(20)
   })
 
   it('report a permit that is lost, because others took all of them first', async () => {

@@ -7,7 +7,6 @@ import type { PolicyListing } from './policy-listing.js'
 /** The server where this process is it: calls are carried out at once. */
 export class OwnServer implements MachineServer, PermitHolder {
   readonly id: number
-  readonly queues = new Set<string>()
   readonly #host: Host
   readonly #listener: ServerListener
   readonly #end: () => void

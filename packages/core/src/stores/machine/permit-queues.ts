@@ -20,10 +20,10 @@ export class PermitQueues {
     const id = `${call.name}\n${call.key}` // names have no line breaks
     const queue = this.#queues.get(id) ?? newQueue()
     this.#queues.set(id, queue)
-    holder.queues.add(id)
-    expire(queue.held, now)
-    expire(queue.granted, now)
-    const ids = call.tickets.map((ticket) => `${holder.id}:${call.semaphore}:${ticket}`)
+    expire(queue, now)
+    const semaphore = semaphoreOf(holder, call)
+    if (call.operation === 'poll' || call.waits) queue.alive.set(semaphore, now + ALIVE)
+    const ids = call.tickets.map((ticket) => `${semaphore}:${ticket}`)
     for (const [i, ticket] of ids.entries())
       this.#apply(queue, ticket, { holder, call, number: call.tickets[i]! }, now)
     this.#serve(queue, call.limit, now)
@@ -34,11 +34,12 @@ export class PermitQueues {
 
   /** Takes back all permits and tickets of a process. */
   leave(holder: PermitHolder, now: number): void {
-    for (const id of holder.queues) {
-      const queue = this.#queues.get(id)
-      if (!queue) continue
+    for (const [id, queue] of this.#queues) {
       for (const tickets of [queue.held, queue.granted, queue.waiting]) {
         for (const [ticket, { owner }] of tickets) if (owner.holder === holder) tickets.delete(ticket)
+      }
+      for (const semaphore of queue.alive.keys()) {
+        if (semaphore.startsWith(`${holder.id}:`)) queue.alive.delete(semaphore)
       }
       this.#serve(queue, queue.limit, now)
       this.#forgetEmpty(id, queue)
@@ -54,24 +55,24 @@ export class PermitQueues {
     if (operation === 'renew') {
       // Before the queue is served: a holder whose permit was lost has precedence.
       if (isFree(queue, limit)) hold(queue, ticket, { owner, until: now + lease })
-    } else if (queue.waiting.has(ticket)) {
-      queue.waiting.get(ticket)!.until = now + ALIVE
-    } else if (operation === 'take') {
+    } else if (operation === 'take' && !queue.waiting.has(ticket)) {
       this.#serve(queue, limit, now)
       const isOpen = isFree(queue, limit) && queue.waiting.size === 0 && now >= this.#barredUntil
       if (isOpen) hold(queue, ticket, { owner, until: now + lease })
-      else if (waits) queue.waiting.set(ticket, { owner, until: now + ALIVE })
+      else if (waits) queue.waiting.set(ticket, { owner })
     }
   }
 
   /** Grants free permits to the oldest tickets. */
   #serve(queue: LeasedQueue, limit: number, now: number): void {
     if (now < this.#barredUntil) return
-    for (const [ticket, { owner, until }] of queue.waiting) {
+    for (const [ticket, { owner }] of queue.waiting) {
       if (!isFree(queue, limit)) return
       queue.waiting.delete(ticket)
-      if (until < now) continue
-      queue.granted.set(ticket, { owner, until: now + Math.min(CLAIM, owner.call.lease) })
+      if ((queue.alive.get(semaphoreOf(owner.holder, owner.call)) ?? 0) < now) continue
+      const end = now + Math.min(CLAIM, owner.call.lease)
+      queue.granted.set(ticket, { owner, until: end })
+      queue.nextEnd = Math.min(queue.nextEnd, end)
       owner.holder.granted(owner.call.semaphore, owner.number)
     }
   }
@@ -81,27 +82,32 @@ export class PermitQueues {
   }
 }
 
-/** One process, with the queues in which it may have tickets. */
+/** One process. */
 export interface PermitHolder {
   readonly id: number
-  readonly queues: Set<string>
   granted(semaphore: number, ticket: number): void
 }
 
 interface LeasedQueue {
   /** The limit of the latest call. */
   limit: number
-  /** Those whose lease ends first come first. */
+  /** No permit runs out before this instant. */
+  nextEnd: number
   readonly held: Map<string, LeasedTicket>
   /** Granted, and not yet noticed by the process. */
   readonly granted: Map<string, LeasedTicket>
-  /** Oldest first; `until` is how long the process counts as alive. */
-  readonly waiting: Map<string, LeasedTicket>
+  /** Oldest first. */
+  readonly waiting: Map<string, Ticket>
+  /** Until when each semaphore of a process counts as alive: only its oldest tickets are polled. */
+  readonly alive: Map<string, number>
 }
 
-interface LeasedTicket {
+interface Ticket {
   readonly owner: Owner
-  until: number
+}
+
+interface LeasedTicket extends Ticket {
+  readonly until: number
 }
 
 interface Owner {
@@ -111,17 +117,29 @@ interface Owner {
 }
 
 function newQueue(): LeasedQueue {
-  return { limit: 1, held: new Map(), granted: new Map(), waiting: new Map() }
+  return {
+    limit: 1,
+    nextEnd: Infinity,
+    held: new Map(),
+    granted: new Map(),
+    waiting: new Map(),
+    alive: new Map(),
+  }
+}
+
+/** One semaphore of one process. */
+function semaphoreOf({ id }: PermitHolder, { semaphore }: PermitCall): string {
+  return `${id}:${semaphore}`
 }
 
 function isFree({ held, granted }: LeasedQueue, limit: number): boolean {
   return held.size + granted.size < limit
 }
 
-/** Moves the ticket to the end, behind leases that end sooner. */
 function hold(queue: LeasedQueue, ticket: string, entry: LeasedTicket): void {
   removeFrom(queue, ticket)
   queue.held.set(ticket, entry)
+  queue.nextEnd = Math.min(queue.nextEnd, entry.until)
 }
 
 function removeFrom({ held, granted, waiting }: LeasedQueue, ticket: string): void {
@@ -130,11 +148,15 @@ function removeFrom({ held, granted, waiting }: LeasedQueue, ticket: string): vo
   waiting.delete(ticket)
 }
 
-/** Stops at the first ticket whose time is not over. */
-function expire(tickets: Map<string, LeasedTicket>, now: number): void {
-  for (const [ticket, { until }] of tickets) {
-    if (until >= now) return
-    tickets.delete(ticket)
+/** Removes the permits whose time is over. Leases of one queue may differ, so all of them are looked at. */
+function expire(queue: LeasedQueue, now: number): void {
+  if (now <= queue.nextEnd) return
+  queue.nextEnd = Infinity
+  for (const tickets of [queue.held, queue.granted]) {
+    for (const [ticket, { until }] of tickets) {
+      if (until < now) tickets.delete(ticket)
+      else queue.nextEnd = Math.min(queue.nextEnd, until)
+    }
   }
 }
 

@@ -20,7 +20,6 @@ import {
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
 export class Session implements HostCaller, PermitHolder {
   readonly id: number
-  readonly queues = new Set<string>()
   readonly #host: Host
   readonly #name: string
   readonly #socket: Socket
