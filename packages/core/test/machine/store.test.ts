@@ -257,6 +257,18 @@ describe('the socket', () => {
     expect(() => meeting.open()).toThrow('must be a directory of this user with mode 0700')
   })
 
+  it.each([
+    ['a file', (path: string) => writeFileSync(path, ''), ''],
+    ['within a file', (path: string) => writeFileSync(path, ''), '/within'],
+    ['a path with a NUL', () => {}, '\0'],
+    ['a symlink to nothing', (path: string) => symlinkSync('/nowhere/at/all', path), ''],
+  ])('cannot lie in %s', (_, make, within) => {
+    const path = join(meeting.folder, 'x')
+    make(path)
+    const error = expect.objectContaining({ name: 'PolicyError', code: 'INVALID_OPTION' })
+    expect(() => meeting.open({ folder: path + within })).toThrow(error as never)
+  })
+
   it('ends a connection that makes no sense, and serves the others', async () => {
     const [, client] = await meeting.pair()
     const keyspace = client.keyspace('api', policies, ignore)

@@ -96,15 +96,36 @@ export class SocketFolder implements MeetingPoint {
   /** @throws {PolicyError} INVALID_OPTION where another user owns a folder or could write to it. */
   #prepare(): void {
     for (const folder of [this.#parent, this.#folder]) {
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
-      const { uid, mode } = lstatSync(folder)
-      const isOwn = lstatSync(folder).isDirectory() && uid === process.getuid?.() && (mode & 0o077) === 0
-      if (isOwn) continue
+      if (isOwnFolder(folder)) continue
       const bound = 'the folder of a machineStore must be a directory of this user with mode 0700'
       throw expected(PolicyError, 'INVALID_OPTION', bound, folder)
     }
   }
 }
+
+/** Makes the folder if nothing is there. What cannot be made is not this user's. */
+function isOwnFolder(folder: string): boolean {
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
+    const state = lstatSync(folder)
+    return state.isDirectory() && state.uid === process.getuid?.() && (state.mode & 0o077) === 0
+  } catch (error) {
+    if (NO_FOLDER.has((error as NodeJS.ErrnoException).code!)) return false
+    throw error
+  }
+}
+
+/** The place is taken by something else, or belongs to others. */
+const NO_FOLDER: ReadonlySet<string> = new Set([
+  'EEXIST',
+  'ENOTDIR',
+  'ENOENT',
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ELOOP',
+  'ERR_INVALID_ARG_VALUE',
+])
 
 /** 0 for what is no number. */
 function numberOf(name: string): number {
