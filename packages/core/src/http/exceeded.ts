@@ -20,6 +20,12 @@ export function wentOver(limiter: Limiter, key: string, decision: Decision): boo
   // Deleted first, so that it becomes the newest of the map.
   keys.delete(key)
   if (keys.size >= MOST_KEYS) keys.delete(keys.keys().next().value!)
-  keys.set(key, now + decision.resetAfterMs)
+  keys.set(key, now + spanOf(decision))
   return until === undefined || now >= until
+}
+
+/** A limit of 0 is never full again, and counts by its window. */
+function spanOf(decision: Decision): number {
+  if (decision.retryAfterMs < Infinity) return decision.resetAfterMs
+  return Math.max(...decision.policies.map(({ windowMs }) => windowMs))
 }

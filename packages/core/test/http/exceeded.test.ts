@@ -49,6 +49,18 @@ describe('onExceeded', () => {
     expect(exceeded).toHaveLength(5)
   })
 
+  it('is called once for a key whose limit is 0, and again after a window without a call', async () => {
+    limiter = createLimiter({ policies: [slidingLog({ limit: 0, window: '1m' })] })
+    for (let second = 0; second < 100; second++) {
+      await use(['ann'])
+      jest.advanceTimersByTime(1000)
+    }
+    expect(exceeded).toHaveLength(1)
+    jest.advanceTimersByTime(MINUTE)
+    await use(['ann', 'ann'])
+    expect(exceeded).toHaveLength(2)
+  })
+
   it('is shared by guards with one limiter', async () => {
     for (let i = 0; i < 4; i++) await pass([guardFor('ann'), guardFor('ann')])
     expect(exceeded).toEqual(['ann'])
