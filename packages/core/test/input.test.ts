@@ -162,6 +162,7 @@ describe('an option of createLimiter', () => {
   it.each([
     [null, 'got null, leave it out'],
     ['redis://user:secret@host:6379', 'write redisStore("redis://…@host:6379")'],
+    ['redis://user:a/@secret@host:6379', 'write redisStore("redis://…@host:6379")'],
     [memoryStore, 'got a function, call it'],
     [{ sendCommand() {}, on() {} }, 'write redisStore(client)'],
     [{ increment() {}, decrement() {} }, "another library's store"],

@@ -145,5 +145,5 @@ export function checkStore(store: unknown): void {
 
 /** A URL without its password. */
 function hidden(url: string): string {
-  return url.replace(/\/\/[^@/]*@/, '//…@').slice(0, 80)
+  return url.replace(/\/\/.*@/, '//…@').slice(0, 80)
 }

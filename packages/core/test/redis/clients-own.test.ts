@@ -170,7 +170,8 @@ describe('a connection of its own', () => {
     ['http://user:secret@h', 'a Redis URL must begin with redis:// or rediss://, got http:'],
     ['h:6379:secret', 'a Redis URL must begin with redis:// or rediss://, got h:'],
     ['', 'a Redis URL must begin with redis:// or rediss://, got an invalid URL'],
-    ['redis://h/one', 'the path of a Redis URL must be the number of a database, got "one"'],
+    ['redis://h/one', 'the path of a Redis URL must be the number of a database'],
+    ['redis://user:secret%@h', 'the user and the password of a Redis URL must be percent-encoded'],
     [{ cluster: [] }, 'cluster must be a list of { host, port }, at least one, got an array of 0'],
     [{ sentinels: [{ host: 'h' }], name: 'm' }, 'sentinels must be a list of { host, port }, at least one'],
     [
@@ -181,6 +182,14 @@ describe('a connection of its own', () => {
     expect(() => ownConnection(options as string)).toThrow(PolicyError)
     expect(() => ownConnection(options as string)).toThrow(message)
   })
+
+  it.each(['redis://user:12/secret@h', 'redis://user:secret%@h', 'redis://user:/secret@h'])(
+    'shows nothing of the password in %s',
+    (url) => {
+      expect(() => ownConnection(url)).toThrow(PolicyError)
+      expect(() => ownConnection(url)).not.toThrow(/secret/)
+    },
+  )
 })
 
 describe.each([

@@ -62,15 +62,29 @@ function fromUrl(text: string): RedisOptions {
     throw new PolicyError('INVALID_OPTION', `a Redis URL must begin with redis:// or rediss://, got ${what}`)
   }
   const db = url.pathname.slice(1)
-  if (!/^\d*$/.test(db)) throw invalid('the path of a Redis URL must be the number of a database', db)
+  if (!/^\d*$/.test(db)) {
+    // A slash in a password begins the path.
+    throw new PolicyError('INVALID_OPTION', 'the path of a Redis URL must be the number of a database')
+  }
   return {
     ...Object.fromEntries([...url.searchParams].map(([name, value]) => [name, plain(value)])),
     ...(url.hostname !== '' && { host: url.hostname.replace(/^\[(.*)\]$/, '$1') }),
     ...(url.port !== '' && { port: Number(url.port) }),
-    ...(url.username !== '' && { username: decodeURIComponent(url.username) }),
-    ...(url.password !== '' && { password: decodeURIComponent(url.password) }),
+    ...(url.username !== '' && { username: decoded(url.username) }),
+    ...(url.password !== '' && { password: decoded(url.password) }),
     ...(db !== '' && { db: Number(db) }),
     ...(url.protocol === 'rediss:' && { tls: {} }),
+  }
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new PolicyError(
+      'INVALID_OPTION',
+      'the user and the password of a Redis URL must be percent-encoded',
+    )
   }
 }
 
