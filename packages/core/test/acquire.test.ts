@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { createLimiter, type Decision, gcra, leakyBucket, type Limiter, memoryStore } from '../src/index.js'
 
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
@@ -94,6 +95,17 @@ describe('acquire', () => {
 })
 
 describe('an abort', () => {
+  it('is listened to once by all calls with its signal, and not after them', async () => {
+    const limiter = open()
+    const { signal } = new AbortController()
+    const calls = Array.from({ length: 20 }, () => limiter.acquire('k', { signal }))
+    await pass(0)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1) // Node warns of a leak above ten
+    await pass(2000)
+    await Promise.all(calls)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+  })
+
   it('rejects with the reason and gives the place to the next', async () => {
     const limiter = open()
     await limiter.acquire('k')

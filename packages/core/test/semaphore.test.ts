@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events'
 import { createSemaphore, memoryStore, type Permit, type SemaphoreOptions } from '../src/index.js'
 
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
@@ -135,6 +136,19 @@ describe('release', () => {
 })
 
 describe('an abort', () => {
+  it('is listened to once by all calls with its signal, and not after them', async () => {
+    const semaphore = open()
+    const first = await semaphore.acquire()
+    const { signal } = new AbortController()
+    const calls = Array.from({ length: 20 }, () => semaphore.acquire('', { signal, maxWait: 1000 }))
+    await pass(0)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1) // Node warns of a leak above ten
+    await pass(1000)
+    await Promise.all(calls)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    await first.release()
+  })
+
   it('rejects with the reason and leaves the queue', async () => {
     const semaphore = open()
     const first = await semaphore.acquire()

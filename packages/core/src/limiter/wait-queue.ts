@@ -1,4 +1,5 @@
 import { giveBack } from '../stores/giving-back.js'
+import { onAbort } from '../values/abort.js'
 import { type Answer, type Caller, isDenied, type Keyspace, type Store } from '../stores/store.js'
 import { KeyspaceBooking } from './keyspace-booking.js'
 import type { PolicySet } from './policy-set.js'
@@ -143,14 +144,14 @@ export class WaitQueue {
     return new Promise((resolve, reject) => {
       let end = (): void => {} // until `begin` has returned
       const settle = (how: () => void): void => {
-        signal?.removeEventListener('abort', abort)
+        stopListening?.()
         this.#waiters.delete(fail)
         end()
         how()
       }
       const abort = (): void => settle(() => reject(signal!.reason))
       const fail = (error: unknown): void => settle(() => reject(error))
-      signal?.addEventListener('abort', abort)
+      const stopListening = signal && onAbort(signal, abort)
       this.#waiters.add(fail)
       end = begin((value) => settle(() => resolve(value)), fail)
       if (this.#closed) fail(this.#closed)

@@ -1,6 +1,7 @@
 import type { StoreError } from '../values/errors.js'
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
 import type { Permits } from '../stores/store.js'
+import { onAbort } from '../values/abort.js'
 import type { Renewal } from './renewal.js'
 
 export interface WaitersOptions {
@@ -40,7 +41,7 @@ export class Waiters {
       const ticket = ++this.#tickets
       const end = (): void => {
         clearTimeout(timer)
-        signal?.removeEventListener('abort', abort)
+        stopListening?.()
         this.#forget(key, ticket)
       }
       const waiter: Waiter = {
@@ -60,7 +61,7 @@ export class Waiters {
       }
       const abort = (): void => void waiter.leave(signal!.reason)
       const timer = maxWaitMs > 0 ? setTimeout(() => void waiter.leave(this.#failure), maxWaitMs) : undefined
-      signal?.addEventListener('abort', abort)
+      const stopListening = signal && onAbort(signal, abort)
       this.#byTicket.set(ticket, waiter)
       this.#queueOf(key).add(ticket)
       void this.#ask(waiter, ticket, maxWaitMs > 0)
