@@ -28,6 +28,18 @@ describe('a listener that throws', () => {
     expect(messages).toEqual(["LISTENER_FAILED: a listener of 'decision' threw: Error: oops"])
   })
 
+  it('does the same where it rejects', async () => {
+    const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
+    const messages: string[] = []
+    limiter.on('warning', ({ code, message }) => messages.push(`${code}: ${message}`))
+    limiter.on('decision', async () => {
+      throw new Error('oops')
+    })
+    expect(await limiter.consume('k')).toMatchObject({ allowed: true })
+    await new Promise(setImmediate)
+    expect(messages).toEqual(["LISTENER_FAILED: a listener of 'decision' threw: Error: oops"])
+  })
+
   it('is reported to the process if it listens to warnings', async () => {
     const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })

@@ -8,7 +8,7 @@ export interface ListenOptions {
 
 /**
  * Listeners by the name of their event. Not Node's EventEmitter, because limiters also run elsewhere. A listener that throws
- * affects neither its caller nor the other listeners.
+ * or rejects affects neither its caller nor the other listeners.
  */
 export class Listeners<Events extends object> {
   readonly #failed: (name: keyof Events, error: unknown) => void
@@ -16,7 +16,7 @@ export class Listeners<Events extends object> {
   readonly #lists: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] } = {}
   readonly #passive = new WeakSet<object>()
 
-  /** `failed` is called with what a listener threw. */
+  /** `failed` is called with what a listener threw, or rejected with. */
   constructor(failed: (name: keyof Events, error: unknown) => void) {
     this.#failed = failed
   }
@@ -50,7 +50,8 @@ export class Listeners<Events extends object> {
     if (!list) return
     for (let i = 0; i < list.length; i++) {
       try {
-        list[i]!(event)
+        const returned: unknown = list[i]!(event)
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.#failed(name, error))
       } catch (error) {
         this.#failed(name, error)
       }
