@@ -9,6 +9,7 @@ import {
   slidingLog,
 } from '@sluice/core'
 import { createQueue } from '@sluice/outbound'
+import * as promClient from 'prom-client'
 import { observe, type ObserveOptions } from '../src/index.js'
 import { LaterStore } from './later-store.js'
 import { type Reader, READERS, sum } from './readers.js'
@@ -120,6 +121,23 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(tags).toHaveLength(101)
     expect(sum(tags, { tag: 'other' })).toBe(51)
     expect(sum(tags)).toBe(151)
+  })
+
+  it("counts tags that are named 'other' with the others", async () => {
+    const limiter = open({}, { tag: (key) => key })
+    await limiter.consume('other')
+    for (let i = 0; i < 150; i++) await limiter.consume(`tier ${i}`)
+    const tags = await reader.read('tags')
+    expect(tags.filter(({ attributes }) => attributes['tag'] === 'other')).toHaveLength(1)
+    expect(sum(tags)).toBe(151)
+  })
+
+  it('counts tags of malformed Unicode with the others', async () => {
+    const limiter = open({}, { tag: (key) => key })
+    for (const key of ['\ud800', '\udc00', 'a\ud800', '😀']) await limiter.consume(key)
+    const tags = await reader.read('tags')
+    expect(new Set(tags.map(({ attributes }) => attributes['tag']))).toEqual(new Set(['other', '😀']))
+    expect(sum(tags)).toBe(4)
   })
 
   it('counts evictions, discarded state and warnings', async () => {
@@ -239,6 +257,46 @@ describe('observe', () => {
         message: expect.stringContaining(message),
       }),
     )
+  })
+
+  it('reports to a registry of prom-client that was cleared meanwhile', async () => {
+    const registry = new promClient.Registry()
+    const sink = { prometheus: promClient, registry }
+    const [first, second] = ['first', 'second'].map((name) =>
+      createLimiter({ name, policies: [gcra({ limit: 1, window: '1s' })] }),
+    ) as [Limiter, Limiter]
+    closing.push(first, second)
+    observe(first, sink)
+    registry.clear()
+    observe(second, sink)
+    await second.consume('k')
+    const text = await registry.metrics()
+    expect(text).toContain('sluice_decisions_total{limiter="second"')
+    expect(text).toContain('sluice_store_duration_seconds')
+  })
+
+  it('reports gauges of several workers of node:cluster without adding them up', async () => {
+    const registry = new promClient.Registry()
+    const later = new LaterStore(clock)
+    const limiter = createLimiter({
+      name: 'api',
+      policies: [gcra({ limit: 7, window: '2s' })],
+      store: later,
+    })
+    closing.push(limiter)
+    observe(limiter, { prometheus: promClient, registry })
+    await limiter.consume('k')
+    const worker = await registry.getMetricsAsJSON()
+    const text = await promClient.AggregatorRegistry.aggregate([worker, worker, worker]).metrics()
+    for (const line of [
+      'sluice_limit{limiter="api",policy="7-per-2s"} 7',
+      'sluice_window_seconds{limiter="api",policy="7-per-2s"} 2',
+      'sluice_store_available{limiter="api"} 1',
+      'sluice_waiting{kind="limiter",name="api"} 0',
+    ]) {
+      expect(text).toContain(line)
+    }
+    expect(text).toMatch(/sluice_decisions_total\{.*\} 3/)
   })
 
   it('refuses two stores of one name', () => {

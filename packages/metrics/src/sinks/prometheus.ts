@@ -28,49 +28,53 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
     throw new PolicyError('INVALID_OPTION', 'registry must be a Registry of prom-client')
   }
   const sources: Sink['sources'] = new Map()
+  const metrics: object[] = []
   for (const [id, instrument] of Object.entries(INSTRUMENTS)) {
-    if (instrument.kind !== 'histogram') add(client, registry, sources, id as InstrumentId)
+    if (instrument.kind !== 'histogram') metrics.push(metricOf(client, registry, sources, id as InstrumentId))
   }
   return {
     sources,
     observed: new Map(),
-    storeDuration: histogram(client, registry, INSTRUMENTS.storeDuration),
-    acquireDuration: histogram(client, registry, INSTRUMENTS.acquireDuration),
+    storeDuration: histogram(INSTRUMENTS.storeDuration),
+    acquireDuration: histogram(INSTRUMENTS.acquireDuration),
+    register: () => metrics.forEach((metric) => registry.registerMetric(metric as never)),
+  }
+
+  function histogram(instrument: Instrument): RecordDuration {
+    const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
+    const created = new client.Histogram(configuration as never)
+    metrics.push(created)
+    return (seconds, attributes) => created.observe(attributes, seconds)
   }
 }
 
 /** A metric whose values are replaced whenever it is scraped. */
-function add(
+function metricOf(
   client: PromClientLike,
   registry: RegistryLike,
   sources: Sink['sources'],
   id: InstrumentId,
-): void {
+): object {
   const instrument: Instrument = INSTRUMENTS[id]
   const configuration = optionsOf(instrument, registry)
   if (instrument.kind === 'counter') {
-    new client.Counter({
+    return new client.Counter({
       ...configuration,
       collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
         this.reset()
         readAll(sources, id, (value, attributes) => this.inc(attributes, value))
       },
     } as never)
-  } else {
-    new client.Gauge({
-      ...configuration,
-      collect(this: { reset(): void; set(labels: Attributes, value: number): void }) {
-        this.reset()
-        readAll(sources, id, (value, attributes) => this.set(attributes, value))
-      },
-    } as never)
   }
-}
-
-function histogram(client: PromClientLike, registry: RegistryLike, instrument: Instrument): RecordDuration {
-  const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
-  const created = new client.Histogram(configuration as never)
-  return (seconds, attributes) => created.observe(attributes, seconds)
+  return new client.Gauge({
+    ...configuration,
+    // Of several workers of node:cluster. prom-client adds up what names no other way.
+    aggregator: instrument.kind === 'gauge' ? 'min' : 'sum',
+    collect(this: { reset(): void; set(labels: Attributes, value: number): void }) {
+      this.reset()
+      readAll(sources, id, (value, attributes) => this.set(attributes, value))
+    },
+  } as never)
 }
 
 function optionsOf(instrument: Instrument, registry: RegistryLike): object {

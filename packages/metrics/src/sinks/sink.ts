@@ -23,6 +23,8 @@ export interface Sink {
   readonly sources: Map<string, Source>
   /** The objects that are observed, each with the function that ends it. */
   readonly observed: Map<object, () => void>
+  /** Registers the metrics again, because a registry that was cleared has forgotten them. */
+  readonly register?: () => void
 }
 
 /** What a sink's instrument calls when it is collected. */

@@ -17,7 +17,9 @@ export function sinkOf(options: SinkOptions): Sink {
   }
   if (meter !== undefined) return sinkIn(meter, () => openTelemetrySink(meter))
   const own = registry ?? prometheus!.register
-  return sinkIn(own, () => prometheusSink(prometheus!, own))
+  const sink = sinkIn(own, () => prometheusSink(prometheus!, own))
+  sink.register?.()
+  return sink
 }
 
 function sinkIn(owner: object, make: () => Sink): Sink {

@@ -11,15 +11,16 @@ export class BoundedLabels {
   numberOf(label: string): number {
     const known = this.#numbers.get(label)
     if (known !== undefined) return known
-    const number = this.labels.length
-    if (number >= this.#most) {
-      if (number === this.#most) this.labels.push(OTHER)
-      return this.#most
-    }
-    this.labels.push(label)
+    // Series of equal labels would hide each other. So a label that is named like the others shares their number, and so do
+    // those of malformed Unicode, which are all written alike.
+    const isOther = this.#numbers.size >= this.#most || MALFORMED.test(label)
+    if (isOther && label !== OTHER) return this.numberOf(OTHER)
+    const number = this.labels.push(label) - 1
     this.#numbers.set(label, number)
     return number
   }
 }
 
 export const OTHER = 'other'
+
+const MALFORMED = /\p{Surrogate}/u
