@@ -74,7 +74,15 @@ export class LimitMaker {
       const { limit: _limit, window: _w, policies, ...ofCalls } = given
       const chosen = typeof policies === 'function' ? { policies } : {}
       if (!NUMBERS.some((number) => number in changes)) {
-        const merged = { ...ofCalls, ...chosen, ...rest }
+        const {
+          onStoreError: _o,
+          deadline: _d,
+          enforce: _e,
+          leases: _ls,
+          penalty: _p,
+          ...ofRequests
+        } = ofCalls
+        const merged = { ...ofRequests, ...chosen, ...rest }
         return Object.assign(this.#make(merged, { limiter: outer.limiter }), { knownAs })
       }
       const merged = { ...(changes.policies ? ofCalls : given), ...rest }

@@ -231,6 +231,23 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       expect(left.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['2', '1'])
     })
 
+    it('count in the outer limiter with its penalty and what else is of limiters', async () => {
+      @Controller()
+      class Site {
+        @Get('a') a() {}
+        @Get('b') @OverrideRateLimit({ name: 'default', cost: () => 3 }) b() {}
+      }
+      const options = {
+        penalty: { block: '10m' },
+        onStoreError: 'deny',
+        deadline: '1s',
+        enforce: true,
+      } as const
+      const origin = await serve(Site, [{ limit: 5, window: '1m', ...options }])
+      expect(await statuses(origin, '/b', '/b', '/a')).toEqual([200, 429, 429])
+      expect((await get(origin, '/a')).headers['retry-after']).toBe('600')
+    })
+
     it('keep the store and the callbacks of a limiter that is shared', async () => {
       const limiter = stopped(9)
       @Controller()
