@@ -32,9 +32,7 @@ describe('a listener that throws', () => {
     const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
     const messages: string[] = []
     limiter.on('warning', ({ code, message }) => messages.push(`${code}: ${message}`))
-    limiter.on('decision', async () => {
-      throw new Error('oops')
-    })
+    limiter.on('decision', (() => Promise.reject(new Error('oops'))) as () => unknown)
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
     await new Promise(setImmediate)
     expect(messages).toEqual(["LISTENER_FAILED: a listener of 'decision' threw: Error: oops"])
@@ -51,6 +49,19 @@ describe('a listener that throws', () => {
       { type: 'SluiceWarning', code: 'LISTENER_FAILED' },
     ])
     warned.mockRestore()
+  })
+})
+
+describe('a cost in the place of the options', () => {
+  it.each(['consume', 'peek', 'acquire', 'charge', 'refund'] as const)('is refused by %s', async (method) => {
+    const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
+    const error = {
+      name: 'InputError',
+      code: 'INVALID_COST',
+      message: 'the options of a call must be an object like { cost: 3 }, got 3',
+    }
+    await expect(limiter[method]('k', 3 as never)).rejects.toMatchObject(error)
+    expect(await limiter.peek('k', { cost: 0 })).toMatchObject({ remaining: 9 })
   })
 })
 

@@ -6,7 +6,7 @@ import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
 import { LIMITER_REPLACEMENTS, noSuchOption } from './replaced-options.js'
 
 export interface LimiterOptions extends ResilienceOptions {
@@ -75,7 +75,17 @@ export interface AcquireOptions extends CallOptions {
 
 /** @throws {InputError} INVALID_COST. */
 export function costOf(options: CallOptions | undefined): number {
-  return options?.cost === undefined ? 1 : checkCost(options.cost)
+  if (options?.cost !== undefined) return checkCost(options.cost)
+  // Some packages take the cost itself. Taken for options it would count as 1.
+  if (options !== undefined && typeof options !== 'object') {
+    throw expected(
+      InputError,
+      'INVALID_COST',
+      'the options of a call must be an object like { cost: 3 }',
+      options,
+    )
+  }
+  return 1
 }
 
 /** In microseconds. @throws {InputError} INVALID_DURATION. */
