@@ -2,9 +2,9 @@ import { type Decision, PolicyError } from '@sluice/core'
 import {
   createGuard,
   decisionAbout,
-  type Denied,
   expressTrust,
   type GuardOptions,
+  hasRawHeader,
   onResponseSent,
   type Platform,
 } from '@sluice/core/http'
@@ -33,17 +33,14 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
   const { requestProperty, ...rest } = { ...options }
   const guard = createGuard(rest, requestProperty === undefined ? express : withProperty(requestProperty))
   return function rateLimit(req: Request, res: Response, next: NextFunction): void {
-    const proceed = (denied: Denied | undefined): void => {
-      if (!denied) next()
-    }
     let denied
     try {
       denied = guard(req, res)
     } catch (error) {
       return next(error)
     }
-    if (denied instanceof Promise) denied.then(proceed, next)
-    else proceed(denied)
+    if (denied === undefined) next()
+    else if (denied instanceof Promise) denied.then((later) => later ?? next(), next)
   }
 }
 
@@ -61,6 +58,7 @@ const express: Platform<Request, Response> = {
   socketAddress: (req) => req.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,
   header: (req, name) => req.headers[name]?.toString(),
+  hasHeader: ({ rawHeaders }, name) => hasRawHeader(rawHeaders, name),
   proxyTrust: ({ app }) => expressTrust(app),
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void res.setHeader(name, value),

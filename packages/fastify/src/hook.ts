@@ -13,13 +13,16 @@ export type RateLimitHook = (request: AnyRequest, reply: AnyReply, done: HookHan
 export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
   const guard = createGuard(options, fastify)
   return function rateLimit(request, reply, done) {
-    const proceed = (denied: Denied | undefined): void => {
-      if (!denied) done()
-      // The result of onDenied is sent, like that of a handler.
-      else if (denied.answer !== undefined && denied.answer !== reply) reply.send(denied.answer)
-    }
     const denied = guard(request, reply)
-    if (denied instanceof Promise) denied.then(proceed).then(undefined, done)
-    else proceed(denied)
+    if (denied === undefined) done()
+    else if (denied instanceof Promise)
+      denied.then((later) => answer(later, reply, done)).then(undefined, done)
+    else answer(denied, reply, done)
   }
+}
+
+/** Passes a request on or sends what `onDenied` returned, like the result of a handler. */
+function answer(denied: Denied | undefined, reply: AnyReply, done: HookHandlerDoneFunction): void {
+  if (!denied) done()
+  else if (denied.answer !== undefined && denied.answer !== reply) reply.send(denied.answer)
 }

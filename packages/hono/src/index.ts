@@ -1,6 +1,6 @@
 import { type Decision, PolicyError } from '@sluice/core'
-import { createGuard, decisionAbout, type GuardOptions } from '@sluice/core/http'
-import type { Context, Env, MiddlewareHandler } from 'hono'
+import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/core/http'
+import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
@@ -36,13 +36,20 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   if (!connInfo && (!rest.key || Array.isArray(rest.allow) || Array.isArray(rest.deny)))
     throw new PolicyError('INVALID_OPTION', 'connInfo is needed for addresses: Hono knows none of its own')
   const guard = createGuard(rest, platformFor(connInfo, trustProxy))
-  return async function rateLimit(c, next) {
-    const denied = await guard(c, c)
-    c.set('rateLimit', decisionOf(c))
-    if (!denied) await next()
-    else if (!c.finalized) c.res = (denied.answer as Response | undefined) ?? c.body(null)
-    complete(c)
+  return function rateLimit(c, next) {
+    const denied = guard(c, c)
+    return denied instanceof Promise
+      ? denied.then((later) => proceed(later, c, next))
+      : proceed(denied, c, next)
   }
+}
+
+function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
+  c.set('rateLimit', decisionOf(c))
+  if (!denied) return next().then(() => complete(c))
+  if (!c.finalized) c.res = (denied.answer as Response | undefined) ?? c.body(null)
+  complete(c)
+  return Promise.resolve()
 }
 
 /**

@@ -2,7 +2,6 @@ import type { Decision } from '@sluice/core'
 import {
   createGuard,
   decisionAbout,
-  type Denied,
   type GuardOptions,
   hasRawHeader,
   onResponseSent,
@@ -47,20 +46,16 @@ export function rateLimit<StateT, ContextT = {}>(
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState> {
   const guard = createGuard(options, koa)
   return function rateLimit(ctx: Context, next: Next): Promise<void> | void {
-    const proceed = (denied: Denied | undefined): Promise<void> | void => {
-      const decision = decisionOf(ctx)
-      if (decision) (ctx.state as RateLimitState).rateLimit = decision
-      return denied ? undefined : next().catch((error: unknown) => rethrow(error, ctx.response))
-    }
+    const fail = (error: unknown): never => rethrow(error, ctx.response)
     let denied
     try {
       denied = guard(ctx, ctx.response)
     } catch (error) {
-      rethrow(error, ctx.response)
+      return fail(error)
     }
-    return denied instanceof Promise
-      ? denied.then(proceed, (error: unknown) => rethrow(error, ctx.response))
-      : proceed(denied)
+    if (denied === undefined) return next().catch(fail)
+    if (!(denied instanceof Promise)) return undefined
+    return denied.then((later) => (later ? undefined : next())).catch(fail)
   }
 }
 
@@ -83,10 +78,11 @@ const koa: Platform<Context, Response> = {
     // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
     return !app.proxy ? 'none' : app.maxIpsCount > 0 ? 'some' : 'all'
   },
+  decided: (ctx, decision) => void ((ctx.state as RateLimitState).rateLimit = decision),
   headersSent: (res) => res.headerSent,
-  setHeader(res, name, value) {
-    res.set(name, value)
-    headersOf(res)[name] = value
+  setHeader(res: WithHeaders, name, value) {
+    res.res.setHeader(name, value)
+    res[HEADERS] = { name, value, earlier: res[HEADERS] }
   },
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),
@@ -94,18 +90,24 @@ const koa: Platform<Context, Response> = {
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }
 
+/** The headers that this adapter has set on a response. A list takes less time than an object by their names. */
 const HEADERS = Symbol('headers of the limiters')
 
-/** The headers that this adapter has set on a response. */
-function headersOf(res: Response & { [HEADERS]?: Record<string, string> }): Record<string, string> {
-  return (res[HEADERS] ??= {})
+type WithHeaders = Response & { [HEADERS]?: SetHeaders | undefined }
+
+interface SetHeaders {
+  readonly name: string
+  readonly value: string
+  readonly earlier: SetHeaders | undefined
 }
 
 /** Koa answers an error, also `ctx.throw(404)`, with only the headers in the error itself, so the limits are added there. */
-function rethrow(error: unknown, res: Response): never {
+function rethrow(error: unknown, res: WithHeaders): never {
   if (error instanceof Error) {
+    const ours: Record<string, string> = {}
+    for (let set = res[HEADERS]; set; set = set.earlier) ours[set.name] ??= set.value
     const { headers } = error as { headers?: Record<string, string> }
-    Object.assign(error, { headers: { ...headers, ...headersOf(res) } })
+    Object.assign(error, { headers: { ...headers, ...ours } })
   }
   throw error
 }

@@ -1,11 +1,11 @@
+import ipaddr from 'ipaddr.js'
 import type { MaybePromise } from '../stores/store.js'
 import { expected, PolicyError } from '../values/errors.js'
-import { addressMatcher } from './address-list.js'
 import { chain } from './chain.js'
 import { clientAddress, HungUpError } from './client-address.js'
 import type { KeySource } from './keys.js'
 import type { GuardOptions } from './options.js'
-import { proxyWarning } from './setup-warnings.js'
+import { proxyWarning } from './proxy-trust.js'
 
 /** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
 export type Access = 'count' | 'pass' | 'forbid'
@@ -52,4 +52,50 @@ function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test
     source.warn('ADDRESS_UNKNOWN')
     return false
   }
+}
+
+/** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
+export type AddressList = readonly string[]
+
+type Block = [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+/**
+ * Makes the function that says whether a list contains an address in the form of `clientAddress(text, 128)`, which has one
+ * name for each caller. `name` is that of the option, for the message.
+ * @throws {PolicyError} INVALID_OPTION for an entry that is neither an address nor a block.
+ */
+export function addressMatcher(list: AddressList, name: string): (address: string) => boolean {
+  const single = new Set<string>()
+  const blocks: Block[] = []
+  for (const entry of list) {
+    const address = typeof entry === 'string' ? clientAddress(entry, 128) : undefined
+    const block = address === undefined ? blockOf(entry) : undefined
+    if (address !== undefined) single.add(address)
+    else if (block) blocks.push(block)
+    else {
+      const what = `${name} must list addresses and CIDR blocks, such as '10.0.0.0/8'`
+      throw expected(PolicyError, 'INVALID_OPTION', what, entry)
+    }
+  }
+  return function isListed(address) {
+    if (single.has(address)) return true
+    if (blocks.length === 0) return false
+    const parsed = ipaddr.parse(address)
+    return blocks.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits))
+  }
+}
+
+/**
+ * Bits below the prefix are ignored, as routers do: 10.1.2.3/8 is 10.0.0.0/8. Callers have no address within 64:ff9b::/96
+ * (NAT64) and 2002::/16 (6to4), because they count by the IPv4 address inside. A block of these would match nothing.
+ */
+function blockOf(entry: unknown): Block | undefined {
+  const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []
+  const address = clientAddress(text, 128)
+  if (text === undefined || address === undefined) return undefined
+  const base = ipaddr.parse(address)
+  const isMapped = /^::ffff:/i.test(text)
+  if (base.kind() === 'ipv4' && text.includes(':') && !isMapped) return undefined
+  const bits = Number(digits) - (isMapped ? 96 : 0)
+  return bits >= 0 && bits <= (base.kind() === 'ipv4' ? 32 : 128) ? [base, bits] : undefined
 }

@@ -35,34 +35,38 @@ interface CountedRequest {
 }
 
 /**
- * Records a decision about `request`. Returns whether the same limiter had already counted the request under the same key;
- * always false where requests repeat.
+ * Records a decision about `request`, counted under `key`, which is undefined where requests repeat. Returns the decisions
+ * of all limiters about it.
  */
 export function record(
-  request: object,
-  { limiter, decision, inHeaders }: RequestDecision,
-  key: string,
-  repeats = false,
-): boolean {
-  const all = ((request as CountedRequest)[DECISIONS] ??= [])
-  let earlier: RecordedDecision | undefined
-  let order = 1
-  let wasCounted = false
-  for (const other of all) {
-    order = Math.max(order, other.order + 1)
-    if (other.limiter !== limiter) continue
-    wasCounted ||= !repeats && other.keys.includes(key)
-    if (other.inHeaders === inHeaders) earlier = other
+  request: CountedRequest,
+  limiter: Limiter,
+  decision: Decision,
+  inHeaders: boolean,
+  key: string | undefined,
+): readonly RequestDecision[] {
+  const keys = key === undefined ? [] : [key]
+  const all = request[DECISIONS]
+  if (all === undefined) {
+    const first: RecordedDecision[] = [{ limiter, inHeaders, decision, latest: decision, order: 1, keys }]
+    return (request[DECISIONS] = first)
   }
+  const order = 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
+  const earlier = all.find((other) => other.limiter === limiter && other.inHeaders === inHeaders)
   if (!earlier) {
-    all.push({ limiter, inHeaders, decision, latest: decision, order, keys: repeats ? [] : [key] })
-    return wasCounted
+    all.push({ limiter, inHeaders, decision, latest: decision, order, keys })
+    return all
   }
   earlier.decision = moreRestrictive(earlier.decision, decision)
   earlier.latest = decision
   earlier.order = order
-  if (!repeats) earlier.keys.push(key)
-  return wasCounted
+  if (key !== undefined) earlier.keys.push(key)
+  return all
+}
+
+/** Whether a limiter has counted the request under this key already. */
+export function isCounted(all: readonly RequestDecision[], limiter: Limiter, key: string): boolean {
+  return (all as readonly RecordedDecision[]).some((one) => one.limiter === limiter && one.keys.includes(key))
 }
 
 /** Whether another limiter of the same name has counted the request in the same store, so that both share their usage. */
@@ -84,8 +88,10 @@ export function replaceDecision(request: object, before: Decision, after: Decisi
 
 /** What each limiter has decided about `request`, in the order in which the limiters first counted it. */
 export function decisionsAbout(request: object): readonly RequestDecision[] {
-  return (request as CountedRequest)[DECISIONS] ?? []
+  return (request as CountedRequest)[DECISIONS] ?? NONE
 }
+
+const NONE: readonly RequestDecision[] = []
 
 /** The latest decision about `request`, or the latest of the limiter with the given name; undefined if there is none. */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
@@ -100,7 +106,7 @@ export function decisionAbout(request: object, limiter?: string): Decision | und
 /** The decision that leaves the caller least: a denial, else the smallest `remaining`; among equals the oldest. */
 export function mostRestrictive(all: readonly RequestDecision[]): Decision {
   let most = all[0]!.decision
-  for (const { decision } of all) most = moreRestrictive(most, decision)
+  for (let i = 1; i < all.length; i++) most = moreRestrictive(most, all[i]!.decision)
   return most
 }
 
@@ -118,4 +124,18 @@ export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly
 function moreRestrictive(one: Decision, other: Decision): Decision {
   if (one.allowed !== other.allowed) return one.allowed ? other : one
   return other.remaining < one.remaining ? other : one
+}
+
+/**
+ * Retry-After of a denial, in seconds; undefined if no wait helps. Never 0, which many clients read as "at once", and never
+ * before the `t` of a policy that denies.
+ */
+export function retryAfterSeconds(decision: Decision): number | undefined {
+  const seconds = Math.max(1, wholeSeconds(decision.retryAfterMs))
+  return Number.isFinite(seconds) ? seconds : undefined
+}
+
+/** Rounded up, so that a client that waits this long is never early. */
+export function wholeSeconds(ms: number): number {
+  return Math.ceil(ms / 1000)
 }

@@ -2,6 +2,24 @@ import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 import { inCommon } from '../values/contract.js'
 
+/** Calls `onExceeded` if a denial is the one with which its key went over its limit. An error in it does not affect the request. */
+export function exceededReporter<Req, Res>(
+  limiter: Limiter,
+  onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
+): (req: Req, res: Res, key: string, decision: Decision) => void {
+  return (req, res, key, decision) => {
+    if (decision.reason === 'limit' && wentOver(limiter, key, decision)) void report(req, res, decision)
+  }
+
+  async function report(req: Req, res: Res, decision: Decision): Promise<void> {
+    try {
+      await onExceeded(req, res, decision)
+    } catch (error) {
+      limiter.warn('EXCEEDED_FAILED', `onExceeded failed: ${String(error)}`)
+    }
+  }
+}
+
 /** Keys that are remembered for each limiter; beyond them the ones that were denied longest ago are forgotten. */
 const MOST_KEYS = 10_000
 
@@ -12,7 +30,7 @@ const overUntil = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, nu
  * Records that `decision` denied `key`. Returns whether the key went over its limit just now: it was not denied before, or
  * its allowance could have been full again since. A key that is denied all the time thus goes over once a window at most.
  */
-export function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
+function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
   let keys = overUntil.get(limiter)
   if (!keys) overUntil.set(limiter, (keys = new Map()))
   const now = performance.now()

@@ -1,21 +1,26 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { checkCost } from '../values/cost.js'
 import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
-import { chain, isPromise } from './chain.js'
-import { addressesOf, addressOf, keepAddresses } from './client-address.js'
-import { decisionsAbout, record, replaceDecision, type RequestDecision, sharesName } from './decisions.js'
-import type { Denied } from './denial.js'
+import { checkCost } from '../values/cost.js'
 import { type Access, accessChooser } from './access.js'
-import { wentOver } from './exceeded.js'
-import { headerWriter } from './headers.js'
-import { HUNG_UP, unlessHungUp } from './hung-up.js'
+import { chain } from './chain.js'
+import { addressesOf, addressOf, isHungUp, keepAddresses } from './client-address.js'
+import {
+  decisionsAbout,
+  isCounted,
+  record,
+  replaceDecision,
+  type RequestDecision,
+  sharesName,
+} from './decisions.js'
+import { type Denied, responder } from './denial.js'
+import { exceededReporter } from './exceeded.js'
+import { headerSetter, headerWriter } from './headers.js'
 import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
-import { type EarlierDenial, operationsOf } from './operations.js'
+import { OperationGuard } from './operations.js'
 import { type GuardOptions, limiterOf, policyChooser } from './options.js'
 import type { Platform } from './platform.js'
-import { responder } from './responder.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 
 export interface Guard<Req, Res> {
@@ -37,10 +42,12 @@ export function createGuard<Req, Res>(
 ): Guard<Req, Res> {
   const limiter = limiterOf(options)
   const writeHeaders = headerWriter(options)
-  const respond = responder(options, platform)
+  const setHeader = headerSetter(options.headerNames, platform)
+  const respond = responder(options.onDenied, platform, setHeader)
   const choosePolicies = policyChooser(options)
   const { key: keyOf = byIp(), cost: costOf, shouldCharge, onExceeded } = options
-  const repeats = (req: Req): boolean => platform.repeats?.(req) ?? false
+  const reportExceeded = onExceeded && exceededReporter(limiter, onExceeded)
+  const operations = platform.repeats && new OperationGuard(limiter, platform, { ask, deny })
   const source: KeySource<Req> = {
     ...platform,
     address: (req) => addressOf(req, platform),
@@ -57,47 +64,58 @@ export function createGuard<Req, Res>(
     const difference = await decision.settle(0)
     const request = platform.identity(req)
     replaceDecision(request, decision, decision.afterGivingBack(-difference))
-    if (writeHeaders && !platform.headersSent(res))
-      writeHeaders(decisionsAbout(request), respond.setterOf(res))
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(decisionsAbout(request), res, setHeader)
   }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    const answer = chooseAccess
-      ? chain(unlessHungUp(chooseAccess, req, source), (access) => enter(req, res, access))
-      : admit(req, res)
+    const answer = chooseAccess ? enter(req, res, chooseAccess) : admit(req, res)
     // The addresses are read now, as a closed connection no longer has them.
-    if (isPromise(answer)) keepAddresses(req, platform)
+    if (answer instanceof Promise) keepAddresses(req, platform)
     return answer
   }
 
   /** Counts the request, lets it pass uncounted, or answers 403. */
-  function enter(req: Req, res: Res, access: Access | typeof HUNG_UP): MaybePromise<Denied | undefined> {
-    if (access === 'count') return admit(req, res)
-    if (access === 'pass') return undefined
-    return access === HUNG_UP ? { answer: undefined, hungUp: true } : respond.forbid(req, res)
+  function enter(
+    req: Req,
+    res: Res,
+    choose: (req: Req) => MaybePromise<Access>,
+  ): MaybePromise<Denied | undefined> {
+    const proceed = (access: Access): MaybePromise<Denied | undefined> => {
+      if (access === 'count') return admit(req, res)
+      return access === 'pass' ? undefined : respond.forbid(req, res)
+    }
+    let access
+    try {
+      access = choose(req)
+    } catch (error) {
+      return ifHungUp(error)
+    }
+    return typeof access === 'string' ? proceed(access) : Promise.resolve(access).then(proceed, ifHungUp)
   }
 
   /** Finds the key and the cost, and decides. */
   function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    const key = unlessHungUp(keyOf, req, source)
+    let key
+    try {
+      key = keyOf(req, source)
+    } catch (error) {
+      return ifHungUp(error)
+    }
     // Not `chain`: here and below, a request that waits for nothing makes no closure.
-    return isPromise(key) ? key.then((later) => count(req, res, later)) : count(req, res, key)
+    if (typeof key === 'string') return count(req, res, key)
+    return Promise.resolve(key).then((later) => count(req, res, later), ifHungUp)
   }
 
-  function count(req: Req, res: Res, key: string | typeof HUNG_UP): MaybePromise<Denied | undefined> {
-    if (key === HUNG_UP) return { answer: undefined, hungUp: true }
+  function count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
     if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
-    const earlier = deniedEarlier(req, res, key)
+    const earlier = operations?.includes(req) && operations.deniedEarlier(req, res, key)
     if (earlier) return earlier
     if (!costOf) return decide(req, res, key, 1)
     return chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
   }
 
-  /** Decides. Of the operations of one GraphQL request only some are decided at once (operations.ts). */
   function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    if (!repeats(req)) return ask(req, res, key, cost)
-    const operations = operationsOf(platform.identity(req), limiter, key)
-    return operations.run(() => deniedEarlier(req, res, key, cost) ?? ask(req, res, key, cost))
+    return operations?.includes(req) ? operations.decide(req, res, key, cost) : ask(req, res, key, cost)
   }
 
   /** Asks the limiter. */
@@ -114,20 +132,10 @@ export function createGuard<Req, Res>(
     cost: number,
   ): MaybePromise<Denied | undefined> {
     const decision = limiter.decide(key, policies ? { cost, policies } : cost === 1 ? undefined : { cost })
-    return isPromise(decision)
-      ? decision.then((later) => obey(req, res, key, cost, later))
-      : obey(req, res, key, cost, decision)
-  }
-
-  /**
-   * The answer if the limiter has denied an earlier operation of this GraphQL request, and so denies this one. `cost` is
-   * undefined while unknown.
-   */
-  function deniedEarlier(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
-    const denial = repeats(req) && operationsOf(platform.identity(req), limiter, key).denialFor(cost)
-    if (!denial) return undefined
-    platform.decided?.(req, denial.decision)
-    return denial.answers.get(guard) ?? denyOperation(req, res, key, denial)
+    // `in` instead of instanceof, as in `consume`.
+    return 'allowed' in decision
+      ? obey(req, res, key, cost, decision)
+      : decision.then((later) => obey(req, res, key, cost, later))
   }
 
   /** Answers a denied request; records an allowed one and writes its headers. */
@@ -139,13 +147,13 @@ export function createGuard<Req, Res>(
     decision: Decision,
   ): MaybePromise<Denied | undefined> {
     platform.decided?.(req, decision)
-    if (!decision.allowed) {
-      if (!repeats(req)) return deny(req, res, key, decision)
-      return denyOperation(req, res, key, { decision, cost, answers: new Map() })
+    if (decision.allowed) {
+      recordAndWrite(req, res, key, decision)
+      if (shouldCharge) platform.onFinished(req, res, () => void settleByOutcome(req, res, decision))
+      return undefined
     }
-    recordAndWrite(req, res, key, decision)
-    if (shouldCharge) platform.onFinished(req, res, () => void settleByOutcome(req, res, decision))
-    return undefined
+    if (operations?.includes(req)) return operations.deny(req, res, key, cost, decision)
+    return deny(req, res, key, decision)
   }
 
   /**
@@ -160,38 +168,29 @@ export function createGuard<Req, Res>(
     }
   }
 
-  /** A denial that decides the later operations of the same request too. */
-  function denyOperation(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
-    const denied = deny(req, res, key, denial.decision)
-    denial.answers.set(guard, denied)
-    operationsOf(platform.identity(req), limiter, key).remember(denial)
-    return denied
-  }
-
   function deny(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied> {
     const all = recordAndWrite(req, res, key, decision)
-    if (onExceeded && decision.reason === 'limit' && wentOver(limiter, key, decision))
-      void reportExceeded(req, res, decision)
+    reportExceeded?.(req, res, key, decision)
     return respond.deny(req, res, decision, all)
-  }
-
-  /** An error in `onExceeded` does not affect the request. */
-  async function reportExceeded(req: Req, res: Res, decision: Decision): Promise<void> {
-    try {
-      await onExceeded!(req, res, decision)
-    } catch (error) {
-      limiter.warn('EXCEEDED_FAILED', `onExceeded failed: ${String(error)}`)
-    }
   }
 
   /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
   function recordAndWrite(req: Req, res: Res, key: string, decision: Decision): readonly RequestDecision[] {
     const request = platform.identity(req)
-    const inHeaders = writeHeaders !== undefined
-    if (record(request, { limiter, decision, inHeaders }, key, repeats(req))) warn(limiter, 'COUNTED_TWICE')
-    const all = decisionsAbout(request)
-    if (all.length > 1 && sharesName(all, limiter)) warn(limiter, 'NAME_TWICE')
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, respond.setterOf(res))
+    const repeats = operations?.includes(req) === true
+    const before = decisionsAbout(request)
+    if (before.length > 0) {
+      if (!repeats && isCounted(before, limiter, key)) warn(limiter, 'COUNTED_TWICE')
+      if (sharesName(before, limiter)) warn(limiter, 'NAME_TWICE')
+    }
+    const all = record(request, limiter, decision, writeHeaders !== undefined, repeats ? undefined : key)
+    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, res, setHeader)
     return all
   }
+}
+
+/** The answer if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
+function ifHungUp(error: unknown): Denied {
+  if (isHungUp(error)) return { answer: undefined, hungUp: true }
+  throw error
 }

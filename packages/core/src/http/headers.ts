@@ -1,10 +1,7 @@
 import { expected, PolicyError } from '../values/errors.js'
-import { mostRestrictive, type RequestDecision } from './decisions.js'
-import { writeDraft6, writeDraft7 } from './former-drafts.js'
-import type { HeaderNames } from './header-names.js'
-import type { SetHeader } from './platform.js'
-import { type ReportedPolicy, reportedPolicies } from './reported-policies.js'
-import { wholeSeconds } from './seconds.js'
+import { mostRestrictive, type RequestDecision, wholeSeconds } from './decisions.js'
+import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
+import type { Platform, SetHeader } from './platform.js'
 
 /** A set of headers that reports limits to clients. 'ietf' is the newest draft that is supported. */
 export type HeaderFormat = 'x-ratelimit' | 'ietf' | 'draft-6' | 'draft-7'
@@ -31,7 +28,7 @@ export interface HeaderOptions {
 }
 
 /** Writes the headers of all limiters that have counted a request. */
-export type WriteHeaders = (all: readonly RequestDecision[], set: SetHeader) => void
+export type WriteHeaders = <Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>) => void
 
 /**
  * Makes the function that writes the headers `options` ask for; undefined if they ask for none.
@@ -55,16 +52,16 @@ export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
   const xRateLimit = formats.includes('x-ratelimit')
   const writeDraft = drafts[0] && DRAFTS[drafts[0]]
   if (!xRateLimit && !writeDraft) return undefined
-  return function writeHeaders(all, set) {
+  return function writeHeaders(all, res, set) {
     const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
-    if (xRateLimit) writeXRateLimit(shown, resetAs, set)
-    if (writeDraft) writeDraft(shown, set)
+    if (xRateLimit) writeXRateLimit(shown, resetAs, res, set)
+    if (writeDraft) writeDraft(shown, res, set)
   }
 }
 
 /** How each draft of the IETF is written. */
 const DRAFTS: Record<Exclude<HeaderFormat, 'x-ratelimit'>, WriteHeaders> = {
-  ietf: writeIetfDraft11,
+  ietf: writeDraft11,
   'draft-6': writeDraft6,
   'draft-7': writeDraft7,
 }
@@ -73,47 +70,72 @@ const DRAFTS: Record<Exclude<HeaderFormat, 'x-ratelimit'>, WriteHeaders> = {
  * X-RateLimit-*, which no standard defines and most clients read. It has room for one limiter: the most restrictive one.
  * X-RateLimit-Reset is when its allowance is full again.
  */
-function writeXRateLimit(all: readonly RequestDecision[], resetAs: 'epoch' | 'delta', set: SetHeader): void {
+function writeXRateLimit<Res>(
+  all: readonly RequestDecision[],
+  resetAs: 'epoch' | 'delta',
+  res: Res,
+  set: SetHeader<Res>,
+): void {
   const decision = mostRestrictive(all)
   const origin = resetAs === 'epoch' ? Date.now() : 0
-  set('X-RateLimit-Limit', String(decision.limit))
-  set('X-RateLimit-Remaining', String(decision.remaining))
-  set('X-RateLimit-Reset', String(wholeSeconds(origin + decision.resetAfterMs)))
+  set(res, 'X-RateLimit-Limit', String(decision.limit))
+  set(res, 'X-RateLimit-Remaining', String(decision.remaining))
+  set(res, 'X-RateLimit-Reset', String(wholeSeconds(origin + decision.resetAfterMs)))
 }
 
-/*
- * draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026), sections 3 and 4: two lists of structured fields (RFC 9651),
- * with one item for each policy. A later draft gets functions of its own.
+/** The headers that can be renamed or omitted. */
+const RENAMEABLE = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit',
+  'RateLimit-Policy',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+] as const
+
+/** Other names for headers, by their usual names; false omits one. */
+export type HeaderNames = Readonly<Partial<Record<(typeof RENAMEABLE)[number], string | false>>>
+
+/**
+ * The platform's function that sets headers, or one that sets them under the names that are given.
+ * @throws {PolicyError} INVALID_OPTION for a header that cannot be renamed, or for an invalid name or one given twice.
  */
-
-/** Writes RateLimit-Policy, which states the quotas, and RateLimit, which states what is left of them. */
-function writeIetfDraft11(all: readonly RequestDecision[], set: SetHeader): void {
-  const list = reportedPolicies(all)
-  set('RateLimit-Policy', list.map(policyItem).join(', '))
-  set('RateLimit', list.map(limitItem).join(', '))
+export function headerSetter<Res>(
+  names: HeaderNames | undefined,
+  { setHeader }: Pick<Platform<never, Res>, 'setHeader'>,
+): SetHeader<Res> {
+  if (names === undefined) return setHeader
+  if (typeof names !== 'object' || names === null) {
+    throw expected(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
+  }
+  const renamed = new Map(Object.entries(names).filter(([, to]) => to !== undefined))
+  for (const [name, to] of renamed) checkName(name, to)
+  const set = RENAMEABLE.map((name) => renamed.get(name) ?? name).filter((to) => to !== false)
+  if (new Set(set.map((to) => to.toLowerCase())).size < set.length) {
+    throw new PolicyError('INVALID_OPTION', 'headerNames must not give two headers one name')
+  }
+  return (res, name, value) => {
+    const to = renamed.get(name) ?? name
+    if (to !== false) setHeader(res, to, value)
+  }
 }
 
-function policyItem({ name, policy }: ReportedPolicy): string {
-  // The draft has no fractions of a second, and a rounded window would state another rate.
-  const window = policy.windowMs % 1000 === 0 ? `;w=${policy.windowMs / 1000}` : ''
-  return `${quoted(name)};q=${integer(policy.limit)}${window}`
+function checkName(name: string, to: unknown): void {
+  if (!(RENAMEABLE as readonly string[]).includes(name)) {
+    const what = `headerNames knows ${RENAMEABLE.join(', ')}`
+    throw expected(PolicyError, 'INVALID_OPTION', what, name)
+  }
+  if (to === false || (typeof to === 'string' && TOKEN.test(to))) return
+  throw expected(
+    PolicyError,
+    'INVALID_OPTION',
+    `headerNames: ${name} must be the name of a header or false`,
+    to,
+  )
 }
 
-/** `t` is when the quota is full again or, on a policy that denies, when it would pass; left out if that is never. */
-function limitItem({ name, state }: ReportedPolicy): string {
-  const seconds = wholeSeconds(state.retryAfterMs > 0 ? state.retryAfterMs : state.resetAfterMs)
-  const time = Number.isFinite(seconds) ? `;t=${integer(seconds)}` : ''
-  return `${quoted(name)};r=${integer(state.remaining)}${time}`
-}
-
-/** A String of RFC 9651. Names are printable ASCII, which is all that it can hold. */
-function quoted(text: string): string {
-  return `"${text.replace(/[\\"]/g, '\\$&')}"`
-}
-
-/** The largest Integer of RFC 9651. A parser must discard the whole field if it meets a larger one. */
-const LARGEST_INTEGER = 999_999_999_999_999
-
-function integer(value: number): string {
-  return String(Math.min(value, LARGEST_INTEGER))
-}
+/** The name of a header (RFC 9110, section 5.6.2). */
+const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/

@@ -1,12 +1,11 @@
 export { digest } from '../values/key.js'
-export type { AddressList } from './address-list.js'
+export type { AddressList } from './access.js'
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
 export { noSuchOption } from '../limiter/replaced-options.js'
 export { createGuard, type Guard } from './guard.js'
-export type { HeaderNames } from './header-names.js'
-export type { HeaderFormat, HeaderOptions } from './headers.js'
+export type { HeaderFormat, HeaderNames, HeaderOptions } from './headers.js'
 export {
   apiKeyKey,
   byApiKey,
@@ -23,7 +22,6 @@ export {
 export { type GuardOptions, settingsOf } from './options.js'
 export { GUARD_REPLACEMENTS } from './replaced-options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
-export { expressTrust, fastifyTrust } from './proxy-trust.js'
-export { hasRawHeader } from './raw-headers.js'
+export { expressTrust, fastifyTrust, hasRawHeader } from './proxy-trust.js'
 export { onResponseSent } from './response-sent.js'
 export type { SetupWarning } from './setup-warnings.js'

@@ -4,7 +4,8 @@ import { sha256 } from '../values/sha256.js'
 import { chain } from './chain.js'
 import { clientAddress, HungUpError, IPV6_PREFIX } from './client-address.js'
 import type { RequestReader } from './platform.js'
-import { proxyWarning, type SetupWarning } from './setup-warnings.js'
+import { proxyWarning } from './proxy-trust.js'
+import type { SetupWarning } from './setup-warnings.js'
 
 /** What a key function can read beside the request, so that one key function works in every framework. */
 export interface KeySource<Req> extends RequestReader<Req> {

@@ -3,6 +3,7 @@ import type { Limiter } from '../limiter/limiter.js'
 import type { MaybePromise } from '../stores/store.js'
 import { isPromise } from './chain.js'
 import type { Denied } from './denial.js'
+import type { Platform } from './platform.js'
 
 /*
  * A GraphQL request may run one operation under thousands of aliases, all in one tick. The first denial of a limiter decides
@@ -11,17 +12,73 @@ import type { Denied } from './denial.js'
  */
 
 /** A limiter's denial of a request, which decides the later operations of the same request. */
-export interface EarlierDenial {
+interface EarlierDenial {
   readonly decision: Decision
   readonly cost: number
   /** The answer of each guard of the limiter. */
   readonly answers: Map<object, MaybePromise<Denied>>
 }
 
+/** What a guard does with a request that is no operation, or with the first ones. */
+export interface OperationSteps<Req, Res> {
+  /** Asks the limiter, and answers. */
+  ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined>
+  /** Answers a request that was denied. */
+  deny(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied>
+}
+
+/** How one guard decides requests that repeat. */
+export class OperationGuard<Req, Res> {
+  readonly #limiter: Limiter
+  readonly #platform: Platform<Req, Res>
+  readonly #steps: OperationSteps<Req, Res>
+
+  constructor(limiter: Limiter, platform: Platform<Req, Res>, steps: OperationSteps<Req, Res>) {
+    this.#limiter = limiter
+    this.#platform = platform
+    this.#steps = steps
+  }
+
+  /** Whether a request is an operation of one that repeats. */
+  includes(req: Req): boolean {
+    return this.#platform.repeats?.(req) ?? false
+  }
+
+  decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
+    const ask = (): MaybePromise<Denied | undefined> =>
+      this.deniedEarlier(req, res, key, cost) ?? this.#steps.ask(req, res, key, cost)
+    return this.#of(req, key).run(ask)
+  }
+
+  /** The answer if the limiter has denied an earlier operation of the request, and so denies this one. */
+  deniedEarlier(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
+    const denial = this.#of(req, key).denialFor(cost)
+    if (!denial) return undefined
+    this.#platform.decided?.(req, denial.decision)
+    return denial.answers.get(this) ?? this.#answer(req, res, key, denial)
+  }
+
+  /** Answers a denial that decides the later operations of the same request too. */
+  deny(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
+    return this.#answer(req, res, key, { decision, cost, answers: new Map() })
+  }
+
+  #answer(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
+    const denied = this.#steps.deny(req, res, key, denial.decision)
+    denial.answers.set(this, denied)
+    this.#of(req, key).remember(denial)
+    return denied
+  }
+
+  #of(req: Req, key: string): Operations {
+    return operationsOf(this.#platform.identity(req), this.#limiter, key)
+  }
+}
+
 const MOST_AT_ONCE = 16
 
 /** The operations of one request that one limiter counts under one key. */
-export class Operations {
+class Operations {
   #denial: EarlierDenial | undefined
   #asking = 0
   readonly #waiting: (() => void)[] = []
@@ -73,7 +130,7 @@ export class Operations {
 const OPERATIONS = new WeakMap<object, Map<Limiter, Map<string, Operations>>>()
 
 /** The operations of `request` that `limiter` counts under `key`. */
-export function operationsOf(request: object, limiter: Limiter, key: string): Operations {
+function operationsOf(request: object, limiter: Limiter, key: string): Operations {
   let byLimiter = OPERATIONS.get(request)
   if (!byLimiter) OPERATIONS.set(request, (byLimiter = new Map()))
   let byKey = byLimiter.get(limiter)

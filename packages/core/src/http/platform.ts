@@ -19,8 +19,8 @@ export interface RequestReader<Req> {
   proxyTrust(req: Req): 'none' | 'some' | 'all'
 }
 
-/** Sets a header of one response. */
-export type SetHeader = (name: string, value: string) => void
+/** Sets a header of a response. */
+export type SetHeader<Res> = (res: Res, name: string, value: string) => void
 
 /** Problem details (RFC 9457), of the types that draft-ietf-httpapi-ratelimit-headers-11 section 5 defines. */
 export type Problem = Readonly<Record<string, unknown>>
@@ -34,7 +34,7 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   /** Called with each decision about a request, before the decision takes effect. */
   decided?(req: Req, decision: Decision): void
   headersSent(res: Res): boolean
-  setHeader(res: Res, name: string, value: string): void
+  readonly setHeader: SetHeader<Res>
   setStatus(res: Res, status: number): void
   /** Answers with `text`, which is `problem` as JSON; status and headers are set. The guard returns its result to the adapter. */
   send(req: Req, res: Res, problem: Problem, text: string): unknown

@@ -1,9 +1,22 @@
 import type { RequestReader } from './platform.js'
+import type { SetupWarning } from './setup-warnings.js'
 
 /*
  * Which proxies a framework trusts to set X-Forwarded-For. Each function is used by the framework's own adapter and by that
  * of Nest, which runs on either.
  */
+
+/** Detects proxy settings under which an address does not identify a caller. */
+export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
+  const trust = reader.proxyTrust(req)
+  if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
+  if (hasHeader(req, reader, 'x-forwarded-for')) return trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
+  return hasHeader(req, reader, 'forwarded') ? 'FORWARDED_IGNORED' : undefined
+}
+
+function hasHeader<Req>(req: Req, reader: RequestReader<Req>, name: string): boolean {
+  return reader.hasHeader ? reader.hasHeader(req, name) : reader.header(req, name) !== undefined
+}
 
 /** Reads the setting 'trust proxy' of an Express application. */
 export function expressTrust(app: ExpressAppLike | undefined): ProxyTrust {
@@ -49,4 +62,16 @@ interface FastifyRequestLike {
   readonly server: object
   /** The addresses from the socket outwards, as far as they are trusted; undefined if no proxy is. */
   readonly ips?: readonly string[] | undefined
+}
+
+/**
+ * Whether Node's list of names and values as they were received holds a header; `name` is in lower case. Unlike `headers`,
+ * the list is there without being parsed.
+ */
+export function hasRawHeader(rawHeaders: readonly string[], name: string): boolean {
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const received = rawHeaders[i]!
+    if (received.length === name.length && received.toLowerCase() === name) return true
+  }
+  return false
 }

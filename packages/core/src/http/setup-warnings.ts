@@ -1,5 +1,4 @@
 import type { Limiter } from '../limiter/limiter.js'
-import type { RequestReader } from './platform.js'
 
 /*
  * Set-ups that run but do not limit as intended. Each is detected while requests are served and reported once per limiter;
@@ -58,18 +57,6 @@ export type SetupWarning = keyof typeof MESSAGES
 /** Reports a warning by its code, once for each limiter. */
 export function warn(limiter: Limiter, warning: SetupWarning): void {
   limiter.warn(warning, MESSAGES[warning])
-}
-
-/** Detects proxy settings under which an address does not identify a caller. */
-export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
-  const trust = reader.proxyTrust(req)
-  if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
-  if (hasHeader(req, reader, 'x-forwarded-for')) return trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
-  return hasHeader(req, reader, 'forwarded') ? 'FORWARDED_IGNORED' : undefined
-}
-
-function hasHeader<Req>(req: Req, reader: RequestReader<Req>, name: string): boolean {
-  return reader.hasHeader ? reader.hasHeader(req, name) : reader.header(req, name) !== undefined
 }
 
 let reportedInHandler = false

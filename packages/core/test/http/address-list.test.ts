@@ -1,4 +1,4 @@
-import { addressMatcher } from '../../src/http/address-list.js'
+import { addressMatcher } from '../../src/http/access.js'
 import { clientAddress } from '../../src/http/client-address.js'
 import { PolicyError } from '../../src/values/errors.js'
 
