@@ -1,4 +1,5 @@
 import ipaddr from 'ipaddr.js'
+import { inCommon } from '../values/contract.js'
 import type { RequestReader } from './platform.js'
 
 /*
@@ -83,6 +84,9 @@ function networkOf(groups: readonly number[], prefix: number): string {
 /** A registered symbol, which the ESM and the CJS build of this package share in one process. */
 const ADDRESSES = Symbol.for('sluice.addresses')
 
+/** Whether addresses have been kept at all, which a process that never waits does not do. */
+const keeping = inCommon('keeping-addresses', () => ({ hasBegun: false }))
+
 /** The addresses of a request when the first limiter saw it. */
 interface Addresses {
   readonly address: string | undefined
@@ -98,12 +102,12 @@ export interface AddressSource<Req> extends RequestReader<Req> {
 
 /** The addresses of a request: those that were kept, else the current ones. */
 export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
-  return keptOf(req, source)[ADDRESSES] ?? readAddresses(req, source)
+  return keptOf(req, source) ?? readAddresses(req, source)
 }
 
 /** Only the address that the framework reports, which is enough for most requests. */
 export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | undefined {
-  const kept = keptOf(req, source)[ADDRESSES]
+  const kept = keptOf(req, source)
   if (kept) return kept.address
   try {
     return source.address(req)
@@ -114,11 +118,15 @@ export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | u
 
 /** Keeps the addresses of a request. To be called before anything is waited for. */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
-  keptOf(req, source)[ADDRESSES] ??= readAddresses(req, source)
+  keeping.hasBegun = true
+  const request: RequestWithAddresses = source.identity(req)
+  request[ADDRESSES] ??= readAddresses(req, source)
 }
 
-function keptOf<Req>(req: Req, source: AddressSource<Req>): { [ADDRESSES]?: Addresses } {
-  return source.identity(req)
+type RequestWithAddresses = object & { [ADDRESSES]?: Addresses }
+
+function keptOf<Req>(req: Req, source: AddressSource<Req>): Addresses | undefined {
+  return keeping.hasBegun ? (source.identity(req) as RequestWithAddresses)[ADDRESSES] : undefined
 }
 
 /** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */

@@ -35,22 +35,21 @@ interface CountedRequest {
 }
 
 /**
- * Records a decision about `request`, counted under `key`, which is undefined where requests repeat. Returns the decisions
- * of all limiters about it.
+ * Records a decision about `request`, counted under `key`, which is undefined where requests repeat. `before` is what
+ * `decisionsAbout` gave. Returns the decisions of all limiters about the request.
  */
 export function record(
-  request: CountedRequest,
-  limiter: Limiter,
-  decision: Decision,
-  inHeaders: boolean,
+  request: object,
+  before: readonly RequestDecision[],
+  { limiter, decision, inHeaders }: RequestDecision,
   key: string | undefined,
 ): readonly RequestDecision[] {
   const keys = key === undefined ? [] : [key]
-  const all = request[DECISIONS]
-  if (all === undefined) {
+  if (before === NONE) {
     const first: RecordedDecision[] = [{ limiter, inHeaders, decision, latest: decision, order: 1, keys }]
-    return (request[DECISIONS] = first)
+    return ((request as CountedRequest)[DECISIONS] = first)
   }
+  const all = before as RecordedDecision[]
   const order = 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
   const earlier = all.find((other) => other.limiter === limiter && other.inHeaders === inHeaders)
   if (!earlier) {
