@@ -21,6 +21,11 @@ runSubject('verify', {
     needs: ['redis', 'build'],
     command: ['scripts/verify/adapters.js'],
   },
+  journey: {
+    about: 'the files, functions and promises that one request passes through, from Express to Redis',
+    needs: ['redis'],
+    command: [...onSources, 'scripts/verify/journey.js'],
+  },
   mutation: {
     about: 'how many deliberate mistakes in the algorithms the tests catch; files choose sources',
     needs: [],

@@ -1,52 +1,79 @@
 // Prints the source files that one request passes through, from Express to Redis and back, with the functions that ran, and
-// the promises that they made: npm run verify -- journey. Exit 1 above the bars.
-import { startRedis } from '@sluice/testing/redis'
-import { rateLimit } from '@sluice/express'
+// the promises that something of ours waits for: npm run verify -- journey. Exit 1 above the bars.
 import { redisStore } from '@sluice/core/redis'
+import { rateLimit } from '@sluice/express'
+import { startRedis } from '@sluice/testing/redis'
 import express from 'express'
+import { Redis } from 'ioredis'
 import { once } from 'node:events'
-import { Session } from 'node:inspector/promises'
 import { createServer } from 'node:http'
+import { Session } from 'node:inspector/promises'
 import { promiseHooks } from 'node:v8'
 
-/** A reader who follows a request has to open so many files, and to look through so many promises. */
+/** Whoever follows a request has to open so many files. A store that connects by itself has the two of its connection more. */
 const MOST_FILES = 28
-const MOST_PROMISES = 3
+const MOST_FILES_FROM_URL = 30
+/** From the client's promise to that which Express's middleware waits for. */
+const MOST_LAYERS = 3
+/** A store that connects by itself rejects unanswered calls when it is closed, and repeats those that a replica refused. */
+const MOST_LAYERS_FROM_URL = 5
 
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
-
-const SOURCE = /packages\/([a-z]+\/src\/.+\.ts)/
+const SOURCE = /packages\/((?:core|express)\/src\/.+\.ts)/
 
 /**
  * @typedef {object} Journey
+ * @property {string} path
  * @property {number} status
- * @property {ReadonlyMap<string, readonly string[]>} files The functions that ran, by file.
- * @property {readonly string[]} promises Where each was made.
+ * @property {number} mostFiles
+ * @property {number} mostLayers
  */
+
+/** @type {readonly Journey[]} */
+const JOURNEYS = [
+  { path: '/allowed', status: 200, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
+  { path: '/denied', status: 429, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
+  { path: '/remembered', status: 429, mostFiles: MOST_FILES, mostLayers: 0 },
+  { path: '/url', status: 200, mostFiles: MOST_FILES_FROM_URL, mostLayers: MOST_LAYERS_FROM_URL },
+]
 
 const profiler = new Session()
 profiler.connect()
 await profiler.post('Profiler.enable')
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 const redis = await startRedis()
-const store = redisStore(`redis://127.0.0.1:${redis.port}`)
-const app = express()
-// Two limits, so that one server answers both an allowed and a denied request.
-app.use('/allowed', rateLimit({ name: 'generous', limit: 1000, window: '1h', store }))
-app.use('/denied', rateLimit({ name: 'mean', limit: 1, window: '1h', store }))
-app.use((_req, res) => void res.send('Hello'))
-const server = createServer(app).listen(0, '127.0.0.1')
+const client = new Redis({ port: redis.port, maxRetriesPerRequest: 0 })
+const stores = [
+  redisStore(client),
+  redisStore(client, { denialCache: false }),
+  redisStore(`redis://127.0.0.1:${redis.port}`),
+]
+const server = createServer(application()).listen(0, '127.0.0.1')
 try {
   await once(server, 'listening')
-  for (let i = 0; i < WARM_UP; i++) for (const path of ['/allowed', '/denied']) await get(path)
-  const tooMuch = [report(await journeyOf('/allowed', 200)), report(await journeyOf('/denied', 429))]
-  process.exitCode = tooMuch.includes(true) ? 1 : 0
+  for (let i = 0; i < WARM_UP; i++) for (const { path } of JOURNEYS) await get(path)
+  let isTooLong = false
+  for (const journey of JOURNEYS) if (!(await isWithinBars(journey))) isTooLong = true
+  process.exitCode = isTooLong ? 1 : 0
 } finally {
   server.closeAllConnections()
   server.close()
-  await store.close()
+  for (const store of stores) await store.close()
+  client.disconnect()
   await redis.stop()
+}
+
+/** A path for each journey, with a limit of its own. */
+function application() {
+  const [cached, uncached, own] = stores
+  const app = express()
+  app.use('/allowed', rateLimit({ name: 'allowed', limit: 1000, window: '1h', store: cached }))
+  app.use('/denied', rateLimit({ name: 'denied', limit: 1, window: '1h', store: uncached }))
+  app.use('/remembered', rateLimit({ name: 'remembered', limit: 1, window: '1h', store: cached }))
+  app.use('/url', rateLimit({ name: 'url', limit: 1000, window: '1h', store: own }))
+  app.use((_req, res) => void res.send('Hello'))
+  return app
 }
 
 /** @param {string} path */
@@ -57,50 +84,51 @@ async function get(path) {
   return response.status
 }
 
-/**
- * @param {string} path
- * @param {number} expected
- * @returns {Promise<Journey>}
- */
-async function journeyOf(path, expected) {
+/** Makes the one request that is looked at, and prints what ran for it. @param {Journey} journey */
+async function isWithinBars({ path, status, mostFiles, mostLayers }) {
   await profiler.post('Profiler.takePreciseCoverage')
-  /** @type {string[]} */
-  const promises = []
-  const stop = promiseHooks.onInit(() => void promises.push(...placeInSources()))
-  const status = await get(path)
-  stop()
-  if (status !== expected) throw new Error(`${path} answered ${status}, where ${expected} is right`)
+  const layers = watchLayers()
+  const answered = await get(path)
+  layers.stop()
+  if (answered !== status) throw new Error(`${path} answered ${answered}, where ${status} is right`)
   const { result } = await profiler.post('Profiler.takePreciseCoverage')
-  const files = new Map()
-  for (const { url, functions } of result) {
-    const [, file] = SOURCE.exec(url) ?? []
-    if (file === undefined || file.startsWith('testing/')) continue
-    const ran = functions.filter(({ functionName, ranges }) => functionName && ranges[0]?.count)
-    const names = ran.map(({ functionName }) => functionName.replace(/^get /, ''))
-    if (ran.length > 0) files.set(file, names)
-  }
-  return { status, files, promises }
+  const files = result.map(filePassed).filter((file) => file !== undefined)
+  console.log(
+    `${path}: ${files.length} files (at most ${mostFiles}), ${layers.places.size} layers (at most ${mostLayers})`,
+  )
+  const width = Math.max(...files.map(({ name }) => name.length))
+  for (const { name, functions } of files) console.log(`  ${name.padEnd(width)}  ${functions.join(', ')}`)
+  for (const place of layers.places.values()) console.log(`  waits for a promise of ${place}`)
+  return files.length <= mostFiles && layers.places.size <= mostLayers
 }
 
-/** The function of ours that makes a promise at this moment, if it is ours. @returns {string[]} */
+/** A file of which a function ran. @param {import('node:inspector').Profiler.ScriptCoverage} coverage */
+function filePassed({ url, functions }) {
+  const name = SOURCE.exec(url)?.[1]
+  const ran = functions.filter(({ functionName, ranges }) => functionName !== '' && ranges[0]?.count)
+  return name && ran.length > 0 ? { name, functions: ran.map(({ functionName }) => functionName) } : undefined
+}
+
+/** Collects the promises that our sources make and that a further one of theirs is chained to. */
+function watchLayers() {
+  /** @type {Map<Promise<unknown>, string>} */
+  const made = new Map()
+  /** @type {Map<Promise<unknown>, string>} */
+  const places = new Map()
+  const stop = promiseHooks.onInit((promise, parent) => {
+    const place = placeInSources()
+    if (place === undefined) return
+    made.set(promise, place)
+    const waitedFor = made.get(parent)
+    if (waitedFor !== undefined) places.set(parent, waitedFor)
+  })
+  return { places, stop }
+}
+
+/** The function of ours that makes a promise at this moment; undefined if it is another's. */
 function placeInSources() {
   const frames = (new Error().stack ?? '').split('\n').slice(3)
-  const maker = frames.find((frame) => !/\(<anonymous>\)|node:/.test(frame)) ?? ''
-  const [, file] = SOURCE.exec(maker) ?? []
-  return file === undefined || file.startsWith('testing/')
-    ? []
-    : [`${file} ${maker.split(' (')[0]?.trim().replace(/^at /, '')}`]
-}
-
-/** @param {Journey} journey @returns {boolean} whether it is too long. */
-function report({ status, files, promises }) {
-  const [fileBar, promiseBar] = [`at most ${MOST_FILES}`, `at most ${MOST_PROMISES}`]
-  console.log(
-    `A request that is answered ${status}: ${files.size} files (${fileBar}), ${promises.length} promises (${promiseBar})`,
-  )
-  const width = Math.max(...[...files.keys()].map((file) => file.length))
-  for (const [file, functions] of [...files].toSorted())
-    console.log(`  ${file.padEnd(width)}  ${functions.join(', ')}`)
-  for (const promise of promises) console.log(`  promise: ${promise}`)
-  return files.size > MOST_FILES || promises.length > MOST_PROMISES
+  const maker = frames.find((frame) => !/<anonymous>|node:/.test(frame)) ?? ''
+  const file = SOURCE.exec(maker)?.[1]
+  return file && `${file} ${/at (?:async )?(?:new )?([^ ]+) \(/.exec(maker)?.[1] ?? ''}`.trim()
 }

@@ -1,6 +1,6 @@
 import type { Notice } from '../stores/store.js'
 import type { StoreFailure } from '../values/errors.js'
-import { Listeners, type ListenOptions } from '../values/listeners.js'
+import { Listeners } from '../values/listeners.js'
 import type { DecisionEvent } from './decision-event.js'
 
 /** The events of a limiter, by name. */
@@ -27,7 +27,7 @@ export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) 
  */
 export class Events {
   readonly #limiter: string
-  readonly #listeners = new Listeners<LimiterEvents>((name, error) =>
+  readonly listeners = new Listeners<LimiterEvents>((name, error) =>
     this.warn('LISTENER_FAILED', `a listener of '${name}' threw: ${String(error)}`),
   )
   readonly #warned = new Set<string>()
@@ -38,26 +38,13 @@ export class Events {
     this.#limiter = limiter
   }
 
-  /** Returns a function that removes the listener. */
-  on<E extends keyof LimiterEvents>(name: E, listener: Listener<E>, options?: ListenOptions): () => void {
-    return this.#listeners.on(name, listener, options)
-  }
-
-  has(name: keyof LimiterEvents): boolean {
-    return this.#listeners.has(name)
-  }
-
-  emit<E extends keyof LimiterEvents>(name: E, event: LimiterEvents[E]): void {
-    this.#listeners.emit(name, event)
-  }
-
   /** Emits what a store reports. Stores report in the middle of an operation, so listeners are called afterwards. */
   receive(notice: Notice): void {
-    if (!this.has(notice.event) && notice.event !== 'warning') return
+    if (!this.listeners.has(notice.event) && notice.event !== 'warning') return
     queueMicrotask(() => {
       if (notice.event === 'warning') return this.warn(notice.code, notice.message, notice.id)
       const { event, ...payload } = notice
-      this.emit(event, payload)
+      this.listeners.emit(event, payload)
     })
   }
 
@@ -69,7 +56,7 @@ export class Events {
     if (this.#warned.has(id)) return
     this.#warned.add(id)
     // The error of a listener of warnings becomes a process warning.
-    const isHeard = this.#listeners.hasActive('warning') && !this.#isWarning
+    const isHeard = this.listeners.hasActive('warning') && !this.#isWarning
     if (!this.#isWarning) this.#emitWarning(code, message)
     if (isHeard) return
     const text = `limiter '${this.#limiter}': ${message}`
@@ -83,7 +70,7 @@ export class Events {
   #emitWarning(code: string, message: string): void {
     this.#isWarning = true
     try {
-      this.emit('warning', { code, message })
+      this.listeners.emit('warning', { code, message })
     } finally {
       this.#isWarning = false
     }

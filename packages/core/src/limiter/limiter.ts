@@ -100,16 +100,16 @@ export class Limiter {
   /** As `consume`, but returns a promise only if the answer comes from another process. For adapters and hot paths. */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
     const set = this.#setOf(options)
-    const cost = costOf(options)
+    const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     // A keyspace with `consume` answers through a callback, so that a call makes one promise and not two.
     if (set.keyspace.consume) {
-      const report = this.#events.has('decision') ? this.#reportConsume : undefined
+      const report = this.#events.listeners.has('decision') ? this.#reportConsume : undefined
       return decideLater(set, key, stored, cost, report)
     }
     const answer = set.keyspace.decide('consume', stored, cost, 0)
     if (answer instanceof Promise) {
-      const sentAt = this.#events.has('decision') ? performance.now() : undefined
+      const sentAt = this.#events.listeners.has('decision') ? performance.now() : undefined
       return answer.then((later) => {
         const decision = new Decision(set, later, key, stored, cost)
         if (sentAt !== undefined) {
@@ -119,7 +119,7 @@ export class Limiter {
       })
     }
     const decision = new Decision(set, answer, key, stored, cost)
-    if (this.#events.has('decision')) this.#report('consume', key, cost, answer, decision, 0)
+    if (this.#events.listeners.has('decision')) this.#report('consume', key, cost, answer, decision, 0)
     return decision
   }
 
@@ -146,7 +146,8 @@ export class Limiter {
     const at = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const wait = { at, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, answer, key, stored, cost, wait)
-    if (this.#events.has('decision')) this.#report('acquire', key, cost, answer, decision, asked / 1000)
+    if (this.#events.listeners.has('decision'))
+      this.#report('acquire', key, cost, answer, decision, asked / 1000)
     return decision
   }
 
@@ -198,7 +199,7 @@ export class Limiter {
 
   /** Adds a listener. Returns a function that removes it. */
   on<E extends keyof LimiterEvents>(event: E, listener: Listener<E>, options?: ListenOptions): () => void {
-    return this.#events.on(event, listener, options)
+    return this.#events.listeners.on(event, listener, options)
   }
 
   /** Reports a likely mistake once per code. For adapters. */
@@ -245,7 +246,7 @@ export class Limiter {
   ): void {
     const by = decidedBy(answer, this.#store.local === true)
     const event = { limiter: this.name, key, operation, cost, decision, decidedBy: by, storeMs }
-    this.#events.emit('decision', event)
+    this.#events.listeners.emit('decision', event)
   }
 }
 

@@ -7,9 +7,11 @@
 export class Circuit<Failure> {
   readonly #now: () => number
   readonly #random: () => number
-  #failures = 0
+  /** Consecutive failures. */
+  failures = 0
   #failingSince = 0
-  #open: Failure | undefined
+  /** The latest failure, while the circuit is open. */
+  open: Failure | undefined = undefined
   #probeAt = 0
 
   /** `now` in milliseconds, of a clock that does not run back; `random` from 0 to 1. */
@@ -18,23 +20,18 @@ export class Circuit<Failure> {
     this.#random = random
   }
 
-  /** The latest failure, while the circuit is open. */
-  get open(): Failure | undefined {
-    return this.#open
-  }
-
   succeeded(): void {
-    this.#failures = 0
-    this.#open = undefined
+    this.failures = 0
+    this.open = undefined
   }
 
   /** A call with a deadline of `deadlineMs` milliseconds failed. */
   failed(failure: Failure, deadlineMs: number): void {
     const now = this.#now()
-    if (this.#failures++ === 0) this.#failingSince = now
-    if (this.#open !== undefined) this.#open = failure
-    else if (this.#failures >= FAILURES && now - this.#failingSince >= 2 * deadlineMs) {
-      this.#open = failure
+    if (this.failures++ === 0) this.#failingSince = now
+    if (this.open !== undefined) this.open = failure
+    else if (this.failures >= FAILURES && now - this.#failingSince >= 2 * deadlineMs) {
+      this.open = failure
       this.#probeAt = now + this.#pause()
     }
   }

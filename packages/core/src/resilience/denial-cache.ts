@@ -29,6 +29,7 @@ export class DenialCache {
 
   /** The cached denial as the store would report it now; undefined if the store has to be asked. */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
+    if (!this.#denials.isUsed) return undefined
     const now = this.#now()
     let denial = this.#denials.get(key)
     while (denial && !(now < denial.until && isFor(denial, policies, cost))) denial = denial.next
@@ -46,7 +47,10 @@ export class DenialCache {
 
   /** Caches a denial. An admitted call removes the denials of its key. */
   record(policies: readonly Policy[], key: string, cost: number, call: BegunCall, answer: Answer): void {
-    if (answer.reason === undefined) return cost > 0 ? this.#denials.delete(key) : undefined
+    if (answer.reason === undefined) {
+      if (cost > 0 && this.#denials.isUsed) this.#denials.delete(key)
+      return
+    }
     const receivedAt = this.#now()
     // The store may have decided as soon as the call was sent.
     const until = call.sentAt + Math.min(answer.at - answer.now, this.#maxAge)

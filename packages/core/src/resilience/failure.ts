@@ -1,4 +1,4 @@
-import type { Answer, Report } from '../stores/store.js'
+import type { Answer, Keyspace, Report } from '../stores/store.js'
 import { expected, PolicyError, STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
 
 /**
@@ -52,6 +52,17 @@ export function undecidedAnswer(why: StoreFailure, allowed: boolean): Answer {
   }
 }
 
+/**
+ * The answer of the keyspace that decided in place of the store. A cost that fits the store's policies and not this
+ * process's share of them fits again after the outage.
+ */
+export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, neverFits: boolean): Answer {
+  if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false)
+  const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
+  const degraded = { why, allowed: reason === undefined, by }
+  return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
+}
+
 /** Microseconds. */
 const RETRY_AFTER = 1_000_000
 
@@ -88,7 +99,8 @@ export function notAsked(because: Error): StoreError {
 export class Health {
   readonly #report: Report
   readonly #now: () => number
-  #reason: StoreFailure | undefined
+  /** Why the first decision was degraded, until the store has recovered. */
+  reason: StoreFailure | undefined = undefined
   #decisions = 0
   #lastAt = 0
 
@@ -101,15 +113,15 @@ export class Health {
   degraded(reason: StoreFailure): void {
     this.#lastAt = this.#now()
     this.#decisions++
-    if (this.#reason !== undefined) return
-    this.#reason = reason
+    if (this.reason !== undefined) return
+    this.reason = reason
     this.#report({ event: 'degraded', reason })
   }
 
   decided(): void {
-    if (this.#reason === undefined || this.#now() - this.#lastAt < QUIET_MS) return
-    this.#report({ event: 'recovered', reason: this.#reason, decisions: this.#decisions })
-    this.#reason = undefined
+    if (this.reason === undefined || this.#now() - this.#lastAt < QUIET_MS) return
+    this.#report({ event: 'recovered', reason: this.reason, decisions: this.#decisions })
+    this.reason = undefined
     this.#decisions = 0
   }
 }

@@ -12,9 +12,24 @@ import {
   type MaybePromise,
   type Receiver,
 } from '../stores/store.js'
-import { notAsked } from './failure.js'
-import { GuardedCall, type GuardedKeyspaceOptions } from './guarded-call.js'
+import type { Deadline } from './deadline.js'
+import type { BegunCall, Denials } from './denial-cache.js'
+import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
 import { bookPatiently } from './patient-booking.js'
+import { type PendingCall, receive, type StoreRequest } from './pending-call.js'
+import type { StoreChannel } from './store-channel.js'
+
+export interface GuardedKeyspaceOptions {
+  /** The state in the store. */
+  readonly remote: Keyspace
+  readonly channel: StoreChannel
+  readonly deadline: Deadline
+  readonly mode: 'local' | 'allow' | 'deny' | 'throw'
+  readonly health: Health
+  readonly denials: Denials | undefined
+  /** The state that this process keeps in an outage, under its share of the limits. */
+  readonly local: () => Keyspace
+}
 
 /**
  * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the
@@ -39,12 +54,8 @@ export class GuardedKeyspace implements Keyspace {
     if (ask === 'book' && caller && (mode === 'throw' || mode === 'deny')) {
       return this.#bookPatiently(call, caller)
     }
-    return (
-      this.#decideNow(call) ??
-      new Promise((answered, failed) => {
-        call.receiver = { answered, failed }
-      })
-    )
+    const known = this.#decideNow(call)
+    return known ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
@@ -68,16 +79,14 @@ export class GuardedKeyspace implements Keyspace {
   /** The answer where the store is not asked; otherwise asks it, and the call's receiver gets the answer. */
   #decideNow(call: GuardedCall): Answer | undefined {
     const { denials, channel, deadline } = this.#options
-    const { kind, key, cost } = call
-    if (denials && kind === 'consume') {
-      const denial = denials.get(this.policies, key, cost)
+    if (denials && call.kind === 'consume') {
+      const denial = denials.get(this.policies, call.key, call.cost)
       if (denial) return denial
       call.begun = denials.begin()
     }
-    const refusal = this.#refusal(key)
+    const refusal = this.#refusal(call.key)
     if (refusal) return call.fallBack(refusal, true)
-    channel.submit(call, deadline)
-    return undefined
+    return void channel.submit(call, deadline)
   }
 
   async #bookPatiently(call: GuardedCall, caller: Caller): Promise<Answer> {
@@ -120,5 +129,72 @@ export class GuardedKeyspace implements Keyspace {
     } finally {
       this.#options.denials?.forget(key)
     }
+  }
+}
+
+/** One decision of a guarded store. Its receiver gets the store's answer, or that of the failure mode. */
+class GuardedCall implements StoreRequest<Answer> {
+  /** In the denial cache. */
+  begun: BegunCall | undefined = undefined
+
+  /** `receiver` is set before the call has an outcome. */
+  constructor(
+    readonly options: GuardedKeyspaceOptions,
+    readonly kind: Ask,
+    readonly key: string,
+    readonly cost: number,
+    readonly maxWait: number,
+    public receiver?: Receiver<Answer>,
+  ) {}
+
+  ask(pending: PendingCall<Answer>): void {
+    const { kind, key, cost, maxWait } = this
+    const { remote } = this.options
+    const answer =
+      kind === 'consume' && remote.consume
+        ? remote.consume(key, cost, pending, pending)
+        : remote.decide(kind, key, cost, maxWait, pending)
+    if (answer) receive(answer, pending)
+  }
+
+  answered(answer: Answer): void {
+    try {
+      this.decided(answer)
+    } catch (error) {
+      return this.receiver!.failed(error)
+    }
+    this.receiver!.answered(answer)
+  }
+
+  failed(failure: unknown): void {
+    let answer: Answer
+    try {
+      answer = this.fallBack(failure)
+    } catch (error) {
+      return this.receiver!.failed(error)
+    }
+    this.receiver!.answered(answer)
+  }
+
+  /** Records an answer of the store itself. */
+  decided(answer: Answer): void {
+    const { denials, health, remote } = this.options
+    if (this.begun) denials!.record(remote.policies, this.key, this.cost, this.begun, answer)
+    else if (answer.booking) denials?.forget(this.key)
+    if (health.reason !== undefined) health.decided()
+  }
+
+  /** The answer of the failure mode. Throws where that is the failure. */
+  fallBack(failure: unknown, wasRefused = false): Answer {
+    const { mode, local, health, remote } = this.options
+    if (!isOutage(failure)) throw failure
+    const why = failureOf(failure)
+    health.degraded(why)
+    if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
+    if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
+    const keyspace = local()
+    const answer = keyspace.decide(this.kind, this.key, this.cost, this.maxWait) as Answer // memory answers at once
+    const neverFits = remote.policies.some(({ capacity }) => this.cost > capacity)
+    return degradedAnswer(why, answer, keyspace, neverFits)
   }
 }

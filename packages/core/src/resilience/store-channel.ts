@@ -3,10 +3,11 @@ import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, Traffic } from './deadline.js'
 import { isOutage, isSilence } from './failure.js'
-import { type Cohort, InFlight } from './in-flight.js'
 import {
   type CallObserver,
+  type Cohort,
   type FailedCall,
+  InFlight,
   type PatientCaller,
   PendingCall,
   receive,
@@ -121,7 +122,7 @@ export class StoreChannel implements Traffic, CallObserver {
 
   callAnsweredInTime(): void {
     this.answeredInTime++
-    this.#circuit.succeeded()
+    if (this.#circuit.failures > 0) this.#circuit.succeeded()
   }
 
   callFailed(error: unknown, { deadline, unsent }: FailedCall, isOverdue: boolean): void {
@@ -170,8 +171,8 @@ export class StoreChannel implements Traffic, CallObserver {
   }
 
   get #isFull(): boolean {
-    const pending = this.#inFlight.count + this.waiting + this.recovery.size
-    return pending >= this.#mostPending && (this.#isStarting || this.#inFlight.isFull)
+    if (!this.#isStarting && !this.#inFlight.isFull) return false
+    return this.#inFlight.count + this.waiting + this.recovery.size >= this.#mostPending
   }
 
   #overloaded(): StoreError {

@@ -4,6 +4,8 @@
  * entries take no memory.
  */
 export class ExpiringMap<V> {
+  /** Whether an entry was ever added: looking for one takes two hashes. */
+  isUsed = false
   readonly #mostPerGeneration: number
   readonly #life: number
   #young = new Map<string, V>()
@@ -27,6 +29,7 @@ export class ExpiringMap<V> {
       this.#youngSince = now
     }
     this.#young.set(key, value)
+    this.isUsed = true
   }
 
   delete(key: string): void {

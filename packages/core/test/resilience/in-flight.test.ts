@@ -1,4 +1,4 @@
-import { InFlight } from '../../src/resilience/in-flight.js'
+import { InFlight } from '../../src/resilience/pending-call.js'
 
 describe('calls in flight', () => {
   it('are at most 1,000, and make room when they end', () => {

@@ -15,8 +15,8 @@ export const resilienceMistakes = [
     mistake: 'it never opens: every call waits for the deadline',
     row: 13,
     file: `${src}/circuit.ts`,
-    text: 'return this.#open\n',
-    broken: 'return undefined\n',
+    text: 'now - this.#failingSince >= 2 * deadlineMs',
+    broken: 'false',
   },
   {
     mechanism: 'probes',
@@ -31,8 +31,8 @@ export const resilienceMistakes = [
     mistake: 'calls beyond those that may be on the wire are decided here',
     row: 30,
     file: `${src}/store-channel.ts`,
-    text: 'pending >= this.#mostPending',
-    broken: 'pending >= 1000',
+    text: '>= this.#mostPending\n  }\n\n  #overloaded',
+    broken: '>= 1000\n  }\n\n  #overloaded',
   },
   {
     mechanism: 'deadline',

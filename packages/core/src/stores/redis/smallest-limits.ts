@@ -8,16 +8,12 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 export class SmallestLimits {
   readonly #smallest = new Map<string, readonly number[]>()
   readonly #most: number
-  #changes = 0
+  /** Number of times a smaller limit was seen; until it changes, `below` returns the same. */
+  changes = 0
 
   /** Remembers at most `most` keyspaces; beyond that, the one observed first is forgotten. */
   constructor(most = Infinity) {
     this.#most = most
-  }
-
-  /** Number of times a smaller limit was seen; until it changes, `below` returns the same. */
-  get changes(): number {
-    return this.#changes
   }
 
   /** Takes the limits of a list into account. */
@@ -27,7 +23,7 @@ export class SmallestLimits {
     const smallest = policies.map(({ limit }, i) => Math.min(limit, known?.[i] ?? limit))
     this.#smallest.set(keyspace, smallest)
     if (this.#smallest.size > this.#most) this.#smallest.delete(this.#smallest.keys().next().value!)
-    this.#changes++
+    this.changes++
   }
 
   /** The smallest limits of the keyspace, in the order of the policies; undefined if none is below theirs. */

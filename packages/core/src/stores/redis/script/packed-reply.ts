@@ -1,4 +1,5 @@
 import type { Answer } from '../../store.js'
+import { passed } from './wire.js'
 
 /**
  * The reply to a call of a script with several keys, read key by key: an instant, then remaining and resetAt for each plain
@@ -46,17 +47,6 @@ export class PackedReply {
     this.#at += DOUBLE
     return number
   }
-}
-
-/** The answer to a call that passed at once. */
-export function passed(
-  now: number,
-  binding: number,
-  remaining: number,
-  resetAt: number,
-  parts: readonly number[] | undefined,
-): Answer {
-  return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking: undefined }
 }
 
 const DOUBLE = 8

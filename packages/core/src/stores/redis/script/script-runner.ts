@@ -1,9 +1,12 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
+import type { Policy } from '../../../algorithms/contract/policy.js'
+import type { Penalty } from '../../penalty.js'
 import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
 import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 import type { Replies } from '../script-call.js'
-import type { Transport } from '../group-commit.js'
+import { GroupCommit, type Transport } from '../group-commit.js'
+import { composeScript } from './compose.js'
 import { PackedReply } from './packed-reply.js'
 import { unpackFailure } from './wire.js'
 
@@ -15,16 +18,16 @@ import { unpackFailure } from './wire.js'
  */
 export class ScriptRunner {
   readonly #connection: RedisConnection
-  readonly #onReply: () => void
+  #onFirstReply: (() => void) | undefined
   readonly #shas = new Map<string, string>()
   /** Scripts that a server has run for this process and that were not lost since. */
   readonly #known = new Set<string>()
   #takesManyKeys: boolean
 
-  /** Calls `onReply` after each reply. */
-  constructor(connection: RedisConnection, onReply: () => void) {
+  /** Calls `onFirstReply` after the first reply. */
+  constructor(connection: RedisConnection, onFirstReply: () => void) {
     this.#connection = connection
-    this.#onReply = onReply
+    this.#onFirstReply = onFirstReply
     this.#takesManyKeys = !connection.isCluster
   }
 
@@ -67,7 +70,8 @@ export class ScriptRunner {
         reply = await this.#connection.eval(script, keys, args)
         this.#known.add(script)
       }
-      this.#onReply()
+      this.#onFirstReply?.()
+      this.#onFirstReply = undefined
       return repliesOf(reply)
     } catch (error) {
       if (isCrossSlot(error)) this.#takesManyKeys = false
@@ -97,4 +101,71 @@ function answerOrError(reply: Bytes): Buffer | Error {
 
 function asBuffer(bytes: Bytes): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
+
+export interface GroupsOptions {
+  readonly gathers: boolean
+  /** Most lists of shapes, each penalty counted, whose scripts are held, not counting those with calls in flight. */
+  readonly most: number
+}
+
+/** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
+export class Groups {
+  readonly #runner: ScriptRunner
+  readonly #options: GroupsOptions
+  readonly #byShapes = new Map<string, Held>()
+  #uses = 0
+  #isClosed = false
+
+  constructor(runner: ScriptRunner, options: GroupsOptions) {
+    this.#runner = runner
+    this.#options = options
+  }
+
+  get size(): number {
+    return this.#byShapes.size
+  }
+
+  /** The group that sends the calls of the script for these shapes and this penalty. */
+  of(shapes: string, policies: readonly Policy[], penalty?: Penalty): GroupCommit {
+    const id = penalty ? `${shapes} ${JSON.stringify(penalty)}` : shapes
+    let held = this.#byShapes.get(id)
+    if (!held) {
+      const script = composeScript(policies, penalty)
+      const group = new GroupCommit(this.#runner.transport(script), { gathers: this.#options.gathers })
+      if (this.#isClosed) group.close()
+      this.#byShapes.set(id, (held = { script, group, used: 0 }))
+    }
+    held.used = ++this.#uses
+    return held.group
+  }
+
+  /** Drops idle scripts while there are too many, but not the one used last. Returns whether one was dropped. */
+  trim(): boolean {
+    const { size } = this.#byShapes
+    while (this.#byShapes.size > this.#options.most) {
+      let oldest: string | undefined
+      let used = this.#uses
+      for (const [shapes, held] of this.#byShapes) {
+        if (held.used >= used || !held.group.isIdle) continue
+        oldest = shapes
+        used = held.used
+      }
+      if (oldest === undefined) break
+      this.#runner.forget(this.#byShapes.get(oldest)!.script)
+      this.#byShapes.delete(oldest)
+    }
+    return this.#byShapes.size < size
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { group } of this.#byShapes.values()) group.close()
+  }
+}
+
+interface Held {
+  readonly script: string
+  readonly group: GroupCommit
+  used: number
 }

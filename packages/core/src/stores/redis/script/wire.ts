@@ -1,7 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../../algorithms/contract/policy.js'
 import type { Answer, Booking, DatedCharge, Reason } from '../../store.js'
-import { passed } from './packed-reply.js'
 
 /*
  * The packed argument and the packed reply of a script: numbers as little-endian doubles, which cost Redis and the client
@@ -120,6 +119,17 @@ function answerAt(
   }
   const answer = passed(now, binding, remaining, resetAt, parts)
   return booking ? { ...answer, booking } : answer
+}
+
+/** The answer to a call that passed at once. */
+export function passed(
+  now: number,
+  binding: number,
+  remaining: number,
+  resetAt: number,
+  parts: readonly number[] | undefined,
+): Answer {
+  return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking: undefined }
 }
 
 /** Where the call passed at once, the earliest instant is `now` for every policy and is left out. */
