@@ -81,11 +81,8 @@ function networkOf(groups: readonly number[], prefix: number): string {
  * with the request for all limiters that see it.
  */
 
-/** A registered symbol, which the ESM and the CJS build of this package share in one process. */
-const ADDRESSES = Symbol.for('sluice.addresses')
-
-/** Whether addresses have been kept at all, which a process that never waits does not do. */
-const keeping = inCommon('keeping-addresses', () => ({ hasBegun: false }))
+/** By request. In a WeakMap, as few requests wait, and a property that is not there takes longer to look for in Express. */
+const kept = inCommon('addresses', () => new WeakMap<object, Addresses>())
 
 /** The addresses of a request when the first limiter saw it. */
 interface Addresses {
@@ -102,13 +99,13 @@ export interface AddressSource<Req> extends RequestReader<Req> {
 
 /** The addresses of a request: those that were kept, else the current ones. */
 export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
-  return keptOf(req, source) ?? readAddresses(req, source)
+  return kept.get(source.identity(req)) ?? readAddresses(req, source)
 }
 
 /** Only the address that the framework reports, which is enough for most requests. */
 export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | undefined {
-  const kept = keptOf(req, source)
-  if (kept) return kept.address
+  const known = kept.get(source.identity(req))
+  if (known) return known.address
   try {
     return source.address(req)
   } catch {
@@ -118,15 +115,8 @@ export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | u
 
 /** Keeps the addresses of a request. To be called before anything is waited for. */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
-  keeping.hasBegun = true
-  const request: RequestWithAddresses = source.identity(req)
-  request[ADDRESSES] ??= readAddresses(req, source)
-}
-
-type RequestWithAddresses = object & { [ADDRESSES]?: Addresses }
-
-function keptOf<Req>(req: Req, source: AddressSource<Req>): Addresses | undefined {
-  return keeping.hasBegun ? (source.identity(req) as RequestWithAddresses)[ADDRESSES] : undefined
+  const request = source.identity(req)
+  if (!kept.has(request)) kept.set(request, readAddresses(req, source))
 }
 
 /** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */

@@ -1,13 +1,18 @@
-import { CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
+import { CONTRACT_NUMBER, inCommon, SETTINGS } from '../values/contract.js'
 import type { Decision } from '../limiter/decision.js'
 import type { Limiter } from '../limiter/limiter.js'
 
 /*
  * The decisions of all limiters about one request, kept on the request itself, because all limiters write one set of
- * headers. A property costs less than a WeakMap. The symbol is registered, so that the ESM and the CJS build of this
- * package share it in one process; copies of another contract do not read each other's decisions.
+ * headers. A property costs less than a WeakMap, except in Express. Express sets the prototype of every request, so that V8
+ * takes a microsecond to add a property, and a third of one to find that there is none. Symbol and map are common to the ESM
+ * and the CJS build of this package in one process; copies of another contract do not read each other's decisions.
  */
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
+const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
+
+/** Where the decisions about a request are kept: on it as a property, or beside it in a map. */
+export type DecisionPlace = 'on' | 'beside'
 
 /**
  * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
@@ -40,6 +45,7 @@ interface CountedRequest {
  */
 export function record(
   request: object,
+  place: DecisionPlace,
   before: readonly RequestDecision[],
   { limiter, decision, inHeaders }: RequestDecision,
   key: string | undefined,
@@ -47,7 +53,9 @@ export function record(
   const keys = key === undefined ? [] : [key]
   if (before === NONE) {
     const first: RecordedDecision[] = [{ limiter, inHeaders, decision, latest: decision, order: 1, keys }]
-    return ((request as CountedRequest)[DECISIONS] = first)
+    if (place === 'beside') decisionsBeside.set(request, first)
+    else (request as CountedRequest)[DECISIONS] = first
+    return first
   }
   const all = before as RecordedDecision[]
   const order = 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
@@ -77,17 +85,17 @@ export function sharesName(all: readonly RequestDecision[], limiter: Limiter): b
   })
 }
 
-/** Replaces an earlier decision about `request` after its charge was given back. */
-export function replaceDecision(request: object, before: Decision, after: Decision): void {
-  for (const recorded of (request as CountedRequest)[DECISIONS] ?? []) {
+/** Replaces an earlier decision among those about a request after its charge was given back. */
+export function replaceDecision(all: readonly RequestDecision[], before: Decision, after: Decision): void {
+  for (const recorded of all as readonly RecordedDecision[]) {
     if (recorded.decision === before) recorded.decision = after
     if (recorded.latest === before) recorded.latest = after
   }
 }
 
 /** What each limiter has decided about `request`, in the order in which the limiters first counted it. */
-export function decisionsAbout(request: object): readonly RequestDecision[] {
-  return (request as CountedRequest)[DECISIONS] ?? NONE
+export function decisionsAbout(request: object, place: DecisionPlace): readonly RequestDecision[] {
+  return (place === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
 }
 
 const NONE: readonly RequestDecision[] = []
@@ -95,7 +103,7 @@ const NONE: readonly RequestDecision[] = []
 /** The latest decision about `request`, or the latest of the limiter with the given name; undefined if there is none. */
 export function decisionAbout(request: object, limiter?: string): Decision | undefined {
   let latest: RecordedDecision | undefined
-  for (const recorded of (request as CountedRequest)[DECISIONS] ?? []) {
+  for (const recorded of decisionsBeside.get(request) ?? (request as CountedRequest)[DECISIONS] ?? []) {
     const matches = limiter === undefined || recorded.latest.limiter === limiter
     if (matches && recorded.order > (latest?.order ?? 0)) latest = recorded
   }
