@@ -44,11 +44,11 @@ await profiler.post('Profiler.enable')
 await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed: false })
 const redis = await startRedis()
 const client = new Redis({ port: redis.port, maxRetriesPerRequest: 0 })
-const stores = [
-  redisStore(client),
-  redisStore(client, { denialCache: false }),
-  redisStore(`redis://127.0.0.1:${redis.port}`),
-]
+const stores = {
+  cached: redisStore(client),
+  uncached: redisStore(client, { denialCache: false }),
+  own: redisStore(`redis://127.0.0.1:${redis.port}`),
+}
 const server = createServer(application()).listen(0, '127.0.0.1')
 try {
   await once(server, 'listening')
@@ -59,14 +59,14 @@ try {
 } finally {
   server.closeAllConnections()
   server.close()
-  for (const store of stores) await store.close()
+  for (const store of Object.values(stores)) await store.close()
   client.disconnect()
   await redis.stop()
 }
 
 /** A path for each journey, with a limit of its own. */
 function application() {
-  const [cached, uncached, own] = stores
+  const { cached, uncached, own } = stores
   const app = express()
   app.use('/allowed', rateLimit({ name: 'allowed', limit: 1000, window: '1h', store: cached }))
   app.use('/denied', rateLimit({ name: 'denied', limit: 1, window: '1h', store: uncached }))
@@ -105,8 +105,9 @@ async function isWithinBars({ path, status, mostFiles, mostLayers }) {
 /** A file of which a function ran. @param {import('node:inspector').Profiler.ScriptCoverage} coverage */
 function filePassed({ url, functions }) {
   const name = SOURCE.exec(url)?.[1]
-  const ran = functions.filter(({ functionName, ranges }) => functionName !== '' && ranges[0]?.count)
-  return name && ran.length > 0 ? { name, functions: ran.map(({ functionName }) => functionName) } : undefined
+  const ran = functions.filter(({ ranges }) => ranges[0]?.count)
+  if (name === undefined || ran.length === 0) return undefined
+  return { name, functions: ran.map(({ functionName }) => functionName || '(anonymous)') }
 }
 
 /** Collects the promises that our sources make and that a further one of theirs is chained to. */

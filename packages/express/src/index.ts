@@ -2,6 +2,7 @@ import { type Decision, PolicyError } from '@sluice/core'
 import {
   createGuard,
   decisionAbout,
+  type Denied,
   expressTrust,
   type GuardOptions,
   hasRawHeader,
@@ -40,7 +41,12 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
       return next(error)
     }
     if (denied === undefined) next()
-    else if (denied instanceof Promise) denied.then((later) => later ?? next(), next)
+    else if (denied instanceof Promise) {
+      const proceed = (later: Denied | undefined): void => {
+        if (!later) next()
+      }
+      denied.then(proceed, next)
+    }
   }
 }
 

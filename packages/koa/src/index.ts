@@ -2,6 +2,7 @@ import type { Decision } from '@sluice/core'
 import {
   createGuard,
   decisionAbout,
+  type Denied,
   type GuardOptions,
   hasRawHeader,
   onResponseSent,
@@ -55,7 +56,8 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
     }
     if (denied === undefined) return next().catch(fail)
     if (!(denied instanceof Promise)) return undefined
-    return denied.then((later) => (later ? undefined : next())).catch(fail)
+    const proceed = (later: Denied | undefined): Promise<void> | void => (later ? undefined : next())
+    return denied.then(proceed).catch(fail)
   }
 }
 

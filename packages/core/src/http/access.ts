@@ -4,7 +4,7 @@ import { expected, PolicyError } from '../values/errors.js'
 import { chain } from './chain.js'
 import { clientAddress, HungUpError } from './client-address.js'
 import type { KeySource } from './keys.js'
-import type { GuardOptions } from './options.js'
+import type { AddressList, GuardOptions } from './options.js'
 import { proxyWarning } from './proxy-trust.js'
 
 /** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
@@ -53,9 +53,6 @@ function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test
     return false
   }
 }
-
-/** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
-export type AddressList = readonly string[]
 
 type Block = [ipaddr.IPv4 | ipaddr.IPv6, number]
 

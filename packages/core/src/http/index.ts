@@ -1,5 +1,4 @@
 export { digest } from '../values/key.js'
-export type { AddressList } from './access.js'
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
@@ -19,7 +18,7 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export { type GuardOptions, settingsOf } from './options.js'
+export { type AddressList, type GuardOptions, settingsOf } from './options.js'
 export { GUARD_REPLACEMENTS } from './replaced-options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
 export { expressTrust, fastifyTrust, hasRawHeader } from './proxy-trust.js'

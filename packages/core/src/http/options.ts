@@ -7,11 +7,13 @@ import type { MaybePromise } from '../stores/store.js'
 import { checkContract, SETTINGS } from '../values/contract.js'
 import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
-import type { AddressList } from './access.js'
 import { chain } from './chain.js'
 import type { HeaderOptions } from './headers.js'
 import type { KeyFunction } from './keys.js'
 import { GUARD_REPLACEMENTS } from './replaced-options.js'
+
+/** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
+export type AddressList = readonly string[]
 
 /** Returns the policies for a request; undefined for the limiter's own. */
 export type ChoosePolicies<Req> = (req: Req) => MaybePromise<readonly Policy[] | undefined>

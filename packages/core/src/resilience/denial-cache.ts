@@ -1,5 +1,5 @@
 import { haveEqualNumbers, type Policy } from '../algorithms/contract/policy.js'
-import type { Answer, DenialCacheBounds } from '../stores/store.js'
+import type { Answer, DenialCacheBounds, Store } from '../stores/store.js'
 import { ExpiringMap } from '../values/expiring-map.js'
 
 /**
@@ -16,21 +16,21 @@ export class DenialCache {
   /** For each corrected key, the number of the last call that was begun before the correction. */
   readonly #corrected: ExpiringMap<number>
   readonly #maxAge: number
-  readonly #now: () => number
+  readonly #clock: Pick<Store, 'now'>
   #begun = 0
 
-  /** `now` in microseconds, on the store's clock in this process. */
-  constructor({ maxAge, maxKeys }: DenialCacheBounds, now: () => number) {
+  /** `clock` is the store. */
+  constructor({ maxAge, maxKeys }: DenialCacheBounds, clock: Pick<Store, 'now'>) {
     this.#denials = new ExpiringMap(maxKeys, maxAge)
     this.#corrected = new ExpiringMap(maxKeys, maxAge)
     this.#maxAge = maxAge
-    this.#now = now
+    this.#clock = clock
   }
 
   /** The cached denial as the store would report it now; undefined if the store has to be asked. */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     if (!this.#denials.isUsed) return undefined
-    const now = this.#now()
+    const now = this.#clock.now()
     let denial = this.#denials.get(key)
     while (denial && !(now < denial.until && isFor(denial, policies, cost))) denial = denial.next
     if (!denial) return undefined
@@ -42,7 +42,7 @@ export class DenialCache {
 
   /** Call it before a call is sent, and pass the result to `record` with the answer. */
   begin(): BegunCall {
-    return { number: ++this.#begun, sentAt: this.#now() }
+    return { number: ++this.#begun, sentAt: this.#clock.now() }
   }
 
   /** Caches a denial. An admitted call removes the denials of its key. */
@@ -51,7 +51,7 @@ export class DenialCache {
       if (cost > 0 && this.#denials.isUsed) this.#denials.delete(key)
       return
     }
-    const receivedAt = this.#now()
+    const receivedAt = this.#clock.now()
     // The store may have decided as soon as the call was sent.
     const until = call.sentAt + Math.min(answer.at - answer.now, this.#maxAge)
     // Whether the answer includes a correction that was made meanwhile is unknown.
@@ -64,7 +64,7 @@ export class DenialCache {
   /** Removes a key whose state was corrected, and ignores the answers of calls that have begun already. */
   forget(key: string): void {
     this.#denials.delete(key)
-    this.#corrected.set(key, this.#begun, this.#now())
+    this.#corrected.set(key, this.#begun, this.#clock.now())
   }
 }
 

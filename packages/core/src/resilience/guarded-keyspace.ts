@@ -51,9 +51,8 @@ export class GuardedKeyspace implements Keyspace {
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const { mode } = this.#options
     const call = new GuardedCall(this.#options, ask, key, cost, maxWait)
-    if (ask === 'book' && caller && (mode === 'throw' || mode === 'deny')) {
-      return this.#bookPatiently(call, caller)
-    }
+    const isAlone = mode === 'throw' || mode === 'deny'
+    if (ask === 'book' && caller && isAlone) return this.#bookPatiently(call, caller)
     const known = this.#decideNow(call)
     return known ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
@@ -86,7 +85,8 @@ export class GuardedKeyspace implements Keyspace {
     }
     const refusal = this.#refusal(call.key)
     if (refusal) return call.fallBack(refusal, true)
-    return void channel.submit(call, deadline)
+    channel.submit(call, deadline)
+    return undefined
   }
 
   async #bookPatiently(call: GuardedCall, caller: Caller): Promise<Answer> {

@@ -31,7 +31,7 @@ export class SharedStoreState {
     const id = [name, ...policies.map(({ shape }) => shape)].join('\n')
     const existing = this.#denialCaches.get(id)?.deref()
     if (existing) return existing
-    const cache = new DenialCache(bounds, () => this.#store.now())
+    const cache = new DenialCache(bounds, this.#store)
     this.#denialCaches.set(id, new WeakRef(cache))
     if (this.#denialCaches.size >= this.#sweepAt) this.#sweep()
     return cache

@@ -3,7 +3,7 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Receiver } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
-import { type CallContext, KeyspaceCall, type ReplyReader } from './keyspace-call.js'
+import { type CallContext, KeyspaceCall, type ReplyReader } from './script-call.js'
 import type { SmallestLimits } from './smallest-limits.js'
 import {
   packCharge,
