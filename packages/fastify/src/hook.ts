@@ -14,15 +14,13 @@ export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
   const guard = createGuard(options, fastify)
   return function rateLimit(request, reply, done) {
     const denied = guard(request, reply)
-    if (denied === undefined) done()
-    else if (denied instanceof Promise)
-      denied.then((later) => answer(later, reply, done)).then(undefined, done)
-    else answer(denied, reply, done)
+    if (denied === undefined) return done()
+    const proceed = (later: Denied | undefined): void => {
+      if (!later) done()
+      // The result of onDenied is sent, like that of a handler.
+      else if (later.answer !== undefined && later.answer !== reply) reply.send(later.answer)
+    }
+    if (denied instanceof Promise) denied.then(proceed).then(undefined, done)
+    else proceed(denied)
   }
-}
-
-/** Passes a request on or sends what `onDenied` returned, like the result of a handler. */
-function answer(denied: Denied | undefined, reply: AnyReply, done: HookHandlerDoneFunction): void {
-  if (!denied) done()
-  else if (denied.answer !== undefined && denied.answer !== reply) reply.send(denied.answer)
 }

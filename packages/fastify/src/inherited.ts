@@ -9,17 +9,8 @@ import type { RateLimitOptions } from './hook.js'
  */
 
 const OF_LIMITERS = ['store', 'onStoreError', 'deadline', 'leases', 'enforce'] as const
-const OF_REQUESTS = [
-  'key',
-  'skip',
-  'allow',
-  'deny',
-  'headers',
-  'headerNames',
-  'resetAs',
-  'onDenied',
-  'onExceeded',
-] as const
+const OF_HEADERS = ['headers', 'headerNames', 'resetAs'] as const
+const OF_REQUESTS = ['key', 'skip', 'allow', 'deny', ...OF_HEADERS, 'onDenied', 'onExceeded'] as const
 const INHERITED = new Set<string>([...OF_LIMITERS, ...OF_REQUESTS, 'name'])
 
 export interface RouteLocation {

@@ -16,7 +16,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   hasHeader: ({ raw }, name) => hasRawHeader(raw.rawHeaders, name),
   proxyTrust: fastifyTrust,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
-  setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
+  setHeader: (reply, name, value) => void reply.header((LOWER_CASE[name] ??= lowerCase(name)), value),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem, text) =>
@@ -26,10 +26,5 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
 }
 
 /** Names of headers as Fastify keeps them. It would make a new text of each for every request, and look up its properties. */
-const LOWER_CASE = new Map<string, string>()
-
-function lowerCase(name: string): string {
-  let lower = LOWER_CASE.get(name)
-  if (lower === undefined) LOWER_CASE.set(name, (lower = Object.keys({ [name.toLowerCase()]: name })[0]!))
-  return lower
-}
+const LOWER_CASE: Record<string, string> = {}
+const lowerCase = (name: string): string => Object.keys({ [name.toLowerCase()]: name })[0]!

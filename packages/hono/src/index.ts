@@ -1,4 +1,4 @@
-import { type Decision, PolicyError } from '@sluice/core'
+import type { Decision } from '@sluice/core'
 import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/core/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'
@@ -32,15 +32,12 @@ declare module 'hono' {
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
-  const { connInfo, trustProxy, ...rest } = { ...options }
-  if (!connInfo && (!rest.key || Array.isArray(rest.allow) || Array.isArray(rest.deny)))
-    throw new PolicyError('INVALID_OPTION', 'connInfo is needed for addresses: Hono knows none of its own')
-  const guard = createGuard(rest, platformFor(connInfo, trustProxy))
+  const { connInfo: _connInfo, trustProxy: _trustProxy, ...rest } = { ...options }
+  const guard = createGuard(rest, platformFor({ ...options }))
   return function rateLimit(c, next) {
     const denied = guard(c, c)
-    return denied instanceof Promise
-      ? denied.then((later) => proceed(later, c, next))
-      : proceed(denied, c, next)
+    if (!(denied instanceof Promise)) return proceed(denied, c, next)
+    return denied.then((later) => proceed(later, c, next))
   }
 }
 

@@ -1,4 +1,4 @@
-import { type Decision, PolicyError } from '@sluice/core'
+import type { Decision } from '@sluice/core'
 import { createGuard, type Denied, type GuardOptions, noSuchOption, type Platform } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { WSContext, WSEvents } from 'hono/ws'
@@ -30,12 +30,10 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
  * app.get('/ws', upgradeWebSocket(limit(() => ({ onMessage: (event, ws) => ws.send('pong') }))))
  */
 export function limitMessages(options: MessageLimitOptions): (createEvents: CreateEvents) => CreateEvents {
-  const { connInfo, trustProxy, ...rest } = { ...options }
+  const { connInfo: _connInfo, trustProxy: _trustProxy, ...rest } = { ...options }
   for (const name of FOR_RESPONSES) if (name in rest) throw noSuchOption(name, {})
-  if (!connInfo && (!rest.key || Array.isArray(rest.allow) || Array.isArray(rest.deny)))
-    throw new PolicyError('INVALID_OPTION', 'connInfo is needed for addresses: Hono knows none of its own')
   const decisions = new WeakMap<Message, Decision>()
-  const platform = messagePlatform(platformFor(connInfo, trustProxy), decisions)
+  const platform = messagePlatform(platformFor({ ...options }), decisions)
   const guard = createGuard<Message, Message>({ ...rest, headers: false }, platform)
 
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {

@@ -1,19 +1,12 @@
-import { onResponseSent } from '@sluice/core/http'
+import { type HeaderList, headersIn, onResponseSent } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
 /** The work left for a request until its response exists. */
 interface Pending {
-  /** The headers of the limiters, the latest first. A list takes less time than an object by their names. */
-  headers: PendingHeader | undefined
+  headers: HeaderList | undefined
   /** Called when the response has been sent. */
   onSent: (() => void)[] | undefined
-}
-
-interface PendingHeader {
-  readonly name: string
-  readonly value: string
-  readonly earlier: PendingHeader | undefined
 }
 
 /** `c.env` in @hono/node-server. */
@@ -52,21 +45,13 @@ export function complete(c: WithPending): void {
   const pending = c[PENDING]
   if (!pending || !c.finalized) return
   c[PENDING] = undefined
-  if (pending.headers && !isComplete(c.res, pending.headers)) addHeaders(c, pending.headers)
-  const { onSent } = pending
-  if (onSent) c.res = watched(c, () => onSent.forEach((listener) => listener()))
-}
-
-/** Whether a response has the latest header, and so all of them. Hono omits them if a handler returns a Response of its own. */
-function isComplete({ headers }: Response, { name, value }: PendingHeader): boolean {
-  return headers.get(name) === value
-}
-
-/** Adds the headers that the handler has not set itself. */
-function addHeaders(c: Context, latest: PendingHeader): void {
-  for (let set: PendingHeader | undefined = latest; set; set = set.earlier) {
-    if (!c.res.headers.has(set.name)) c.header(set.name, set.value)
+  const { headers, onSent } = pending
+  // Hono omits them if a handler returns a Response of its own. Where the latest is there, all of them are.
+  if (headers && c.res.headers.get(headers.name) !== headers.value) {
+    for (const [name, value] of Object.entries(headersIn(headers)))
+      if (!c.res.headers.has(name)) c.header(name, value)
   }
+  if (onSent) c.res = watched(c, () => onSent.forEach((listener) => listener()))
 }
 
 /** The same response, which calls `listener` when the runtime has read the last of its body. */

@@ -16,17 +16,14 @@ export interface AddressOptions {
 }
 
 /** @throws {PolicyError} INVALID_OPTION for options that cannot work. */
-export function platformFor(
-  connInfo: AddressOptions['connInfo'],
-  trustProxy = 0,
-): Platform<Context, Context> {
+export function platformFor(options: AddressOptions & Record<string, unknown>): Platform<Context, Context> {
+  const { connInfo, trustProxy = 0, key, allow, deny } = options
+  if (!connInfo && (!key || Array.isArray(allow) || Array.isArray(deny)))
+    throw invalid('connInfo is needed for addresses: Hono knows none of its own')
   if (connInfo && typeof connInfo !== 'function')
-    throw new PolicyError('INVALID_OPTION', 'connInfo must be a function: getConnInfo of the runtime')
+    throw invalid('connInfo must be a function: getConnInfo of the runtime')
   if (!(Number.isSafeInteger(trustProxy) && trustProxy >= 0))
-    throw new PolicyError(
-      'INVALID_OPTION',
-      `trustProxy must be a number of proxies, got ${String(trustProxy)}`,
-    )
+    throw invalid(`trustProxy must be a number of proxies, got ${String(trustProxy)}`)
   const socketAddress = (c: Context): string | undefined => connInfo?.(c).remote.address
   return {
     identity: (c) => c,
@@ -54,3 +51,5 @@ function forwardedFor(c: Context, proxies: number): string | undefined {
   const chain = c.req.header('x-forwarded-for')?.split(',') ?? []
   return chain.at(-Math.min(proxies, chain.length))?.trim()
 }
+
+const invalid = (what: string): PolicyError => new PolicyError('INVALID_OPTION', what)

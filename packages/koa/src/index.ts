@@ -5,6 +5,8 @@ import {
   type Denied,
   type GuardOptions,
   hasRawHeader,
+  type HeaderList,
+  headersIn,
   onResponseSent,
   type Platform,
 } from '@sluice/core/http'
@@ -92,24 +94,16 @@ const koa: Platform<Context, Response> = {
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }
 
-/** The headers that this adapter has set on a response. A list takes less time than an object by their names. */
+/** The headers that this adapter has set on a response. */
 const HEADERS = Symbol('headers of the limiters')
 
-type WithHeaders = Response & { [HEADERS]?: SetHeaders | undefined }
-
-interface SetHeaders {
-  readonly name: string
-  readonly value: string
-  readonly earlier: SetHeaders | undefined
-}
+type WithHeaders = Response & { [HEADERS]?: HeaderList | undefined }
 
 /** Koa answers an error, also `ctx.throw(404)`, with only the headers in the error itself, so the limits are added there. */
 function rethrow(error: unknown, res: WithHeaders): never {
   if (error instanceof Error) {
-    const ours: Record<string, string> = {}
-    for (let set = res[HEADERS]; set; set = set.earlier) ours[set.name] ??= set.value
     const { headers } = error as { headers?: Record<string, string> }
-    Object.assign(error, { headers: { ...headers, ...ours } })
+    Object.assign(error, { headers: { ...headers, ...headersIn(res[HEADERS]) } })
   }
   throw error
 }

@@ -1,36 +1,16 @@
 import type { ExecutionContext } from '@nestjs/common'
-import type { ServerResponse } from 'node:http'
 import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
-/**
- * A call with what Fastify wraps in the response: looked up once, as V8 takes a third of a microsecond for each property that
- * requests and responses of Express do not have.
- */
-interface ReadCall extends Call {
-  readonly rawResponse: ServerResponse | undefined
-}
-
 /** undefined in contexts that are not counted, such as those of microservices. */
 export function callOf(context: ExecutionContext): Call | undefined {
   const kind = context.getType<string>()
-  const [req, res, operation] = context.getArgs()
-  if (kind === 'http') return callWith(kind, { req, res }, context)
-  if (kind === 'ws') return callWith(kind, { req, res: undefined }, context)
-  return kind === 'graphql' ? callWith(kind, exchangeOf(operation), context) : undefined
-}
-
-function callWith(
-  kind: Call['kind'],
-  { req, res }: Pick<Call, 'req' | 'res'>,
-  context: ExecutionContext,
-): ReadCall {
-  return { kind, req, res, context, decisions: [], rawResponse: res?.raw }
-}
-
-function rawResponseOf(call: Call): ServerResponse | undefined {
-  return (call as ReadCall).rawResponse
+  if (kind !== 'http' && kind !== 'ws' && kind !== 'graphql') return undefined
+  const [first, second, operation] = context.getArgs()
+  const { req, res } = kind === 'graphql' ? exchangeOf(operation) : { req: first, res: second }
+  if (kind === 'ws') return { kind, req, res: undefined, context, decisions: [], raw: undefined }
+  return { kind, req, res, context, decisions: [], raw: res?.raw }
 }
 
 /** Servers put different values into an operation's context: graphql-ws the request in `extra`, Mercurius a `reply` beside it. */
@@ -50,38 +30,27 @@ function socketOf(req: Call['req']): Call['req'] {
 export const nest: Platform<Call, Call> = {
   // Never an object that lives as long as a connection; it would keep all decisions about it.
   identity: ({ req, res, context }) => (res ? req : context),
-  decisionPlace: (call) => (call.res && !rawResponseOf(call) ? 'beside' : 'on'),
+  decisionPlace: ({ res, raw }) => (res && !raw ? 'beside' : 'on'),
   repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
   address: ({ req }) => req.ip,
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
   hungUp: ({ req }) => Boolean(socketOf(req)?.destroyed),
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
-  proxyTrust(call) {
-    const { kind, req } = call
-    const isFastify = kind === 'http' ? rawResponseOf(call) : req.raw
-    return isFastify ? fastifyTrust(req) : expressTrust(req.app)
-  },
-  headersSent(call) {
-    const { res } = call
-    const rawResponse = rawResponseOf(call)
-    return rawResponse ? Boolean(res.sent || rawResponse.headersSent) : Boolean(res?.headersSent)
-  },
-  setHeader(call, name, value) {
-    const { kind, res } = call
+  proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req.app)),
+  headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
+  setHeader({ kind, res, raw }, name, value) {
     // A GraphQL server answers in its own format, even if one of several operations was denied.
     if (!res || (kind === 'graphql' && name === 'Content-Type')) return
-    if (rawResponseOf(call)) res.header(name, value)
+    if (raw) res.header(name, value)
     // As a list of one: otherwise Nest 11 on Express replaces any type but application/json, and warns on each denial.
     else res.setHeader(name, IS_NEST_11 && name === 'Content-Type' ? [value] : value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   send: (_call, _res, problem) => problem,
-  onFinished({ decisions }, call, listener) {
-    const { req, res } = call
+  onFinished({ decisions }, { req, res, raw }, listener) {
     // If another limit denied the call, its charges have already been given back.
-    if (res)
-      onResponseSent(req.raw ?? req, rawResponseOf(call) ?? res, () => decisions.length > 0 && listener())
+    if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
   // Limiters are made when the application starts.
   handlerFrame: /(?!)/,

@@ -83,6 +83,23 @@ function writeXRateLimit<Res>(
   set(res, 'X-RateLimit-Reset', String(wholeSeconds(origin + decision.resetAfterMs)))
 }
 
+/**
+ * Headers that limiters set on a response, the latest first, for frameworks that lose them. A list takes less time than an
+ * object by their names.
+ */
+export interface HeaderList {
+  readonly name: string
+  readonly value: string
+  readonly earlier: HeaderList | undefined
+}
+
+/** The latest value of each header of a list, by its name. */
+export function headersIn(list: HeaderList | undefined): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (let header = list; header; header = header.earlier) headers[header.name] ??= header.value
+  return headers
+}
+
 /** The headers that can be renamed or omitted. */
 const RENAMEABLE = [
   'X-RateLimit-Limit',

@@ -4,7 +4,13 @@ export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
 export { noSuchOption } from '../limiter/replaced-options.js'
 export { createGuard, type Guard } from './guard.js'
-export type { HeaderFormat, HeaderNames, HeaderOptions } from './headers.js'
+export {
+  type HeaderFormat,
+  type HeaderList,
+  type HeaderNames,
+  type HeaderOptions,
+  headersIn,
+} from './headers.js'
 export {
   apiKeyKey,
   byApiKey,
