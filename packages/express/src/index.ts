@@ -60,7 +60,7 @@ export function decisionOf(req: Request, limiter?: string): Decision | undefined
 
 const express: Platform<Request, Response> = {
   identity: (req) => req,
-  decisionPlace: () => 'beside',
+  keepDecisions: () => 'beside',
   address: (req) => req.ip,
   socketAddress: (req) => req.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,

@@ -1,4 +1,4 @@
-import type { Decision } from '@sluice/core'
+import { type Decision } from '@sluice/core'
 import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/core/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'

@@ -30,7 +30,7 @@ function socketOf(req: Call['req']): Call['req'] {
 export const nest: Platform<Call, Call> = {
   // Never an object that lives as long as a connection; it would keep all decisions about it.
   identity: ({ req, res, context }) => (res ? req : context),
-  decisionPlace: ({ res, raw }) => (res && !raw ? 'beside' : 'on'),
+  keepDecisions: ({ res, raw }) => (res && !raw ? 'beside' : 'on'),
   repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
   address: ({ req }) => req.ip,

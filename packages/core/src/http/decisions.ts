@@ -12,7 +12,7 @@ const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
 const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
 
 /** Where the decisions about a request are kept: on it as a property, or beside it in a map. */
-export type DecisionPlace = 'on' | 'beside'
+export type KeepDecisions = 'on' | 'beside'
 
 /**
  * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
@@ -45,7 +45,7 @@ interface CountedRequest {
  */
 export function record(
   request: object,
-  place: DecisionPlace,
+  keep: KeepDecisions,
   before: readonly RequestDecision[],
   { limiter, decision, inHeaders }: RequestDecision,
   key: string | undefined,
@@ -53,7 +53,7 @@ export function record(
   const keys = key === undefined ? [] : [key]
   if (before === NONE) {
     const first: RecordedDecision[] = [{ limiter, inHeaders, decision, latest: decision, order: 1, keys }]
-    if (place === 'beside') decisionsBeside.set(request, first)
+    if (keep === 'beside') decisionsBeside.set(request, first)
     else (request as CountedRequest)[DECISIONS] = first
     return first
   }
@@ -94,8 +94,8 @@ export function replaceDecision(all: readonly RequestDecision[], before: Decisio
 }
 
 /** What each limiter has decided about `request`, in the order in which the limiters first counted it. */
-export function decisionsAbout(request: object, place: DecisionPlace): readonly RequestDecision[] {
-  return (place === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
+export function decisionsAbout(request: object, keep: KeepDecisions): readonly RequestDecision[] {
+  return (keep === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
 }
 
 const NONE: readonly RequestDecision[] = []

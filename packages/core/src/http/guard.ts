@@ -55,7 +55,7 @@ export function createGuard<Req, Res>(
     hungUp: (req) => addressesOf(req, platform).hungUp,
     warn: (warning) => warn(limiter, warning),
   }
-  const { decisionPlace = () => 'on' as const } = platform
+  const { keepDecisions = () => 'on' as const } = platform
   const chooseAccess = accessChooser(options, source)
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
 
@@ -63,7 +63,7 @@ export function createGuard<Req, Res>(
 
   async function giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
     const difference = await decision.settle(0)
-    const all = decisionsAbout(platform.identity(req), decisionPlace(req))
+    const all = decisionsAbout(platform.identity(req), keepDecisions(req))
     replaceDecision(all, decision, decision.afterGivingBack(-difference))
     if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, res, setHeader)
   }
@@ -179,14 +179,14 @@ export function createGuard<Req, Res>(
   function recordAndWrite(req: Req, res: Res, key: string, decision: Decision): readonly RequestDecision[] {
     const request = platform.identity(req)
     const repeats = operations?.includes(req) === true
-    const place = decisionPlace(req)
-    const before = decisionsAbout(request, place)
+    const keep = keepDecisions(req)
+    const before = decisionsAbout(request, keep)
     if (before.length > 0) {
       if (!repeats && isCounted(before, limiter, key)) warn(limiter, 'COUNTED_TWICE')
       if (sharesName(before, limiter)) warn(limiter, 'NAME_TWICE')
     }
     const recorded = { limiter, decision, inHeaders: writeHeaders !== undefined }
-    const all = record(request, place, before, recorded, repeats ? undefined : key)
+    const all = record(request, keep, before, recorded, repeats ? undefined : key)
     if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, res, setHeader)
     return all
   }

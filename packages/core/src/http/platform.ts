@@ -1,5 +1,5 @@
 import type { Decision } from '../limiter/decision.js'
-import type { DecisionPlace } from './decisions.js'
+import type { KeepDecisions } from './decisions.js'
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
@@ -31,7 +31,7 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   /** The object that stays the same while a request passes through every middleware. */
   identity(req: Req): object
   /** Where decisions about a request are kept. Default: on the request. */
-  readonly decisionPlace?: (req: Req) => DecisionPlace
+  readonly keepDecisions?: (req: Req) => KeepDecisions
   /** Whether one limiter may count a request several times, once for each operation of a GraphQL request. Default: no. */
   repeats?(req: Req): boolean
   /** Called with each decision about a request, before the decision takes effect. */
