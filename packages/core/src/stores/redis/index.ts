@@ -87,10 +87,10 @@ class StoreInRedis implements RedisStore {
     this.#warnOfReplays(report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
-    const script = shapes.join()
+    const id = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
     const group = (): GroupCommit => {
       const { size } = this.#groups
-      const found = this.#groups.of(script, policies, penalty)
+      const found = this.#groups.of(id, policies, penalty)
       if (this.#groups.size > size && this.#groups.trim()) report({ event: 'warning', ...SHAPES })
       return found
     }

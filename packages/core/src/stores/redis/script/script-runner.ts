@@ -126,9 +126,8 @@ export class Groups {
     return this.#byShapes.size
   }
 
-  /** The group that sends the calls of the script for these shapes and this penalty. */
-  of(shapes: string, policies: readonly Policy[], penalty?: Penalty): GroupCommit {
-    const id = penalty ? `${shapes} ${JSON.stringify(penalty)}` : shapes
+  /** The group that sends the calls of the script for these shapes and this penalty, which `id` tells apart from others. */
+  of(id: string, policies: readonly Policy[], penalty?: Penalty): GroupCommit {
     let held = this.#byShapes.get(id)
     if (!held) {
       const script = composeScript(policies, penalty)
