@@ -32,7 +32,8 @@ describe('a listener that throws', () => {
     const limiter = limiterOf({ policies: [gcra({ limit: 9, window: '1s' })] })
     const messages: string[] = []
     limiter.on('warning', ({ code, message }) => messages.push(`${code}: ${message}`))
-    limiter.on('decision', (() => Promise.reject(new Error('oops'))) as () => unknown)
+    const rejects: () => unknown = () => Promise.reject(new Error('oops'))
+    limiter.on('decision', rejects)
     expect(await limiter.consume('k')).toMatchObject({ allowed: true })
     await new Promise(setImmediate)
     expect(messages).toEqual(["LISTENER_FAILED: a listener of 'decision' threw: Error: oops"])
