@@ -72,17 +72,9 @@ export class LimitMaker {
       const { name: knownAs, ...rest } = changes
       const { limiter: _l, name: _n, store: _s, ...given } = outer.given
       const { limit: _limit, window: _w, policies, ...ofCalls } = given
-      const chosen = typeof policies === 'function' ? { policies } : {}
-      if (!NUMBERS.some((number) => number in changes)) {
-        const {
-          onStoreError: _o,
-          deadline: _d,
-          enforce: _e,
-          leases: _ls,
-          penalty: _p,
-          ...ofRequests
-        } = ofCalls
-        const merged = { ...ofRequests, ...chosen, ...rest }
+      if (!['limit', 'window', 'policies'].some((number) => number in changes)) {
+        const kept = Object.fromEntries(Object.entries(ofCalls).filter(([name]) => !OF_ITSELF.has(name)))
+        const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...rest }
         return Object.assign(this.#make(merged, { limiter: outer.limiter }), { knownAs })
       }
       const merged = { ...(changes.policies ? ofCalls : given), ...rest }
@@ -150,7 +142,6 @@ type LimiterOfGuard = Pick<
 >
 type OfLimiters = (typeof OF_LIMITERS)[number]
 
-const NUMBERS = ['limit', 'window', 'policies'] as const
 const MODULE_OPTIONS: Record<keyof Options.RateLimitModuleOptions, true> = {
   limits: true,
   store: true,
@@ -168,3 +159,5 @@ const MODULE_OPTIONS: Record<keyof Options.RateLimitModuleOptions, true> = {
   onExceeded: true,
 }
 const OF_LIMITERS = ['onStoreError', 'deadline', 'enforce'] as const
+/** What only a limiter of its own may have. */
+const OF_ITSELF = new Set<string>([...OF_LIMITERS, 'leases', 'penalty'])
