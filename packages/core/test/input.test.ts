@@ -204,6 +204,17 @@ describe('a call', () => {
     expect((await limiter.peek('k')).remaining).toBe(10)
   })
 
+  it.each([null, 3, '3', true])('throws for %p in the place of its options', async (options) => {
+    for (const call of ['consume', 'peek', 'acquire', 'refund', 'charge'] as const) {
+      await expect(limiter[call]('k', options as never)).rejects.toMatchObject({
+        name: 'InputError',
+        code: 'INVALID_COST',
+        message: expect.stringMatching(/^the options of a call must be an object like \{ cost: 3 \}, got /),
+      })
+    }
+    expect((await limiter.peek('k')).remaining).toBe(10)
+  })
+
   it.each([undefined, null, 1, {}, Symbol('k')])('throws for the key %p', async (key) => {
     for (const call of ['consume', 'peek', 'acquire', 'refund', 'charge', 'reset'] as const) {
       await expect(limiter[call](key as string)).rejects.toMatchObject({ code: 'INVALID_KEY' })

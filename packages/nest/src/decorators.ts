@@ -72,10 +72,10 @@ export function isSkippedOn(subject: object, name: string): boolean {
   return names !== undefined && (names.length === 0 || names.includes(name))
 }
 
-function mark(kind: string, options: object = {}): ClassDecorator & MethodDecorator {
+function mark(kind: string, options: object | null | undefined): ClassDecorator & MethodDecorator {
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const subject = (descriptor?.value ?? target) as object
-    const marked = { options, subject, method: descriptor && String(method) }
+    const marked = { options: options ?? {}, subject, method: descriptor && String(method) }
     // What a class inherits is part of its metadata, after its own.
     Reflect.defineMetadata(kind, [marked, ...markedOn(kind, subject)], subject)
   }

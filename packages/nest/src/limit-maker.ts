@@ -70,6 +70,7 @@ export class LimitMaker {
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
     return this.#once(changes, owner, () => {
       const { name: knownAs, ...rest } = changes
+      for (const option of ['limiter', 'store']) if (option in rest) throw noSuchOption(option, {})
       const { limiter: _l, name: _n, store: _s, ...given } = outer.given
       const { limit: _limit, window: _w, policies, ...ofCalls } = given
       if (!['limit', 'window', 'policies'].some((number) => number in changes)) {

@@ -272,6 +272,32 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
         message,
       })
     })
+
+    it.each([
+      ['limiter', { name: 'default', limiter: stopped(9) }],
+      ['store', { name: 'default', limit: 1, store: memoryStore() }],
+    ])('stop the application if they name another %s', async (option, override) => {
+      @Controller()
+      class Site {
+        @Get() @OverrideRateLimit(override) get() {}
+      }
+      await expect(serve(Site, [{ limit: 9, window: '1m' }])).rejects.toMatchObject({
+        code: 'INVALID_OPTION',
+        message: `there is no option '${option}'`,
+      })
+    })
+  })
+
+  it.each([undefined, null, 5, 'login', {}])('stop the application if %p describes them', async (options) => {
+    for (const decorate of [RateLimit, OverrideRateLimit]) {
+      @Controller()
+      class Site {
+        @Get() @decorate(options as never) get() {}
+      }
+      await expect(serve(Site, [{ limit: 9, window: '1m' }])).rejects.toMatchObject({
+        code: 'INVALID_OPTION',
+      })
+    }
   })
 
   it('count a request once if the guard is global and local', async () => {

@@ -77,7 +77,7 @@ export interface AcquireOptions extends CallOptions {
 export function costOf(options: CallOptions | undefined): number {
   if (options?.cost !== undefined) return checkCost(options.cost)
   // Some packages take the cost itself. Taken for options it would count as 1.
-  if (options !== undefined && typeof options !== 'object') {
+  if (options !== undefined && (typeof options !== 'object' || options === null)) {
     throw expected(
       InputError,
       'INVALID_COST',
