@@ -3,6 +3,7 @@ import { algorithmsMistakes } from './mistakes/algorithms.js'
 import { limiterMistakes } from './mistakes/limiter.js'
 import { machineMistakes } from './mistakes/machine.js'
 import { memoryMistakes } from './mistakes/memory.js'
+import { penaltyMistakes } from './mistakes/penalties.js'
 import { redisMistakes } from './mistakes/redis.js'
 import { resilienceMistakes } from './mistakes/resilience.js'
 
@@ -18,6 +19,7 @@ export const mistakes = [
   ...redisMistakes,
   ...resilienceMistakes,
   ...machineMistakes,
+  ...penaltyMistakes,
   ...limiterMistakes,
 ]
 

@@ -34,6 +34,7 @@ import { row as rollingDeploy } from './row-32-rolling-deploy.js'
 import { row as twoCopies } from './row-33-two-copies.js'
 import { row as waits } from './row-34-waits.js'
 import { row as machine } from './row-35-machine.js'
+import { row as penalties } from './row-36-penalties.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -71,4 +72,5 @@ export const rows: readonly Row[] = [
   twoCopies,
   waits,
   machine,
+  penalties,
 ]

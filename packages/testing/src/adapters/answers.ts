@@ -39,6 +39,13 @@ export function answerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect((await site.send()).headers['retry-after']).toBe('2')
     })
 
+    it('to a key that a penalty blocks says when the block ends, from the request on that starts it', async () => {
+      const site = await serve([{ limiter: stopped(1, { penalty: { after: 2, block: '10m' } }) }])
+      const retries = []
+      for (let i = 0; i < 4; i++) retries.push((await site.send()).headers['retry-after'])
+      expect(retries).toEqual([undefined, '60', '600', '600'])
+    })
+
     it('to a denied request has no Retry-After if no wait helps', async () => {
       const site = await serve([{ limiter: stopped(1), cost: () => 2 }])
       const { status, headers } = await site.send()
