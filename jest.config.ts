@@ -4,7 +4,7 @@ import type { Config } from 'jest'
 const config: Config = {
   testEnvironment: process.env['SLUICE_WITHOUT_REDIS'] ? '<rootDir>/scripts/without-redis.js' : 'node',
   maxWorkers: '100%', // most of the time goes into waiting for servers
-  testMatch: ['<rootDir>/{packages,examples,docs}/**/test/**/*.test.ts'],
+  testMatch: ['<rootDir>/{packages,examples,docs,scripts}/**/test/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/\\.stryker-tmp'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   transform: {

@@ -46,8 +46,12 @@ function wrongWith(command) {
   return missing.length > 0 ? `there is no ${missing.join(', ')}` : undefined
 }
 
-/** @param {string} name */
+/**
+ * What it lists, as `npm run check -- api  what it does` or `npm run release -- version | publish`.
+ * @param {string} name
+ */
 function subjectsOf(name) {
   const { stdout, stderr } = spawnSync(process.execPath, [`scripts/${name}.js`], { encoding: 'utf8' })
-  return (stdout + stderr).split(/\s+/)
+  const usages = (stdout + stderr).matchAll(/^npm run \w+ -- (.*?)(?: {2}|$)/gm)
+  return [...usages].flatMap(([, subjects = '']) => subjects.split(' | '))
 }

@@ -23,7 +23,7 @@ export function firstExample(readme) {
  * @param {string} code
  */
 export function importsOf(code) {
-  return [...code.matchAll(/^import [^]*?['"]([^'".][^'"]*)['"]/gm)]
+  return [...code.matchAll(/^import (?:[^'"]+ from )?['"]([^'"]+)['"]/gm)]
     .map(([, specifier = '']) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier)
-    .filter((name) => !isBuiltin(name) && !name.startsWith('@sluice/'))
+    .filter((name) => name !== '.' && name !== '..' && !isBuiltin(name) && !name.startsWith('@sluice/'))
 }

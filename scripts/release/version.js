@@ -2,6 +2,7 @@
 // under a version that is not released yet stays there: then the version is the one that the manifests have.
 import { spawnSync } from 'node:child_process'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { pendingChangesets } from '../changesets.js'
 import { npm } from '../npm.js'
 import { publicPackages } from '../workspace.js'
@@ -29,7 +30,7 @@ export function raiseVersions() {
   } else {
     if (changesets.length === 0) throw new Error('there is no changeset, so there is nothing to release')
     // It removes the changesets.
-    run('node_modules/@changesets/cli/bin.js', 'version')
+    run(createRequire(import.meta.url).resolve('@changesets/cli/bin.js'), 'version')
     npm(['install', '--package-lock-only', '--ignore-scripts'])
     const section = `## ${currentVersion()}\n\n${lines.join('\n')}\n`
     writeFileSync(CHANGELOG, text.replace(TITLE, `${TITLE}\n${section}`))

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util'
 import { pendingChangesets } from '../../changesets.js'
 import { publicPackages } from '../../workspace.js'
 import { baseCommit, fileAt } from './base.js'
+import { problemsOf } from './change.js'
 import { writePages } from './pages.js'
 import { publicSurface } from './reports.js'
 
@@ -25,7 +26,7 @@ const added = pendingChangesets().filter(
 )
 let wrong = 0
 for (const published of publicPackages()) {
-  for (const problem of problemsOf(published)) {
+  for (const problem of check(published)) {
     wrong++
     console.error(problem)
   }
@@ -37,30 +38,20 @@ if (!values['no-pages']) {
 }
 process.exitCode = wrong === 0 ? 0 : 1
 
-/** @param {import('../../workspace.js').PublicPackage} published */
-function problemsOf(published) {
+/**
+ * What is wrong with its surface, which is printed and with `--write` written to its report.
+ * @param {import('../../workspace.js').PublicPackage} published
+ */
+function check(published) {
   const { folder, manifest } = published
   const path = `${folder}/api.md`
   const surface = publicSurface(published)
-  const reported = readSafely(path)
-  const problems = []
-  if (surface !== reported) {
-    if (values.write) writeFileSync(path, surface)
-    else
-      problems.push(
-        `${path} is not the public surface (npm run check -- api --write):`,
-        ...diff(reported, surface),
-      )
-  }
+  if (values.write) writeFileSync(path, surface)
   const before = base && reportAt(base, folder)
   const changed = before !== undefined && before !== surface
-  if (changed && !added.some(({ packages }) => packages.includes(manifest.name))) {
-    problems.push(
-      `${manifest.name}: the public surface has changed, and no new changeset names it (npx changeset)`,
-    )
-  }
   console.log(`${manifest.name}: ${surface.split('\n').length} lines${changed ? ', changed' : ''}`)
-  return problems
+  const reported = readSafely(path)
+  return problemsOf({ name: manifest.name, path, surface, reported, ...(changed && { before }) }, added)
 }
 
 /**
@@ -80,18 +71,4 @@ function readSafely(path) {
   } catch {
     return ''
   }
-}
-
-/**
- * The lines that one of two texts has alone.
- * @param {string} before
- * @param {string} after
- */
-function diff(before, after) {
-  const [old, now] = [before.split('\n'), after.split('\n')]
-  const lines = [
-    ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
-    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
-  ]
-  return lines.length > 40 ? [...lines.slice(0, 40), `and ${lines.length - 40} lines more`] : lines
 }
