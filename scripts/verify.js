@@ -42,6 +42,13 @@ runSubject('verify', {
     needs: ['build'],
     command: ['packages/nest/test/many-operations.js'],
   },
+  machine: {
+    about:
+      'that machineStore counts exactly under fork, node:cluster, worker threads, plain services and PM2',
+    needs: ['build'],
+    install: 'scripts/verify/machine',
+    command: ['scripts/verify/machine/run.js'],
+  },
   imports: {
     about: 'what each package takes to install and to load, beside peers',
     needs: ['build'],
