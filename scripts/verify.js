@@ -49,6 +49,11 @@ runSubject('verify', {
     install: 'scripts/verify/machine',
     command: ['scripts/verify/machine/run.js'],
   },
+  newcomer: {
+    about: "README's commands, as a user made for it, without root and without Redis; needs root on Linux",
+    needs: [],
+    command: ['scripts/verify/newcomer.js'],
+  },
   imports: {
     about: 'what each package takes to install and to load, beside peers',
     needs: ['build'],
