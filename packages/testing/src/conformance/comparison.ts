@@ -36,7 +36,7 @@ const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charg
 
 /** Sequences of calls on one key whose policies have these shapes, in this order. */
 export function scenes(shapes: fc.Arbitrary<readonly Shape[]>, hasPenalties: boolean): fc.Arbitrary<Scene> {
-  const penalty = hasPenalties ? fc.option(penalties, { freq: 1, nil: undefined }) : fc.constant(undefined)
+  const penalty = hasPenalties ? fc.option(penalties, { freq: 2, nil: undefined }) : fc.constant(undefined)
   return shapes.chain((list) =>
     fc.record({
       shapes: fc.constant(list),
