@@ -4,11 +4,12 @@ import { type Address, startProxy, startRedis, until } from '@sluice/testing/red
 import { resolve } from 'node:path'
 import { everyAlgorithm, policyOf, type PolicySpec } from './every-algorithm.js'
 import { type Member, startMember } from './fleet.js'
+import { forgets } from './forgotten-count.js'
 import { together } from './outage.js'
 import type { Outcomes, PenalizedJob } from './penalized-caller.js'
 import type { Outcome, Row } from './row.js'
 
-/** A fleet's refusals are counted exactly for a penalty, in a race and around an outage. */
+/** A fleet's refusals are counted exactly for a penalty, in a race and around an outage, and forgotten in time. */
 export const row: Row = { number: 36, fault: 'penalties', run: penalize }
 
 const ENTRY = 'packages/core/test/faults/penalized-caller.ts'
@@ -30,6 +31,7 @@ async function penalize(share: number): Promise<Outcome> {
     return together([
       await races(members, { host, port }, Math.max(1, Math.round(3 * share))),
       await outages(members, { host, port }, Math.max(1, Math.round(5 * share))),
+      await forgets({ host, port }),
     ])
   } finally {
     await Promise.all(members.map((member) => member.end()))

@@ -21,7 +21,7 @@ export const penaltyMistakes = [
   {
     mechanism: 'penalties',
     mistake: 'in memory the count is never forgotten',
-    row: 3,
+    row: 36,
     file: `${src}/stores/memory/refusals.ts`,
     text: 'count.forgottenAt > now ? count.refusals + 1 : 1',
     broken: 'count.refusals + 1',
@@ -29,7 +29,7 @@ export const penaltyMistakes = [
   {
     mechanism: 'penalties',
     mistake: 'penalty.lua never forgets the count',
-    row: 3,
+    row: 36,
     file: 'lua/penalty.lua',
     text: 'refusals % 1 == 0 and forgotten > now and',
     broken: 'refusals % 1 == 0 and',
