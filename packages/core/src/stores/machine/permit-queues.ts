@@ -97,16 +97,16 @@ interface LeasedQueue {
   /** Granted, and not yet noticed by the process. */
   readonly granted: Map<string, LeasedTicket>
   /** Oldest first. */
-  readonly waiting: Map<string, Ticket>
+  readonly waiting: Map<string, QueuedTicket>
   /** Until when each semaphore of a process counts as alive: only its oldest tickets are polled. */
   readonly alive: Map<string, number>
 }
 
-interface Ticket {
+interface QueuedTicket {
   readonly owner: Owner
 }
 
-interface LeasedTicket extends Ticket {
+interface LeasedTicket extends QueuedTicket {
   readonly until: number
 }
 
