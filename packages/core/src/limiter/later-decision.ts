@@ -11,15 +11,21 @@ export type ReportDecision = (
   storeMs: number,
 ) => void
 
-/** Asks a keyspace that has `consume`. The decision is reported, if that is wanted, before the caller gets it. */
+/**
+ * The decision of a keyspace that is elsewhere. `answer` is what it promised; undefined for a keyspace with `consume`, which is
+ * asked here: it answers through a callback, so that a call makes one promise and not two. The decision is reported, if that is
+ * wanted, before the caller gets it.
+ */
 export function decideLater(
   set: PolicySet,
   key: string,
   stored: string,
   cost: number,
+  answer: Promise<Answer> | undefined,
   report: ReportDecision | undefined,
 ): Decision | Promise<Decision> {
   const later = new LaterDecision(set, key, stored, cost, report)
+  if (answer) return answer.then((known) => later.decisionOf(known, later.waited))
   const known = set.keyspace.consume!(stored, cost, later)
   return known ? later.decisionOf(known, 0) : later.promise()
 }
@@ -40,6 +46,11 @@ class LaterDecision implements Receiver<Answer> {
     if (report) this.#sentAt = performance.now()
   }
 
+  /** Milliseconds since the call; 0 if they are not reported. */
+  get waited(): number {
+    return this.report ? performance.now() - this.#sentAt : 0
+  }
+
   promise(): Promise<Decision> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -50,7 +61,7 @@ class LaterDecision implements Receiver<Answer> {
   answered(answer: Answer): void {
     let decision: Decision
     try {
-      decision = this.decisionOf(answer, this.report ? performance.now() - this.#sentAt : 0)
+      decision = this.decisionOf(answer, this.waited)
     } catch (error) {
       return this.#reject(error)
     }

@@ -102,21 +102,11 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
-    // A keyspace with `consume` answers through a callback, so that a call makes one promise and not two.
-    if (set.keyspace.consume) {
+    const { keyspace } = set
+    const answer = keyspace.consume ? undefined : keyspace.decide('consume', stored, cost, 0)
+    if (answer === undefined || answer instanceof Promise) {
       const report = this.#events.listeners.has('decision') ? this.#reportConsume : undefined
-      return decideLater(set, key, stored, cost, report)
-    }
-    const answer = set.keyspace.decide('consume', stored, cost, 0)
-    if (answer instanceof Promise) {
-      const sentAt = this.#events.listeners.has('decision') ? performance.now() : undefined
-      return answer.then((later) => {
-        const decision = new Decision(set, later, key, stored, cost)
-        if (sentAt !== undefined) {
-          this.#report('consume', key, cost, later, decision, performance.now() - sentAt)
-        }
-        return decision
-      })
+      return decideLater(set, key, stored, cost, answer, report)
     }
     const decision = new Decision(set, answer, key, stored, cost)
     if (this.#events.listeners.has('decision')) this.#report('consume', key, cost, answer, decision, 0)

@@ -50,19 +50,17 @@ export class Table implements CorrectedTable {
     this.#plain = PlainCalls.of(policies, this.cursor)
   }
 
-  /** Decides one call: a plain one in one pass, any other in `#decideAny`. */
+  /** Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.#owner.now()
     const slot = this.cursor.slots.find(key)
     this.cursor.moveTo(slot)
     const barrier = this.barriers.of(slot)
-    const isPlain =
-      ask === 'consume' && cost > 0 && slot !== 0 && barrier === undefined && !this.bookings.has(slot)
-    const answer = isPlain ? this.#plain?.decide(list.policies, now, cost) : undefined
-    if (!answer || (answer.reason === 'limit' && list.penalty))
-      return this.#decideAny(list, ask, key, slot, barrier, now, cost, maxWait)
-    if (answer.reason !== 'cost') this.cursor.slots.record(slot, list.listNumber, answer.reason === 'limit')
-    return answer
+    if (ask === 'consume' && cost > 0 && slot !== 0 && !this.bookings.has(slot)) {
+      const answer = this.#plain?.decide(list, slot, barrier, now, cost)
+      if (answer) return answer
+    }
+    return this.#decideAny(list, ask, key, slot, barrier, now, cost, maxWait)
   }
 
   /** Decides any call, under any list of policies. `found` is the key's slot, 0 if it has none. */
