@@ -49,16 +49,22 @@ export class GuardedKeyspace implements Keyspace {
 
   /** Under 'throw' and 'deny', where nothing else decides, a `caller` that books waits for the store beyond the deadline. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    const { mode } = this.#options
+    const { mode, denials } = this.#options
+    const denial = ask === 'consume' ? denials?.get(this.policies, key, cost) : undefined
+    if (denial) return denial
     const call = new GuardedCall(this.#options, ask, key, cost, maxWait)
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookPatiently(call, caller)
-    const known = this.#decideNow(call)
+    const known = this.#ask(call)
     return known ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
-    return this.#decideNow(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
+    const { denials } = this.#options
+    return (
+      denials?.get(this.policies, key, cost) ??
+      this.#ask(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
+    )
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
@@ -75,14 +81,10 @@ export class GuardedKeyspace implements Keyspace {
     return this.#correct(change.key, (keyspace) => keyspace.correct(change))
   }
 
-  /** The answer where the store is not asked; otherwise asks it, and the call's receiver gets the answer. */
-  #decideNow(call: GuardedCall): Answer | undefined {
+  /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
+  #ask(call: GuardedCall): Answer | undefined {
     const { denials, channel, deadline } = this.#options
-    if (denials && call.kind === 'consume') {
-      const denial = denials.get(this.policies, call.key, call.cost)
-      if (denial) return denial
-      call.begun = denials.begin()
-    }
+    if (denials && call.kind === 'consume') call.begun = denials.begin()
     const refusal = this.#refusal(call.key)
     if (refusal) return call.fallBack(refusal, true)
     channel.submit(call, deadline)
