@@ -6,8 +6,8 @@ export {
   type DenialReason,
   type DeniedDecision,
   isDecision,
-  type PolicyState,
 } from './limiter/decision.js'
+export type { PolicyState } from './limiter/policy-state.js'
 export { type Duration, parseDuration } from './values/duration.js'
 export {
   InputError,

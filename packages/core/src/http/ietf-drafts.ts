@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { policiesOf, type PolicyState } from '../limiter/decision.js'
+import { policiesOf } from '../limiter/decision.js'
+import type { PolicyState } from '../limiter/policy-state.js'
 import {
   mostRestrictive,
   mostRestrictiveOfEach,

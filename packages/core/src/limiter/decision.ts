@@ -1,18 +1,9 @@
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
-import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from '../stores/store.js'
-
-/** The state of one policy of the list. Times are whole milliseconds, rounded up. */
-export interface PolicyState {
-  readonly name: string
-  /** The most that `remaining` can be. */
-  readonly limit: number
-  readonly windowMs: number
-  readonly remaining: number
-  readonly retryAfterMs: number
-  readonly resetAfterMs: number
-}
+import { type Answer, isDenied, type Keyspace, type Reason } from '../stores/store.js'
+import { type PolicyState, policyStatesOf, wholeMs } from './policy-state.js'
+import { answerAfterGivingBack, settleCharge } from './settlement.js'
 
 /** What a decision comes from, and where it is settled. */
 export interface DecisionSource {
@@ -178,15 +169,7 @@ export class LimiterDecision {
 
   /** The state of every policy, in declared order. */
   get policies(): readonly PolicyState[] {
-    const { now, parts } = this.#answer
-    return this.#source.policies.map((policy, i) => ({
-      name: policy.name,
-      limit: policy.capacity,
-      windowMs: policy.windowMs,
-      remaining: parts ? parts[3 * i + 1]! : this.remaining,
-      retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - now),
-      resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - now) : this.resetAfterMs,
-    }))
+    return policyStatesOf(this.#source.policies, this.#answer, this)
   }
 
   /**
@@ -210,13 +193,9 @@ export class LimiterDecision {
     if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
     this.#settled = true
     const key = this.#charged
-    const difference = realCost - this.#cost
-    if (key === undefined || difference === 0 || !this.#isCharged) return 0
-    const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
+    if (key === undefined) return 0
     try {
-      if (difference > 0) return await keyspace.correct({ kind: 'charge', key, cost: difference })
-      const given = await keyspace.correct({ kind: 'release', key, charge: this.#charge, units: -difference })
-      return given === 0 ? 0 : -given
+      return await settleCharge(this.#answer, this.#source.keyspace, key, this.#cost, realCost)
     } catch (error) {
       this.#settled = (error as Partial<StoreError>).sent !== false
       throw error
@@ -225,18 +204,7 @@ export class LimiterDecision {
 
   /** This decision after `units` of its charge were given back. For adapters. */
   afterGivingBack(units: number): Decision {
-    const { policies } = this.#source
-    const { parts, remaining, binding } = this.#answer
-    const left = policies.map(({ capacity }, i) =>
-      Math.min(capacity, Math.floor((parts ? parts[3 * i + 1]! : remaining) + units)),
-    )
-    const least = Math.min(...left)
-    const answer = {
-      ...this.#answer,
-      remaining: least,
-      binding: parts ? left.indexOf(least) : binding,
-      parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
-    }
+    const answer = answerAfterGivingBack(this.#answer, this.#source.policies, units)
     return new Decision(this.#source, answer, this.#key, undefined, this.#cost)
   }
 
@@ -257,19 +225,6 @@ export class LimiterDecision {
   /** The instant as of which the decision describes the key. */
   get #now(): number {
     return this.#wait ? this.#wait.at : this.#answer.now
-  }
-
-  /** Whether a keyspace holds a charge of this decision. */
-  get #isCharged(): boolean {
-    const { degraded } = this.#answer
-    return !isDenied(this.#answer) && !(degraded && !degraded.by)
-  }
-
-  get #charge(): DatedCharge {
-    const { now, at, chargedAt } = this.#answer
-    return chargedAt === undefined
-      ? { at, cost: this.#cost, decidedAt: now }
-      : { at: chargedAt, cost: this.#cost, decidedAt: chargedAt }
   }
 }
 
@@ -297,7 +252,3 @@ export type DecisionRecord = Pick<LimiterDecision, (typeof FIELDS)[number]>
 export const Decision = LimiterDecision as new (
   ...parts: ConstructorParameters<typeof LimiterDecision>
 ) => Decision
-
-function wholeMs(us: number): number {
-  return Math.max(0, Math.ceil(us / 1000))
-}
