@@ -14,6 +14,8 @@ export const LOG = 'Sluice log, decide'
 export const THREE = 'Sluice, three policies'
 export const BARE = 'bare GCRA behind one await'
 export const EXPRESS = 'express-rate-limit'
+export const DENIED = 'Sluice, decide, denied'
+export const BLOCKED = 'Sluice, decide, blocked by a penalty'
 
 /** @type {Wanted} */
 const ALONE = {
@@ -44,6 +46,12 @@ export function goalsAlone(seen, bytes) {
       [THREE, [seen(THREE, '10,000 keys')]],
       [CONSUME, [seen(CONSUME, '10,000 keys')]],
       { atLeast: 0.7, unit: 'M/s', shown: 'one policy' },
+    ),
+    ratioGoal(
+      'memory, key blocked by a penalty (decide)',
+      [BLOCKED, [seen(BLOCKED, 'one hot key')]],
+      [DENIED, [seen(DENIED, 'one hot key')]],
+      { atLeast: 0.95, unit: 'M/s', shown: 'denied key' },
     ),
   ]
 }

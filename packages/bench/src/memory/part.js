@@ -4,17 +4,31 @@ import { median, spread } from '@sluice/testing/figures'
 import { percent, short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { contenders } from './contenders.js'
-import { BARE, CONSUME, DECIDE, EXPRESS, goalsAlone, goalsMixed, LOG, THREE } from './goals.js'
+import {
+  BARE,
+  BLOCKED,
+  CONSUME,
+  DECIDE,
+  DENIED,
+  EXPRESS,
+  goalsAlone,
+  goalsMixed,
+  LOG,
+  THREE,
+} from './goals.js'
 import { workloads } from './workloads.js'
 
 /** @typedef {import('../report.js').Part} Part */
 /** @typedef {import('./goals.js').Workload} Workload */
 
 /** Has no keys, or not many. */
-const WEIGHTLESS = ['await of nothing', 'bottleneck']
+const WEIGHTLESS = ['await of nothing', 'bottleneck', DENIED, BLOCKED]
 
 /** Whom a goal needs, alone or mixed; the others are only shown. */
-const JUDGED = [CONSUME, DECIDE, LOG, THREE, BARE, EXPRESS]
+const JUDGED = [CONSUME, DECIDE, LOG, THREE, BARE, EXPRESS, DENIED, BLOCKED]
+
+/** Limits are reached in these, so they are in no chart, and not among other limiters. */
+const DENYING = [DENIED, BLOCKED]
 
 const PACKAGES = [
   'rate-limiter-flexible',
@@ -36,7 +50,7 @@ export const memory = {
   title: 'In memory',
   packages: PACKAGES,
   notes: [
-    'One process, cost 1, limits that nobody reaches; warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three. Who is not needed for a goal takes a turn in every fourth round.',
+    'One process, cost 1, limits that nobody reaches (but for the two that deny every call); warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three. Who is not needed for a goal takes a turn in every fourth round.',
     HOW,
   ],
   async measure({ rounds, wanted, say }) {
@@ -65,7 +79,7 @@ export const mixed = {
     HOW,
   ],
   async measure({ rounds, wanted }) {
-    const names = JUDGED.filter((name) => name !== THREE && wanted(name))
+    const names = JUDGED.filter((name) => name !== THREE && !DENYING.includes(name) && wanted(name))
     const seen = await speeds(names, rounds, 'measure mixed')
     return { goals: goalsMixed(seen), tables: [tableOf(names, seen)], panels: panelsOf(names, seen) }
   },
@@ -97,7 +111,7 @@ function panelsOf(names, seen) {
     title,
     about: 'decisions a second of CPU',
     bars: names
-      .filter((name) => name !== 'await of nothing' && name !== 'a bare Map')
+      .filter((name) => name !== 'await of nothing' && name !== 'a bare Map' && !DENYING.includes(name))
       .map((name) => ({ name, value: 1e6 * median(seen(name, title)), kind: kindOf(name) }))
       .filter(({ value }) => Number.isFinite(value)),
   }))

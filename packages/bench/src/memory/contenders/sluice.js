@@ -27,6 +27,23 @@ export const sluice = {
     const limiter = createLimiter({ policies })
     return { call: (key) => limiter.consume(key), allowed }
   },
+  'Sluice, decide, denied': () => denying(),
+  'Sluice, decide, blocked by a penalty': () => denying({ block: '1h' }),
+}
+
+/** Denies every call of a key that has used up its limit. @param {import('@sluice/core').PenaltyOptions} [penalty] @returns {Contender} */
+function denying(penalty) {
+  const policies = [gcra({ limit: 1, window: '1d' })]
+  const limiter = createLimiter({ policies, ...(penalty && { penalty: { after: 1, ...penalty } }) })
+  const reason = penalty ? 'blocked' : 'limit'
+  let isFirst = true
+  const call = (/** @type {string} */ key) => {
+    if (isFirst) for (let i = 0; i < 2; i++) void limiter.decide(key)
+    isFirst = false
+    return limiter.decide(key)
+  }
+  const isExpected = (/** @type {import('@sluice/core').Decision} */ decision) => decision.reason === reason
+  return { call, allowed: isExpected, sync: true, floor: true, hotKeyOnly: true }
 }
 
 const allowed = (/** @type {import('@sluice/core').Decision} */ decision) => decision.allowed
