@@ -2,7 +2,8 @@ import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import { type Answer, isDenied, type Keyspace, type Reason } from '../stores/store.js'
-import { type PolicyState, policyStatesOf, wholeMs } from './policy-state.js'
+import { wholeMs } from '../values/clock.js'
+import { type PolicyState, policyStatesOf } from './policy-state.js'
 import { answerAfterGivingBack, settleCharge } from './settlement.js'
 
 /** What a decision comes from, and where it is settled. */

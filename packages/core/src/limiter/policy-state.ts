@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Answer } from '../stores/store.js'
+import { wholeMs } from '../values/clock.js'
 
 /** The state of one policy of the list. Times are whole milliseconds, rounded up. */
 export interface PolicyState {
@@ -33,9 +34,4 @@ interface StateUnderAll {
   readonly remaining: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number
-}
-
-/** Microseconds as whole milliseconds, rounded up, at least 0. */
-export function wholeMs(us: number): number {
-  return Math.max(0, Math.ceil(us / 1000))
 }

@@ -60,11 +60,8 @@ export class GuardedKeyspace implements Keyspace {
   }
 
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
-    const { denials } = this.#options
-    return (
-      denials?.get(this.policies, key, cost) ??
-      this.#ask(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
-    )
+    const denial = this.#options.denials?.get(this.policies, key, cost)
+    return denial ?? this.#ask(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {

@@ -7,3 +7,8 @@ export function systemClock(): Clock {
   const startUs = (Date.now() - monotonic.now()) * 1000
   return () => Math.floor(startUs + monotonic.now() * 1000)
 }
+
+/** Microseconds as whole milliseconds, rounded up, at least 0. */
+export function wholeMs(us: number): number {
+  return Math.max(0, Math.ceil(us / 1000))
+}
