@@ -1,6 +1,7 @@
 import type { Writable } from 'node:stream'
 import type { RedisConnection, ScriptReply } from '../redis-connection.js'
 import { sendable } from './buffer.js'
+import { inOneBuffer } from './command-buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
@@ -15,18 +16,18 @@ export interface IoredisClient extends Emitter, IoredisScripts {
 }
 
 interface IoredisScripts {
-  evalshaBuffer(sha: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
-  evalBuffer(script: string, keys: number, ...args: (string | Buffer)[]): Promise<unknown>
+  evalshaBuffer(sha: string, keys: number, ...args: (string | Buffer)[][]): Promise<unknown>
+  evalBuffer(script: string, keys: number, ...args: (string | Buffer)[][]): Promise<unknown>
 }
 
 /** A connection over a client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
-  const sender = client.options.enableAutoPipelining ? withoutAutoPipelining(client) : client
+  const sender = scriptsOf(client)
   return {
     evalsha: (sha, keys, args) =>
-      sender.evalshaBuffer(sha, keys.length, ...sendable(keys), ...sendable(args)) as Promise<ScriptReply>,
+      sender.evalshaBuffer(sha, keys.length, sendable(keys), sendable(args)) as Promise<ScriptReply>,
     eval: (script, keys, args) =>
-      sender.evalBuffer(script, keys.length, ...sendable(keys), ...sendable(args)) as Promise<ScriptReply>,
+      sender.evalBuffer(script, keys.length, sendable(keys), sendable(args)) as Promise<ScriptReply>,
     inOneWrite: client.nodes && ((send) => inOneWrite(client.nodes!('master'), send)),
     isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),
@@ -47,18 +48,33 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
 }
 
 /**
- * Autopipelining chooses the node of a Cluster by the first argument, which is the script and not the key
- * (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down. The methods of a
- * client read the setting from `options` and pass the command to `sendCommand`, so they are called on an object with just
- * these two.
+ * The methods of a client read `options` and pass the command to `sendCommand`, so they are called on an object with just
+ * these two, in order that
+ *
+ * - a command is written in one Buffer, and
+ * - there is no autopipelining. It chooses the node of a Cluster by the first argument, which is the script and not the key
+ *   (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down.
+ *
+ * Methods that a subclass or wrapper has replaced may need their client, and are left alone where that is possible.
  */
-function withoutAutoPipelining(client: IoredisClient): IoredisScripts {
+function scriptsOf(client: IoredisClient): IoredisScripts {
+  const { enableAutoPipelining } = client.options
+  if (!enableAutoPipelining && isReplaced(client)) return client
   const self = {
-    options: { ...client.options, enableAutoPipelining: false },
-    sendCommand: (command: unknown) => client.sendCommand(command),
+    options: Object.create(client.options, { enableAutoPipelining: { value: false } }) as object,
+    sendCommand: (command: object) => client.sendCommand(inOneBuffer(command)),
   }
   return {
     evalshaBuffer: (...args) => client.evalshaBuffer.apply(self, args),
     evalBuffer: (...args) => client.evalBuffer.apply(self, args),
   }
+}
+
+/** Whether there are several methods of this name between the client and the class that all clients extend. */
+function isReplaced(client: object): boolean {
+  let owners = 0
+  for (let owner: object | null = client; owner; owner = Object.getPrototypeOf(owner) as object | null) {
+    if (Object.hasOwn(owner, 'evalBuffer') || Object.hasOwn(owner, 'evalshaBuffer')) owners++
+  }
+  return owners !== 1
 }
