@@ -23,10 +23,12 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
+export { digest } from '../values/key.js'
 export type { Penalty } from './penalty.js'
 export {
   type Answer,
   type Ask,
+  type Board,
   type Booking,
   type Caller,
   type Correction,

@@ -44,6 +44,11 @@ export interface Store {
    * milliseconds is free again; a store in this process needs no leases. `createSemaphore` requires a store with permits.
    */
   permits?(name: string, leaseMs: number): Permits
+  /**
+   * Optional: the board of that name, on which the processes that share the store leave texts for each other. Top keys of a
+   * fleet (@sluice/metrics) require it.
+   */
+  board?(name: string): Board
   /** Releases all resources. Later operations fail. */
   close(): MaybePromise<void>
 }
@@ -212,6 +217,14 @@ export interface Permits {
   listen(granted: (ticket: number) => void): void
   /** Ends `listen`. Held permits stay held. */
   close(): void
+}
+
+/** Holds a text of each author until it expires. An author is a process, or a part of one. */
+export interface Board {
+  /** Replaces the author's text. It expires after `lifeMs` milliseconds, 1 to 3,600,000. */
+  post(author: string, text: string, lifeMs: number): MaybePromise<void>
+  /** The texts that have not expired, in no order. */
+  read(): MaybePromise<readonly string[]>
 }
 
 export type TicketState = 'unknown' | 'waiting' | 'held'

@@ -119,6 +119,11 @@ export interface KeyCount {
   readonly error: number
 }
 
+/** The most first. */
+export function sorted(keys: readonly KeyCount[]): readonly KeyCount[] {
+  return keys.toSorted((a, b) => b.count - a.count)
+}
+
 interface Entry {
   key: string
   /** The count that was inherited. */

@@ -1,7 +1,9 @@
-import { type Duration, type Limiter, parseDuration, PolicyError, StoreError } from '@sluice/core'
-import { Generations } from './generations.js'
-import { Sampling, scaled } from './sampling.js'
-import type { KeyCount } from './space-saving.js'
+import { type Duration, type Limiter, parseDuration, PolicyError, type Store, StoreError } from '@sluice/core'
+import { KeyCounts } from './key-counts.js'
+import { hashed, type KeyHash, keyHashOf } from './key-hash.js'
+import { share } from './posting.js'
+import { scaled } from './sampling.js'
+import { type KeyCount, sorted } from './space-saving.js'
 
 export interface TopKeysOptions {
   /**
@@ -14,6 +16,18 @@ export interface TopKeysOptions {
    * @default '10m'
    */
   readonly window?: Duration
+  /**
+   * Lists and shares a hash in place of each key: true for `hashKey(key)`, or a function that gives different keys different
+   * texts, for example an HMAC.
+   * @default false
+   */
+  readonly hashKeys?: boolean | KeyHash
+  /**
+   * A store with a board, `redisStore` or `memoryStore`, through which `fleetTopKeys` merges the lists of all processes. Each
+   * process writes to it every 10 s, once for all of its limiters: their lists, and their decisions by policy and result.
+   * @default undefined: nothing is shared
+   */
+  readonly fleet?: Store
 }
 
 /** Made by `topKeys`. Keys are listed with the most calls first. */
@@ -50,7 +64,8 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
   return counted
 }
 
-function count(limiter: Limiter, { size = 100, window = '10m' }: TopKeysOptions): TopKeys {
+function count(limiter: Limiter, options: TopKeysOptions): TopKeys {
+  const { size = 100, window = '10m', hashKeys, fleet } = options
   if (!(Number.isInteger(size) && size >= 1 && size <= 10_000)) {
     throw new PolicyError(
       'INVALID_OPTION',
@@ -58,35 +73,28 @@ function count(limiter: Limiter, { size = 100, window = '10m' }: TopKeysOptions)
     )
   }
   const windowMs = parseDuration(window, 'window', { least: 1000, most: 86_400_000, error: PolicyError })
-  const denied = new Generations(size)
-  const all = new Generations(size)
-  const sampling = new Sampling()
-  const end = limiter.on('decision', ({ key, decision }) => {
-    if (decision.reason !== undefined) denied.add(key)
-    if (sampling.isPicked()) all.add(key)
-  })
+  const hash = keyHashOf(hashKeys)
+  const counts = new KeyCounts(size, fleet !== undefined)
+  const unshare = fleet && share(fleet, { limiter, counts, hash })
+  const end = limiter.on('decision', ({ key, decision }) => counts.count(key, decision))
   // A timer, because to read the clock for each decision takes longer than to count it.
   const timer = setInterval(() => {
-    denied.turn()
-    all.turn()
+    counts.turn()
     if (limiter.isClosed) stop()
   }, windowMs / 2)
-  timer.unref()
+  timer.unref?.()
   return {
-    denied: () => sorted(denied.summary().keys),
-    all: () => sorted(all.summary().keys.map(scaled)),
+    denied: () => sorted(hashed(counts.denied(), hash).keys),
+    all: () => sorted(hashed(counts.sampled(), hash).keys.map(scaled)),
     stop,
   }
 
   function stop(): void {
     end()
+    unshare?.()
     clearInterval(timer)
     COUNTED.delete(limiter)
   }
-}
-
-function sorted(keys: readonly KeyCount[]): readonly KeyCount[] {
-  return keys.toSorted((a, b) => b.count - a.count)
 }
 
 const COUNTED = new WeakMap<Limiter, TopKeys>()

@@ -2,6 +2,7 @@ import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { expected, PolicyError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
+import { MemoryBoards } from './boards.js'
 import { CHUNK_SLOTS, Chunks } from './chunks.js'
 import { Eviction } from './eviction.js'
 import { MemoryKeyspace } from './memory-keyspace.js'
@@ -12,7 +13,7 @@ import { Table, type TableOwner } from './table.js'
 import { Tables } from './tables.js'
 import { checkMaxShapes, SHAPES } from '../shapes.js'
 import type { Penalty } from '../penalty.js'
-import type { Keyspace, Permits, Report, Store } from '../store.js'
+import type { Board, Keyspace, Permits, Report, Store } from '../store.js'
 
 export interface MemoryStoreOptions {
   /**
@@ -68,6 +69,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #clock: Clock
   readonly #tables: Tables
   readonly #permits = new MemoryPermits()
+  readonly #boards = new MemoryBoards(() => this.now())
   /** The round that forgets past bookings: the tables that follow, and the current one. */
   #purging: Iterator<Table> | undefined
   #purged: Table | undefined
@@ -119,6 +121,10 @@ class Memory implements MemoryStore, TableOwner {
 
   permits(name: string): Permits {
     return this.#permits.of(name)
+  }
+
+  board(name: string): Board {
+    return this.#boards.of(name)
   }
 
   /** Starts the sweeper with the first key: some platforms allow no timer while modules are loaded. */

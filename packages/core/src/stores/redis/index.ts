@@ -6,6 +6,7 @@ import type { RedisConnection } from './redis-connection.js'
 import { connectionOf, isRedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
 import { type OwnConnection, ownConnection } from './connection/own.js'
+import { redisBoard } from './board.js'
 import { EvictionCheck } from './eviction.js'
 import type { GroupCommit } from './group-commit.js'
 import { RedisKeyspace } from './keyspace.js'
@@ -16,7 +17,7 @@ import { Groups, ScriptRunner } from './script/script-runner.js'
 import { SmallestLimits } from './smallest-limits.js'
 import { SHAPES } from '../shapes.js'
 import type { Penalty } from '../penalty.js'
-import type { DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
+import type { Board, DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
 
 export type { DenialCacheOptions } from '../denial-cache-options.js'
 export type { RedisStoreOptions } from './options.js'
@@ -148,6 +149,10 @@ class StoreInRedis implements RedisStore {
     })
     this.#permits.add(permits)
     return permits
+  }
+
+  board(name: string): Board {
+    return redisBoard(keyspaceOf(this.#prefix, name, ['board']), this.#runner, this.#clock ?? REDIS_CLOCK)
   }
 
   close(): void {

@@ -1,0 +1,35 @@
+import type { Clock } from '../../values/clock.js'
+import type { Board } from '../store.js'
+
+/** The boards of this process, by name. */
+export class MemoryBoards {
+  readonly #now: Clock
+  readonly #boards = new Map<string, Map<string, Post>>()
+
+  /** `now` in microseconds. */
+  constructor(now: Clock) {
+    this.#now = now
+  }
+
+  of(name: string): Board {
+    const posts = this.#boards.get(name) ?? new Map<string, Post>()
+    this.#boards.set(name, posts)
+    return {
+      post: (author, text, lifeMs) => {
+        const now = this.#now()
+        for (const [other, { until }] of posts) if (until <= now) posts.delete(other)
+        posts.set(author, { text, until: now + lifeMs * 1000 })
+      },
+      read: () => {
+        const now = this.#now()
+        return [...posts.values()].filter(({ until }) => until > now).map(({ text }) => text)
+      },
+    }
+  }
+}
+
+interface Post {
+  readonly text: string
+  /** Microseconds. */
+  readonly until: number
+}

@@ -1,0 +1,38 @@
+import { Buffer } from 'node:buffer' // the global is a getter
+import type { Clock } from '../../values/clock.js'
+import type { Board } from '../store.js'
+import { redisKey } from './redis-key.js'
+import { modules } from './script/modules.gen.js'
+import type { ScriptRunner } from './script/script-runner.js'
+
+/**
+ * A board in one key of Redis: each operation is one call of lua/board.lua. `clock` returns microseconds, or -1 for Redis's
+ * own clock.
+ */
+export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock): Board {
+  const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {
+    const numbers = [lifeMs * 1000, clock(), Buffer.byteLength(author)]
+    const head = Buffer.allocUnsafe(8 * numbers.length)
+    for (const [i, number] of numbers.entries()) head.writeDoubleLE(number, 8 * i)
+    const argument = Buffer.concat([head, Buffer.from(author), Buffer.from(text)])
+    return runner.run(modules['board']!, redisKey(keyspace, ''), argument)
+  }
+  return {
+    post: async (author, text, lifeMs) => {
+      await run(lifeMs, author, text)
+    },
+    read: async () => textsOf(await run(0, '', '')),
+  }
+}
+
+/** Each text stands behind the number of its bytes. */
+function textsOf(reply: Buffer): readonly string[] {
+  const texts: string[] = []
+  for (let from = 0; from < reply.length;) {
+    const start = from + 8
+    const end = start + reply.readDoubleLE(from)
+    texts.push(reply.toString('utf8', start, end))
+    from = end
+  }
+  return texts
+}

@@ -1,0 +1,76 @@
+import { type Duration, parseDuration, PolicyError, type Store, StoreError } from '@sluice/core'
+import { added, type DecisionCount } from './decision-counts.js'
+import { postsOf } from './post.js'
+import { boardOf } from './posting.js'
+import { scaled } from './sampling.js'
+import { type KeyCount, sorted } from './space-saving.js'
+import { merge } from './summary.js'
+
+/** What the processes of a fleet have counted of a limiter, each over the window of its `topKeys`. */
+export interface FleetTopKeys {
+  /** Processes that wrote within the last 30 s. */
+  readonly processes: number
+  /** The keys with the most denied calls. */
+  readonly denied: readonly KeyCount[]
+  /** The keys with the most calls, of a sample of 1 in 16: `error` includes the sampling. */
+  readonly all: readonly KeyCount[]
+  /** All decisions, by binding policy and result. */
+  readonly decisions: readonly DecisionCount[]
+}
+
+/**
+ * Merges the top keys of all processes that count those of a limiter with `topKeys(limiter, { fleet: store })`. A key came at
+ * most `count` times and at least `count - error` times. `limiter` is its name. The processes need not include this one.
+ * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION; StoreError when the store does not answer within `deadline`
+ * (default 5 s).
+ * @example
+ * import { createLimiter, gcra, memoryStore } from '@sluice/core'
+ * import { fleetTopKeys, topKeys } from '@sluice/metrics'
+ * const store = memoryStore() // redisStore(url)
+ * const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 2, window: '1m' })], store })
+ * topKeys(limiter, { fleet: store, hashKeys: true })
+ * console.log(await fleetTopKeys(store, 'api')) // the first counts come after 10 s
+ */
+export async function fleetTopKeys(
+  store: Store,
+  limiter: string,
+  { deadline = '5s' }: { readonly deadline?: Duration } = {},
+): Promise<FleetTopKeys> {
+  const board = boardOf(store)
+  if (typeof limiter !== 'string') {
+    throw new PolicyError('INVALID_OPTION', "fleetTopKeys takes a store and a limiter's name")
+  }
+  const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
+  const texts = await within(deadlineMs, board.read())
+  const byProcess = texts.map((text) => postsOf(text).filter((post) => post.limiter === limiter))
+  const posts = byProcess.flat()
+  // The smallest: a summary of fewer keys says less of what it missed.
+  const size = Math.min(...posts.map((post) => post.size))
+  const denied = merge(
+    posts.map((post) => post.denied),
+    size,
+  )
+  const sampled = merge(
+    posts.map((post) => post.sampled),
+    size,
+  )
+  return {
+    processes: byProcess.filter((own) => own.length > 0).length,
+    denied: sorted(denied.keys),
+    all: sorted(sampled.keys.map(scaled)),
+    decisions: added(posts.map((post) => post.decisions)),
+  }
+}
+
+/** A client may keep a command for as long as its server is away. */
+async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreError('STORE_TIMEOUT', `no answer within ${ms} ms`)), ms)
+  })
+  try {
+    return await Promise.race([answer, late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,50 @@
+import type { Decision } from '@sluice/core'
+import { DecisionCounts } from './decision-counts.js'
+import { Generations } from './generations.js'
+import { hashed, type KeyHash } from './key-hash.js'
+import type { Post } from './post.js'
+import { Sampling } from './sampling.js'
+import type { Summary } from './summary.js'
+
+/** What is counted of one limiter: the keys of its denials, the keys of a sample of its calls, and if shared its decisions. */
+export class KeyCounts {
+  readonly size: number
+  readonly #denied: Generations
+  readonly #sampled: Generations
+  readonly #sampling = new Sampling()
+  readonly #decisions: DecisionCounts | undefined
+
+  constructor(size: number, isShared: boolean) {
+    this.size = size
+    this.#denied = new Generations(size)
+    this.#sampled = new Generations(size)
+    this.#decisions = isShared ? new DecisionCounts() : undefined
+  }
+
+  count(key: string, decision: Decision): void {
+    if (decision.reason !== undefined) this.#denied.add(key)
+    if (this.#sampling.isPicked()) this.#sampled.add(key)
+    this.#decisions?.add(decision)
+  }
+
+  /** Begins a new generation. */
+  turn(): void {
+    this.#denied.turn()
+    this.#sampled.turn()
+    this.#decisions?.turn()
+  }
+
+  denied(): Summary {
+    return this.#denied.summary()
+  }
+
+  sampled(): Summary {
+    return this.#sampled.summary()
+  }
+
+  /** What other processes may read of a limiter of that name. */
+  post(limiter: string, hash: KeyHash): Post {
+    const [denied, sampled] = [hashed(this.denied(), hash), hashed(this.sampled(), hash)]
+    return { limiter, size: this.size, denied, sampled, decisions: this.#decisions?.list() ?? [] }
+  }
+}
