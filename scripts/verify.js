@@ -11,6 +11,16 @@ runSubject('verify', {
     needs: ['redis', 'build'],
     command: [...onSources, 'packages/core/test/faults/run.ts'],
   },
+  alerts: {
+    about: 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows',
+    needs: ['redis', 'build'],
+    command: [
+      'scripts/ensure/prometheus.js',
+      process.execPath,
+      ...onSources,
+      'packages/core/test/faults/alerts/run.ts',
+    ],
+  },
   sabotage: {
     about: 'breaks one mechanism after another and shows that its row fails; numbers choose rows',
     needs: ['redis', 'build'],

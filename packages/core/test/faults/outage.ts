@@ -1,7 +1,7 @@
 import { createLimiter, gcra, type Store } from '@sluice/core'
 import { pause } from '@sluice/testing/redis'
 import { Load } from './load.js'
-import type { Outcome } from './row.js'
+import type { Outcome, Watch } from './row.js'
 
 /** What happens to Redis, and how it ends. */
 export interface Outage {
@@ -27,7 +27,11 @@ const OPENING_MS = 4 * DEADLINE_MS
  * A limiter under load through an outage, and for a second before and after: every call is answered in time by
  * somebody, none in error, and by Redis again soon after.
  */
-export async function sitOut(store: Store, { title, begin, end, lastsMs }: Outage): Promise<Outcome> {
+export async function sitOut(
+  store: Store,
+  { title, begin, end, lastsMs }: Outage,
+  watch?: Watch,
+): Promise<Outcome> {
   const limiter = createLimiter({
     name: 'outage',
     store,
@@ -37,6 +41,8 @@ export async function sitOut(store: Store, { title, begin, end, lastsMs }: Outag
   const told = { degraded: 0, recovered: 0 }
   limiter.on('degraded', () => told.degraded++)
   limiter.on('recovered', () => told.recovered++)
+
+  watch?.(limiter)
 
   const load = new Load(limiter, PER_SECOND)
   await pause(1000)

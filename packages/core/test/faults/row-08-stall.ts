@@ -1,12 +1,12 @@
 import { redisStore } from '@sluice/core/redis'
 import { type Address, command, pause, startRedis } from '@sluice/testing/redis'
 import { type Outage, sitOut, together } from './outage.js'
-import type { Outcome, Row } from './row.js'
+import type { Outcome, Row, Watch } from './row.js'
 
 /** Redis is there and does not answer: stopped, told to wait, or busy with somebody's script. */
 export const row: Row = { number: 8, fault: 'stall', timed: true, run: stall }
 
-async function stall(share: number): Promise<Outcome> {
+async function stall(share: number, watch?: Watch): Promise<Outcome> {
   const lastsMs = Math.max(500, 2000 * share)
   const server = await startRedis()
   const outages: Outage[] = [
@@ -17,7 +17,7 @@ async function stall(share: number): Promise<Outcome> {
   const outcomes: Outcome[] = []
   for (const outage of outages) {
     const store = redisStore({ host: server.host, port: server.port })
-    outcomes.push(await sitOut(store, outage))
+    outcomes.push(await sitOut(store, outage, watch))
     await store.close()
   }
   await server.stop()

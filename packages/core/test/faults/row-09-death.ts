@@ -2,12 +2,12 @@ import { redisStore } from '@sluice/core/redis'
 import { connect } from 'node:net'
 import { type Address, type RedisServer, startRedis, until } from '@sluice/testing/redis'
 import { sitOut, together } from './outage.js'
-import type { Outcome, Row } from './row.js'
+import type { Outcome, Row, Watch } from './row.js'
 
 /** Redis dies and comes back, or is not there when the service starts. */
 export const row: Row = { number: 9, fault: 'death', timed: true, run: die }
 
-async function die(share: number): Promise<Outcome> {
+async function die(share: number, watch?: Watch): Promise<Outcome> {
   const lastsMs = Math.max(500, 3000 * share)
   const server = await startRedis()
   const outcomes: Outcome[] = []
@@ -16,7 +16,7 @@ async function die(share: number): Promise<Outcome> {
   for (const title of ['SIGKILL', 'not there at start']) {
     if (title !== 'SIGKILL') await begin()
     const store = redisStore({ host: server.host, port: server.port })
-    outcomes.push(await sitOut(store, { title, begin, end, lastsMs }))
+    outcomes.push(await sitOut(store, { title, begin, end, lastsMs }, watch))
     await store.close()
   }
   await server.stop()

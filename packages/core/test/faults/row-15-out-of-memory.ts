@@ -1,6 +1,6 @@
 import { createLimiter, type Decision, type FailureMode, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command, startRedis } from '@sluice/testing/redis'
+import { type Address, command, startRedis } from '@sluice/testing/redis'
 import { everyAlgorithm, policyOf } from './every-algorithm.js'
 import type { Outcome, Row } from './row.js'
 
@@ -9,6 +9,7 @@ export const row: Row = { number: 15, fault: 'out of memory', run: exhaust }
 
 const LIMIT = 10
 const MEMORY = '3mb'
+const NEIGHBOUR = 3 << 20
 
 async function exhaust(share: number): Promise<Outcome> {
   const callers = 500 * share
@@ -37,8 +38,7 @@ async function exhaust(share: number): Promise<Outcome> {
   let flooded = 0
   while (!(await flood.consume(`flood:${flooded}`)).degraded) flooded++
   await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
-  await command(server, 'SET', 'neighbour', 'x'.repeat(1 << 20))
-  await command(server, 'CONFIG', 'SET', 'maxmemory', MEMORY)
+  await fill(server)
 
   for (const { title, policy } of algorithms) {
     for (const mode of ['allow', 'deny'] as const) {
@@ -59,8 +59,7 @@ async function exhaust(share: number): Promise<Outcome> {
       .catch((error: unknown) => error)
     if ((failure as { code?: string }).code !== 'STORE_OOM') wrong.push(`${title}, throw: ${String(failure)}`)
   }
-  await command(server, 'DEL', 'neighbour')
-  await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+  await empty(server)
   for (const { title, policy } of algorithms) {
     const decision = await open('throw', policy).consume('half spent')
     check(`${title}, memory again`, decision, { allowed: true, remaining: LIMIT / 2 - 1 })
@@ -73,4 +72,15 @@ async function exhaust(share: number): Promise<Outcome> {
       `${MEMORY}, full after ${flooded} keys: ${counts.degraded} calls by new and known callers all 'oom' and as the ` +
       `failure mode says, spent callers still denied${wrong[0] ? `; ${wrong.length} wrong: ${wrong[0]}` : ''}`,
   }
+}
+
+/** Leaves no memory to a server. */
+export async function fill(server: Address): Promise<void> {
+  await command(server, 'SET', 'neighbour', 'x'.repeat(NEIGHBOUR))
+  await command(server, 'CONFIG', 'SET', 'maxmemory', MEMORY)
+}
+
+export async function empty(server: Address): Promise<void> {
+  await command(server, 'DEL', 'neighbour')
+  await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
 }

@@ -3,14 +3,14 @@ import { redisStore } from '@sluice/core/redis'
 import { type Address, command, commandBytes, startRedis } from '@sluice/testing/redis'
 import { brokenStates } from './broken-states.js'
 import { everyAlgorithm, policyOf } from './every-algorithm.js'
-import type { Outcome, Row } from './row.js'
+import type { Outcome, Row, Watch } from './row.js'
 
 /** What lies under a caller's key and cannot be its state is dropped by the first call that meets it. */
 export const row: Row = { number: 16, fault: 'broken state', run: heal }
 
 const LIMIT = 10
 
-async function heal(): Promise<Outcome> {
+async function heal(_share: number, watch?: Watch): Promise<Outcome> {
   const server = await startRedis()
   const store = redisStore({ host: server.host, port: server.port })
   const algorithms = everyAlgorithm(LIMIT)
@@ -19,6 +19,7 @@ async function heal(): Promise<Outcome> {
   for (const [title, spec] of algorithms) {
     const policies = [policyOf(spec)]
     const limiter = createLimiter({ name: 'broken', policies, store, deadline: '5s', onStoreError: 'throw' })
+    watch?.(limiter)
     await command(server, 'FLUSHALL')
     await limiter.consume('k', { cost: 3 })
     const [key] = await command<string[]>(server, 'KEYS', '*')

@@ -1,3 +1,5 @@
+import type { Limiter } from '@sluice/core'
+
 /** One line of the fault matrix: what is done to Sluice, and whether it survived. */
 export interface Row {
   readonly number: number
@@ -7,8 +9,11 @@ export interface Row {
   /** It runs tests that are part of `npm test` by themselves. */
   readonly tested?: boolean
   /** `share` of the full load, 1 in `npm run verify -- faults`, less in `npm run verify -- fault-rows`. */
-  run(share: number): Promise<Outcome> | Outcome
+  run(share: number, watch?: Watch): Promise<Outcome> | Outcome
 }
+
+/** Called with each limiter under load before its first call, so that its metrics can be read (alerts/run.ts). */
+export type Watch = (limiter: Limiter) => void
 
 export interface Outcome {
   readonly pass: boolean

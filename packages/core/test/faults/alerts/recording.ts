@@ -1,0 +1,54 @@
+import type { Limiter } from '@sluice/core'
+import { observe } from '@sluice/metrics'
+import * as promClient from 'prom-client'
+
+/** Between two scrapes, in milliseconds. */
+const EVERY_MS = 50
+
+/** What Prometheus would have seen of limiters: all series of a registry, scraped while something happens to them. */
+export class Recording {
+  readonly #registry = new promClient.Registry()
+  readonly #series = new Map<string, number[]>()
+  readonly #began = performance.now()
+  readonly #timer: ReturnType<typeof setInterval>
+  #scrapes = 0
+
+  constructor() {
+    this.#timer = setInterval(() => void this.#scrape(), EVERY_MS)
+  }
+
+  readonly watch = (limiter: Limiter): void => {
+    observe(limiter, { prometheus: promClient, registry: this.#registry })
+  }
+
+  /**
+   * Ends it. The values of each series, one for each scrape that was due, as promtool reads them: `_` where there is none, as
+   * the series was not there yet or the process was busy.
+   */
+  stop(): { readonly scrapes: number; readonly series: ReadonlyMap<string, string> } {
+    clearInterval(this.#timer)
+    const scrapes = this.#scrapes
+    const series = new Map<string, string>()
+    for (const [name, values] of this.#series) {
+      series.set(name, Array.from({ length: scrapes }, (_, i) => values[i] ?? '_').join(' '))
+    }
+    return { scrapes, series }
+  }
+
+  async #scrape(): Promise<void> {
+    const index = Math.floor((performance.now() - this.#began) / EVERY_MS)
+    this.#scrapes = index + 1
+    for (const { name, values } of await this.#registry.getMetricsAsJSON()) {
+      for (const { labels, value, ...more } of values) {
+        const { metricName = name } = more as { readonly metricName?: string }
+        const pairs = Object.entries(labels).map(
+          ([label, text]) => `${label}=${JSON.stringify(String(text))}`,
+        )
+        const id = `${metricName}{${pairs.join()}}`
+        const recorded = this.#series.get(id) ?? []
+        recorded[index] = value
+        this.#series.set(id, recorded)
+      }
+    }
+  }
+}
