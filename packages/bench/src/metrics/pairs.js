@@ -1,7 +1,7 @@
 import { cpuUsage } from 'node:process'
 
 /** Pairs of blocks. Of their differences the smallest and the largest tenth are left out: collections of the old generation. */
-const PAIRS = 60
+const PAIRS = 100
 const LEFT_OUT = 0.1
 
 /**

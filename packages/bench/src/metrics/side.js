@@ -10,7 +10,7 @@ import { callerOf } from '../http/in-process/exchange.js'
 import { pairs } from './pairs.js'
 
 const BLOCK = 20_000
-const REQUESTS = 1000
+const REQUESTS = 500
 const [variant = '', workload = ''] = process.argv.slice(2)
 
 /** @typedef {ReturnType<typeof createLimiter>} Limiter */
