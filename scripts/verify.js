@@ -12,7 +12,8 @@ runSubject('verify', {
     command: [...onSources, 'packages/core/test/faults/run.ts'],
   },
   alerts: {
-    about: 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows',
+    about:
+      'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows',
     needs: ['redis', 'build'],
     command: [
       'scripts/ensure/prometheus.js',

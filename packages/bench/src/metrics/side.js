@@ -48,7 +48,10 @@ async function decisions() {
   for (const limiter of [off, on])
     for (let i = 0; i < 1_000_000; i++) void limiter.decide(keys[i % keys.length] ?? '')
   const made20k = () => Array.from({ length: BLOCK }, () => `new:${made++}`)
-  if (isFresh) for (let i = 0; i < 40; i++) ((fresh = made20k()), decide(i % 2 === 0 ? off : on)(BLOCK))
+  for (let i = 0; isFresh && i < 40; i++) {
+    fresh = made20k()
+    decide(i % 2 === 0 ? off : on)(BLOCK)
+  }
   return pairs(BLOCK, decide(off), decide(on), () => isFresh && (fresh = made20k()))
 }
 

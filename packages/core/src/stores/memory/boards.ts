@@ -4,7 +4,7 @@ import type { Board } from '../store.js'
 /** The boards of this process, by name. */
 export class MemoryBoards {
   readonly #now: Clock
-  readonly #boards = new Map<string, Map<string, Post>>()
+  readonly #boards = new Map<string, Map<string, Note>>()
 
   /** `now` in microseconds. */
   constructor(now: Clock) {
@@ -12,7 +12,7 @@ export class MemoryBoards {
   }
 
   of(name: string): Board {
-    const posts = this.#boards.get(name) ?? new Map<string, Post>()
+    const posts = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, posts)
     return {
       post: (author, text, lifeMs) => {
@@ -28,7 +28,7 @@ export class MemoryBoards {
   }
 }
 
-interface Post {
+interface Note {
   readonly text: string
   /** Microseconds. */
   readonly until: number
