@@ -1,7 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { RedisConnection, ScriptReply } from '../redis-connection.js'
-import { sendable } from './buffer.js'
-import { inOneBuffer } from './command-buffer.js'
+import { inOneBuffer, sendable } from './buffer.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
