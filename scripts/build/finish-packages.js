@@ -77,6 +77,8 @@ async function bundle(folder) {
     entryNames: 'core',
     outExtension: { '.js': '.cjs' },
     format: 'cjs',
+    // One file of 320 kB in long lines is not read by people: short local names make it a quarter smaller.
+    minifyIdentifiers: true,
     // Becomes `require`: test runners that load CommonJS into a context of their own, such as Jest, have no import().
     supported: { 'dynamic-import': false },
   })
