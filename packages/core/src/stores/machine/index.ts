@@ -7,7 +7,8 @@ import type { DenialCacheBounds, Keyspace, Notice, Permits, Report, Store } from
 import { MachineKeyspace } from './machine-keyspace.js'
 import { MachinePermits } from './machine-permits.js'
 import { Membership } from './membership.js'
-import { checkOptions, type MachineStoreOptions } from './options.js'
+import type { MachineStoreOptions } from './options.js'
+import { checkOptions } from './settings.js'
 
 export type { DenialCacheOptions } from '../denial-cache-options.js'
 export type { MachineStoreOptions } from './options.js'
