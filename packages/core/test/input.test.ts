@@ -133,6 +133,69 @@ describe('createLimiter', () => {
   })
 })
 
+describe('an option of a policy', () => {
+  const CALLED = "it is called 'limit'"
+  const WINDOW = "it is called 'window': a text such as '1m', or milliseconds"
+  const CAPACITY =
+    "it is called 'capacity' of tokenBucket and leakyBucket, 'burst' of gcra; other algorithms have none"
+  it.each<[make: (options: never) => unknown, options: object, name: string, advice: string]>([
+    [fixedWindow, { points: 5, duration: 1 }, 'points', CALLED],
+    [fixedWindow, { limit: 5, duration: 1 }, 'duration', WINDOW],
+    [fixedWindow, { max: 5, windowMs: 1000 }, 'max', CALLED],
+    [slidingLog, { limit: 5, windowMs: 1000 }, 'windowMs', WINDOW],
+    [slidingLog, { ...minute, burst: 5 }, 'burst', CAPACITY],
+    [slidingWindow, { ...minute, precision: 5 }, 'precision', "it is called 'buckets', of slidingWindow"],
+    [
+      tokenBucket,
+      { capacity: 5, refillRate: 1 },
+      'refillRate',
+      'write limit and window, which give the rate',
+    ],
+    [tokenBucket, { bucketSize: 5, tokensPerInterval: 1, interval: 'second' }, 'bucketSize', CAPACITY],
+    [leakyBucket, { ...minute, burst: 5 }, 'burst', CAPACITY],
+    [gcra, { ...minute, capacity: 5 }, 'capacity', CAPACITY],
+    [gcra, { reservoir: 5 }, 'reservoir', CALLED],
+    [gcra, { minTime: 100 }, 'minTime', 'write gcra({ limit: 1, window: minTime, burst: 1 })'],
+    [gcra, { ...minute, maxConcurrent: 5 }, 'maxConcurrent', 'use createSemaphore({ limit })'],
+    [gcra, { ...minute, keyPrefix: 'a' }, 'keyPrefix', 'it belongs to createLimiter()'],
+  ])('that another package has is refused with what to write: %p %p', (make, options, name, advice) => {
+    const message = `there is no option '${name}': ${advice}`
+    expect(() => make(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
+  })
+
+  it('that is not known is an error, unless it is undefined', () => {
+    expect(() => gcra({ ...minute, brust: 5 } as never)).toThrow("there is no option 'brust'")
+    expect(() => gcra({ ...minute, brust: undefined } as never)).not.toThrow()
+    expect(codeOf(() => gcra(undefined as never))).toBe('INVALID_OPTION')
+  })
+})
+
+describe('an option of createSemaphore', () => {
+  const RATE = 'a semaphore bounds how many run at once: for a rate use createLimiter()'
+  it.each([
+    ['maxConcurrent', "it is called 'limit'"],
+    ['concurrency', "it is called 'limit'"],
+    ['minTime', RATE],
+    ['reservoir', RATE],
+    ['interval', RATE],
+    ['intervalCap', RATE],
+    ['expiration', "it is called 'lease'"],
+    ['priority', 'it belongs to createQueue() of @sluice/outbound'],
+    ['maxWait', 'it belongs to acquire(key, { maxWait, signal })'],
+  ])('that another package calls %s is refused with what to write', (name, advice) => {
+    const message = `there is no option '${name}': ${advice}`
+    expect(() => createSemaphore({ [name]: 2 } as never)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message }),
+    )
+  })
+
+  it('that is not known is an error, unless it is undefined', () => {
+    expect(() => createSemaphore({ limit: 1, limits: 2 } as never)).toThrow("there is no option 'limits'")
+    expect(() => createSemaphore({ limit: 1, limits: undefined } as never)).not.toThrow()
+    expect(codeOf(() => createSemaphore(undefined as never))).toBe('INVALID_OPTION')
+  })
+})
+
 describe('an option of createLimiter', () => {
   const create = (options: object) => () => createLimiter({ policies: [gcra(minute)], name: 'a', ...options })
 

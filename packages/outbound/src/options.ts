@@ -4,6 +4,7 @@ import type { OutboundEvent, QueueEvent } from './events.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import {
   announce,
+  checkNames,
   invalid,
   isWithin,
   maxWaitMsOf,
@@ -70,6 +71,7 @@ export interface OutboundSettings {
 
 /** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
 export function settingsOf(options: OutboundOptions): OutboundSettings {
+  checkNames(options, OPTIONS)
   const { limiter, semaphore, key, cost = 1, priority = 0, onEvent = ignore } = options
   const { retries = 2, isRetryable = isIdempotent, pauseOf = ignore } = options
   if (!isWithin(retries, 0, 10)) throw invalid('retries must be a whole number from 0 to 10')
@@ -95,6 +97,18 @@ export function settingsOf(options: OutboundOptions): OutboundSettings {
     isRetryable,
     pauseOf,
   }
+}
+
+const OPTIONS: Record<Exclude<keyof OutboundOptions, keyof WaitingOptions>, true> = {
+  limiter: true,
+  semaphore: true,
+  key: true,
+  cost: true,
+  priority: true,
+  retries: true,
+  isRetryable: true,
+  pauseOf: true,
+  onEvent: true,
 }
 
 const OUTBOUND = new Set<string>(['waited', 'denied', 'held', 'resumed'] satisfies OutboundEvent['type'][])

@@ -44,6 +44,17 @@ export interface QueueOptions extends WaitingOptions {
   readonly onEvent?: (event: QueueEvent) => void
 }
 
+export const QUEUE_OPTIONS: Record<Exclude<keyof QueueOptions, keyof WaitingOptions>, true> = {
+  limiter: true,
+  semaphore: true,
+  key: true,
+  cost: true,
+  priority: true,
+  retry: true,
+  pauseOf: true,
+  onEvent: true,
+}
+
 export interface RunOptions {
   /** The key whose limit the call counts under. */
   readonly key?: string

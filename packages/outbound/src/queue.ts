@@ -1,10 +1,17 @@
 import { createLimiter, gcra, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
 import { type CallTerms, CallQueue } from './call-queue.js'
 import type { QueueEvent } from './events.js'
-import type { QueueOptions, RunContext, RunOptions } from './queue-options.js'
+import { QUEUE_OPTIONS, type QueueOptions, type RunContext, type RunOptions } from './queue-options.js'
 import { QueueTask } from './queue-task.js'
 import { runTask } from './run-task.js'
-import { announce, checkPriority, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
+import {
+  announce,
+  checkNames,
+  checkPriority,
+  invalid,
+  maxWaitMsOf,
+  waitingSettings,
+} from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -28,6 +35,7 @@ export class Queue {
   readonly #listeners = new Map<string, Set<(event: never) => void>>()
 
   constructor(options: QueueOptions) {
+    checkNames(options, QUEUE_OPTIONS)
     const { limiter, semaphore, key = 'default', cost = 1, priority = 0 } = options
     if (limiter === undefined && semaphore === undefined)
       throw invalid('a limiter or a semaphore is required')

@@ -35,4 +35,9 @@ export const REPLACEMENTS: Readonly<Record<string, string>> = {
   carryoverIntervalCount: NOTHING,
   queueClass: 'write priority, of the queue or of a call',
   autoStart: 'call queue.pause()',
+  onDelay: "listen to the event 'waited'",
+  signal: 'it belongs to run(fn, { signal }), or to the request',
+  id: 'write name, in createLimiter and createSemaphore',
+  retry: "it is called 'retries', a number",
+  retries: "it is called 'retry', a function",
 }

@@ -49,7 +49,6 @@ export function waitingSettings(
   semaphore: Semaphore | undefined,
   emit: (event: QueueEvent) => void,
 ): CallQueueSettings {
-  refuseOtherNames(options)
   const { prefetch = 1, maxQueue = 10_000, lateness } = options
   // Not instanceof: the ESM and the CJS build of @sluice/core may meet in one process.
   if (typeof limiter?.acquire !== 'function') throw invalid('limiter must be made by createLimiter()')
@@ -109,10 +108,28 @@ export function isWithin(value: number, least: number, most: number): boolean {
   return Number.isInteger(value) && value >= least && value <= most
 }
 
-/** Options that were silently ignored would change what calls do. */
-function refuseOtherNames(options: object): void {
-  for (const [name, replacement] of Object.entries(REPLACEMENTS)) {
-    if (Object.hasOwn(options, name)) throw invalid(`there is no option '${name}': ${replacement}`)
+const WAITING: Record<keyof WaitingOptions, true> = {
+  maxWait: true,
+  prefetch: true,
+  lateness: true,
+  maxQueue: true,
+  maxHold: true,
+}
+
+/**
+ * An option that was ignored would change what calls do. One that is undefined counts as left out. `own` has the options
+ * beside those of waiting.
+ * @throws {PolicyError} INVALID_OPTION, with what to write instead.
+ */
+export function checkNames<Options extends WaitingOptions>(
+  options: Options,
+  own: Record<Exclude<keyof Options, keyof WaitingOptions>, true>,
+): void {
+  if (typeof options !== 'object' || options === null) throw invalid('options must be an object')
+  for (const [name, value] of Object.entries(options)) {
+    if (value === undefined || Object.hasOwn(WAITING, name) || Object.hasOwn(own, name)) continue
+    const replacement = Object.hasOwn(REPLACEMENTS, name) ? `: ${REPLACEMENTS[name]}` : ''
+    throw invalid(`there is no option '${name}'${replacement}`)
   }
 }
 

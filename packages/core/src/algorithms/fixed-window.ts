@@ -6,6 +6,7 @@ import {
   type PolicyOptions,
   type View,
 } from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import type { State } from './contract/state.js'
 
 /*
@@ -28,6 +29,7 @@ const COUNT = 1
  * const { remaining } = await limiter.consume('user:42')
  */
 export function fixedWindow(options: PolicyOptions): Policy {
+  checkPolicyOptions(options, {})
   return new Policy(algorithm, options)
 }
 

@@ -8,6 +8,7 @@ import {
   type PolicyOptions,
   type View,
 } from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 import { AT, DEBT, FASTEST } from './debt/layout.js'
@@ -50,6 +51,7 @@ export interface GcraOptions extends DebtOptions {
  * const { allowed } = await limiter.consume('user:42')
  */
 export function gcra(options: GcraOptions): Policy {
+  checkPolicyOptions(options, { burst: true, slots: true })
   return debtPolicy(algorithm, options, 'burst', options.burst)
 }
 

@@ -1,4 +1,5 @@
 import type { Algorithm, Policy } from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import { admit, check, type DebtOptions, debtPolicy, earliest, leasing, release, take, view } from './gcra.js'
 
 /*
@@ -27,6 +28,7 @@ export interface LeakyBucketOptions extends DebtOptions {
  * const { waitMs } = await limiter.acquire('printer')
  */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
+  checkPolicyOptions(options, { capacity: true, slots: true })
   return debtPolicy(algorithm, options, 'capacity', options.capacity)
 }
 

@@ -7,6 +7,7 @@ import {
   type PolicyOptions,
   type View,
 } from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 
@@ -31,6 +32,7 @@ const MOST_MOVED = 1000
  * const { allowed } = await logins.consume('user:42')
  */
 export function slidingLog(options: PolicyOptions): Policy {
+  checkPolicyOptions(options, {})
   return new Policy(algorithm, options)
 }
 

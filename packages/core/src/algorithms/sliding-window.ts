@@ -6,6 +6,7 @@ import {
   type PolicyOptions,
   type View,
 } from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import {
   bucketOf,
   cells,
@@ -57,6 +58,7 @@ export interface SlidingWindowOptions extends PolicyOptions {
  * const { allowed } = await limiter.consume('user:42')
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
+  checkPolicyOptions(options, { buckets: true, count: true })
   const { buckets = 10, count = 'whole' } = options
   if (count !== 'whole' && count !== 'weighted') {
     throw expected(PolicyError, 'INVALID_OPTION', `count must be 'whole' or 'weighted'`, count)

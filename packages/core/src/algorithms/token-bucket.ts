@@ -1,4 +1,5 @@
 import { type Algorithm, type Charge, type Leasing, Policy, type View } from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
 import * as debt from './gcra.js'
@@ -41,6 +42,7 @@ export interface TokenBucketOptions extends debt.DebtOptions {
  * const { allowed } = await limiter.consume('user:42', { cost: 20 })
  */
 export function tokenBucket(options: TokenBucketOptions): Policy {
+  checkPolicyOptions(options, { capacity: true, refill: true, slots: true })
   const { capacity, refill = 'greedy', slots } = options
   if (refill === 'greedy') return debt.debtPolicy(algorithm, options, 'capacity', capacity)
   if (refill === 'interval') {

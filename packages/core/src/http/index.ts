@@ -2,7 +2,7 @@ export { digest } from '../values/key.js'
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
-export { noSuchOption } from '../limiter/replaced-options.js'
+export { noSuchOption } from '../values/option-names.js'
 export { createGuard, type Guard } from './guard.js'
 export {
   type HeaderFormat,

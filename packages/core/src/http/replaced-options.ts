@@ -1,4 +1,5 @@
-import { each, LIMITER_REPLACEMENTS, type Replacements } from '../limiter/replaced-options.js'
+import { LIMITER_REPLACEMENTS } from '../limiter/replaced-options.js'
+import { each, type Replacements } from '../values/option-names.js'
 
 const DENIAL = "it is called 'onDenied', a function that answers a denial"
 const CHARGE = 'write shouldCharge: (req, res) => boolean'

@@ -7,7 +7,8 @@ import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
-import { LIMITER_REPLACEMENTS, noSuchOption } from './replaced-options.js'
+import { checkOptionNames } from '../values/option-names.js'
+import { LIMITER_REPLACEMENTS } from './replaced-options.js'
 
 export interface LimiterOptions extends ResilienceOptions {
   /**
@@ -110,10 +111,7 @@ export function checkLimiterOptions(options: LimiterOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw expected(PolicyError, 'INVALID_OPTION', 'createLimiter takes an object of options', options)
   }
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || Object.hasOwn(OPTIONS, name)) continue
-    throw noSuchOption(name, LIMITER_REPLACEMENTS)
-  }
+  checkOptionNames(options, OPTIONS, LIMITER_REPLACEMENTS)
   const { name, store, leases, penalty, enforce = true } = options
   if (store !== undefined) checkStore(store)
   if (store !== undefined && name === undefined) {

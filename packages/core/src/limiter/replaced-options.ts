@@ -1,7 +1,4 @@
-import { PolicyError } from '../values/errors.js'
-
-/** What to write in place of an option, by its former name here or its name in another package. */
-export type Replacements = Readonly<Record<string, string>>
+import { each, type Replacements } from '../values/option-names.js'
 
 const POLICY = 'write policies: [slidingLog({ limit, window })]'
 const REDIS = 'write store: redisStore(client), of @sluice/core/redis'
@@ -46,15 +43,4 @@ export const LIMITER_REPLACEMENTS: Replacements = {
   ),
   ...each(['keyGenerator', 'standardHeaders', 'legacyHeaders', 'handler', 'message', 'statusCode'], REQUEST),
   ...each(['skipFailedRequests', 'skipSuccessfulRequests', 'requestWasSuccessful'], REQUEST),
-}
-
-/** An error for an option that does not exist, with what to write in its place if that is known. */
-export function noSuchOption(name: string, replacements: Replacements): PolicyError {
-  const known = Object.hasOwn(replacements, name) ? replacements[name] : undefined
-  return new PolicyError('INVALID_OPTION', `there is no option '${name}'${known ? `: ${known}` : ''}`)
-}
-
-/** The same replacement for several options. */
-export function each(names: readonly string[], replacement: string): Replacements {
-  return Object.fromEntries(names.map((name) => [name, replacement]))
 }

@@ -1,5 +1,7 @@
 import type { Store } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
+import { expected, PolicyError } from '../values/errors.js'
+import { checkOptionNames, each, type Replacements } from '../values/option-names.js'
 
 export interface SemaphoreOptions {
   /**
@@ -41,4 +43,40 @@ export interface SemaphoreAcquireOptions {
   readonly maxWait?: Duration
   /** Takes the call out of the queue and rejects it with the signal's reason. */
   readonly signal?: AbortSignal
+}
+
+const LIMIT = "it is called 'limit'"
+const LEASE = "it is called 'lease'"
+const RATE = 'a semaphore bounds how many run at once: for a rate use createLimiter()'
+const REDIS = 'write store: redisStore(client), of @sluice/core/redis'
+const CALL = 'it belongs to acquire(key, { maxWait, signal })'
+const QUEUE = 'it belongs to createQueue() of @sluice/outbound'
+
+/** What other packages call the options. docs/migrate has a page for each package with all of its options. */
+const REPLACEMENTS: Replacements = {
+  ...each(['maxConcurrent', 'concurrency', 'max', 'permits', 'capacity', 'count'], LIMIT),
+  ...each(['ttl', 'lockTimeout', 'expiration'], LEASE),
+  ...each(['minTime', 'interval', 'intervalCap', 'window', 'reservoir', 'reservoirRefreshAmount'], RATE),
+  ...each(['reservoirRefreshInterval', 'duration', 'points', 'policies'], RATE),
+  ...each(['datastore', 'clientOptions', 'storeClient', 'redis', 'client'], REDIS),
+  ...each(['key', 'maxWait', 'signal', 'timeout', 'acquireTimeout'], CALL),
+  ...each(['priority', 'highWater', 'maxQueue', 'strategy', 'queueClass', 'autoStart'], QUEUE),
+  id: "it is called 'name'",
+}
+
+const OPTIONS: Record<keyof SemaphoreOptions, true> = {
+  name: true,
+  limit: true,
+  lease: true,
+  store: true,
+  deadline: true,
+  onLost: true,
+}
+
+/** @throws {PolicyError} INVALID_OPTION for an option that there is not. */
+export function checkSemaphoreOptions(options: SemaphoreOptions): void {
+  if (typeof options !== 'object' || options === null) {
+    throw expected(PolicyError, 'INVALID_OPTION', 'createSemaphore takes an object of options', options)
+  }
+  checkOptionNames(options, OPTIONS, REPLACEMENTS)
 }

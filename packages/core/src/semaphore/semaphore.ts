@@ -10,7 +10,11 @@ import { Listeners, type ListenOptions } from '../values/listeners.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
-import type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore-options.js'
+import {
+  checkSemaphoreOptions,
+  type SemaphoreAcquireOptions,
+  type SemaphoreOptions,
+} from './semaphore-options.js'
 import { Waiters } from './waiters.js'
 
 /**
@@ -40,7 +44,9 @@ export class Semaphore {
   #inUse = 0
   #closed = false
 
-  constructor({ name, limit, lease = '30s', store, deadline = '50ms', onLost }: SemaphoreOptions) {
+  constructor(options: SemaphoreOptions) {
+    checkSemaphoreOptions(options)
+    const { name, limit, lease = '30s', store, deadline = '50ms', onLost } = options
     if (store !== undefined && name === undefined) {
       throw new PolicyError(
         'NAME_REQUIRED',

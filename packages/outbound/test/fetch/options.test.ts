@@ -38,6 +38,14 @@ describe('options', () => {
     expect(() => open({ [former]: 1 })).toThrow(expect.objectContaining(error))
   })
 
+  it('that are not known are refused, unless they are undefined', () => {
+    expect(() => open({ retry: 3 } as never)).toThrow(
+      "there is no option 'retry': it is called 'retries', a number",
+    )
+    expect(() => open({ maxwait: '1s' } as never)).toThrow("there is no option 'maxwait'")
+    expect(() => open({ maxwait: undefined } as never)).not.toThrow()
+  })
+
   it('a listener that throws does not affect the call', async () => {
     const thrown: unknown[] = []
     const catching = jest.spyOn(globalThis, 'queueMicrotask').mockImplementation((task) => {

@@ -1,6 +1,6 @@
 import { createSemaphore, gcra } from '@sluice/core'
 import { getEventListeners } from 'node:events'
-import { limitFetch, RateLimitExceededError } from '../../src/index.js'
+import { createQueue, limitFetch, RateLimitExceededError } from '../../src/index.js'
 import { evenly, limiterOf, open, outcome, pass, useFakeTime } from './open-queue.js'
 
 useFakeTime()
@@ -142,6 +142,22 @@ it('shares its queue with limitFetch on the same limiter', async () => {
   outcome(fetch('https://psp.example'))
   await pass(1000)
   expect([at(), sent]).toEqual([[0, 200, 300], [100]])
+})
+
+it.each([
+  ['maxConcurrent', 'write semaphore: createSemaphore({ limit })'],
+  ['concurrency', 'write semaphore: createSemaphore({ limit })'],
+  ['minTime', 'write limiter: createLimiter({ policies: [gcra({ limit: 1, window: minTime, burst: 1 })] })'],
+  ['reservoir', 'write limiter: createLimiter({ policies: [...] })'],
+  ['interval', 'write limiter: createLimiter({ policies: [...] })'],
+  ['intervalCap', 'write limiter: createLimiter({ policies: [...] })'],
+  ['onDelay', "listen to the event 'waited'"],
+  ['retries', "it is called 'retry', a function"],
+])('%s of another package is refused with what to write, even without a limiter', (name, advice) => {
+  const message = `there is no option '${name}': ${advice}`
+  expect(() => createQueue({ [name]: 5 })).toThrow(
+    expect.objectContaining({ name: 'PolicyError', code: 'INVALID_OPTION', message }),
+  )
 })
 
 it.each([

@@ -75,7 +75,8 @@ function policyOf(shape: string, limit: number, capacity: number): Policy {
   const { factory, variant } = factoryOf(shape) ?? {}
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
   const numbers = { limit, window: Number(windowMs), capacity, burst: capacity, buckets: Number(buckets) }
-  const policy = factory({ ...numbers, ...variant?.(Number(buckets)) })
+  // Inherited: a factory reads those that it has, and refuses none of the others.
+  const policy = factory(Object.create({ ...numbers, ...variant?.(Number(buckets)) }) as object)
   // Leases keep a part of the capacity back, also of algorithms without that option.
   return policy.capacity === capacity ? policy : policy.with({ capacity })
 }
