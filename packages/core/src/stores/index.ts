@@ -24,6 +24,7 @@ export {
   type StoreFailure,
 } from '../values/errors.js'
 export { digest } from '../values/key.js'
+export { keyspaceOver, type StateChange, type Update } from './bytes/keyspace-over.js'
 export type { Penalty } from './penalty.js'
 export {
   type Answer,

@@ -31,6 +31,16 @@ export class Refusals {
     return this.#bySlot.size === 0 ? 0 : (this.#bySlot.get(slot)?.forgottenAt ?? 0)
   }
 
+  /** The refusals of the slot that are counted now. */
+  countOf(slot: number): number {
+    return this.#bySlot.get(slot)?.refusals ?? 0
+  }
+
+  /** Sets a count that is kept elsewhere. */
+  restore(slot: number, refusals: number, forgottenAt: number): void {
+    this.#bySlot.set(slot, { refusals, forgottenAt })
+  }
+
   clear(slot: number): void {
     this.#bySlot.delete(slot)
   }

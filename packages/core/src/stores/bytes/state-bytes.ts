@@ -1,0 +1,90 @@
+import type { Ring } from '../../algorithms/contract/ring.js'
+
+/** The state of one key under one list of policies, as `keyspaceOver` keeps it. Instants are microseconds. */
+export interface KeptState {
+  /** A random number of state that began anew, by which a booking notices that its state was lost. */
+  readonly epoch: number
+  /** A random number of the latest write that charged units or gave units back. */
+  readonly version: number
+  /** The instant of the latest write. */
+  readonly written: number
+  /** The last booked instant; 0 without future bookings. */
+  readonly last: number
+  readonly blockedUntil: number
+  readonly heldUntil: number
+  /** What a penalty counts, and the instant at which it is forgotten. */
+  readonly refusals: number
+  readonly forgottenAt: number
+  /** The instant at which the state began, then the cells of the policies. */
+  readonly cells: ArrayLike<number>
+  /** For each policy with a ring its instants, oldest first. */
+  readonly rings: readonly ArrayLike<number>[]
+}
+
+/** How many numbers a list of policies keeps for a key. */
+export interface StateLayout {
+  readonly cells: number
+  readonly rings: number
+}
+
+/** The numbers of a state in this order and format, each in 8 bytes, the lowest first on every machine. */
+const FORMAT = 1
+const HEADER = 9
+
+export function bytesOf(state: KeptState): Uint8Array {
+  const { epoch, version, written, last, blockedUntil, heldUntil, refusals, forgottenAt, cells, rings } =
+    state
+  const length = rings.reduce((sum, ring) => sum + 1 + ring.length, HEADER + cells.length)
+  const view = new DataView(new ArrayBuffer(8 * length))
+  let at = 0
+  const write = (number: number): void => {
+    view.setFloat64(at, number, true)
+    at += 8
+  }
+  for (const number of [FORMAT, epoch, version, written, last, blockedUntil, heldUntil]) write(number)
+  write(refusals)
+  write(forgottenAt)
+  for (const list of [cells, ...rings.flatMap((ring) => [[ring.length], ring])])
+    for (let i = 0; i < list.length; i++) write(list[i]!)
+  return new Uint8Array(view.buffer)
+}
+
+/** Undefined for bytes that hold no state of this layout. */
+export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
+  const numbers = numbersIn(bytes)
+  const header = HEADER + layout.cells
+  if (!numbers || numbers[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
+  const rings: Float64Array[] = []
+  let at = header
+  for (let i = 0; i < layout.rings; i++) {
+    const end = at + 1 + (numbers[at] ?? NaN)
+    if (!(Number.isInteger(end) && end > at && end <= numbers.length)) return undefined
+    rings.push(numbers.subarray(at + 1, end))
+    at = end
+  }
+  if (at !== numbers.length) return undefined
+  const [, epoch, version, written, last, blockedUntil, heldUntil, refusals, forgottenAt] =
+    numbers as unknown as NumbersOfHeader
+  const cells = numbers.subarray(HEADER, header)
+  return { epoch, version, written, last, blockedUntil, heldUntil, refusals, forgottenAt, cells, rings }
+}
+
+type NumbersOfHeader = readonly [number, number, number, number, number, number, number, number, number]
+
+/** Undefined unless all of them are numbers. */
+function numbersIn(bytes: Uint8Array): Float64Array | undefined {
+  if (bytes.byteLength % 8 !== 0) return undefined
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+  const numbers = new Float64Array(bytes.byteLength / 8)
+  for (let i = 0; i < numbers.length; i++) {
+    const number = view.getFloat64(8 * i, true)
+    if (!Number.isFinite(number)) return undefined
+    numbers[i] = number
+  }
+  return numbers
+}
+
+/** The instants of a ring, oldest first. */
+export function instantsOf(ring: Ring): readonly number[] {
+  return Array.from({ length: ring.size }, (_, i) => ring.at(ring.size - 1 - i))
+}

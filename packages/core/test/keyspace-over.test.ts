@@ -1,0 +1,196 @@
+import { createLimiter, createSemaphore, fixedWindow, gcra, type Policy, slidingLog } from '@sluice/core'
+import { type Answer, keyspaceOver, type Notice, type Store, type Update } from '@sluice/core/store'
+import { conformance } from '@sluice/testing'
+
+/*
+ * Stores that are somewhere else: each operation is several steps, between which others run. One locks the key, the other
+ * compares before it writes and begins again.
+ */
+const overUpdate = (update: Update, now: () => number): Store => ({
+  keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+  now,
+  close() {},
+})
+
+/** Lets others run. */
+const later = () => Promise.resolve()
+
+function lockingStore(now: () => number): Store {
+  const states = new Map<string, Uint8Array>()
+  const locks = new Map<string, Promise<unknown>>()
+  const update: Update = (id, change) => {
+    const work = async () => {
+      await later()
+      const before = states.get(id)
+      const { result, state } = change(before, now())
+      await later()
+      if (state) states.set(id, state)
+      else states.delete(id)
+      return result
+    }
+    const turn = (locks.get(id) ?? Promise.resolve()).then(work)
+    locks.set(id, turn)
+    return turn
+  }
+  return overUpdate(update, now)
+}
+
+function comparingStore(now: () => number): Store {
+  const states = new Map<string, Uint8Array>()
+  const update: Update = async (id, change) => {
+    for (;;) {
+      const before = states.get(id)
+      await later()
+      const { result, state } = change(before, now())
+      await later()
+      if (states.get(id) !== before) continue
+      if (state) states.set(id, state)
+      else states.delete(id)
+      return result
+    }
+  }
+  return overUpdate(update, now)
+}
+
+conformance('a store that locks', lockingStore, { sequences: 200 })
+conformance('a store that compares and sets', comparingStore, { sequences: 200 })
+
+describe('a keyspace over bytes', () => {
+  const HOUR = 3_600_000_000
+  let now: number
+  let states: Map<string, Uint8Array>
+  let expiries: Map<string, number>
+  let writes: number
+  let notices: Notice[]
+  beforeEach(() => {
+    now = 1_800_000_000_000_000
+    states = new Map()
+    expiries = new Map()
+    writes = 0
+    notices = []
+  })
+  const update: Update = (id, change) => {
+    const before = states.get(id)
+    const { result, state, expiresAt } = change(before, now)
+    if (state === before) return result
+    writes++
+    if (state) states.set(id, state)
+    else states.delete(id)
+    expiries.set(id, expiresAt)
+    return result
+  }
+  const open = (name: string, ...policies: Policy[]) =>
+    keyspaceOver(update, name, policies, (notice) => notices.push(notice))
+  const five = () => gcra({ limit: 5, window: '1h' })
+  const consume = (keyspace: ReturnType<typeof open>, key = 'a', cost = 1) =>
+    keyspace.decide('consume', key, cost, 0) as Answer
+
+  it('has one id for a name, a list of shapes and a key, which no other has', () => {
+    consume(open('x', five()), 'a')
+    consume(open('x', gcra({ limit: 50, window: '1h' })), 'a')
+    expect(states.size).toBe(1)
+    consume(open('x', gcra({ limit: 5, window: '2h' })), 'a')
+    consume(open('x', five(), fixedWindow({ limit: 1, window: '1m' })), 'a')
+    consume(open('x"', five()), 'a')
+    consume(open('x', five()), ']a')
+    expect(states.size).toBe(5)
+  })
+
+  it('writes nothing for a denial, a peek, a cost of 0 or a correction that has nothing to correct', () => {
+    const keyspace = open('x', five())
+    expect(keyspace.correct({ kind: 'refund', key: 'a', cost: 1 })).toBe(0)
+    void keyspace.decide('peek', 'a', 1, 0)
+    consume(keyspace, 'a', 0)
+    expect([writes, states.size]).toEqual([0, 0])
+    consume(keyspace, 'a', 5)
+    expect(consume(keyspace).reason).toBe('limit')
+    expect(consume(keyspace, 'a', 6).reason).toBe('cost')
+    expect(writes).toBe(1)
+  })
+
+  it('says that state expires a second after it is full again at the smallest limit, or its block is over', () => {
+    const keyspace = open('x', five())
+    const ends = () => ([...expiries.values()][0]! - now) / 1_000_000
+    consume(keyspace, 'a', 5)
+    expect(ends()).toBe(3601)
+    open('x', gcra({ limit: 1, window: '1h', burst: 5 }))
+    void keyspace.correct({ kind: 'refund', key: 'a', cost: 3 })
+    expect(ends()).toBe(2 * 3600 + 1)
+    void keyspace.correct({ kind: 'block', key: 'a', duration: 24 * HOUR })
+    expect(ends()).toBe(24 * 3600 + 1)
+    void keyspace.correct({ kind: 'reset', key: 'a' })
+    expect(states.size).toBe(0)
+  })
+
+  it.each([
+    ['no bytes', () => new Uint8Array()],
+    ['a part of a state', (bytes: Uint8Array) => bytes.slice(0, -8)],
+    ['bytes that are no numbers', (bytes: Uint8Array) => bytes.slice(0, -3)],
+    ['a number that is none', (bytes: Uint8Array) => bytes.slice().fill(255, -8)],
+    ['another format', (bytes: Uint8Array) => bytes.slice().fill(1, 0, 8)],
+    ['more than a state', (bytes: Uint8Array) => new Uint8Array([...bytes, ...bytes])],
+  ])('discards %s, and reports it when it writes', (_, broken) => {
+    const keyspace = open('x', slidingLog({ limit: 2, window: '1h' }))
+    consume(keyspace, 'a', 2)
+    const [[id, bytes]] = [...states] as [[string, Uint8Array]]
+    states.set(id, broken(bytes))
+    expect((keyspace.decide('peek', 'a', 1, 0) as Answer).remaining).toBe(2)
+    expect(notices).toEqual([])
+    expect([consume(keyspace).remaining, consume(keyspace).remaining]).toEqual([1, 0])
+    expect(notices).toEqual([{ event: 'healed', key: 'a' }])
+  })
+
+  it('reads state that lies in the middle of a buffer, as clients of databases return it', () => {
+    const keyspace = open('x', five())
+    consume(keyspace, 'a', 5)
+    const [[id, bytes]] = [...states] as [[string, Uint8Array]]
+    states.set(id, Buffer.concat([Buffer.from('abc'), bytes]).subarray(3))
+    expect(consume(keyspace).reason).toBe('limit')
+  })
+
+  it('lets time stand still while the clock is behind by less than a window, and begins anew if it is more', () => {
+    const keyspace = open('x', five())
+    consume(keyspace, 'a', 5)
+    const written = now
+    now -= HOUR - 1
+    expect(consume(keyspace)).toMatchObject({ now: written, reason: 'limit', at: written + HOUR / 5 })
+    now -= 1
+    expect(consume(keyspace)).toMatchObject({ now, reason: undefined, remaining: 4 })
+  })
+
+  it('keeps a block that came after a booking when the booking is cancelled', () => {
+    const keyspace = open('x', five())
+    consume(keyspace, 'a', 5)
+    const { booking } = keyspace.decide('book', 'a', 1, HOUR) as Answer
+    void keyspace.correct({ kind: 'block', key: 'a', duration: HOUR })
+    expect(keyspace.cancel(booking!)).toBe(true)
+    expect(keyspace.cancel(booking!)).toBe(false)
+    expect(consume(keyspace)).toMatchObject({ reason: 'blocked', at: now + HOUR })
+  })
+
+  it('forgets the shapes that were opened first beyond 1000 of them, and no state', () => {
+    const first = open('x', five())
+    consume(first, 'a', 5)
+    for (let i = 1; i <= 1001; i++) open('x', gcra({ limit: 5, window: i }))
+    expect(consume(first).reason).toBe('limit')
+    expect(consume(open('x', five())).reason).toBe('limit')
+  })
+
+  it('serves limiters with all they have, but no semaphore', async () => {
+    const limiter = createLimiter({
+      name: 'x',
+      policies: [five()],
+      store: { ...overUpdate(update, () => now), local: true },
+      penalty: { after: 1, block: '2h' },
+    })
+    const decision = await limiter.consume('a', { cost: 5 })
+    await decision.settle(4)
+    expect((await limiter.peek('a')).remaining).toBe(1)
+    await limiter.charge('a')
+    expect(await limiter.consume('a')).toMatchObject({ reason: 'limit', retryAfterMs: 7_200_000 })
+    expect(await limiter.consume('a')).toMatchObject({ reason: 'blocked' })
+    await limiter.close()
+    const store = overUpdate(update, () => now)
+    expect(() => createSemaphore({ name: 'x', limit: 1, store })).toThrow('one that keeps permits')
+  })
+})
