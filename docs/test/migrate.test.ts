@@ -96,6 +96,14 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     ],
     headers: [...X_RATELIMIT, 'retry-after'],
   },
+  'p-queue.md': {
+    asked: [{ line: 'GET /reports?names=a,b,c,d,e,f' }, { line: 'GET /reports?names=a,b,c,d,e,f,g,h,i,j,k' }],
+    headers: [],
+  },
+  'p-queue.md (2)': {
+    asked: [{ line: 'GET /words?words=a,b,c,d,e' }, { line: 'GET /words?words=a,bad' }],
+    headers: [],
+  },
   'hono-rate-limiter.md': {
     asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health')],
     headers: ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy', 'retry-after'],
