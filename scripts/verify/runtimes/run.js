@@ -39,7 +39,7 @@ try {
       ]),
     )
   }
-  report('workerd', await onWorkerd())
+  report('workerd', { ...(await onWorkerd()), edge: await edgeOnWorkerd() })
 } finally {
   await redis.stop()
 }
@@ -87,6 +87,45 @@ async function onWorkerd() {
     const served = String(statuses) === '200,200,200,429,429' ? [] : [`statuses ${String(statuses)}`]
     const result = /** @type {Result} */ (await (await miniflare.dispatchFetch('http://sluice/check')).json())
     return { ...result, served }
+  } finally {
+    await miniflare.dispose()
+  }
+}
+
+/** What a reader of docs/recipes/edge.ts adds: the module of a Worker. */
+const EDGE_WORKER = `
+import { edgeApp, LimitState } from './docs/recipes/edge.ts'
+export { LimitState }
+let app
+export default { fetch: (request, env) => (app ??= edgeApp(env.LIMITS)).fetch(request) }`
+
+/** The recipe for the edge, with real Durable Objects: 100 a minute, for requests that meet too. */
+async function edgeOnWorkerd() {
+  const { outputFiles } = await build({
+    stdin: { contents: EDGE_WORKER, resolveDir: join(HERE, '../../..') },
+    bundle: true,
+    write: false,
+    format: 'esm',
+    conditions: ['workerd', 'worker', 'browser'],
+  })
+  const miniflare = new Miniflare({
+    modules: true,
+    script: outputFiles[0]?.text ?? '',
+    compatibilityDate: '2025-12-01',
+    durableObjects: { LIMITS: 'LimitState' },
+  })
+  /** @param {string} address */
+  const get = async (address) =>
+    (await miniflare.dispatchFetch('http://edge/', { headers: { 'cf-connecting-ip': address } })).status
+  try {
+    const wrong = []
+    const statuses = []
+    for (let i = 0; i < 12; i++)
+      statuses.push(...(await Promise.all(Array.from({ length: 10 }, () => get('203.0.113.7')))))
+    const served = statuses.filter((status) => status === 200).length
+    if (served !== 100) wrong.push(`${served} of 120 requests served`)
+    if ((await get('203.0.113.8')) !== 200) wrong.push('another address was refused')
+    return wrong
   } finally {
     await miniflare.dispose()
   }

@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import express from 'express'
 import { memoryStore } from '@sluice/core'
-import { logins } from '../recipes/logins.js'
+import { logins } from '../../recipes/logins.js'
 
 const MINUTE = 60_000_000
 
