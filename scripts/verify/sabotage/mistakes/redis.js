@@ -82,8 +82,8 @@ export const redisMistakes = [
     mistake: "callers' parts are not escaped",
     row: 22,
     file: `${src}/redis-key.ts`,
-    text: 'const part = escaped(key)',
-    broken: 'const part = key',
+    text: "if (escape === '') continue",
+    broken: 'continue',
   },
   {
     mechanism: 'policies together',
