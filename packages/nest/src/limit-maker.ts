@@ -137,10 +137,7 @@ function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
   return Object.fromEntries(names.map((name) => [name, given[name]]))
 }
 
-type LimiterOfGuard = Pick<
-  GuardOptions<unknown, unknown>,
-  'limiter' | 'name' | 'store' | 'leases' | OfLimiters
->
+type LimiterOfGuard = Pick<GuardOptions<unknown, unknown>, 'limiter' | 'name' | 'store' | OfLimiters>
 type OfLimiters = (typeof OF_LIMITERS)[number]
 
 const MODULE_OPTIONS: Record<keyof Options.RateLimitModuleOptions, true> = {

@@ -14,6 +14,12 @@ const SCRIPT = join(HERE, 'on-server.js')
 const modules = join(HERE, 'node_modules')
 // Not an import: the compiler reads this file where the runtimes are not installed.
 const { Miniflare } = createRequire(import.meta.url)('miniflare')
+const EDGE_WORKER = `
+import { edgeApp, LimitState } from './docs/recipes/edge.ts'
+export { LimitState }
+let app
+export default { fetch: (request, env) => (app ??= edgeApp(env.LIMITS)).fetch(request) }`
+
 /** @type {[string, string, string[]][]} */
 const SERVERS = [
   ...[20, 22, 24, 26].map(
@@ -93,16 +99,11 @@ async function onWorkerd() {
 }
 
 /** What a reader of docs/recipes/edge.ts adds: the module of a Worker. */
-const EDGE_WORKER = `
-import { edgeApp, LimitState } from './docs/recipes/edge.ts'
-export { LimitState }
-let app
-export default { fetch: (request, env) => (app ??= edgeApp(env.LIMITS)).fetch(request) }`
-
 /** The recipe for the edge, with real Durable Objects: 100 a minute, for requests that meet too. */
 async function edgeOnWorkerd() {
   const { outputFiles } = await build({
     stdin: { contents: EDGE_WORKER, resolveDir: join(HERE, '../../..') },
+    logLevel: 'error',
     bundle: true,
     write: false,
     format: 'esm',
