@@ -1,3 +1,5 @@
+import type { Replacements } from '@sluice/core/store'
+
 const RATE = 'write limiter: createLimiter({ policies: [...] })'
 const SEMAPHORE = 'write semaphore: createSemaphore({ limit })'
 const REDIS = 'write store: redisStore(client) in createLimiter and createSemaphore'
@@ -5,7 +7,7 @@ const SIGNAL = 'call with signal: AbortSignal.timeout(...), to which the functio
 const NOTHING = 'omit it: there is no such choice'
 
 /** What to write in place of former options, and of those of bottleneck, p-queue and p-throttle (docs/migrate). */
-export const REPLACEMENTS: Readonly<Record<string, string>> = {
+export const REPLACEMENTS: Replacements = {
   ahead: "it is called 'prefetch'",
   repeatable: "it is called 'isRetryable'",
   minTime: 'write limiter: createLimiter({ policies: [gcra({ limit: 1, window: minTime, burst: 1 })] })',

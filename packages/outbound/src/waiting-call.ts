@@ -1,5 +1,5 @@
 import type { Policy } from '@sluice/core'
-import { onAbort } from './abort.js'
+import { onAbort } from '@sluice/core/store'
 import type { ExceededReason } from './exceeded.js'
 import type { Admission, KeyQueue, QueueEntry, Reservation } from './key-queue.js'
 

@@ -6,6 +6,7 @@ import {
   PolicyError,
   type Semaphore,
 } from '@sluice/core'
+import { checkOptionNames } from '@sluice/core/store'
 import type { CallQueueSettings } from './call-queue.js'
 import type { QueueEvent } from './events.js'
 import { REPLACEMENTS } from './replaced-options.js'
@@ -126,11 +127,7 @@ export function checkNames<Options extends WaitingOptions>(
   own: Record<Exclude<keyof Options, keyof WaitingOptions>, true>,
 ): void {
   if (typeof options !== 'object' || options === null) throw invalid('options must be an object')
-  for (const [name, value] of Object.entries(options)) {
-    if (value === undefined || Object.hasOwn(WAITING, name) || Object.hasOwn(own, name)) continue
-    const replacement = Object.hasOwn(REPLACEMENTS, name) ? `: ${REPLACEMENTS[name]}` : ''
-    throw invalid(`there is no option '${name}'${replacement}`)
-  }
+  checkOptionNames(options, { ...WAITING, ...own }, REPLACEMENTS)
 }
 
 export function invalid(what: string): PolicyError {
