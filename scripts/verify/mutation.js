@@ -1,13 +1,13 @@
 // Makes deliberate mistakes in the algorithms, one at a time, and counts how many the tests catch: npm run verify --
 // mutation. Files, or lines of them, may be named: npm run verify -- mutation packages/core/src/algorithms/gcra.ts:20-40.
 // In stages, because the conformance kit takes longest: what the tables miss is tried on the leases' tests and on the kit, what a
-// short run of the kit misses on a longer one. Prints who survived; exit 1 when less than 90 % were caught.
+// short run of the kit misses on a longer one. Prints who survived; exit 1 when less than 96 % were caught.
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
-const LEAST_CAUGHT = 0.9
+const LEAST_CAUGHT = 0.96
 const SOURCES = process.argv.length > 2 ? process.argv.slice(2) : ['packages/core/src/algorithms/**/*.ts']
 const TABLES = ['algorithms/*.test.ts', 'input.test.ts', 'corrections.test.ts']
 const LEASES = ['leases/booked-policies.test.ts', 'leases/leases.test.ts', 'leases/bound.test.ts']

@@ -1,16 +1,10 @@
-import {
-  type Algorithm,
-  type Charge,
-  LARGEST_PRODUCT,
-  Policy,
-  type PolicyOptions,
-  type View,
-} from './contract/policy.js'
+import { type Algorithm, type Charge, Policy, type PolicyOptions, type View } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import {
   bucketOf,
   cells,
   checkBuckets,
+  checkFadingBuckets,
   countOf,
   fadingAt,
   giveBack,
@@ -68,19 +62,6 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   }
   const weighted = count === 'weighted'
   return new Policy(weighted ? fading : algorithm, options, { buckets, multiplied: weighted })
-}
-
-function checkFading(policy: Policy): void {
-  checkBuckets(policy)
-  // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
-  const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
-  if (policy.limit <= largest) return
-  throw expected(
-    PolicyError,
-    'CAPACITY_TOO_LARGE',
-    `limit must be at most ${largest} for weighted buckets of this width (use more buckets, or count: 'whole')`,
-    policy.limit,
-  )
 }
 
 /** whole: the buckets pass one after the other until enough is gone. */
@@ -197,5 +178,5 @@ export const fading: Algorithm = {
   take: takeFading,
   release,
   leasing: fadingLeasing,
-  check: checkFading,
+  check: checkFadingBuckets,
 }

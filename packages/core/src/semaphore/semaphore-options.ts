@@ -73,10 +73,23 @@ const OPTIONS: Record<keyof SemaphoreOptions, true> = {
   onLost: true,
 }
 
-/** @throws {PolicyError} INVALID_OPTION for an option that there is not. */
+/**
+ * @throws {PolicyError} INVALID_OPTION for an option that there is not and an `onLost` that is no function; NAME_REQUIRED for a
+ * store without a name.
+ */
 export function checkSemaphoreOptions(options: SemaphoreOptions): void {
   if (typeof options !== 'object' || options === null) {
     throw expected(PolicyError, 'INVALID_OPTION', 'createSemaphore takes an object of options', options)
   }
   checkOptionNames(options, OPTIONS, REPLACEMENTS)
+  const { name, store, onLost } = options
+  if (store !== undefined && name === undefined) {
+    throw new PolicyError(
+      'NAME_REQUIRED',
+      'a semaphore with a store needs a name: others may share the store',
+    )
+  }
+  if (onLost !== undefined && typeof onLost !== 'function') {
+    throw expected(PolicyError, 'INVALID_OPTION', 'onLost must be a function', onLost)
+  }
 }

@@ -47,15 +47,6 @@ export class Semaphore {
   constructor(options: SemaphoreOptions) {
     checkSemaphoreOptions(options)
     const { name, limit, lease = '30s', store, deadline = '50ms', onLost } = options
-    if (store !== undefined && name === undefined) {
-      throw new PolicyError(
-        'NAME_REQUIRED',
-        'a semaphore with a store needs a name: others may share the store',
-      )
-    }
-    if (onLost !== undefined && typeof onLost !== 'function') {
-      throw expected(PolicyError, 'INVALID_OPTION', 'onLost must be a function', onLost)
-    }
     this.name = printableName(name ?? 'default', 'semaphore name')
     this.#limit = checkLimit(limit)
     this.#onLost = onLost

@@ -1,7 +1,8 @@
 import type { Penalty } from '@sluice/core/store'
+import type { Charged, Entry, Expected } from './expected.js'
 import { earliestInstant, latest, NEVER, resetInstant } from './instant.js'
 import { Refusals } from './refusals.js'
-import type { Rule, Write } from './rule.js'
+import type { Rule } from './rule.js'
 
 /*
  * One key under a list of policies, as the contract describes it and as naively as possible: a list of everything
@@ -13,32 +14,6 @@ import type { Rule, Write } from './rule.js'
  * viewed after the admission where there was one; binding is the longest wait of a denied call and the least
  * remaining of an allowed one, the first declared on ties.
  */
-
-/** An answer of the store, without what is the store's own. */
-export interface Expected {
-  readonly now: number
-  readonly at: number
-  readonly reason: 'limit' | 'cost' | 'blocked' | 'held' | undefined
-  readonly binding: number
-  readonly remaining: number
-  readonly resetAt: number
-  readonly parts: readonly number[] | undefined
-  /** The place taken ahead of now. */
-  readonly booking: Entry | undefined
-}
-
-interface Entry extends Omit<Write, 'rule'> {
-  readonly rules: readonly Rule[]
-  /** When it was written; a place is booked before its instant. */
-  readonly decidedAt: bigint
-}
-
-/** Units that were charged, at which instant, and when that was decided. */
-export interface Charged {
-  readonly at: bigint
-  readonly cost: bigint
-  readonly decidedAt: bigint
-}
 
 export class KeyModel {
   #writes: Entry[] = []

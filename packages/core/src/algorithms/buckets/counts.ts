@@ -1,4 +1,4 @@
-import type { Policy, View } from '../contract/policy.js'
+import { LARGEST_PRODUCT, type Policy, type View } from '../contract/policy.js'
 import type { State } from '../contract/state.js'
 import { expected, PolicyError } from '../../values/errors.js'
 
@@ -20,6 +20,20 @@ export function checkBuckets({ windowTicks, tick, buckets }: Policy): void {
   const unit = tick === 1 ? 'microseconds' : 'milliseconds'
   const bound = `buckets must divide the window of ${windowTicks} ${unit}`
   throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
+}
+
+/** @throws {PolicyError} INVALID_BUCKETS as above; CAPACITY_TOO_LARGE if counts times ticks pass what a double holds exactly. */
+export function checkFadingBuckets(policy: Policy): void {
+  checkBuckets(policy)
+  // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
+  const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
+  if (policy.limit <= largest) return
+  throw expected(
+    PolicyError,
+    'CAPACITY_TOO_LARGE',
+    `limit must be at most ${largest} for weighted buckets of this width (use more buckets, or count: 'whole')`,
+    policy.limit,
+  )
 }
 
 /** Adds units to a bucket, which is the newest from then on. */
