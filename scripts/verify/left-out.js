@@ -25,6 +25,11 @@ export const leftOut = {
     ],
     shortened: true,
   },
+  bytes: {
+    about:
+      'the conformance kit on stores of bytes, one that locks a key and one that compares before it writes',
+    tests: ['packages/core/test/keyspace-over.conformance.test.ts'],
+  },
   topologies: {
     about: 'connections of core, Cluster, Sentinel and replicas, through outages of each',
     tests: [

@@ -1,59 +1,5 @@
 import { createLimiter, createSemaphore, fixedWindow, gcra, type Policy, slidingLog } from '@sluice/core'
 import { type Answer, keyspaceOver, type Notice, type Store, type Update } from '@sluice/core/store'
-import { conformance } from '@sluice/testing'
-
-/*
- * Stores that are somewhere else: each operation is several steps, between which others run. One locks the key, the other
- * compares before it writes and begins again.
- */
-const overUpdate = (update: Update, now: () => number): Store => ({
-  keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
-  now,
-  close() {},
-})
-
-/** Lets others run. */
-const later = () => Promise.resolve()
-
-function lockingStore(now: () => number): Store {
-  const states = new Map<string, Uint8Array>()
-  const locks = new Map<string, Promise<unknown>>()
-  const update: Update = (id, change) => {
-    const work = async () => {
-      await later()
-      const before = states.get(id)
-      const { result, state } = change(before, now())
-      await later()
-      if (state) states.set(id, state)
-      else states.delete(id)
-      return result
-    }
-    const turn = (locks.get(id) ?? Promise.resolve()).then(work)
-    locks.set(id, turn)
-    return turn
-  }
-  return overUpdate(update, now)
-}
-
-function comparingStore(now: () => number): Store {
-  const states = new Map<string, Uint8Array>()
-  const update: Update = async (id, change) => {
-    for (;;) {
-      const before = states.get(id)
-      await later()
-      const { result, state } = change(before, now())
-      await later()
-      if (states.get(id) !== before) continue
-      if (state) states.set(id, state)
-      else states.delete(id)
-      return result
-    }
-  }
-  return overUpdate(update, now)
-}
-
-conformance('a store that locks', lockingStore, { sequences: 200 })
-conformance('a store that compares and sets', comparingStore, { sequences: 200 })
 
 describe('a keyspace over bytes', () => {
   const HOUR = 3_600_000_000
@@ -177,10 +123,15 @@ describe('a keyspace over bytes', () => {
   })
 
   it('serves limiters with all they have, but no semaphore', async () => {
+    const store: Store = {
+      keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
+      now: () => now,
+      close() {},
+    }
     const limiter = createLimiter({
       name: 'x',
       policies: [five()],
-      store: { ...overUpdate(update, () => now), local: true },
+      store: { ...store, local: true },
       penalty: { after: 1, block: '2h' },
     })
     const decision = await limiter.consume('a', { cost: 5 })
@@ -190,7 +141,6 @@ describe('a keyspace over bytes', () => {
     expect(await limiter.consume('a')).toMatchObject({ reason: 'limit', retryAfterMs: 7_200_000 })
     expect(await limiter.consume('a')).toMatchObject({ reason: 'blocked' })
     await limiter.close()
-    const store = overUpdate(update, () => now)
     expect(() => createSemaphore({ name: 'x', limit: 1, store })).toThrow('one that keeps permits')
   })
 })
