@@ -10,13 +10,10 @@ import { createServer } from 'node:http'
 import { Session } from 'node:inspector/promises'
 import { promiseHooks } from 'node:v8'
 
-/** Whoever follows a request has to open so many files. A store that connects by itself has the two of its connection more. */
+/** Whoever follows a request has to open so many files. */
 const MOST_FILES = 28
-const MOST_FILES_FROM_URL = 30
 /** From the client's promise to that which Express's middleware waits for. */
 const MOST_LAYERS = 3
-/** A store that connects by itself rejects unanswered calls when it is closed, and repeats those that a replica refused. */
-const MOST_LAYERS_FROM_URL = 5
 
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
@@ -35,7 +32,7 @@ const JOURNEYS = [
   { path: '/allowed', status: 200, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
   { path: '/denied', status: 429, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
   { path: '/remembered', status: 429, mostFiles: MOST_FILES, mostLayers: 0 },
-  { path: '/url', status: 200, mostFiles: MOST_FILES_FROM_URL, mostLayers: MOST_LAYERS_FROM_URL },
+  { path: '/url', status: 200, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
 ]
 
 const profiler = new Session()

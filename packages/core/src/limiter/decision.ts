@@ -1,7 +1,7 @@
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
-import { type Answer, isDenied, type Keyspace, type Reason } from '../stores/store.js'
+import type { Answer, Keyspace, Reason } from '../stores/store.js'
 import { wholeMs } from '../values/clock.js'
 import { type PolicyState, policyStatesOf } from './policy-state.js'
 import { answerAfterGivingBack, settleCharge } from './settlement.js'
@@ -97,11 +97,11 @@ export class LimiterDecision {
     cost: number,
     wait?: WaitTimes,
   ) {
-    const isDenial = isDenied(answer)
-    this.allowed = !source.enforce || !isDenial
+    const { reason, degraded } = answer
+    this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
+    this.allowed = !source.enforce || this.reason === undefined
     this.remaining = answer.remaining
     this.policy = source.policies[answer.binding]!.name
-    this.reason = answer.reason ?? (isDenial ? 'degraded' : undefined)
     this.#source = source
     this.#answer = answer
     this.#key = key
@@ -132,7 +132,7 @@ export class LimiterDecision {
 
   /** Shadow mode only: whether it would have been denied. */
   get wouldDeny(): boolean | undefined {
-    return this.#source.enforce ? undefined : isDenied(this.#answer)
+    return this.#source.enforce ? undefined : this.reason !== undefined
   }
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */

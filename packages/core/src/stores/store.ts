@@ -166,6 +166,7 @@ export interface Answer {
 
 export interface Degraded {
   readonly why: StoreFailure
+  /** If so, `reason` is undefined. */
   readonly allowed: boolean
   /** The keyspace that decided instead and was charged. Undefined if nothing was charged. */
   readonly by: Keyspace | undefined

@@ -20,6 +20,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       return redis.runAll(script, clock(), calls)
     },
     isCluster: false,
+    isReady: () => true,
     replays: false,
     close() {},
   }

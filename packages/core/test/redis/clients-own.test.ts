@@ -200,9 +200,9 @@ describe.each([
   it('sends nothing twice, and decides again within 500 ms after whatever fault', async () => {
     const server = await startRedis()
     const proxy = await startProxy(server)
-    const { connection, isReady, end } = open({ host: proxy.host, port: proxy.port })
+    const { connection, end } = open({ host: proxy.host, port: proxy.port })
     await connection.eval(COUNT, [K], [K])
-    await until('it to say that it is ready', isReady)
+    await until('it to say that it is ready', () => connection.isReady())
     proxy.cutOnReply()
     await failure(connection, COUNT)
     expect(await recovery(connection)).toBeLessThan(500)

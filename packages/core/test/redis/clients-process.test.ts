@@ -55,6 +55,13 @@ describe.each([
     expect(result.lingeredMs).toBeLessThan(100)
   })
 
+  it('ends by itself within 100 ms of close() while it connects to a Redis that is stopped', async () => {
+    server.pause()
+    const result = await run(program, 'connecting', address(server))
+    server.resume()
+    expect(result.lingeredMs).toBeLessThan(100)
+  })
+
   it('ends by itself within 100 ms of close() after the Cluster was stopped', async () => {
     const stop = () => cluster.masters.forEach((node) => node.pause())
     const result = await run(program, 'frozen', nodes(cluster), stop)
@@ -79,7 +86,7 @@ describe('a bundle without any client package', () => {
   })
 })
 
-type When = 'idle' | 'call' | 'outage' | 'frozen'
+type When = 'idle' | 'call' | 'connecting' | 'outage' | 'frozen'
 
 interface Outcome {
   readonly reply?: string
@@ -98,6 +105,7 @@ const PROGRAM = `
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))
   async function main() {
     if (when === 'idle') return pause(300)
+    if (when === 'connecting') return call().catch(() => {}), pause(0)
     if (when === 'outage') return call().catch(() => {}), pause(300)
     const outcome = await call().then((reply) => ({ reply: String(reply) }), ({ code, message }) => ({ code, message }))
     if (when === 'call') return outcome

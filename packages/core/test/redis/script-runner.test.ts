@@ -6,7 +6,14 @@ function connection() {
   const sent: { how: 'eval' | 'evalsha'; answer(reply: ScriptReply): void; fail(error: Error): void }[] = []
   const ask = (how: 'eval' | 'evalsha') => () =>
     new Promise<ScriptReply>((answer, fail) => void sent.push({ how, answer, fail }))
-  const made = { evalsha: ask('evalsha'), eval: ask('eval'), isCluster: false, replays: false, close() {} }
+  const made = {
+    evalsha: ask('evalsha'),
+    eval: ask('eval'),
+    isReady: () => true,
+    isCluster: false,
+    replays: false,
+    close() {},
+  }
   return { sent, how: () => sent.map(({ how }) => how), connection: made as RedisConnection }
 }
 

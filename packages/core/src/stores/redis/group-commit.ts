@@ -2,16 +2,17 @@ import { StoreError } from '../../values/errors.js'
 import { Batch } from './batch.js'
 import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
 import type { Bytes } from './redis-connection.js'
+import type { Receiver } from '../store.js'
 
 /** Sends calls of one script to Redis. */
 export interface Transport {
   /** Whether one call may have several keys. */
   takesManyKeys(): boolean
   /**
-   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. Rejects only if
+   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if
    * the whole call failed.
    */
-  send(keys: readonly string[], args: readonly Bytes[]): Promise<Replies>
+  send(keys: readonly string[], args: readonly Bytes[], receiver: Receiver<Replies>): void
   /** Runs `sendAll`, and writes what it sends to a server in one piece. */
   inOneWrite(sendAll: () => void): void
 }
@@ -136,18 +137,18 @@ export class GroupCommit {
     }
     this.#callsInFlight += callers
     if (isBatch) this.#batchesInFlight++
-    this.#transport.send(keys, args).then(
-      (replies) => {
+    this.#transport.send(keys, args, {
+      answered: (replies) => {
         this.#returned(callers, isBatch)
         settleAll(calls, replies)
       },
-      (error: unknown) => {
+      failed: (error) => {
         this.#returned(callers, isBatch)
         const isRefused = calls.length > 1 && !this.#transport.takesManyKeys()
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
       },
-    )
+    })
   }
 
   #returned(callers: number, isBatch: boolean): void {

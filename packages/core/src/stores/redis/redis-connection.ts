@@ -12,6 +12,8 @@ export interface RedisConnection {
    * or has one node.
    */
   readonly inOneWrite?: ((send: () => void) => void) | undefined
+  /** Whether the client is connected. It queues the calls that are made before. */
+  isReady(): boolean
   /** Whether all keys of a call must lie in one slot. */
   readonly isCluster: boolean
   /** Subscribes to a channel. Undefined if the client cannot. */

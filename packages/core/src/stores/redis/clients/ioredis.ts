@@ -8,6 +8,7 @@ import { ioredisSubscribe } from './subscription.js'
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
 export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
+  readonly status: string
   readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean }
   sendCommand(command: unknown): unknown
   /** Of a Cluster. */
@@ -27,6 +28,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
       sender.evalshaBuffer(sha, keys.length, sendable(keys), sendable(args)) as Promise<ScriptReply>,
     eval: (script, keys, args) =>
       sender.evalBuffer(script, keys.length, sendable(keys), sendable(args)) as Promise<ScriptReply>,
+    isReady: () => client.status === 'ready',
     inOneWrite: client.nodes && ((send) => inOneWrite(client.nodes!('master'), send)),
     isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),

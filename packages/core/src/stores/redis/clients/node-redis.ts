@@ -5,6 +5,7 @@ import { nodeRedisSubscribe } from './subscription.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
 export interface NodeRedisClient extends Emitter {
+  readonly isReady?: boolean
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
 }
 
@@ -24,6 +25,7 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   return {
     evalsha: (sha, keys, args) => sender.evalSha(sha, optionsOf(keys, args)) as Promise<ScriptReply>,
     eval: (script, keys, args) => sender.eval(script, optionsOf(keys, args)) as Promise<ScriptReply>,
+    isReady: () => client.isReady === true,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: nodeRedisSubscribe(client),
     replays: isSentinel(client),

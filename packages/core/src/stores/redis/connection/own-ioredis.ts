@@ -4,7 +4,6 @@ import { isReadOnly } from '../clients/failure.js'
 import { ioredisConnection } from '../clients/ioredis.js'
 import type { Opened } from './opened.js'
 import type { IoredisPackage, OwnIoredis } from './packages.js'
-import type { RedisConnection, ScriptReply } from '../redis-connection.js'
 
 /** Makes an ioredis or iovalkey client that repeats no command and reconnects soon after Redis is back. It connects at once. */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOptions): Opened {
@@ -12,7 +11,6 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
   const client = cluster
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
     : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
-  const connection = ioredisConnection(client)
   const first = new Promise<void>((resolve, reject) => {
     client.once('ready', resolve)
     client.once('error', reject)
@@ -23,8 +21,8 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
   client.on('ready', () => timesReady++)
   const endRefreshers = cluster && endRefreshersOf(client)
   return {
-    connection: cluster ? connection : afterStepDown(client, connection),
-    isReady: () => client.status === 'ready',
+    connection: ioredisConnection(client),
+    ...(!cluster && { afterStepDown: stepDownOf(client) }),
     timesReady: () => timesReady,
     first,
     end() {
@@ -35,14 +33,14 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOp
 }
 
 /**
- * READONLY means that the master became a replica: the client then reconnects (`reconnectOnError`). Redis executed nothing,
- * so the call is repeated once over the new connection, and its caller does not notice the change.
+ * READONLY means that the master became a replica: the client then reconnects (`reconnectOnError`). Calls that are sent before
+ * the old connection is closed are rejected with it.
  */
-function afterStepDown(client: OwnIoredis, connection: RedisConnection): RedisConnection {
+function stepDownOf(client: OwnIoredis): (error: unknown) => Promise<void> | undefined {
   let closing: Promise<void> | undefined
-
-  /** Resolves once the old connection is closed; calls that are sent before that are rejected with it. */
-  function closed(): Promise<void> {
+  return (error) => {
+    if (!isReadOnly(error)) return undefined
+    if (client.status !== 'ready') return Promise.resolve()
     closing ??= new Promise((resolve) => {
       client.once('close', () => {
         closing = undefined
@@ -50,22 +48,6 @@ function afterStepDown(client: OwnIoredis, connection: RedisConnection): RedisCo
       })
     })
     return closing
-  }
-
-  async function send(call: () => Promise<ScriptReply>): Promise<ScriptReply> {
-    try {
-      return await call()
-    } catch (error) {
-      if (!isReadOnly(error)) throw error
-      if (client.status === 'ready') await closed()
-      return call()
-    }
-  }
-
-  return {
-    ...connection,
-    evalsha: (...args) => send(() => connection.evalsha(...args)),
-    eval: (...args) => send(() => connection.eval(...args)),
   }
 }
 

@@ -21,6 +21,8 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
   let ended = false
   let timesReady = 0
   client.on('ready', () => timesReady++)
+  // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
+  client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
   const connected = untilConnected(client, () => ended)
   const first = Promise.race([connected, failed])
@@ -34,7 +36,6 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
           eval: async (...args) => (await connected, connection.eval(...args)),
         }
       : connection,
-    isReady: () => client.isReady,
     ...(!cluster && { timesReady: () => timesReady }),
     first,
     end() {

@@ -8,7 +8,7 @@ import { openNodeRedis } from './own-node-redis.js'
 import { loadClientPackage } from './packages.js'
 
 /**
- * A connection that the store makes and that `close()` ends. No call is sent twice. Up to 1,000 calls that are made while
+ * A connection that the store makes and that `close()` ends. No call is carried out twice. Up to 1,000 calls that are made while
  * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. A `lazy` one
  * connects with the first call.
  * @throws {PolicyError} INVALID_OPTION. Where no client package is installed, calls reject with StoreError
@@ -51,6 +51,10 @@ export class OwnConnection implements RedisConnection {
     return this.#call((connection) => connection.eval(script, keys, args))
   }
 
+  isReady(): boolean {
+    return this.#opened?.connection.isReady() ?? false
+  }
+
   inOneWrite(send: () => void): void {
     const write = this.#opened?.connection.inOneWrite
     if (write) write(send)
@@ -80,7 +84,7 @@ export class OwnConnection implements RedisConnection {
   #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(closed())
-      if (this.#pending.size >= MOST_WAITING && !this.#opened?.isReady()) {
+      if (this.#pending.size >= MOST_WAITING && !this.isReady()) {
         const what = `${MOST_WAITING} calls wait for a connection already`
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
       }
@@ -89,24 +93,27 @@ export class OwnConnection implements RedisConnection {
       const sent = this.#opened
         ? send(this.#opened.connection)
         : this.#open().then(({ connection }) => send(connection))
-      sent.then(
-        (reply) => {
-          this.#pending.delete(reject)
-          resolve(reply)
-        },
-        (error: Error) => {
-          this.#pending.delete(reject)
-          reject(isUnwritten() ? unwritten(error) : error)
-        },
-      )
+      const answered = (reply: ScriptReply): void => {
+        this.#pending.delete(reject)
+        resolve(reply)
+      }
+      const failed = (error: Error): void => {
+        this.#pending.delete(reject)
+        reject(isUnwritten() ? unwritten(error) : error)
+      }
+      sent.then(answered, (error: Error) => {
+        const opened = this.#opened
+        const isOver = opened?.afterStepDown?.(error)
+        if (isOver) isOver.then(() => send(opened!.connection)).then(answered, failed)
+        else failed(error)
+      })
     })
   }
 
   /** For a call that is made now: returns whether the client has queued it ever since because it was not connected. */
   #queuedUntilNow(): () => boolean {
-    const opened = this.#opened
-    if (opened?.isReady()) return () => false
-    const before = opened?.timesReady?.() ?? 0
+    if (this.isReady()) return () => false
+    const before = this.#opened?.timesReady?.() ?? 0
     return () => this.#opened?.timesReady?.() === before
   }
 

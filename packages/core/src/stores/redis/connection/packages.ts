@@ -32,10 +32,9 @@ export interface NodeRedisPackage {
 }
 
 export interface OwnNodeRedis extends NodeRedisClient {
-  readonly isReady: boolean
   once(event: 'ready', listener: () => void): unknown
   once(event: 'error', listener: (error: unknown) => void): unknown
-  readonly on: NodeRedisClient['on'] & ((event: 'ready', listener: () => void) => unknown)
+  readonly on: NodeRedisClient['on'] & ((event: 'connect' | 'ready', listener: () => void) => unknown)
   /** Of a cluster. */
   readonly masters?: readonly { readonly client?: { destroy(): void } }[]
   connect(): Promise<unknown>

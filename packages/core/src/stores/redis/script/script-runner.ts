@@ -5,6 +5,7 @@ import type { Penalty } from '../../penalty.js'
 import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
 import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 import type { Replies } from '../script-call.js'
+import type { Receiver } from '../../store.js'
 import { GroupCommit, type Transport } from '../group-commit.js'
 import { composeScript } from './compose.js'
 import { PackedReply } from './packed-reply.js'
@@ -36,7 +37,7 @@ export class ScriptRunner {
     return {
       takesManyKeys: () => this.#takesManyKeys,
       inOneWrite: (send) => (this.#connection.inOneWrite ? this.#connection.inOneWrite(send) : send()),
-      send: (keys, args) => this.#runAll(script, keys, args),
+      send: (keys, args, receiver) => this.#runAll(script, keys, args, receiver),
     }
   }
 
@@ -50,33 +51,53 @@ export class ScriptRunner {
    * Runs a script once on one key.
    * @throws {StoreError} with the client's error as its cause.
    */
-  async run(script: string, key: RedisKey, argument: Bytes): Promise<Buffer> {
-    const { own } = await this.#runAll(script, [key], [argument])
-    return own[0] as Buffer // with a single key, an error rejects the whole call
+  run(script: string, key: RedisKey, argument: Bytes): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      // With a single key, an error fails the whole call.
+      this.#runAll(script, [key], [argument], {
+        answered: ({ own }) => resolve(own[0] as Buffer),
+        failed: reject,
+      })
+    })
   }
 
-  async #runAll(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<Replies> {
+  #runAll(
+    script: string,
+    keys: readonly RedisKey[],
+    args: readonly Bytes[],
+    receiver: Receiver<Replies>,
+  ): void {
+    const isKnown = this.#known.has(script)
+    let sent: Promise<ScriptReply>
     try {
-      let reply: ScriptReply | undefined
-      if (this.#known.has(script)) {
-        try {
-          reply = await this.#connection.evalsha(this.#shaOf(script), keys, args)
-        } catch (error) {
-          if (!isNoScript(error)) throw error
-          this.#known.delete(script)
-        }
-      }
-      if (reply === undefined) {
-        reply = await this.#connection.eval(script, keys, args)
-        this.#known.add(script)
-      }
-      this.#onFirstReply?.()
-      this.#onFirstReply = undefined
-      return repliesOf(reply)
+      sent = isKnown
+        ? this.#connection.evalsha(this.#shaOf(script), keys, args)
+        : this.#connection.eval(script, keys, args)
     } catch (error) {
-      if (isCrossSlot(error)) this.#takesManyKeys = false
-      throw storeError(error)
+      sent = Promise.reject(error)
     }
+    sent.then(
+      (reply) => {
+        if (!isKnown) this.#known.add(script)
+        let replies: Replies
+        try {
+          replies = repliesOf(reply)
+        } catch (error) {
+          return receiver.failed(storeError(error))
+        }
+        this.#onFirstReply?.()
+        this.#onFirstReply = undefined
+        receiver.answered(replies)
+      },
+      (error: unknown) => {
+        if (isKnown && isNoScript(error)) {
+          this.#known.delete(script)
+          return this.#runAll(script, keys, args, receiver)
+        }
+        if (isCrossSlot(error)) this.#takesManyKeys = false
+        receiver.failed(storeError(error))
+      },
+    )
   }
 
   #shaOf(script: string): string {
