@@ -1,4 +1,5 @@
 import type { Replies, ScriptCall } from '../../src/stores/redis/script-call.js'
+import type { Receiver } from '../../src/stores/store.js'
 import { PackedReply } from '../../src/stores/redis/script/packed-reply.js'
 import { GroupCommit, type GroupCommitOptions } from '../../src/stores/redis/group-commit.js'
 
@@ -46,10 +47,10 @@ interface Sent {
   /** Arguments that were sent. Keys beyond the last share it. */
   readonly args: number
   /** Answers every key, or fails as a whole. */
-  reply(...replies: (string | Error)[]): Promise<void>
+  reply(...replies: (string | Error)[]): void
   /** Answers with numbers in one piece, and with these behind them. */
-  pack(numbers: readonly number[], ...own: string[]): Promise<void>
-  fail(error: Error): Promise<void>
+  pack(numbers: readonly number[], ...own: string[]): void
+  fail(error: Error): void
 }
 
 /** A way to Redis that keeps what it is given, and turns of the event loop that end when the test says so. */
@@ -65,28 +66,22 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
       sendAll()
       writes.push(sent.length - before)
     },
-    send: (keys: readonly string[], args: readonly Uint8Array[]) =>
-      new Promise<Replies>((resolve, reject) => {
-        sent.push({
-          calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
-          args: args.length,
-          async reply(...replies) {
-            const given = replies.length > 0 ? replies : keys.map(() => 'done')
-            const own = given.map((each) => (each instanceof Error ? each : Buffer.from(each)))
-            resolve({ packed: undefined, own })
-            await Promise.resolve()
-          },
-          async pack(numbers, ...own) {
-            const packed = new PackedReply(new Uint8Array(Float64Array.from(numbers).buffer))
-            resolve({ packed, own: own.map((each) => Buffer.from(each)) })
-            await Promise.resolve()
-          },
-          async fail(error) {
-            reject(error)
-            await Promise.resolve()
-          },
-        })
-      }),
+    send(keys: readonly string[], args: readonly Uint8Array[], receiver: Receiver<Replies>) {
+      sent.push({
+        calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
+        args: args.length,
+        reply(...replies) {
+          const given = replies.length > 0 ? replies : keys.map(() => 'done')
+          const own = given.map((each) => (each instanceof Error ? each : Buffer.from(each)))
+          receiver.answered({ packed: undefined, own })
+        },
+        pack(numbers, ...own) {
+          const packed = new PackedReply(new Uint8Array(Float64Array.from(numbers).buffer))
+          receiver.answered({ packed, own: own.map((each) => Buffer.from(each)) })
+        },
+        fail: (error) => receiver.failed(error),
+      })
+    },
   }
   const group = new GroupCommit(transport, { ...options, later: (task) => tasks.push(task) })
   return {
@@ -140,47 +135,47 @@ describe('a call', () => {
     expect(calls()[1]).toEqual(['g: consume x1'])
   })
 
-  it('resolves with the reply for its own key', async () => {
+  it('resolves with the reply for its own key', () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
-    await sent[0]!.reply('for e', 'for f')
+    sent[0]!.reply('for e', 'for f')
     expect([e!.outcome, f!.outcome]).toEqual(['for e', 'for f'])
   })
 
-  it('never overtakes a waiting call, even once few are in flight', async () => {
+  it('never overtakes a waiting call, even once few are in flight', () => {
     const { add, calls, sent, endTurn } = way()
     add(...ask('a', 'b', 'c', 'd'))
     const first = [...sent]
     add(...ask('e'))
-    for (const { reply } of first) await reply()
+    for (const { reply } of first) reply()
     add(new Asked('e', 'reset'))
     endTurn()
     expect(calls().slice(4)).toEqual([['e: consume x1'], ['e: reset x1']])
   })
 
-  it('that fails in the script leaves the other calls their replies', async () => {
+  it('that fails in the script leaves the other calls their replies', () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
     const broken = new Error('broken')
-    await sent[0]!.reply(broken, 'for f')
+    sent[0]!.reply(broken, 'for f')
     expect([e!.outcome, f!.outcome]).toEqual([broken, 'for f'])
   })
 
-  it('gets its part of a reply in one piece, or the reply of its own behind it', async () => {
+  it('gets its part of a reply in one piece, or the reply of its own behind it', () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f, g] = add(...ask('e', 'f', 'g'))
     endTurn()
-    await sent[0]!.pack([1000, 7, 1001, -1, 8, 1002], 'for f')
+    sent[0]!.pack([1000, 7, 1001, -1, 8, 1002], 'for f')
     expect([e, f, g].map((call) => call!.outcome)).toEqual([7, 'for f', 8])
   })
 
-  it('fails alone where its part of a reply is missing', async () => {
+  it('fails alone where its part of a reply is missing', () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
-    await sent[0]!.pack([1000, 7, 1001])
+    sent[0]!.pack([1000, 7, 1001])
     expect(e!.outcome).toBe(7)
     expect(f!.outcome).toBeInstanceOf(RangeError)
   })
@@ -220,18 +215,18 @@ describe('a batch', () => {
     expect(sizes).toEqual([[600, 300, 1], [200], [5000]])
   })
 
-  it('that fails rejects all of its calls with the same error, and is not sent again', async () => {
+  it('that fails rejects all of its calls with the same error, and is not sent again', () => {
     const { add, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f', 'f'))
     endTurn()
     const gone = new Error('connection lost')
-    await sent[0]!.fail(gone)
+    sent[0]!.fail(gone)
     endTurn()
     expect(asked.map(({ outcome }) => outcome)).toEqual([gone, gone, gone])
     expect(sent).toHaveLength(1)
   })
 
-  it('waits while 16 are in flight, until one of them returns', async () => {
+  it('waits while 16 are in flight, until one of them returns', () => {
     const { add, sent, endTurn } = busyWay()
     for (let i = 0; i < 12; i++) {
       add(...ask(`batch ${i}`))
@@ -240,20 +235,20 @@ describe('a batch', () => {
     add(...many(100, 'late'))
     endTurn()
     expect(sent).toHaveLength(12)
-    await sent[3]!.reply()
+    sent[3]!.reply()
     expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64])
-    await sent[4]!.fail(new Error('no'))
+    sent[4]!.fail(new Error('no'))
     expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64, 36])
   })
 
-  it('sends an argument once for all keys that share it, and resolves each call', async () => {
+  it('sends an argument once for all keys that share it, and resolves each call', () => {
     const { add, calls, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f'), new Asked('g', 'reset'), ...ask('h', 'h', 'i'))
     endTurn()
     const sharing = ['e', 'f', 'i'].map((key) => `${key}: consume x1`)
     expect(calls()[0]).toEqual(['g: reset x1', 'h: consume x2', ...sharing])
     expect(sent[0]!.args).toBe(3)
-    await sent[0]!.reply('for g', 'for h', 'for e', 'for f', 'for i')
+    sent[0]!.reply('for g', 'for h', 'for e', 'for f', 'for i')
     expect(asked.map(({ key, outcome }) => outcome === `for ${key}`)).not.toContain(false)
   })
 })
@@ -266,12 +261,12 @@ describe('calls of one key', () => {
     expect(calls()).toEqual([['a:e: consume x1', 'b:e: consume x1', 'f: consume x1']])
   })
 
-  it('that are equal are made in one run, and each resolves', async () => {
+  it('that are equal are made in one run, and each resolves', () => {
     const { add, calls, sent, endTurn } = busyWay()
     const asked = add(...ask('e', 'f', 'e', 'e'))
     endTurn()
     expect(calls()).toEqual([['e: consume x3', 'f: consume x1']])
-    await sent[0]!.reply('for e', 'for f')
+    sent[0]!.reply('for e', 'for f')
     expect(asked.map(({ outcome }) => outcome)).toEqual(['for e', 'for f', 'for e', 'for e'])
   })
 
@@ -310,13 +305,13 @@ describe('a caller who has given up', () => {
     expect(f!.outcome).toBeUndefined()
   })
 
-  it('leaves equal calls of other callers in the batch', async () => {
+  it('leaves equal calls of other callers in the batch', () => {
     const { add, calls, sent, endTurn } = busyWay()
     const [first, second, third] = add(...ask('e', 'e', 'e'))
     first!.caller.gone = third!.caller.gone = true
     endTurn()
     expect(calls()).toEqual([['e: consume x1']])
-    await sent[0]!.reply('for e')
+    sent[0]!.reply('for e')
     expect(second!.outcome).toBe('for e')
     expect([first, third].map((call) => (call!.outcome as { code: string }).code)).toEqual([
       'STORE_TIMEOUT',
@@ -355,28 +350,28 @@ describe('if a call may only have keys of one slot', () => {
     expect(sent).toHaveLength(500)
   })
 
-  it('calls that a server refused for that reason are sent again key by key', async () => {
+  it('calls that a server refused for that reason are sent again key by key', () => {
     const { add, calls, sent, endTurn, refuseManyKeys } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
     refuseManyKeys()
-    await sent[0]!.fail(new Error('CROSSSLOT'))
+    sent[0]!.fail(new Error('CROSSSLOT'))
     expect(calls().slice(1)).toEqual([['e: consume x1'], ['f: consume x1']])
-    await sent[1]!.reply('for e')
-    await sent[2]!.fail(new Error('no'))
+    sent[1]!.reply('for e')
+    sent[2]!.fail(new Error('no'))
     expect([e!.outcome, f!.outcome]).toEqual(['for e', new Error('no')])
   })
 })
 
 describe('closing', () => {
-  it('rejects waiting and later calls, and lets those in flight finish', async () => {
+  it('rejects waiting and later calls, and lets those in flight finish', () => {
     const { add, group, sent } = way()
     const [a] = add(...ask('a', 'b', 'c', 'd'))
     const waiting = add(...ask('e', 'e', 'f'))
     group.close()
     expect(() => add(...ask('g'))).toThrow('the store is closed')
     for (const { outcome } of waiting) expect(outcome).toMatchObject({ code: 'CLOSED' })
-    await sent[0]!.reply('for a')
+    sent[0]!.reply('for a')
     expect(a!.outcome).toBe('for a')
     expect(sent).toHaveLength(4)
   })
