@@ -218,17 +218,19 @@ it.each(['inside', 'outside'])(
   },
 )
 
-/** Last in this file: undici begins its own timers with the first requests. */
-it('as an interceptor fails waiting calls when the agent is closed, and leaves no timer', async () => {
-  const timers = () => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+it('as an interceptor fails waiting calls at their turn when the agent is closed, and leaves no timer', async () => {
+  startFakeTime()
   const { dispatcher, limiter } = await open(ok)
-  const before = timers()
-  expect(await (await request(other.origin, { dispatcher })).body.text()).toBe('ok')
+  expect(await (await whilePassing(request(other.origin, { dispatcher }))).body.text()).toBe('ok')
+  await limiter.hold(other.origin, '10s')
   const calls = [1, 2, 3].map((i) => request(`${other.origin}/${i}`, { dispatcher }))
   const failures = Promise.all(calls.map((call) => call.catch((error: unknown) => error)))
   await dispatcher.close()
-  expect(await failures).toMatchObject(Array(3).fill({ code: 'UND_ERR_DESTROYED' }))
+  expect(limiter.waiting).toBe(1) // the others queue behind it
+  await jest.advanceTimersByTimeAsync(10_000)
+  expect(await whilePassing(failures)).toMatchObject(Array(3).fill({ code: 'UND_ERR_DESTROYED' }))
   expect(other.arrived).toHaveLength(1)
-  expect(timers()).toBeLessThanOrEqual(before)
-  await limiter.close()
+  expect(limiter.waiting).toBe(0)
+  await limiter.close() // with the sweeper of its keys
+  expect(jest.getTimerCount()).toBe(0)
 })
