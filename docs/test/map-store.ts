@@ -8,10 +8,10 @@ interface Kept {
 /** Keeps state in a Map while it matters, for as long as the process runs. */
 export function mapStore(clock: Clock = () => Math.floor(performance.now() * 1000)): Store {
   const kept = new Map<string, Kept>()
-  let isOpen = true
+  const closing = new AbortController()
 
   const now = () => {
-    if (isOpen) return clock()
+    if (!closing.signal.aborted) return clock()
     throw new StoreError('CLOSED', 'the store is closed')
   }
 
@@ -41,6 +41,7 @@ export function mapStore(clock: Clock = () => Math.floor(performance.now() * 100
     local: true,
     keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
     now,
-    close: () => void (isOpen = false),
+    closed: closing.signal,
+    close: () => closing.abort(),
   }
 }

@@ -203,6 +203,23 @@ describe('close', () => {
     expect((await staying!.peek('k')).retryAfterMs).toBe(100)
   })
 
+  it('of the store rejects waiting calls at once, and leaves no timer behind', async () => {
+    const store = memoryStore()
+    const policies = [gcra({ limit: 1, window: '1h', burst: 1 })]
+    const limiters = [1, 2].map((n) => createLimiter({ name: `shared ${n}`, policies, store }))
+    const waiting = limiters.flatMap((limiter) =>
+      [1, 2, 3].map(() => outcome(limiter.acquire('k', { maxWait: '1d' }))),
+    )
+    await pass(0)
+    store.close()
+    await pass(0)
+    const errors = waiting.map(({ error, decision }) => error ?? decision?.allowed)
+    const closed = { name: 'StoreError', code: 'CLOSED', message: 'the store is closed' }
+    expect(errors).toMatchObject([true, closed, closed, true, closed, closed])
+    expect([limiters.map(({ waiting: calls }) => calls), jest.getTimerCount()]).toEqual([[0, 0], 0])
+    await expect(limiters[0]!.acquire('k')).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
   it('leaves no timer behind', async () => {
     const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
     await limiter.acquire('k')

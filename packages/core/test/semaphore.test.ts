@@ -216,6 +216,19 @@ describe('close', () => {
     expect((await staying!.acquire('', { maxWait: 0 })).allowed).toBe(true)
   })
 
+  it('of the store rejects waiting calls at once, and leaves no timer behind', async () => {
+    const store = memoryStore()
+    const semaphore = open({ name: 'shared', store })
+    await semaphore.acquire()
+    const waiting = outcome(semaphore.acquire('', { maxWait: '1d' }))
+    await pass(0)
+    store.close()
+    await pass(0)
+    expect(waiting.error).toMatchObject({ name: 'StoreError', code: 'CLOSED' })
+    expect([semaphore.waiting, jest.getTimerCount()]).toEqual([0, 0])
+    await expect(semaphore.acquire()).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
   it('leaves no timer behind', async () => {
     const semaphore = open()
     await semaphore.acquire()

@@ -39,6 +39,10 @@ class LeasedStore implements Store {
     return this.#store.now()
   }
 
+  get closed(): AbortSignal | undefined {
+    return this.#store.closed
+  }
+
   close(): MaybePromise<void> {
     for (const leases of this.#leases.values()) leases.clear()
     return this.#store.close()

@@ -1,5 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
 import { onAbort } from '../values/abort.js'
+import { storeClosed } from '../values/closing.js'
 import { type Answer, type Caller, isDenied, type Keyspace, type Store } from '../stores/store.js'
 import { KeyspaceBooking } from './keyspace-booking.js'
 import type { PolicySet } from './policy-set.js'
@@ -25,7 +26,7 @@ export class WaitQueue {
 
   /**
    * Resolves at the turn of a call, or at once when it is denied. A place that is lost or held at its turn is booked again.
-   * Rejects when `signal` aborts or the queue closes, and then gives the place back.
+   * Rejects when `signal` aborts, or when the queue or the store closes, and then gives the place back.
    */
   turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
     const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
@@ -136,7 +137,7 @@ export class WaitQueue {
     })
   }
 
-  /** Rejects when `signal` aborts or the queue closes. `begin` returns what ends its work, whatever the outcome. */
+  /** Rejects when `signal` aborts, or when the queue or the store closes. `begin` returns what ends its work, whatever the outcome. */
   #unlessLeft<T>(
     signal: AbortSignal | undefined,
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
@@ -145,6 +146,7 @@ export class WaitQueue {
       let end = (): void => {} // until `begin` has returned
       const settle = (how: () => void): void => {
         stopListening?.()
+        stopWatching?.()
         this.#waiters.delete(fail)
         end()
         how()
@@ -152,6 +154,8 @@ export class WaitQueue {
       const abort = (): void => settle(() => reject(signal!.reason))
       const fail = (error: unknown): void => settle(() => reject(error))
       const stopListening = signal && onAbort(signal, abort)
+      const { closed } = this.#store
+      const stopWatching = closed && onAbort(closed, () => fail(storeClosed()))
       this.#waiters.add(fail)
       end = begin((value) => settle(() => resolve(value)), fail)
       if (this.#closed) fail(this.#closed)

@@ -71,6 +71,10 @@ class GuardedStore implements Store {
     return this.#store.now()
   }
 
+  get closed(): AbortSignal | undefined {
+    return this.#store.closed
+  }
+
   /** Closes what belongs to the limiter, and leaves the store open. */
   close(): void {
     this.#deadline.close()

@@ -64,7 +64,7 @@ export class Semaphore {
     const isElsewhere = this.#store.local !== true
     this.#permits = permits
     this.#renewal = new Renewal({ permits, leaseMs: isElsewhere ? leaseMs : undefined, limit: limitNow })
-    this.#waiters = new Waiters({ permits, renewal: this.#renewal, limit: limitNow, polls: isElsewhere })
+    this.#waiters = new Waiters({ permits, renewal: this.#renewal, limit: limitNow, store: this.#store })
   }
 
   /**

@@ -1,15 +1,16 @@
 import type { StoreError } from '../values/errors.js'
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
-import type { Permits } from '../stores/store.js'
+import type { Permits, Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
+import { storeClosed } from '../values/closing.js'
 import type { Renewal } from './renewal.js'
 
 export interface WaitersOptions {
   readonly permits: Permits
   readonly renewal: Renewal
   readonly limit: () => number
-  /** Whether tickets must be polled: the store is not in this process. */
-  readonly polls: boolean
+  /** Tickets are polled if the store is not in this process. */
+  readonly store: Pick<Store, 'local' | 'closed'>
 }
 
 /**
@@ -42,6 +43,7 @@ export class Waiters {
       const end = (): void => {
         clearTimeout(timer)
         stopListening?.()
+        stopWatching?.()
         this.#forget(key, ticket)
       }
       const waiter: Waiter = {
@@ -62,6 +64,8 @@ export class Waiters {
       const abort = (): void => void waiter.leave(signal!.reason)
       const timer = maxWaitMs > 0 ? setTimeout(() => void waiter.leave(this.#failure), maxWaitMs) : undefined
       const stopListening = signal && onAbort(signal, abort)
+      const { closed } = this.#options.store
+      const stopWatching = closed && onAbort(closed, () => void waiter.leave(storeClosed()))
       this.#byTicket.set(ticket, waiter)
       this.#queueOf(key).add(ticket)
       void this.#ask(waiter, ticket, maxWaitMs > 0)
@@ -130,7 +134,7 @@ export class Waiters {
         if (waiter) void this.#poll(waiter.key, [ticket])
       })
     }
-    if (!this.#options.polls || this.#timer !== undefined) return
+    if (this.#options.store.local || this.#timer !== undefined) return
     this.#timer = setTimeout(() => void this.#run(), POLL_MS)
     this.#timer.unref?.()
   }

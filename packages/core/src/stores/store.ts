@@ -49,6 +49,11 @@ export interface Store {
    * fleet (@sluice/metrics) require it.
    */
   board?(name: string): Board
+  /**
+   * Optional: aborts when the store is closed. Calls that wait for their turn or for a permit then reject at once; without it
+   * they reject when their wait is over.
+   */
+  readonly closed?: AbortSignal | undefined
   /** Releases all resources. Later operations fail. */
   close(): MaybePromise<void>
 }

@@ -43,6 +43,21 @@ describe('a machine store', () => {
     expect(readdirSync(meeting.folder)).toHaveLength(3)
   })
 
+  it('rejects calls that wait for their turn when it is closed, in both kinds of processes', async () => {
+    const [server, client] = await meeting.pair()
+    for (const store of [client, server]) {
+      const name = store === client ? 'client' : 'server'
+      const limiter = createLimiter({ name, policies, store, ...sluggish })
+      await limiter.consume('k', { cost: 10 })
+      const refused = expect(limiter.acquire('k', { maxWait: '1d' })).rejects.toMatchObject({
+        code: 'CLOSED',
+      })
+      await until('its place to be booked', async () => (await limiter.peek('k')).retryAfterMs > 8_640_000)
+      await store.close()
+      await refused
+    }
+  })
+
   it('answers at once in the process that serves', async () => {
     const [server] = await meeting.pair()
     expect(server.keyspace('api', policies, ignore).decide('consume', 'k', 1, 0)).toMatchObject({

@@ -303,6 +303,16 @@ describe('close', () => {
     await until('no subscription', async () => (await channels()).length === 0)
     await held.release()
   })
+
+  it('of the store rejects waiting calls at once', async () => {
+    const store = redisStore({ host: server.host, port: server.port })
+    const [held, waiting] = [open(), open({ store })]
+    await held.acquire()
+    const refused = expect(waiting.acquire('', { maxWait: '1d' })).rejects.toMatchObject({ code: 'CLOSED' })
+    await until('the call to wait', async () => (await queued()) === 1)
+    await store.close()
+    await refused
+  })
 })
 
 it('works with node-redis', async () => {

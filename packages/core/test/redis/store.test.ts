@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { command, info, monitor, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { command, info, monitor, type RedisServer, startRedis, until } from '@sluice/testing/redis'
 import {
   createLimiter,
   fixedWindow,
@@ -245,6 +245,19 @@ describe('a client that replays', () => {
       careless.disconnect()
     }
     expect(codes).toEqual(['CLIENT_REPLAYS', 'CLIENT_REPLAYS'])
+  })
+})
+
+describe('a store that is closed', () => {
+  it.each(['local', 'throw'] as const)('rejects calls that wait for their turn, under %s', async (mode) => {
+    const store = redisStore(client)
+    const limiter = open([gcra({ limit: 1, window: '1d' })], { name: mode, store, onStoreError: mode })
+    await limiter.acquire('k')
+    const refused = expect(limiter.acquire('k', { maxWait: '1d' })).rejects.toMatchObject({ code: 'CLOSED' })
+    await until('its place to be booked', async () => (await limiter.peek('k')).retryAfterMs > 86_400_000)
+    await store.close()
+    await refused
+    expect(limiter.waiting).toBe(0)
   })
 })
 

@@ -1,6 +1,6 @@
 import { systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { StoreError } from '../../values/errors.js'
+import { Closing } from '../../values/closing.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 import type { DenialCacheBounds, Keyspace, Notice, Permits, Report, Store } from '../store.js'
@@ -48,7 +48,7 @@ class StoreOfMachine implements MachineStore {
   readonly #reports = new Map<string, Set<Report>>()
   readonly #permits = new Map<number, MachinePermits>()
   #semaphores = 0
-  #isClosed = false
+  readonly #closing = new Closing()
 
   constructor(options: MachineStoreOptions) {
     const { denialCache, ...membership } = checkOptions(options)
@@ -75,7 +75,7 @@ class StoreOfMachine implements MachineStore {
   }
 
   now(): number {
-    if (this.#isClosed) throw new StoreError('CLOSED', 'the store is closed')
+    this.#closing.check()
     return this.#now()
   }
 
@@ -87,8 +87,12 @@ class StoreOfMachine implements MachineStore {
     return permits
   }
 
+  get closed(): AbortSignal {
+    return this.#closing.signal
+  }
+
   close(): void {
-    this.#isClosed = true
+    this.#closing.close()
     this.#membership.close()
   }
 

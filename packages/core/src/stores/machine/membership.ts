@@ -1,3 +1,4 @@
+import { storeClosed } from '../../values/closing.js'
 import { StoreError } from '../../values/errors.js'
 import type { Caller, MaybePromise } from '../store.js'
 import { greet } from './greeting.js'
@@ -56,7 +57,7 @@ export class Membership {
   /** Carries out a call on the server, at once or when it is reached. */
   ask<T>(act: (server: MachineServer) => MaybePromise<T>, caller?: Caller): MaybePromise<T> {
     if (this.#server) return act(this.#server)
-    if (this.#isClosed) throw closedError()
+    if (this.#isClosed) throw storeClosed()
     if (!this.#waiting) throw unavailable(this.#failure)
     if (caller) caller.unsent = true
     return new Promise((resolve, reject) => {
@@ -78,7 +79,7 @@ export class Membership {
     this.#closing.abort()
     const server = this.#server
     this.#server = undefined
-    server?.close(closedError())
+    server?.close(storeClosed())
     this.#release()
   }
 
@@ -86,7 +87,7 @@ export class Membership {
   async #join(): Promise<void> {
     try {
       const server = await this.#reach()
-      if (this.#isClosed) server.close(closedError())
+      if (this.#isClosed) server.close(storeClosed())
       else this.#server = server
     } catch (error) {
       this.#failure = error
@@ -94,7 +95,7 @@ export class Membership {
       this.#retry?.unref()
     }
     this.#release()
-    if (this.#isClosed) throw closedError()
+    if (this.#isClosed) throw storeClosed()
     if (!this.#server) throw unavailable(this.#failure)
   }
 
@@ -148,7 +149,7 @@ export class Membership {
     const watch = setInterval(() => {
       if (claim.isNewest()) return
       listener.ended(server)
-      server.close(closedError())
+      server.close(storeClosed())
     }, WATCH_MS)
     watch.unref()
     return server
@@ -167,10 +168,6 @@ export class Membership {
       },
     }
   }
-}
-
-function closedError(): StoreError {
-  return new StoreError('CLOSED', 'the store is closed')
 }
 
 /** An error of the set-up, such as a folder of another user, is as good a reason as any other not to be reached. */

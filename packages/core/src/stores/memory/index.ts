@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { expected, PolicyError, StoreError } from '../../values/errors.js'
+import { Closing } from '../../values/closing.js'
+import { expected, PolicyError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { MemoryBoards } from './boards.js'
 import { CHUNK_SLOTS, Chunks } from './chunks.js'
@@ -76,7 +77,7 @@ class Memory implements MemoryStore, TableOwner {
   #stopSweeping: (() => void) | undefined
   #size = 0
   #latest = 0
-  #closed = false
+  readonly #closing = new Closing()
 
   constructor({ maxKeys = 1_000_000, maxShapes, clock = systemClock() }: MemoryStoreOptions) {
     if (!(Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MOST_KEYS)) {
@@ -113,7 +114,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   now(): number {
-    if (this.#closed) throw new StoreError('CLOSED', 'the store is closed')
+    this.#closing.check()
     const now = Math.floor(this.#clock())
     if (now > this.#latest) this.#latest = now // also passes over NaN
     return this.#latest
@@ -163,8 +164,12 @@ class Memory implements MemoryStore, TableOwner {
     for (const table of this.#tables) table.loseAll()
   }
 
+  get closed(): AbortSignal {
+    return this.#closing.signal
+  }
+
   close(): void {
-    this.#closed = true
+    this.#closing.close()
     this.#stopSweeping?.()
     this.#tables.clear()
   }

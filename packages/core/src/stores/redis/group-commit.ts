@@ -1,4 +1,4 @@
-import { StoreError } from '../../values/errors.js'
+import { storeClosed } from '../../values/closing.js'
 import { Batch } from './batch.js'
 import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
 import type { Bytes } from './redis-connection.js'
@@ -58,7 +58,7 @@ export class GroupCommit {
 
   /** @throws {StoreError} CLOSED. */
   add(call: ScriptCall): void {
-    if (this.#closed) throw closed()
+    if (this.#closed) throw storeClosed()
     const isAlone = this.#waiting.length === 0 && this.#callsInFlight < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
@@ -77,7 +77,7 @@ export class GroupCommit {
     this.#closed = true
     const waiting = this.#waiting
     this.#waiting = []
-    for (const batch of waiting) for (const call of batch.calls()) failAll(call, closed())
+    for (const batch of waiting) for (const call of batch.calls()) failAll(call, storeClosed())
   }
 
   /** Adds the call to the first batch that has room, but to none before another batch with the same key. */
@@ -161,10 +161,6 @@ export class GroupCommit {
 function markSent({ caller, alike }: ScriptCall): void {
   if (caller) caller.unsent = false
   if (alike) for (const other of alike) markSent(other)
-}
-
-function closed(): StoreError {
-  return new StoreError('CLOSED', 'the store is closed')
 }
 
 /** With fewer calls than this in flight, a call is sent immediately. */

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
-import { StoreError } from '../../values/errors.js'
+import { Closing } from '../../values/closing.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { RedisConnection } from './redis-connection.js'
 import { connectionOf, isRedisClient } from './clients/detect.js'
@@ -63,7 +63,7 @@ class StoreInRedis implements RedisStore {
   readonly #clock: Clock | undefined
   readonly #now: Clock
   #started: Promise<unknown> | undefined
-  #closed = false
+  readonly #closing = new Closing()
 
   constructor(client: unknown, options: RedisStoreOptions) {
     const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy, startMs } =
@@ -133,7 +133,7 @@ class StoreInRedis implements RedisStore {
   }
 
   now(): number {
-    if (this.#closed) throw new StoreError('CLOSED', 'the store is closed')
+    this.#closing.check()
     return this.#now()
   }
 
@@ -155,8 +155,12 @@ class StoreInRedis implements RedisStore {
     return redisBoard(keyspaceOf(this.#prefix, name, ['board']), this.#runner, this.#clock ?? REDIS_CLOCK)
   }
 
+  get closed(): AbortSignal {
+    return this.#closing.signal
+  }
+
   close(): void {
-    this.#closed = true
+    this.#closing.close()
     this.#groups.close()
     for (const permits of this.#permits) permits.close()
     this.#connection.close()

@@ -1,3 +1,4 @@
+import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
 import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
 import { type RedisOptions, redisOptions } from './endpoint.js'
@@ -75,7 +76,7 @@ export class OwnConnection implements RedisConnection {
   close(): void {
     this.#closed = true
     this.#opened?.end()
-    const error = closed()
+    const error = storeClosed()
     this.#rejectFirst?.(error)
     for (const reject of this.#pending) reject(error)
     this.#pending.clear()
@@ -83,7 +84,7 @@ export class OwnConnection implements RedisConnection {
 
   #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) return reject(closed())
+      if (this.#closed) return reject(storeClosed())
       if (this.#pending.size >= MOST_WAITING && !this.isReady()) {
         const what = `${MOST_WAITING} calls wait for a connection already`
         return reject(new StoreError('STORE_UNAVAILABLE', what, { sent: false }))
@@ -131,7 +132,7 @@ export class OwnConnection implements RedisConnection {
 
   async #load(): Promise<Opened> {
     const found = await loadClientPackage()
-    if (this.#closed) throw closed()
+    if (this.#closed) throw storeClosed()
     this.#opened =
       'ioredis' in found
         ? openIoredis(found.ioredis, this.#options)
@@ -145,10 +146,6 @@ function unwritten(error: Error): Error {
   const failure = storeError(error)
   if (!(failure instanceof StoreError) || failure.failure !== 'unavailable') return error
   return new StoreError('STORE_UNAVAILABLE', failure.message, { cause: error, sent: false })
-}
-
-function closed(): StoreError {
-  return new StoreError('CLOSED', 'the store is closed')
 }
 
 const MOST_WAITING = 1000

@@ -1,0 +1,27 @@
+import { StoreError } from './errors.js'
+
+/** Whether a store is closed, and the signal that says so, which is made when it is asked for. */
+export class Closing {
+  #controller: AbortController | undefined
+  #isClosed = false
+
+  get signal(): AbortSignal {
+    this.#controller ??= new AbortController()
+    if (this.#isClosed) this.#controller.abort()
+    return this.#controller.signal
+  }
+
+  /** @throws {StoreError} CLOSED once the store is closed. */
+  check(): void {
+    if (this.#isClosed) throw storeClosed()
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#controller?.abort()
+  }
+}
+
+export function storeClosed(): StoreError {
+  return new StoreError('CLOSED', 'the store is closed')
+}
