@@ -20,6 +20,11 @@ const sluggish = { deadline: '5s', onStoreError: 'throw' } as const
 const policies = [gcra({ limit: 10, window: '1d' })]
 const ignore = (): void => {}
 
+function busy(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
 describe('a machine store', () => {
   it('shares one state among all stores of its name', async () => {
     const stores = [meeting.open(), meeting.open(), meeting.open({ serve: false })]
@@ -56,6 +61,14 @@ describe('a machine store', () => {
       await store.close()
       await refused
     }
+  })
+
+  it('is reached by a process that is busy while it connects', async () => {
+    const [server] = await meeting.pair()
+    const client = meeting.open({ serve: false })
+    busy(400)
+    await client.ready()
+    await server.close()
   })
 
   it('answers at once in the process that serves', async () => {

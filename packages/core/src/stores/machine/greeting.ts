@@ -24,7 +24,7 @@ export function greet(
     const socket = connect(path)
     const reader = new FrameReader()
     const end = (settle: () => void): void => {
-      clearTimeout(timer)
+      clearInterval(timer)
       signal?.removeEventListener('abort', abort)
       for (const event of ['connect', 'data', 'error', 'close']) socket.removeAllListeners(event)
       socket.on('error', () => {}) // 'close' follows
@@ -37,7 +37,10 @@ export function greet(
       })
     const abort = (): void => fail(new Error('the store was closed'))
     signal?.addEventListener('abort', abort)
-    const timer = setTimeout(() => fail(new Error('the process that serves is silent')), SILENCE_MS)
+    let silent = 0
+    const timer = setInterval(() => {
+      if (++silent === SILENT_TICKS) fail(new Error('the process that serves is silent'))
+    }, TICK_MS)
     socket.on('connect', () => {
       const writer = new FrameWriter()
       writer.add(REQUEST.hello, 0, [PROTOCOL, formerLife], name)
@@ -71,5 +74,9 @@ const ABSENCES: Readonly<Record<string, 'refused' | 'gone' | 'closed'>> = {
   EPIPE: 'closed',
 }
 
-/** Milliseconds. Meanwhile calls wait, each until its deadline. */
-const SILENCE_MS = 250
+/**
+ * A server that answers nothing for five ticks of 50 ms is silent. Meanwhile calls wait, each until its deadline. However long this
+ * process is busy, as it may be when it starts, that is one tick: it has not looked for the answer.
+ */
+const SILENT_TICKS = 5
+const TICK_MS = 50
