@@ -39,11 +39,18 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
 const CLOCK_DRIFT = 1000
 
 function bookedPolicy(policy: Policy, ttlMs: number): Policy {
+  const refused = (why: string): PolicyError =>
+    new PolicyError('INVALID_OPTION', `leases with a ttl of ${ttlMs} ms: policy '${policy.name}' ${why}`)
   const { leasing } = policy.algorithm
-  const booked = leasing?.book(policy, ttlMs)
+  if (!leasing) throw refused('cannot be leased')
+  let booked: Policy | undefined
+  try {
+    booked = leasing.book(policy, ttlMs)
+  } catch (error) {
+    throw refused(`is booked under a longer window: ${(error as PolicyError).message}`)
+  }
   if (booked) return booked
-  const why = leasing
-    ? `would keep all of its ${policy.capacity} units back: a shorter ttl or a larger capacity leaves some`
-    : 'cannot be leased'
-  throw new PolicyError('INVALID_OPTION', `leases with a ttl of ${ttlMs} ms: policy '${policy.name}' ${why}`)
+  throw refused(
+    `would keep all of its ${policy.capacity} units back: a shorter ttl or a larger capacity leaves some`,
+  )
 }

@@ -332,6 +332,18 @@ describe('leases that cannot work', () => {
     )
   })
 
+  it.each([
+    ['log', slidingLog({ limit: 10, window: '365d' })],
+    ['window', slidingWindow({ limit: 10, window: '365d' })],
+    ['weighted window', slidingWindow({ limit: 10, window: '365d', count: 'weighted' })],
+  ])('are rejected where the longer window of a sliding %s is too long', (_, policy) => {
+    const why =
+      /^leases with a ttl of 1000 ms: policy '10-per-365d' is booked under a longer window: window must be /
+    expect(() => open({ policies: [policy], leases: { ttl: '1s' } })).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringMatching(why) }),
+    )
+  })
+
   it('are rejected with how much is kept back', () => {
     expect(() => open({ policies: [gcra({ limit: 10, window: '1s' })], leases: { ttl: '1s' } })).toThrow(
       "policy '10-per-1s' would keep all of its 10 units back",
