@@ -1,7 +1,17 @@
-import { createLimiter, fixedWindow, memoryStore, SluiceError } from '@sluice/core'
+import {
+  createLimiter,
+  createSemaphore,
+  fixedWindow,
+  memoryStore,
+  PolicyError,
+  SluiceError,
+} from '@sluice/core'
 import type { Outcome, Row } from './row.js'
 
-/** Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing. */
+/**
+ * Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing; options that do not exist throw one that
+ * says what to write.
+ */
 export const row: Row = { number: 21, fault: 'input', run: input }
 
 const KEYS = [
@@ -21,6 +31,20 @@ const KEYS = [
 const LONGEST_KEY = 'x'.repeat(8192)
 const HUGE_KEY = 'x'.repeat(1 << 20)
 const BAD_COSTS: unknown[] = [NaN, -1, 1.5, '3', Infinity, 2 ** 53, 1n, null, {}, [], true, 1e308]
+/** What is made with an option more. */
+const MAKERS: ((option: object) => unknown)[] = [
+  (option) => fixedWindow({ limit: 1, window: '1s', ...option }),
+  (option) => createLimiter({ policies: [fixedWindow({ limit: 1, window: '1s' })], ...option }),
+  (option) => createSemaphore({ limit: 1, ...option }),
+]
+const HOSTILE_OPTIONS = ['__proto__', 'constructor', 'toString', '', 'Limit', 'limits']
+/** Of other packages, with what the error has to say of each of them. */
+const FOREIGN_OPTIONS: [name: string, advice: readonly string[]][] = [
+  ['max', ["'limit'", 'policies', "'limit'"]],
+  ['windowMs', ["'window'", 'policies', '']],
+  ['concurrency', ['createSemaphore', 'createSemaphore', "'limit'"]],
+  ['keyPrefix', ['createLimiter()', 'name', '']],
+]
 const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
 
 async function input(share: number): Promise<Outcome> {
@@ -58,8 +82,30 @@ async function input(share: number): Promise<Outcome> {
   if (store.size !== calls + 2) wrong.push(`${store.size} keys are held for ${calls + 2}`)
   if ((await limiter.consume('witness')).allowed) wrong.push('another key was touched')
   await limiter.close()
+  wrong.push(...wrongOptions())
   return {
     pass: wrong.length === 0,
-    figure: `${calls} hostile keys and costs: ${wrong[0] ?? 'every one told apart or refused'}`,
+    figure: `${calls} hostile keys and costs, and options: ${wrong[0] ?? 'every one told apart or refused'}`,
+  }
+}
+
+/** What is wrong with the errors for options that do not exist. */
+function wrongOptions(): string[] {
+  const hostile = HOSTILE_OPTIONS.map((name) => [name, MAKERS.map(() => '')] as const)
+  return [...hostile, ...FOREIGN_OPTIONS].flatMap(([name, advice]) =>
+    MAKERS.flatMap((make, i) => {
+      const message = messageOf(() => make({ [name]: 1 }))
+      const isRight = message.startsWith(`there is no option '${name}'`) && message.includes(advice[i]!)
+      return isRight ? [] : [`option ${JSON.stringify(name)} of maker ${i}: ${message}`]
+    }),
+  )
+}
+
+function messageOf(make: () => unknown): string {
+  try {
+    make()
+    return 'was ignored'
+  } catch (error) {
+    return error instanceof PolicyError && error.code === 'INVALID_OPTION' ? error.message : String(error)
   }
 }
