@@ -1,4 +1,5 @@
-import { edgeApp, LimitState, type Objects } from '../../recipes/edge.js'
+import type { Objects } from '../../recipes/durable-objects.js'
+import { edgeApp, LimitState } from '../../recipes/edge.js'
 
 /** One object for each name, as on the platform: its storage answers later, and requests to it may meet. */
 function objectsOf(storages = new Map<string, Map<string, unknown>>(), alarms: number[] = []) {

@@ -2,7 +2,8 @@ import { memoryStore } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import express from 'express'
 import * as graphql from 'graphql'
-import { costOf, graphqlApi } from '../../recipes/graphql-cost.js'
+import { graphqlApi } from '../../recipes/graphql-cost.js'
+import { costOf } from '../../recipes/operation-cost.js'
 import { closeServers, serve } from './served.js'
 
 const schema = graphql.buildSchema(`
