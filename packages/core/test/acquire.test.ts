@@ -211,7 +211,7 @@ describe('close', () => {
       [1, 2, 3].map(() => outcome(limiter.acquire('k', { maxWait: '1d' }))),
     )
     await pass(0)
-    store.close()
+    await store.close()
     await pass(0)
     const errors = waiting.map(({ error, decision }) => error ?? decision?.allowed)
     const closed = { name: 'StoreError', code: 'CLOSED', message: 'the store is closed' }

@@ -222,7 +222,7 @@ describe('close', () => {
     await semaphore.acquire()
     const waiting = outcome(semaphore.acquire('', { maxWait: '1d' }))
     await pass(0)
-    store.close()
+    await store.close()
     await pass(0)
     expect(waiting.error).toMatchObject({ name: 'StoreError', code: 'CLOSED' })
     expect([semaphore.waiting, jest.getTimerCount()]).toEqual([0, 0])
