@@ -85,12 +85,8 @@ class Memory implements MemoryStore, TableOwner {
       throw expected(PolicyError, 'INVALID_OPTION', bound, maxKeys)
     }
     if (typeof clock !== 'function') {
-      throw expected(
-        PolicyError,
-        'INVALID_OPTION',
-        'clock must be a function that returns microseconds',
-        clock,
-      )
+      const what = 'clock must be a function that returns microseconds'
+      throw expected(PolicyError, 'INVALID_OPTION', what, clock)
     }
     this.#tables = new Tables(checkMaxShapes(maxShapes))
     this.#maxKeys = maxKeys
@@ -151,12 +147,8 @@ class Memory implements MemoryStore, TableOwner {
     this.#forgetBookings(now, start + SLICE_MS / 3)
     const end = start + SLICE_MS
     const slots = Math.min(SLICE_SLOTS, this.chunks.length * CHUNK_SLOTS)
-    let seen = 0
-    let freed = 0
-    for (let i = 0; i < slots && performance.now() < end; i += 16) {
-      freed += this.#eviction.sweep(16, now)
-      seen += 16
-    }
+    let [seen, freed] = [0, 0]
+    for (; seen < slots && performance.now() < end; seen += 16) freed += this.#eviction.sweep(16, now)
     return freed * 4 > seen
   }
 
