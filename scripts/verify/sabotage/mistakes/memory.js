@@ -31,8 +31,8 @@ export const memoryMistakes = [
     mistake: 'everything is looked at in one turn',
     row: 20,
     file: `${src}/index.ts`,
-    text: 'i < slots && performance.now() < end;',
-    broken: 'i < this.chunks.length * CHUNK_SLOTS;',
+    text: 'seen < slots && performance.now() < end;',
+    broken: 'seen < this.chunks.length * CHUNK_SLOTS;',
   },
   {
     mechanism: 'policies together',
