@@ -47,11 +47,11 @@ export const redisMistakes = [
     mistake: 'every second call that misses its script fails',
     row: 11,
     file: `${src}/script/script-runner.ts`,
-    text: 'if (!isNoScript(error)) throw error',
+    text: 'if (isKnown && isNoScript(error)) {',
     broken:
       'const { missed = 0 } = globalThis as { missed?: number }\n' +
-      '      Object.assign(globalThis, { missed: missed + 1 })\n' +
-      '      if (!isNoScript(error) || missed % 2 === 1) throw error',
+      '        Object.assign(globalThis, { missed: missed + 1 })\n' +
+      '        if (isKnown && isNoScript(error) && missed % 2 === 0) {',
   },
   {
     mechanism: 'out of memory',
