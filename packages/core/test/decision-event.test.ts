@@ -119,7 +119,7 @@ describe('the events of a semaphore', () => {
     const semaphore = createSemaphore({ name: 'db', limit: 1 })
     const events: object[] = []
     for (const type of ['granted', 'waited', 'denied', 'released', 'lost'] as const) {
-      semaphore.on(type, (event) => void events.push({ type, ...event }))
+      semaphore.on(type, (event: object) => void events.push(event))
     }
     const first = await semaphore.acquire('k')
     const second = semaphore.acquire('k')
@@ -131,12 +131,13 @@ describe('the events of a semaphore', () => {
     await (await second).release()
     await first.release()
     const of = { semaphore: 'db', key: 'k' }
+    const by = { decidedBy: 'memory', storeMs: 0 }
     expect(events).toEqual([
-      { type: 'granted', ...of, waitMs: 0 },
-      { type: 'denied', ...of, waitMs: 10 },
+      { type: 'granted', ...of, ...by, waitMs: 0 },
+      { type: 'denied', ...of, ...by, waitMs: 10 },
       { type: 'released', ...of, heldMs: 40 },
-      { type: 'waited', ...of, waitMs: 40 },
-      { type: 'granted', ...of, waitMs: 40 },
+      { type: 'waited', ...of, ...by, waitMs: 40 },
+      { type: 'granted', ...of, ...by, waitMs: 40 },
       { type: 'released', ...of, heldMs: 0 },
     ])
     expect(semaphore).toMatchObject({ inUse: 0, waiting: 0 })

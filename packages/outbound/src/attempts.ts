@@ -27,8 +27,9 @@ export class Attempts {
 
   /** @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts. */
   async next(): Promise<Admission> {
-    const { key, priority, signal } = this.#terms
+    const { key, cost, priority, signal } = this.#terms
     const { limiter } = this.#queue
+    const of = { limiter, key, cost, priority }
     const start = performance.now()
     try {
       signal?.throwIfAborted()
@@ -37,12 +38,13 @@ export class Attempts {
       const admission = await wait.admission
       const waitMs = Math.round(performance.now() - start)
       if (this.#keyQueue().pause.resumed()) this.#queue.emit({ type: 'resumed', limiter, key })
-      if (waitMs > 0) this.#queue.emit({ type: 'waited', limiter, key, priority, waitMs })
+      const { decision } = admission
+      if (waitMs > 0) this.#queue.emit({ type: 'waited', ...of, waitMs, decision })
       return admission
     } catch (error) {
       if (error instanceof RateLimitExceededError) {
         const { reason, decision } = error
-        this.#queue.emit({ type: 'denied', limiter, key, priority, reason, decision })
+        this.#queue.emit({ type: 'denied', ...of, reason, decision })
       }
       throw error
     }

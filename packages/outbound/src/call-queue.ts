@@ -92,7 +92,7 @@ export class CallQueue implements OwningQueue {
     if (keyQueue.waiting >= maxQueue) throw keyQueue.exceeded('queue')
     const call = new WaitingCall(this, keyQueue, { cost, priority, until, prefetch, latenessMs, signal })
     this.#waiting.add(call)
-    this.emit({ type: 'queued', key, priority, attempt })
+    this.emit({ type: 'queued', limiter: this.limiter, key, cost, priority, attempt })
     return call
   }
 
@@ -121,14 +121,14 @@ export class CallQueue implements OwningQueue {
     this.#waiting.delete(call)
     this.#parked.delete(call)
     if (isAdmitted) this.#pending++
-    if (this.#waiting.size === 0) this.emit({ type: 'empty' })
+    if (this.#waiting.size === 0) this.emit({ type: 'empty', limiter: this.limiter })
     if (!isAdmitted) this.#checkIdle()
   }
 
   pause(): void {
     if (this.#paused) return
     this.#paused = true
-    this.emit({ type: 'paused' })
+    this.emit({ type: 'paused', limiter: this.limiter })
     for (const call of this.#waiting) {
       if (!call.isLinked) continue
       call.keyQueue.remove(call)
@@ -139,7 +139,7 @@ export class CallQueue implements OwningQueue {
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
-    this.emit({ type: 'continued' })
+    this.emit({ type: 'continued', limiter: this.limiter })
     const parked = [...this.#parked]
     this.#parked.clear()
     for (const call of parked) this.enqueue(call)
@@ -182,7 +182,7 @@ export class CallQueue implements OwningQueue {
 
   #checkIdle(): void {
     if (!this.#isIdle) return
-    this.emit({ type: 'idle' })
+    this.emit({ type: 'idle', limiter: this.limiter })
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()

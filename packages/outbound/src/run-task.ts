@@ -6,12 +6,14 @@ import { type TaskOutcome, outcomeOf, type Task } from './task.js'
 
 /** Starts a task when it is its turn, and again as long as its verdicts ask for it. */
 export async function runTask<T>(queue: CallQueue, terms: CallTerms, task: Task<T>): Promise<T> {
-  const { key, priority } = terms
+  const { key, cost, priority } = terms
+  const { limiter } = queue
   const attempts = new Attempts(queue, terms)
   let admission = await attempts.next()
   for (;;) {
     const start = performance.now()
-    queue.emit({ type: 'started', key, priority, attempt: attempts.count })
+    const attempt = { limiter, key, cost, priority, attempt: attempts.count }
+    queue.emit({ type: 'started', ...attempt })
     const outcome = await outcomeOf(task, admission)
     let again: boolean
     try {
@@ -21,7 +23,7 @@ export async function runTask<T>(queue: CallQueue, terms: CallTerms, task: Task<
       if ('value' in outcome) task.discard(outcome.value)
       throw error
     }
-    const end = { key, priority, attempt: attempts.count, ms: performance.now() - start }
+    const end = { ...attempt, runMs: performance.now() - start }
     if (!again) return settle(queue, outcome, task, admission, end)
     queue.emit({ type: 'retried', ...end })
     // Waits before the permit is released; otherwise the queue would be idle for a moment.

@@ -1,20 +1,38 @@
-/** The events of a semaphore in this process, by name. */
+import type { DecidedBy } from '../limiter/decision-event.js'
+
+/** The events of a semaphore in this process, by name. Fields of one name mean the same in all events of Sluice. */
 export interface SemaphoreEvents {
   /** A call got a permit. */
-  granted: PermitEvent & { readonly waitMs: number }
-  /** A call that had to wait got a permit. Emitted before 'granted'. */
-  waited: PermitEvent & { readonly waitMs: number }
+  granted: PermitWait & { readonly type: 'granted' }
+  /** A call that had to wait got a permit: none was free when it asked. Emitted before 'granted'. */
+  waited: PermitWait & { readonly type: 'waited' }
   /** A call got no permit within its `maxWait`. */
-  denied: PermitEvent & { readonly waitMs: number }
-  /** A permit was released after `heldMs`. */
-  released: PermitEvent & { readonly heldMs: number }
+  denied: PermitWait & { readonly type: 'denied' }
+  /** A permit was released. */
+  released: PermitEnd & { readonly type: 'released' }
   /** The store lost a permit while it was held. */
-  lost: PermitEvent & { readonly heldMs: number }
+  lost: PermitEnd & { readonly type: 'lost' }
 }
 
-/** What events of permits have in common. Times are whole milliseconds, rounded up. */
+/** What events of permits have in common. */
 export interface PermitEvent {
   /** Name of the semaphore. */
   readonly semaphore: string
   readonly key: string
+}
+
+/** How a call waited for a permit. */
+export interface PermitWait extends PermitEvent {
+  /** Whole milliseconds from the call to its result, rounded up. */
+  readonly waitMs: number
+  /** Where the permits are: in a 'memory' store, or in a 'store' elsewhere. */
+  readonly decidedBy: Extract<DecidedBy, 'memory' | 'store'>
+  /** Milliseconds that the call waited for answers of a store elsewhere; 0 if it asked none. */
+  readonly storeMs: number
+}
+
+/** How long a permit was held. */
+export interface PermitEnd extends PermitEvent {
+  /** Whole milliseconds, rounded up. */
+  readonly heldMs: number
 }

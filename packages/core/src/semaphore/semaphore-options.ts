@@ -93,3 +93,16 @@ export function checkSemaphoreOptions(options: SemaphoreOptions): void {
     throw expected(PolicyError, 'INVALID_OPTION', 'onLost must be a function', onLost)
   }
 }
+
+/** @throws {PolicyError} INVALID_LIMIT. */
+export function checkLimit(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PERMITS) return limit
+  throw expected(
+    PolicyError,
+    'INVALID_LIMIT',
+    `limit must be a whole number from 1 to ${MOST_PERMITS}`,
+    limit,
+  )
+}
+
+const MOST_PERMITS = 1_000_000

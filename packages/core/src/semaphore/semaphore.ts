@@ -11,6 +11,7 @@ import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
 import {
+  checkLimit,
   checkSemaphoreOptions,
   type SemaphoreAcquireOptions,
   type SemaphoreOptions,
@@ -85,28 +86,29 @@ export class Semaphore {
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
-    const ended = (event: 'released' | 'lost'): void => {
+    const ended = (type: 'released' | 'lost'): void => {
       if (heldSince === undefined) return
       const heldMs = Math.ceil(performance.now() - heldSince)
       heldSince = undefined
       this.#inUse--
-      this.#listeners.emit(event, { semaphore: this.name, key, heldMs })
+      this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
     const lost = (): void => {
       ended('lost')
       this.#onLost?.(key)
     }
-    const ticket = await this.#waiters.take(stored, maxWaitMs, lost, signal)
+    const { ticket, waiter } = await this.#waiters.take(stored, maxWaitMs, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
-    const waited = { semaphore: this.name, key, waitMs }
+    const decidedBy = this.#store.local ? 'memory' : 'store'
+    const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeWait.ms } as const
     if (ticket === undefined) {
-      this.#listeners.emit('denied', waited)
+      this.#listeners.emit('denied', { type: 'denied', ...wait })
       return new Permit(waitMs, undefined)
     }
     heldSince = performance.now()
     this.#inUse++
-    if (waitMs > 0) this.#listeners.emit('waited', waited)
-    this.#listeners.emit('granted', waited)
+    if (waiter.hasWaited) this.#listeners.emit('waited', { type: 'waited', ...wait })
+    this.#listeners.emit('granted', { type: 'granted', ...wait })
     return new Permit(waitMs, () => {
       ended('released')
       return this.#renewal.release(stored, ticket)
@@ -168,18 +170,7 @@ function throwLater(error: unknown): void {
   })
 }
 
-const MOST_PERMITS = 1_000_000
 const LONGEST_WAIT_MS = 86_400_000
-
-function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PERMITS) return limit
-  throw expected(
-    PolicyError,
-    'INVALID_LIMIT',
-    `limit must be a whole number from 1 to ${MOST_PERMITS}`,
-    limit,
-  )
-}
 
 /** Options as the first argument are a likely mistake; `storedKey` refuses other keys that are no strings. */
 function checkKey(key: unknown): void {

@@ -4,6 +4,7 @@ import type { Permits, Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { Renewal } from './renewal.js'
+import { StoreWait } from './store-wait.js'
 
 export interface WaitersOptions {
   readonly permits: Permits
@@ -34,10 +35,9 @@ export class Waiters {
   }
 
   /**
-   * Resolves with a ticket that holds a permit of `key`, or undefined if none was free within `maxWaitMs`. `lost` is called
-   * if the store loses the permit while it is held.
+   * Waits for a permit of `key` for up to `maxWaitMs`. `lost` is called if the store loses the permit while it is held.
    */
-  take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<number | undefined> {
+  take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
       const end = (): void => {
@@ -49,14 +49,16 @@ export class Waiters {
       const waiter: Waiter = {
         key,
         isKnown: false,
+        hasWaited: false,
+        storeWait: new StoreWait(),
         granted: () => {
           end()
           this.#options.renewal.hold(key, ticket, lost)
-          resolve(ticket)
+          resolve({ ticket, waiter })
         },
         leave: async (error) => {
           end()
-          if (error === undefined) resolve(undefined)
+          if (error === undefined) resolve({ ticket: undefined, waiter })
           else reject(error)
           if (waiter.isKnown) await this.#options.renewal.release(key, ticket)
         },
@@ -108,7 +110,7 @@ export class Waiters {
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
       const taken = permits.take(waiter.key, ticket, limit(), waits)
-      const isTaken = taken instanceof Promise ? await taken : taken
+      const isTaken = taken instanceof Promise ? await waiter.storeWait.over(taken) : taken
       this.#failure = undefined
       if (isTaken) this.#grant(waiter, ticket)
       else if (!waits) void waiter.leave()
@@ -117,7 +119,9 @@ export class Waiters {
       this.#failure = error
       if (!waits) void waiter.leave(error)
     }
-    if (this.#byTicket.has(ticket)) this.#watch()
+    if (!this.#byTicket.has(ticket)) return
+    waiter.hasWaited = true
+    this.#watch()
   }
 
   #grant(waiter: Waiter, ticket: number): void {
@@ -163,10 +167,20 @@ export class Waiters {
   }
 }
 
+/** How a call ended that asked for a permit. */
+export interface Taken {
+  /** Holds a permit; undefined if none was free in time. */
+  readonly ticket: number | undefined
+  readonly waiter: { readonly hasWaited: boolean; readonly storeWait: StoreWait }
+}
+
 interface Waiter {
   readonly key: string
   /** Whether the store may hold the ticket. */
   isKnown: boolean
+  /** Whether the store's first answer granted no permit. */
+  hasWaited: boolean
+  readonly storeWait: StoreWait
   granted(): void
   /** Rejects the call with `error`; without one it is denied. */
   leave(error?: unknown): Promise<void>

@@ -3,7 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { onSources } from '@sluice/testing/processes'
 import { createClient } from 'redis'
 import { command, monitor, pause, type RedisServer, startRedis, until } from '@sluice/testing/redis'
-import { createSemaphore, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
+import { createSemaphore, type PermitWait, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 
 jest.setTimeout(60_000)
@@ -75,6 +75,24 @@ describe('permits', () => {
     await first.release()
     await Promise.all(calls)
     expect(served).toEqual(Array.from({ length: 30 }, (_, i) => i))
+  })
+
+  it('are reported with the time in the store, and as waited for only where none was free', async () => {
+    const semaphore = open()
+    const events: (PermitWait & { readonly type: string })[] = []
+    for (const type of ['granted', 'waited', 'denied'] as const) {
+      semaphore.on(type, (event: (typeof events)[number]) => void events.push(event))
+    }
+    const first = await semaphore.acquire()
+    await semaphore.acquire('', { maxWait: 0 })
+    const second = semaphore.acquire()
+    await until('the ticket to be queued', async () => (await queued()) === 1)
+    await first.release()
+    await second
+    expect(events.map(({ type }) => type)).toEqual(['granted', 'denied', 'waited', 'granted'])
+    for (const { decidedBy, storeMs, waitMs } of events) {
+      expect([decidedBy, storeMs > 0, storeMs <= waitMs]).toEqual(['store', true, true])
+    }
   })
 
   it('never exceed the limit, however many calls compete', async () => {

@@ -19,7 +19,10 @@ describe('events', () => {
       'started',
       'failed',
     ])
-    expect(of('k').at(-1)).toMatchObject({ priority: 2, attempt: 2, error: new Error('no') })
+    const every = { limiter: 'test', key: 'k', cost: 1, priority: 2 }
+    expect(of('k').map((event) => ({ ...event, ...every }))).toEqual(of('k'))
+    expect(of('k')[4]).toMatchObject({ type: 'waited', decision: { allowed: true, limiter: 'test' } })
+    expect(of('k').at(-1)).toMatchObject({ attempt: 2, error: new Error('no') })
     expect(of('default').map(({ type }) => type)).toEqual([
       'queued',
       'queued',
@@ -29,8 +32,8 @@ describe('events', () => {
       'started',
       'done',
     ])
-    expect(of('default').at(-1)).toMatchObject({ attempt: 1, ms: 30 })
-    expect(events.at(-1)).toEqual({ type: 'idle' })
+    expect(of('default').at(-1)).toMatchObject({ attempt: 1, runMs: 30 })
+    expect(events.at(-1)).toEqual({ type: 'idle', limiter: 'test' })
   })
 
   it('have listeners by type, which can be removed', async () => {
