@@ -3,7 +3,8 @@ import type { MeterLike } from './sinks/open-telemetry.js'
 import type { PromClientLike, RegistryLike } from './sinks/prometheus.js'
 import { sinkOf } from './sinks/sinks.js'
 import type { Sink, Source } from './sinks/sink.js'
-import { LimiterCounts, type TagOf } from './sources/limiter-counts.js'
+import { LimiterCounts } from './sources/limiter-counts.js'
+import { tagOf, type TagOf } from './sources/tag-counts.js'
 import { WaitingCounts } from './sources/waiting-counts.js'
 
 export interface ObserveOptions {
@@ -18,7 +19,8 @@ export interface ObserveOptions {
   readonly registry?: RegistryLike
   /**
    * Limiters: makes a short text of each key, by which decisions are counted too. At most 100 values of up to 100
-   * characters, then 'other'.
+   * characters, then 'other'. One that throws or returns no string, but for example a promise, is reported as the warning
+   * INVALID_TAG.
    * @default undefined: decisions are not counted by tag
    */
   readonly tag?: TagOf
@@ -90,6 +92,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   counts.announce(limiter.policies)
   const store = { limiter: name }
   const outcomes = { allowed: waits('limiter', name, true), denied: waits('limiter', name, false) }
+  const warn = (message: string): void => limiter.warn('INVALID_TAG', message)
   const end = counts.state.follow(limiter)
   const stop = limiter.on('decision', (event) => {
     counts.count(event)
@@ -101,7 +104,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
     if (operation === 'acquire') {
       sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
     }
-    if (tag) counts.countTag(event.key, decision, tag)
+    if (tag) counts.tags.count(tagOf(event.key, tag, warn), decision)
   })
   return () => {
     stop()

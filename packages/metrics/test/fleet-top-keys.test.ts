@@ -48,6 +48,14 @@ function openStore(options: RedisStoreOptions = {}, login = {}): Store {
   return store
 }
 
+/** The denied keys of a limiter by what `hashKeys` makes of them. */
+function hashedBy(hashKeys: unknown): unknown {
+  const limiter = openLimiter()
+  const top = topKeys(limiter, { hashKeys: hashKeys as never })
+  for (let i = 0; i < 5; i++) void limiter.decide('k')
+  return top.denied()
+}
+
 function openLimiter(name = 'api', store: Store = memoryStore({ clock: () => now })): Limiter {
   const limiter = createLimiter({ name, policies: [fixedWindow({ limit: 2, window: '1h' })], store })
   closing.push(limiter)
@@ -224,6 +232,8 @@ describe('top keys of a fleet', () => {
   it.each<[string, () => unknown]>([
     ['one with a board', () => topKeys(openLimiter(), { fleet: {} as never })],
     ['one with a board', () => topKeys(openLimiter(), { fleet: machineStore({ name: 'fleet-test' }) })],
+    ['hashKeys must return a string', () => hashedBy(async (key: string) => key)],
+    ['hashKeys must return a string', () => hashedBy(() => 7)],
     ['hashKeys must be', () => topKeys(openLimiter(), { hashKeys: 'yes' as never })],
   ])('refuse what cannot be used: %s', (message, act) => {
     expect(act).toThrow(

@@ -15,6 +15,9 @@ import { LaterStore } from './later-store.js'
 import { type Reader, READERS, sum } from './readers.js'
 
 const clock = () => 0
+const raise = (what: string): never => {
+  throw new Error(what)
+}
 const closing: { close(): unknown }[] = []
 afterEach(async () => {
   for (const each of closing.splice(0)) await each.close()
@@ -114,13 +117,26 @@ describe.each(READERS)('with %s', (_, openReader) => {
   })
 
   it('counts by tag at most 100 values, then others', async () => {
-    const limiter = open({}, { tag: (key) => (key === 'bad' ? (undefined as never) : `tier ${key}`) })
+    const limiter = open({}, { tag: (key) => `tier ${key}` })
     for (let i = 0; i < 150; i++) await limiter.consume(String(i))
-    await limiter.consume('bad')
     const tags = await reader.read('tags')
     expect(tags).toHaveLength(101)
-    expect(sum(tags, { tag: 'other' })).toBe(51)
-    expect(sum(tags)).toBe(151)
+    expect(sum(tags, { tag: 'other' })).toBe(50)
+    expect(sum(tags)).toBe(150)
+  })
+
+  it.each<[string, () => unknown]>([
+    ['a promise', () => Promise.reject(new Error('no tier'))],
+    ['undefined', () => undefined],
+    ['no tier', () => raise('no tier')],
+  ])('warns once of a tag that is no string: %s', async (what, tag) => {
+    const limiter = open({}, { tag: tag as never })
+    const warnings: { code: string; message: string }[] = []
+    limiter.on('warning', (warning) => void warnings.push(warning))
+    for (let i = 0; i < 3; i++) await limiter.consume('k')
+    await new Promise((resolve) => setImmediate(resolve)) // a rejection that nothing handles fails this test
+    expect(warnings).toEqual([{ code: 'INVALID_TAG', message: expect.stringContaining(what) }])
+    expect(sum(await reader.read('tags'), { tag: 'other' })).toBe(3)
   })
 
   it("counts tags that are named 'other' with the others", async () => {

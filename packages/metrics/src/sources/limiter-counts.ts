@@ -1,13 +1,11 @@
-import type { Decision, DecisionEvent, Policy } from '@sluice/core'
+import type { DecisionEvent, Policy } from '@sluice/core'
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
 import { BoundedLabels, OTHER } from './bounded-labels.js'
 import { answerOf, policiesOf } from './evaluations.js'
-import { PolicyCounts, RESULT_COUNT, resultName, resultOf } from './policy-counts.js'
+import { PolicyCounts, resultOf } from './policy-counts.js'
 import { LimiterState } from './limiter-state.js'
-
-/** Makes a short text of a key, for example the tier of a customer. */
-export type TagOf = (key: string) => string
+import { TagCounts } from './tag-counts.js'
 
 /**
  * The numbers of all limiters of one name: several may share it, and counters must never fall. A key is never a label, and
@@ -15,19 +13,19 @@ export type TagOf = (key: string) => string
  */
 export class LimiterCounts implements Source {
   readonly state: LimiterState
+  readonly tags: TagCounts
   readonly isOver = false
   readonly #name: string
   readonly #policies = new BoundedLabels(MOST_POLICIES)
   readonly #rows: PolicyCounts[] = []
   readonly #rowsByList = new WeakMap<readonly Policy[], readonly PolicyCounts[]>()
-  readonly #tags = new BoundedLabels(MOST_TAGS)
-  readonly #tagged: number[] = []
   #list: readonly Policy[] | undefined
   #listRows: readonly PolicyCounts[] = []
 
   constructor(name: string) {
     this.#name = name
     this.state = new LimiterState(name)
+    this.tags = new TagCounts(name)
   }
 
   /** Reports the limits of a list before the first decision by it. */
@@ -54,25 +52,11 @@ export class LimiterCounts implements Source {
     }
   }
 
-  /** A tag that cannot be made counts as 'other'. */
-  countTag(key: string, decision: Decision, tagOf: TagOf): void {
-    const number = this.#tags.numberOf(tagged(key, tagOf))
-    const cell = number * RESULT_COUNT + resultOf(decision)
-    this.#tagged[cell] = (this.#tagged[cell] ?? 0) + 1
-  }
-
   read(instrument: InstrumentId, observe: Observe): void {
     const read = READ[instrument]
     if (read) for (const row of this.#rows) row[read](observe)
-    else if (instrument === 'tags') this.#readTags(observe)
+    else if (instrument === 'tags') this.tags.read(observe)
     else this.state.read(instrument, observe)
-  }
-
-  #readTags(observe: Observe): void {
-    this.#tagged.forEach((count, cell) => {
-      const tag = this.#tags.labels[Math.floor(cell / RESULT_COUNT)]!
-      observe(count, { limiter: this.#name, tag, result: resultName(cell % RESULT_COUNT) })
-    })
   }
 
   #rowsOf(policies: readonly Policy[]): readonly PolicyCounts[] {
@@ -101,16 +85,5 @@ const READ: { readonly [Id in InstrumentId]?: keyof PolicyCounts & `read${string
   window: 'readWindow',
 }
 
-function tagged(key: string, tagOf: TagOf): string {
-  try {
-    const tag: unknown = tagOf(key)
-    return typeof tag === 'string' && tag.length <= LONGEST_TAG ? tag : OTHER
-  } catch {
-    return OTHER
-  }
-}
-
 /** Names of policies of one limiter, its tiers included. */
 const MOST_POLICIES = 32
-const MOST_TAGS = 100
-const LONGEST_TAG = 100

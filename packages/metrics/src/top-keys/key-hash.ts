@@ -1,5 +1,6 @@
 import { PolicyError } from '@sluice/core'
 import { digest } from '@sluice/core/store'
+import { returnedText } from '../returned-text.js'
 import type { Summary } from './summary.js'
 
 /** Writes another text in place of a key. Different keys need different texts. */
@@ -15,7 +16,7 @@ export function hashKey(key: string): string {
 
 /** @throws {PolicyError} INVALID_OPTION. */
 export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
-  if (typeof hashKeys === 'function') return hashKeys
+  if (typeof hashKeys === 'function') return (key) => returnedText('hashKeys', hashKeys(key))
   if (hashKeys === true) return hashKey
   if (hashKeys === undefined || hashKeys === false) return (key) => key
   throw new PolicyError('INVALID_OPTION', 'hashKeys must be a boolean or a function of the key')

@@ -18,7 +18,7 @@ export interface TopKeysOptions {
   readonly window?: Duration
   /**
    * Lists and shares a hash in place of each key: true for `hashKey(key)`, or a function that gives different keys different
-   * texts, for example an HMAC.
+   * texts, for example an HMAC. `denied()` and `all()` throw INVALID_OPTION where it returns no string.
    * @default false
    */
   readonly hashKeys?: boolean | KeyHash
