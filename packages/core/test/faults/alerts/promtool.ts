@@ -9,8 +9,7 @@ const ALERTS = resolve('packages/metrics/alerts.yml')
 const SPACED_S = 30
 
 /**
- * What promtool says against these alerts having fired, and no others, at some moment of a recording, and none at its end.
- * Undefined if nothing.
+ * What promtool says against these alerts having fired, and no others, at some moment of a recording. Undefined if nothing.
  */
 export function contradiction(recording: Recording, alerts: readonly string[]): string | undefined {
   const { scrapes, series } = recording.stop()
