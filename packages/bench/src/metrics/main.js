@@ -8,7 +8,7 @@ import { verdictOf } from '../figures/verdict.js'
 
 /** Processes of a row: as many more as it takes until the interval lies on one side of the bar. */
 const LEAST_PROCESSES = 6
-const MOST_PROCESSES = 24
+const MOST_PROCESSES = 20
 /** Nanoseconds that one decision may take more; nothing listens in the first. */
 const BARS = { nothing: 5, observed: 40, 'top keys': 150 }
 /** Share of a request. */

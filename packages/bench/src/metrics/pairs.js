@@ -3,31 +3,38 @@ import { cpuUsage } from 'node:process'
 /** Pairs of blocks. Of their differences the smallest and the largest tenth are left out: collections of the old generation. */
 const PAIRS = 100
 const LEFT_OUT = 0.1
+/** Blocks before the first pair. */
+const WARM_UP = 40
 
 /**
- * CPU of a call without and of one more with something, in nanoseconds. Both are measured in one process and in short blocks
- * that take turns, as processes differ from each other by more than what is measured.
+ * CPU of a call while nothing listens and of one more while something does, in nanoseconds. Both are measured in one process, on
+ * one limiter and in short blocks that take turns: processes, and two limiters of one process, differ from each other by more
+ * than what is measured.
  * @param {number} calls Of a block.
- * @param {(calls: number) => unknown} off Makes so many calls.
- * @param {(calls: number) => unknown} on
+ * @param {(calls: number) => unknown} run Makes so many calls.
+ * @param {() => () => void} listen Begins to listen, and returns what ends it. Neither is measured.
  * @param {() => unknown} prepare Called before each block, and not measured.
  * @returns {Promise<{ off: number, more: number }>}
  */
-export async function pairs(calls, off, on, prepare = () => {}) {
-  const cpuOf = async (/** @type {typeof off} */ run) => {
+export async function pairs(calls, run, listen, prepare = () => {}) {
+  const cpuOf = async (/** @type {boolean} */ isOn) => {
     prepare()
+    const end = isOn ? listen() : undefined
     const before = cpuUsage()
     await run(calls)
     const { user, system } = cpuUsage(before)
+    end?.()
     return ((user + system) * 1000) / calls
   }
+  for (let block = 0; block < WARM_UP; block++) await cpuOf(block % 2 === 1)
   /** @type {{ off: number, more: number }[]} */
   const measured = []
   for (let pair = 0; pair < PAIRS; pair++) {
-    const first = pair % 2 === 0
-    const before = first ? await cpuOf(off) : await cpuOf(on)
-    const after = first ? await cpuOf(on) : await cpuOf(off)
-    measured.push({ off: first ? before : after, more: first ? after - before : before - after })
+    const isFirstOn = pair % 2 === 1
+    const first = await cpuOf(isFirstOn)
+    const second = await cpuOf(!isFirstOn)
+    const [off, on] = isFirstOn ? [second, first] : [first, second]
+    measured.push({ off, more: on - off })
   }
   return {
     off: trimmedMean(measured.map((each) => each.off)),

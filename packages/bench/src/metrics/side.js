@@ -33,20 +33,6 @@ function openLimiter(limit = 1_000_000) {
   return createLimiter({ name: 'api', policies: [gcra({ limit, window: '1h' })], store })
 }
 
-/**
- * One limiter that is listened to in every other block: two would differ in how the compiler has treated them.
- * @param {Limiter} limiter
- * @param {(calls: number) => unknown} run Makes so many calls.
- */
-function listenedTo(limiter, run) {
-  const listen = LISTENERS[variant]
-  return async (/** @type {number} */ calls) => {
-    const end = listen?.(limiter)
-    await run(calls)
-    end?.()
-  }
-}
-
 async function decisions() {
   const limiter = openLimiter(workload === '10,000 keys in turn, denied' ? 50 : 1_000_000)
   const keys = Array.from({ length: workload === 'one key, allowed' ? 1 : 10_000 }, (_, i) => `user:${i}`)
@@ -59,13 +45,8 @@ async function decisions() {
       void limiter.decide(isFresh ? (fresh[i] ?? '') : (keys[next++ % keys.length] ?? ''))
   }
   const made20k = () => Array.from({ length: BLOCK }, () => `new:${made++}`)
-  const listened = listenedTo(limiter, decide)
   const prepare = () => isFresh && (fresh = made20k())
-  for (let i = 0; i < (isFresh ? 40 : 100); i++) {
-    prepare()
-    await (i % 2 === 0 ? decide(BLOCK) : listened(BLOCK))
-  }
-  return pairs(BLOCK, decide, listened, prepare)
+  return pairs(BLOCK, decide, () => LISTENERS[variant](limiter), prepare)
 }
 
 /** As `npm run bench -- http` measures it: without a socket. */
@@ -78,9 +59,7 @@ async function requests() {
   const send = async (/** @type {number} */ calls) => {
     for (let i = 0; i < calls; i++) await caller.request()
   }
-  const listened = listenedTo(limiter, send)
-  for (let i = 0; i < 40; i++) await (i % 2 === 0 ? send(REQUESTS) : listened(REQUESTS))
-  return pairs(REQUESTS, send, listened)
+  return pairs(REQUESTS, send, () => LISTENERS[variant](limiter))
 }
 
 async function series() {

@@ -8,11 +8,14 @@ const BUCKETS = [0.25, 0.5, 0.75, 0.8, 0.9, 1] as const
 
 type Result = 0 | 1 | 2
 
-/** Numbers of one policy of one limiter, in plain arrays: counting is an addition, and names are made when it is read. */
+/** Cells of decisions, by result, reason and decider. Behind them lie those of evaluations, by bucket: allowed, then denied. */
+const DECISIONS = RESULTS.length * REASONS.length * DECIDERS.length
+const ALLOWED = DECISIONS
+const DENIED = ALLOWED + BUCKETS.length
+
+/** Numbers of one policy of one limiter, in one plain array: counting is an addition, and names are made when it is read. */
 export class PolicyCounts {
-  readonly #decisions = new Float64Array(RESULTS.length * REASONS.length * DECIDERS.length)
-  readonly #evaluations = new Float64Array(2)
-  readonly #utilization = new Float64Array(BUCKETS.length)
+  readonly #cells = new Float64Array(DENIED + BUCKETS.length)
   readonly #of: Attributes
   #policy: Policy
 
@@ -28,16 +31,15 @@ export class PolicyCounts {
 
   countDecision(result: Result, reason: DenialReason | undefined, decidedBy: DecidedBy): void {
     const cell = (result * REASONS.length + reasonNumber(reason)) * DECIDERS.length + deciderNumber(decidedBy)
-    this.#decisions[cell]!++
+    this.#cells[cell]!++
   }
 
   countEvaluation(isDenied: boolean, remaining: number, capacity: number): void {
-    this.#evaluations[isDenied ? 1 : 0]!++
-    this.#utilization[bucketOf(capacity - remaining, capacity)]!++
+    this.#cells[(isDenied ? DENIED : ALLOWED) + bucketOf(capacity - remaining, capacity)]!++
   }
 
   readDecisions(observe: Observe): void {
-    for (const [cell, count] of this.#decisions.entries()) {
+    for (const [cell, count] of this.#cells.subarray(0, DECISIONS).entries()) {
       if (count === 0) continue
       const decider = cell % DECIDERS.length
       const rest = (cell - decider) / DECIDERS.length
@@ -51,14 +53,16 @@ export class PolicyCounts {
   }
 
   readEvaluations(observe: Observe): void {
-    for (const [result, count] of this.#evaluations.entries()) {
+    for (const [result, from] of [ALLOWED, DENIED].entries()) {
+      const count = this.#cells.subarray(from, from + BUCKETS.length).reduce((sum, each) => sum + each, 0)
       if (count > 0) observe(count, { ...this.#of, result: RESULTS[result]! })
     }
   }
 
   readUtilization(observe: Observe): void {
-    for (const [bucket, count] of this.#utilization.entries()) {
-      if (count > 0) observe(count, { ...this.#of, bucket: String(BUCKETS[bucket]) })
+    for (const [i, bucket] of BUCKETS.entries()) {
+      const count = this.#cells[ALLOWED + i]! + this.#cells[DENIED + i]!
+      if (count > 0) observe(count, { ...this.#of, bucket: String(bucket) })
     }
   }
 
