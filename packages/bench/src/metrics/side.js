@@ -24,6 +24,8 @@ const LISTENERS = {
   'top keys': (limiter) => topKeys(limiter).stop,
 }
 
+const listen = LISTENERS[variant] ?? (() => () => {})
+
 if (variant === 'series') console.log(JSON.stringify(await series()))
 else if (workload === 'a request of Express') console.log(JSON.stringify(await requests()))
 else console.log(JSON.stringify(await decisions()))
@@ -46,7 +48,7 @@ async function decisions() {
   }
   const made20k = () => Array.from({ length: BLOCK }, () => `new:${made++}`)
   const prepare = () => isFresh && (fresh = made20k())
-  return pairs(BLOCK, decide, () => LISTENERS[variant](limiter), prepare)
+  return pairs(BLOCK, decide, () => listen(limiter), prepare)
 }
 
 /** As `npm run bench -- http` measures it: without a socket. */
@@ -59,7 +61,7 @@ async function requests() {
   const send = async (/** @type {number} */ calls) => {
     for (let i = 0; i < calls; i++) await caller.request()
   }
-  return pairs(REQUESTS, send, () => LISTENERS[variant](limiter))
+  return pairs(REQUESTS, send, () => listen(limiter))
 }
 
 async function series() {
