@@ -21,7 +21,10 @@ const [variant = '', workload = ''] = process.argv.slice(2)
 const LISTENERS = {
   nothing: () => () => {},
   observed: (limiter) => observe(limiter, { prometheus: promClient }),
-  'top keys': (limiter) => topKeys(limiter).stop,
+  'top keys': (limiter) => {
+    const top = topKeys(limiter)
+    return () => top.stop()
+  },
 }
 
 const listen = LISTENERS[variant] ?? (() => () => {})
