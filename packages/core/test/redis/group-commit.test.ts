@@ -135,6 +135,27 @@ describe('a call', () => {
     expect(calls()[1]).toEqual(['g: consume x1'])
   })
 
+  it('waits until the end of a turn in which a batch came back, as its callers ask again', () => {
+    const { add, calls, sent, endTurn } = way()
+    add(...many(12))
+    endTurn()
+    for (const { reply } of sent) reply()
+    add(...many(3, 'again'))
+    expect(sent).toHaveLength(5)
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([1, 1, 1, 1, 8, 3])
+  })
+
+  it('is sent at once again in the turn after one in which a batch came back', () => {
+    const { add, calls, sent, endTurn } = way()
+    add(...many(12))
+    endTurn()
+    for (const { reply } of sent) reply()
+    endTurn()
+    add(...ask('alone'))
+    expect(calls().at(-1)).toEqual(['alone: consume x1'])
+  })
+
   it('resolves with the reply for its own key', () => {
     const { add, sent, endTurn } = busyWay()
     const [e, f] = add(...ask('e', 'f'))
@@ -196,15 +217,26 @@ describe('a batch', () => {
     expect(calls().map(({ length }) => length)).toEqual([64, 64, 2])
   })
 
-  it('holds a third of all pending calls, but at least 8', () => {
+  it('holds half of all pending calls, but at least 8', () => {
     const { add, calls, endTurn } = busyWay()
     add(...many(56))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([19, 19, 18])
+    expect(calls().map(({ length }) => length)).toEqual([28, 28])
     add(...many(8, 'late'))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([19, 19, 18, 8])
+    expect(calls().map(({ length }) => length)).toEqual([28, 28, 8])
     expect(new Set(calls().flat()).size).toBe(64)
+  })
+
+  it('is sent before the turn ends once it holds half of the calls that were just answered', () => {
+    const { add, calls, sent, endTurn } = busyWay()
+    add(...many(56))
+    endTurn()
+    for (const { reply } of sent) reply()
+    add(...many(45, 'again'))
+    expect(calls().map(({ length }) => length)).toEqual([28, 28, 30])
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([28, 28, 30, 15])
   })
 
   it('holds 1,000 units, or one call with more', () => {

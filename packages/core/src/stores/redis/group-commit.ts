@@ -1,5 +1,5 @@
 import { storeClosed } from '../../values/closing.js'
-import { Batch } from './batch.js'
+import { Batch, MOST_KEYS } from './batch.js'
 import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
 import type { Bytes } from './redis-connection.js'
 import type { Receiver } from '../store.js'
@@ -30,6 +30,10 @@ export interface GroupCommitOptions {
  * of the event loop form a batch. Several batches are in flight, so that Redis and this process work at the same time; at
  * the bound, calls wait until a batch is back.
  *
+ * Callers that are answered together usually ask again in the same turn. So the calls of a batch count until the end of the
+ * turn in which it came back: none of the next ones is sent alone, and a batch is sent once it holds its part of them, so that
+ * Redis decides it while this process makes the next one.
+ *
  * Calls on one key are carried out in the order in which they were made. No call is sent twice, and a call whose caller has
  * given up is not sent.
  */
@@ -42,6 +46,10 @@ export class GroupCommit {
   #waiting: Batch[] = []
   #flushes = false
   #callsInFlight = 0
+  /** Calls whose batches came back in this turn. */
+  #justAnswered = 0
+  /** Keys at which a batch is sent before the turn ends. */
+  #part = MOST_KEYS
   #batchesInFlight = 0
   #closed = false
 
@@ -59,17 +67,15 @@ export class GroupCommit {
   /** @throws {StoreError} CLOSED. */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
-    const isAlone = this.#waiting.length === 0 && this.#callsInFlight < FEW_CALLS
+    const isAlone = this.#waiting.length === 0 && this.#callsInFlight + this.#justAnswered < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
     this.#gather(call)
     const isBusy = this.#batchesInFlight >= MOST_BATCHES
     // Key by key, all calls of the turn are sent at its end: each server gets them in one write then.
-    const sendsFull = !isBusy && this.#waiting[0]!.isFull && this.#transport.takesManyKeys()
-    if (sendsFull) this.#send(this.#waiting.shift()!.calls())
-    if (isBusy || this.#flushes || this.#waiting.length === 0) return
-    this.#flushes = true
-    this.#later(this.#flush)
+    const sendsFirst = !isBusy && this.#isReady(this.#waiting[0]!) && this.#transport.takesManyKeys()
+    if (sendsFirst) this.#send(this.#waiting.shift()!.calls())
+    if (!isBusy && this.#waiting.length > 0) this.#flushLater()
   }
 
   /** Rejects the calls that wait to be sent, and all later ones. */
@@ -91,8 +97,20 @@ export class GroupCommit {
     waiting.push(batch)
   }
 
+  #isReady(batch: Batch): boolean {
+    return batch.isFull || batch.calls().length >= this.#part
+  }
+
+  #flushLater(): void {
+    if (this.#flushes) return
+    this.#flushes = true
+    this.#later(this.#flush)
+  }
+
   #flushAll(): void {
     this.#flushes = false
+    this.#justAnswered = 0
+    this.#part = MOST_KEYS
     if (this.#waiting.length === 0) return
     if (this.#transport.takesManyKeys()) this.#sendWaiting()
     else this.#transport.inOneWrite(() => this.#sendWaiting())
@@ -113,7 +131,7 @@ export class GroupCommit {
    * replies of another. With a single batch they would take turns.
    */
   #partSize(): number {
-    let calls = this.#callsInFlight
+    let calls = this.#callsInFlight + this.#justAnswered
     for (const { size } of this.#waiting) calls += size
     return Math.max(LEAST_PART, Math.ceil(calls / PARTS))
   }
@@ -155,6 +173,10 @@ export class GroupCommit {
     this.#callsInFlight -= callers
     if (isBatch) this.#batchesInFlight--
     if (!this.#flushes) this.#flushAll()
+    if (callers < LEAST_PART) return
+    this.#justAnswered += callers
+    this.#part = this.#partSize()
+    this.#flushLater()
   }
 }
 
@@ -167,7 +189,7 @@ function markSent({ caller, alike }: ScriptCall): void {
 const FEW_CALLS = 4
 
 /** Number of batches into which pending calls are divided, and the least keys that make a batch worth sending. */
-const PARTS = 3
+const PARTS = 2
 const LEAST_PART = 8
 
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
