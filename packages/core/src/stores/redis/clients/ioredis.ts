@@ -9,7 +9,7 @@ import { ioredisSubscribe } from './subscription.js'
 export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly status: string
-  readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean }
+  readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
   sendCommand(command: unknown): unknown
   /** Of a Cluster. */
   nodes?(role: 'master'): readonly { readonly stream?: Partial<Pick<Writable, 'cork' | 'uncork'>> }[]
@@ -52,7 +52,7 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
  * The methods of a client read `options` and pass the command to `sendCommand`, so they are called on an object with just
  * these two, in order that
  *
- * - a command is written in one Buffer, and
+ * - a command gets its keys and arguments after it was made, and is written in one Buffer, and
  * - there is no autopipelining. It chooses the node of a Cluster by the first argument, which is the script and not the key
  *   (redis/ioredis#2109, iovalkey 0.4), and keeps one pipeline in flight at a time, which slows scripts down.
  *
@@ -61,13 +61,16 @@ function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send
 function scriptsOf(client: IoredisClient): IoredisScripts {
   const { enableAutoPipelining } = client.options
   if (!enableAutoPipelining && isReplaced(client)) return client
-  const self = {
-    options: Object.create(client.options, { enableAutoPipelining: { value: false } }) as object,
-    sendCommand: (command: object) => client.sendCommand(inOneBuffer(command)),
+  const options = Object.create(client.options, { enableAutoPipelining: { value: false } }) as object
+  const run = (name: keyof IoredisScripts, script: string, count: number, lists: (string | Buffer)[][]) => {
+    // The client puts its prefix before the keys that a command is made with.
+    const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
+    const sendCommand = (command: object) => client.sendCommand(inOneBuffer(command, later))
+    return client[name].apply({ options, sendCommand }, [script, count, ...first])
   }
   return {
-    evalshaBuffer: (...args) => client.evalshaBuffer.apply(self, args),
-    evalBuffer: (...args) => client.evalBuffer.apply(self, args),
+    evalshaBuffer: (sha, count, ...lists) => run('evalshaBuffer', sha, count, lists),
+    evalBuffer: (script, count, ...lists) => run('evalBuffer', script, count, lists),
   }
 }
 
