@@ -3,43 +3,38 @@
 -- the engine, with nothing written that counts. Equal calls are decided here only if all of them fit.
 -- Lines that begin with --@alone are for a call that travels alone on Redis's clock, those with --@together for the others.
 --@alone if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
---@together if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and op == CONSUME and #argument < rest and count <= @{together} and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
-  --@together if clock < 0 and not time then
-    local parts = call('TIME')
-    time = parts[1] * 1000000 + parts[2]
-  --@together end
+--@together if may_be_plain and (#fixed == @{fixed} or #fixed == @{fixed} + 16) then
+  --@alone local parts = call('TIME')
+  --@alone time = parts[1] * 1000000 + parts[2]
   --@alone local now = time
-  --@together local now = clock < 0 and time or clock
+  --@together local now = instant
   local expires, barred, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, barred)
   local passes = written >= 0 and barred >= 0 and latest <= now and written % 1 == 0 and expires <= NEVER
-  --@together passes = passes and now == (shared_now or now)
   --@for each policy passes = passes and @{sane}
   local needed = now
-  --@together local done, answers, answer = 0, count > 1 and {}, nil
+  --@together local done, kept = 0, taken
   --@for each policy local remaining_@{i}, reset_@{i}
   --@for each slotted local slot_@{i}, bytes_@{i}
   --@together while passes and done < count do
     --@for each policy if passes then @{take} needed = max(needed, reset_@{i}) end
   --@together   if passes then
-  --@together     answer, done = pack('<@{view_formats}', @{view}), done + 1
-  --@together     if answers then
-  --@together       answers[done] = answer
-  --@together     end
+  --@together     @{kept_view} = @{view}
+  --@together     done, kept = done + 1, kept + @{view_numbers}
   --@together   end
   --@together end
   --@alone if passes and needed + 1000000 <= expires then
-  --@together if passes and needed + (clock < 0 and 1000000 or 3600000000) <= expires then
+  --@together if passes and needed + margin <= expires then
     local bytes = pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
     --@for any bucketed local from = @{slots}
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
     --@alone local size = call('SETRANGE', key, '@{hottest}', bytes)
-    --@together local size = redis.pcall('SETRANGE', key, '@{hottest}', bytes)
+    --@together local size = try('SETRANGE', key, '@{hottest}', bytes)
     if size == @{length} or size == @{length} + 16 then
       --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@alone return pack('<dd@{view_formats}', 0, now, @{view})
-      --@together plain, shared_now = answers and table.concat(answers) or answer, now
+      --@together plain, shared_now, taken = true, now, kept
     end
   end
 end

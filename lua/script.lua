@@ -16,7 +16,7 @@ local latest
 local replaced
 -- The result of TIME, in microseconds. It may change within a script, so it is read once.
 local time
--- The instant of all plain calls, and the part of the reply to the last of them; nil after any other call.
+-- The instant of all plain calls, and whether the calls of the last key were plain.
 local shared_now, plain
 
 if #KEYS == 1 then
@@ -39,14 +39,27 @@ end
 @{alone_last}
 
 local states = @{load_all}
+local keys, arguments, try = KEYS, ARGV, redis.pcall
 local @{call}
--- What the plain calls reply, with a mark for each key that has a reply of its own behind it.
-local packed, replies = {}, {}
-for i = 1, #KEYS do
-  key, replaced, plain = KEYS[i], nil, nil
-  if ARGV[i] then
-    argument = ARGV[i]
+-- Of the last argument: whether its calls may be plain, their instant, and how much longer their keys must live.
+local may_be_plain, instant, margin
+-- The instant and what the plain calls reply, with -1 for each key that has a reply of its own behind it.
+local numbers, taken, replies = { 0 }, 1, {}
+for i = 1, #keys do
+  key, replaced, plain = keys[i], nil, nil
+  if arguments[i] then
+    argument = arguments[i]
     @{argument}
+    may_be_plain = op == CONSUME and #argument < rest and count <= @{together} and cost > 0 and cost <= 2147483648 and cost % 1 == 0
+    if may_be_plain and clock < 0 and not time then
+      local parts = call('TIME')
+      time = parts[1] * 1000000 + parts[2]
+    end
+    instant, margin = clock, 3600000000
+    if clock < 0 then
+      instant, margin = time, 1000000
+    end
+    may_be_plain = may_be_plain and instant == (shared_now or instant)
   end
   fixed = @{load_one}
   @{hot_together}
@@ -63,9 +76,11 @@ for i = 1, #KEYS do
       -- Redis 6.2 puts the line of the script before the message.
       reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '')
     end
-    plain, replies[#replies + 1] = pack('<d', -1), reply
+    taken, replies[#replies + 1] = taken + 1, reply
+    numbers[taken] = -1
   end
-  packed[i] = plain
 end
-table.insert(replies, 1, pack('<d', shared_now or 0) .. table.concat(packed))
+numbers[1] = shared_now or 0
+local packed = pack('<' .. string.rep('d', taken), (table.unpack or _G.unpack)(numbers, 1, taken))
+table.insert(replies, 1, packed)
 return replies

@@ -131,6 +131,8 @@ function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotOffsets, version
     longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
     view_formats: 'dd'.repeat(all.length),
+    view_numbers: `${2 * all.length}`,
+    kept_view: all.map(({ i }) => `numbers[kept + ${2 * i - 1}], numbers[kept + ${2 * i}]`).join(', '),
     parts: all.length === 1 ? '' : parts.join(''),
   }
 }
