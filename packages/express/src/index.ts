@@ -5,7 +5,6 @@ import {
   type Denied,
   expressTrust,
   type GuardOptions,
-  hasRawHeader,
   onResponseSent,
   type Platform,
 } from '@sluice/core/http'
@@ -65,7 +64,7 @@ const express: Platform<Request, Response> = {
   socketAddress: (req) => req.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,
   header: (req, name) => req.headers[name]?.toString(),
-  hasHeader: ({ rawHeaders }, name) => hasRawHeader(rawHeaders, name),
+  rawHeaders: (req) => req.rawHeaders,
   proxyTrust: ({ app }) => expressTrust(app),
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void res.setHeader(name, value),

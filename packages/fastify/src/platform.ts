@@ -1,4 +1,4 @@
-import { fastifyTrust, hasRawHeader, onResponseSent, type Platform } from '@sluice/core/http'
+import { fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request of HTTP/1 or HTTP/2, with any decorations of the application. */
@@ -13,7 +13,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   socketAddress: (request) => request.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,
   header: (request, name) => request.headers[name]?.toString(),
-  hasHeader: ({ raw }, name) => hasRawHeader(raw.rawHeaders, name),
+  rawHeaders: ({ raw }) => raw.rawHeaders,
   proxyTrust: fastifyTrust,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
   setHeader: (reply, name, value) => void reply.header((LOWER_CASE[name] ??= lowerCase(name)), value),

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { hasRawHeader, type Platform } from '@sluice/core/http'
+import { type Platform } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onSent, setHeader } from './pending.js'
@@ -31,11 +31,9 @@ export function platformFor(options: AddressOptions & Record<string, unknown>): 
     socketAddress,
     hungUp: (c) => bindingsOf(c).incoming?.socket.destroyed ?? c.req.raw.signal.aborted,
     header: (c, name) => c.req.header(name),
-    hasHeader(c, name) {
-      const raw = bindingsOf(c).incoming?.rawHeaders
-      return raw ? hasRawHeader(raw, name) : c.req.header(name) !== undefined
-    },
+    rawHeaders: (c) => bindingsOf(c).incoming?.rawHeaders,
     proxyTrust: () => (trustProxy > 0 ? 'some' : 'none'),
+    decided: (c, decision) => c.set('rateLimit', decision),
     headersSent: (c) => c.finalized,
     setHeader,
     setStatus: (c, status) => c.status(status as StatusCode),

@@ -4,7 +4,6 @@ import {
   decisionAbout,
   type Denied,
   type GuardOptions,
-  hasRawHeader,
   type HeaderList,
   headersIn,
   onResponseSent,
@@ -77,7 +76,7 @@ const koa: Platform<Context, Response> = {
   socketAddress: (ctx) => ctx.socket.remoteAddress,
   hungUp: ({ socket }) => socket.destroyed,
   header: (ctx, name) => ctx.get(name) || undefined,
-  hasHeader: ({ req }, name) => hasRawHeader(req.rawHeaders, name),
+  rawHeaders: ({ req }) => req.rawHeaders,
   proxyTrust({ app }) {
     // Without `maxIpsCount`, Koa takes the first address of the header, which the caller wrote.
     return !app.proxy ? 'none' : app.maxIpsCount > 0 ? 'some' : 'all'

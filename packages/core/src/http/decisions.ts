@@ -14,14 +14,18 @@ const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly
 /** Where the decisions about a request are kept: on it as a property, or beside it in a map. */
 export type KeepDecisions = 'on' | 'beside'
 
+/** Who records decisions about requests: one guard of a limiter. */
+export interface Recorder {
+  readonly limiter: Limiter
+  /** Whether headers show its decisions. A limiter with `headers: false` stays invisible beside others. */
+  readonly inHeaders: boolean
+}
+
 /**
  * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
  * number of decisions.
  */
-export interface RequestDecision {
-  readonly limiter: Limiter
-  /** Whether headers show it. A limiter with `headers: false` stays invisible beside others. */
-  readonly inHeaders: boolean
+export interface RequestDecision extends Recorder {
   /** The limiter's most restrictive decision; among equals the oldest. */
   readonly decision: Decision
 }
@@ -31,8 +35,11 @@ interface RecordedDecision extends RequestDecision {
   latest: Decision
   /** The position of `latest` among the decisions of all limiters, from 1. */
   order: number
-  /** The keys that the request was counted under, unless requests repeat. */
-  readonly keys: string[]
+  /**
+   * The keys that the request was counted under, none of them where requests repeat; undefined as long as the only one is
+   * that of `latest`.
+   */
+  keys: string[] | undefined
 }
 
 interface CountedRequest {
@@ -40,17 +47,18 @@ interface CountedRequest {
 }
 
 /**
- * Records a decision about `request`, counted under `key`, which is undefined where requests repeat. `before` is what
- * `decisionsAbout` gave. Returns the decisions of all limiters about the request.
+ * Records a decision about `request`. `before` is what `decisionsAbout` gave; `repeats` is whether requests repeat. Returns
+ * the decisions of all limiters about the request.
  */
 export function record(
   request: object,
   keep: KeepDecisions,
   before: readonly RequestDecision[],
-  { limiter, decision, inHeaders }: RequestDecision,
-  key: string | undefined,
+  { limiter, inHeaders }: Recorder,
+  decision: Decision,
+  repeats: boolean,
 ): readonly RequestDecision[] {
-  const keys = key === undefined ? [] : [key]
+  const keys = repeats ? [] : undefined
   if (before === NONE) {
     const first: RecordedDecision[] = [{ limiter, inHeaders, decision, latest: decision, order: 1, keys }]
     if (keep === 'beside') decisionsBeside.set(request, first)
@@ -64,16 +72,19 @@ export function record(
     all.push({ limiter, inHeaders, decision, latest: decision, order, keys })
     return all
   }
+  if (!repeats) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
   earlier.decision = moreRestrictive(earlier.decision, decision)
   earlier.latest = decision
   earlier.order = order
-  if (key !== undefined) earlier.keys.push(key)
   return all
 }
 
 /** Whether a limiter has counted the request under this key already. */
 export function isCounted(all: readonly RequestDecision[], limiter: Limiter, key: string): boolean {
-  return (all as readonly RecordedDecision[]).some((one) => one.limiter === limiter && one.keys.includes(key))
+  return (all as readonly RecordedDecision[]).some(
+    ({ limiter: other, keys, latest }) =>
+      other === limiter && (keys ? keys.includes(key) : latest.key === key),
+  )
 }
 
 /** Whether another limiter of the same name has counted the request in the same store, so that both share their usage. */

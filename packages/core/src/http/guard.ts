@@ -42,6 +42,7 @@ export function createGuard<Req, Res>(
 ): Guard<Req, Res> {
   const limiter = limiterOf(options)
   const writeHeaders = headerWriter(options)
+  const recorder = { limiter, inHeaders: writeHeaders !== undefined }
   const setHeader = headerSetter(options.headerNames, platform)
   const respond = responder(options.onDenied, platform, setHeader)
   const choosePolicies = policyChooser(options)
@@ -185,8 +186,7 @@ export function createGuard<Req, Res>(
       if (!repeats && isCounted(before, limiter, key)) warn(limiter, 'COUNTED_TWICE')
       if (sharesName(before, limiter)) warn(limiter, 'NAME_TWICE')
     }
-    const recorded = { limiter, decision, inHeaders: writeHeaders !== undefined }
-    const all = record(request, keep, before, recorded, repeats ? undefined : key)
+    const all = record(request, keep, before, recorder, decision, repeats)
     if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, res, setHeader)
     return all
   }

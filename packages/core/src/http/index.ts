@@ -27,6 +27,6 @@ export {
 export { type AddressList, type GuardOptions, settingsOf } from './options.js'
 export { GUARD_REPLACEMENTS } from './replaced-options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
-export { expressTrust, fastifyTrust, hasRawHeader } from './proxy-trust.js'
+export { expressTrust, fastifyTrust } from './proxy-trust.js'
 export { onResponseSent } from './response-sent.js'
 export type { SetupWarning } from './setup-warnings.js'

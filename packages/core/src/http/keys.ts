@@ -5,6 +5,7 @@ import { chain } from './chain.js'
 import { clientAddress, HungUpError, IPV6_PREFIX } from './client-address.js'
 import type { RequestReader } from './platform.js'
 import { proxyWarning } from './proxy-trust.js'
+import { rememberRecent } from './recent.js'
 import type { SetupWarning } from './setup-warnings.js'
 
 /** What a key function can read beside the request, so that one key function works in every framework. */
@@ -32,8 +33,8 @@ export interface ByIpOptions {
  * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
  */
 export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
-  const ipv6Prefix = checkedPrefix(options)
-  return (req, source) => addressKey(req, source, ipv6Prefix)
+  const toKey = addressKeys(checkedPrefix(options))
+  return (req, source) => addressKey(req, source, toKey)
 }
 
 /**
@@ -135,16 +136,28 @@ function checkedPrefix({ ipv6Prefix = IPV6_PREFIX }: ByIpOptions): number {
   throw expected(PolicyError, 'INVALID_OPTION', what, ipv6Prefix)
 }
 
-function addressKey<Req>(req: Req, source: KeySource<Req>, ipv6Prefix?: number): string {
+function addressKey<Req>(req: Req, source: KeySource<Req>, toKey = DEFAULT_KEYS): string {
   const warning = proxyWarning(req, source)
   if (warning) source.warn(warning)
-  const address =
-    clientAddress(source.address(req), ipv6Prefix) ?? clientAddress(source.socketAddress(req), ipv6Prefix)
-  if (address !== undefined) return `ip:${escaped(address)}`
+  const key = toKey(source.address(req)) ?? toKey(source.socketAddress(req))
+  if (key !== undefined) return key
   if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
   source.warn('ADDRESS_UNKNOWN')
   return 'ip:unknown'
 }
+
+/** The key for an address as a socket or a proxy header gives it; undefined for a text that is not an address. */
+type AddressKeys = (text: string | undefined) => string | undefined
+
+function addressKeys(ipv6Prefix: number): AddressKeys {
+  const keyOf = rememberRecent((text) => {
+    const address = clientAddress(text, ipv6Prefix)
+    return address === undefined ? undefined : joinKey('ip', address)
+  })
+  return (text) => (text === undefined ? undefined : keyOf(text))
+}
+
+const DEFAULT_KEYS = addressKeys(IPV6_PREFIX)
 
 function escaped(part: KeyPart): string {
   const text = typeof part === 'string' ? part : numberText(part)

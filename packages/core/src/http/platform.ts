@@ -12,10 +12,10 @@ export interface RequestReader<Req> {
   /** The value of a request header; `name` is in lower case. */
   header(req: Req, name: string): string | undefined
   /**
-   * Whether a request has a header; `name` is in lower case. Node parses the headers of a request when they are first read,
-   * which a look at its `rawHeaders` avoids. Default: whether `header` gives a value.
+   * Names and values of the request's headers as Node received them, which it has without parsing; undefined on other
+   * platforms, where `header` is asked.
    */
-  hasHeader?(req: Req, name: string): boolean
+  rawHeaders?(req: Req): readonly string[] | undefined
   /** Which proxies the framework trusts to set X-Forwarded-For. With 'all', callers choose their own address. */
   proxyTrust(req: Req): 'none' | 'some' | 'all'
 }

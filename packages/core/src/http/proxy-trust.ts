@@ -10,12 +10,34 @@ import type { SetupWarning } from './setup-warnings.js'
 export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
   const trust = reader.proxyTrust(req)
   if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
-  if (hasHeader(req, reader, 'x-forwarded-for')) return trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
-  return hasHeader(req, reader, 'forwarded') ? 'FORWARDED_IGNORED' : undefined
+  const header = proxyHeader(req, reader)
+  if (header === FORWARDED) return 'FORWARDED_IGNORED'
+  return header && trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
 }
 
-function hasHeader<Req>(req: Req, reader: RequestReader<Req>, name: string): boolean {
-  return reader.hasHeader ? reader.hasHeader(req, name) : reader.header(req, name) !== undefined
+const X_FORWARDED_FOR = 'x-forwarded-for'
+const FORWARDED = 'forwarded'
+
+type ProxyHeader = typeof X_FORWARDED_FOR | typeof FORWARDED
+
+/** The header by which a proxy names its client: X-Forwarded-For, else Forwarded, if the request has one of them. */
+function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | undefined {
+  const raw = reader.rawHeaders?.(req)
+  if (raw) return rawProxyHeader(raw)
+  if (reader.header(req, X_FORWARDED_FOR) !== undefined) return X_FORWARDED_FOR
+  return reader.header(req, FORWARDED) === undefined ? undefined : FORWARDED
+}
+
+/** In one pass over names and values. Few names have one of the two lengths, and only these are compared. */
+function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
+  let found: ProxyHeader | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === X_FORWARDED_FOR.length && name.toLowerCase() === X_FORWARDED_FOR)
+      return X_FORWARDED_FOR
+    if (name.length === FORWARDED.length && name.toLowerCase() === FORWARDED) found = FORWARDED
+  }
+  return found
 }
 
 /** Reads the setting 'trust proxy' of an Express application. */
@@ -62,16 +84,4 @@ interface FastifyRequestLike {
   readonly server: object
   /** The addresses from the socket outwards, as far as they are trusted; undefined if no proxy is. */
   readonly ips?: readonly string[] | undefined
-}
-
-/**
- * Whether Node's list of names and values as they were received holds a header; `name` is in lower case. Unlike `headers`,
- * the list is there without being parsed.
- */
-export function hasRawHeader(rawHeaders: readonly string[], name: string): boolean {
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const received = rawHeaders[i]!
-    if (received.length === name.length && received.toLowerCase() === name) return true
-  }
-  return false
 }
