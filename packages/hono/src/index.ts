@@ -42,7 +42,6 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
 }
 
 function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
-  c.set('rateLimit', decisionOf(c))
   if (!denied) return next().then(() => complete(c))
   if (!c.finalized) c.res = (denied.answer as Response | undefined) ?? c.body(null)
   complete(c)

@@ -2,36 +2,38 @@ import { type HeaderList, headersIn, onResponseSent } from '@sluice/core/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** The work left for a request until its response exists. */
-interface Pending {
-  headers: HeaderList | undefined
-  /** Called when the response has been sent. */
-  onSent: (() => void)[] | undefined
-}
-
 /** `c.env` in @hono/node-server. */
 interface NodeBindings {
   readonly incoming: IncomingMessage
   readonly outgoing: ServerResponse
 }
 
+/** The headers that limiters have set on the response, which may not exist yet. */
+const HEADERS = Symbol('headers of the limiters')
+/** The listeners to call when the response has been sent. */
+const LISTENERS = Symbol('listeners of the limiters')
+
 /** On the context itself: a property costs less than a WeakMap. */
-const PENDING = Symbol('pending')
+type WithPending = Context & { [HEADERS]?: HeaderList | undefined; [LISTENERS]?: (() => void)[] | undefined }
 
-type WithPending = Context & { [PENDING]?: Pending | undefined }
-
-/** Sets a header of the response, which may not exist yet. */
-export function setHeader(c: Context, name: string, value: string): void {
-  c.header(name, value)
-  const pending = pendingOf(c)
-  pending.headers = { name, value, earlier: pending.headers }
+/**
+ * Sets a header of the response, which may not exist yet. In lower case, as `Headers` keep names: a name in another case is
+ * converted, and its hash computed, whenever it is set and read.
+ */
+export function setHeader(c: WithPending, name: string, value: string): void {
+  let lowerCase = LOWER_CASE.get(name)
+  if (lowerCase === undefined) LOWER_CASE.set(name, (lowerCase = name.toLowerCase()))
+  c.header(lowerCase, value)
+  c[HEADERS] = { name: lowerCase, value, earlier: c[HEADERS] }
 }
 
+const LOWER_CASE = new Map<string, string>()
+
 /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
-export function onSent(c: Context, listener: () => void): void {
+export function onSent(c: WithPending, listener: () => void): void {
   const { incoming, outgoing } = bindingsOf(c)
   if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
-  else (pendingOf(c).onSent ??= []).push(listener)
+  else (c[LISTENERS] ??= []).push(listener)
 }
 
 /** On Node, the request and the response that Hono was called with. */
@@ -42,16 +44,20 @@ export function bindingsOf(c: Context): Partial<NodeBindings> {
 
 /** Adds the headers and the listeners to the response. To be called once the handler has responded. */
 export function complete(c: WithPending): void {
-  const pending = c[PENDING]
-  if (!pending || !c.finalized) return
-  c[PENDING] = undefined
-  const { headers, onSent } = pending
-  // Hono omits them if a handler returns a Response of its own. Where the latest is there, all of them are.
-  if (headers && c.res.headers.get(headers.name) !== headers.value) {
-    for (const [name, value] of Object.entries(headersIn(headers)))
-      if (!c.res.headers.has(name)) c.header(name, value)
-  }
-  if (onSent) c.res = watched(c, () => onSent.forEach((listener) => listener()))
+  if (!c.finalized) return
+  if (c[HEADERS]) keepHeaders(c, c[HEADERS])
+  const listeners = c[LISTENERS]
+  if (!listeners) return
+  c[LISTENERS] = undefined
+  c.res = watched(c, () => listeners.forEach((listener) => listener()))
+}
+
+/** Hono omits headers if a handler returns a Response of its own. Where the latest is there, all of them are. */
+function keepHeaders(c: WithPending, headers: HeaderList): void {
+  c[HEADERS] = undefined
+  if (c.res.headers.get(headers.name) === headers.value) return
+  for (const [name, value] of Object.entries(headersIn(headers)))
+    if (!c.res.headers.has(name)) c.header(name, value)
 }
 
 /** The same response, which calls `listener` when the runtime has read the last of its body. */
@@ -62,8 +68,4 @@ function watched({ req, res }: Context, listener: () => void): Response {
   }
   const flush = (): void => void (req.raw.signal.aborted || listener())
   return new Response(res.body.pipeThrough(new TransformStream({ flush })), res)
-}
-
-function pendingOf(c: WithPending): Pending {
-  return (c[PENDING] ??= { headers: undefined, onSent: undefined })
 }
