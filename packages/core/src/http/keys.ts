@@ -2,10 +2,9 @@ import type { MaybePromise } from '../stores/store.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
 import { sha256 } from '../values/sha256.js'
 import { chain } from './chain.js'
-import { clientAddress, HungUpError, IPV6_PREFIX } from './client-address.js'
+import { clientAddress, HungUpError, IPV6_PREFIX, rememberRecent } from './client-address.js'
 import type { RequestReader } from './platform.js'
 import { proxyWarning } from './proxy-trust.js'
-import { rememberRecent } from './recent.js'
 import type { SetupWarning } from './setup-warnings.js'
 
 /** What a key function can read beside the request, so that one key function works in every framework. */

@@ -1,4 +1,4 @@
-import { rememberRecent } from '../../src/http/recent.js'
+import { rememberRecent } from '../../src/http/client-address.js'
 
 const upperCase = (text: string): string => text.toUpperCase()
 
