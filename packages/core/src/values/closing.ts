@@ -3,21 +3,17 @@ import { StoreError } from './errors.js'
 /** Whether a store is closed, and the signal that says so, which is made when it is asked for. */
 export class Closing {
   #controller: AbortController | undefined
-  #isClosed = false
+  /** Read with each call, so it is no accessor. */
+  isClosed = false
 
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
-    if (this.#isClosed) this.#controller.abort()
+    if (this.isClosed) this.#controller.abort()
     return this.#controller.signal
   }
 
-  /** @throws {StoreError} CLOSED once the store is closed. */
-  check(): void {
-    if (this.#isClosed) throw storeClosed()
-  }
-
   close(): void {
-    this.#isClosed = true
+    this.isClosed = true
     this.#controller?.abort()
   }
 }

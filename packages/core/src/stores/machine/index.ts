@@ -1,6 +1,6 @@
 import { systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { Closing } from '../../values/closing.js'
+import { Closing, storeClosed } from '../../values/closing.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 import type { DenialCacheBounds, Keyspace, Notice, Permits, Report, Store } from '../store.js'
@@ -75,7 +75,7 @@ class StoreOfMachine implements MachineStore {
   }
 
   now(): number {
-    this.#closing.check()
+    if (this.#closing.isClosed) throw storeClosed()
     return this.#now()
   }
 

@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { Closing } from '../../values/closing.js'
+import { Closing, storeClosed } from '../../values/closing.js'
 import { expected, PolicyError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { MemoryBoards } from './boards.js'
@@ -110,7 +110,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   now(): number {
-    this.#closing.check()
+    if (this.#closing.isClosed) throw storeClosed()
     const now = Math.floor(this.#clock())
     if (now > this.#latest) this.#latest = now // also passes over NaN
     return this.#latest

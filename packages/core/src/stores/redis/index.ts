@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
-import { Closing } from '../../values/closing.js'
+import { Closing, storeClosed } from '../../values/closing.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { RedisConnection } from './redis-connection.js'
 import { connectionOf, isRedisClient } from './clients/detect.js'
@@ -133,7 +133,7 @@ class StoreInRedis implements RedisStore {
   }
 
   now(): number {
-    this.#closing.check()
+    if (this.#closing.isClosed) throw storeClosed()
     return this.#now()
   }
 
