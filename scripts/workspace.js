@@ -39,6 +39,14 @@ export function publicPackages() {
 }
 
 /**
+ * The entry points that are for users. `internal` is for other packages of this repository.
+ * @param {Manifest} manifest
+ */
+export function publicEntries({ exports = {} }) {
+  return Object.entries(exports).filter(([path]) => path !== './internal')
+}
+
+/**
  * @param {string} folder
  * @returns {Manifest}
  */

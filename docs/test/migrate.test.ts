@@ -1,5 +1,5 @@
-import { onSources } from '@sluice/testing/processes'
-import { freePort, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { onSources } from '@sluice/harness/processes'
+import { freePort, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { transformSync } from '@swc/core'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { runs, type Snippet, snippetsOf } from './snippets.js'
 
 const ROOT = resolve(__dirname, '../..')

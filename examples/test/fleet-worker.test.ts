@@ -1,4 +1,4 @@
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { interrupt, nextLine, type Program, start } from './program.js'
 
 let redis: RedisServer

@@ -16,7 +16,7 @@ const MOST_BYTES = 800_000
 const folders = publicPackages().map(({ folder }) => folder)
 const checks = folders.flatMap((folder) => [
   run('publint', 'run', folder, '--strict'),
-  run('attw', '--pack', folder, '--profile', 'strict', '--no-emoji'),
+  run('attw', '--pack', folder, '--profile', 'strict', '--no-emoji', '--exclude-entrypoints', './internal'),
   run('npm', 'pack', `./${folder}`, '--dry-run', '--json', '--ignore-scripts', '--offline').then((json) => {
     const wrong = json === undefined ? ['cannot be packed'] : wrongWith(folder, JSON.parse(json)[0])
     for (const what of wrong) console.error(`${folder}: ${what}`)

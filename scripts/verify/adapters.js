@@ -1,4 +1,4 @@
-// Runs every case of the adapter kit (packages/testing/src/adapters) on every adapter, and prints the table of
+// Runs every case of the adapter kit (packages/harness/src/adapters) on every adapter, and prints the table of
 // cases x adapters: npm run verify -- adapters. Exit 1 when a case failed, an adapter has none of it, or is too long.
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'

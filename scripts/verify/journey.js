@@ -2,7 +2,7 @@
 // the promises that something of ours waits for: npm run verify -- journey. Exit 1 above the bars.
 import { redisStore } from '@sluice/core/redis'
 import { rateLimit } from '@sluice/express'
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import express from 'express'
 import { Redis } from 'ioredis'
 import { once } from 'node:events'

@@ -38,9 +38,9 @@ export const leftOut = {
       'packages/core/test/redis/clients-replay.test.ts',
       'packages/core/test/redis/semaphore-topologies.test.ts',
       'packages/core/test/redis/topologies.test.ts',
-      'packages/testing/test/redis/cluster.test.ts',
-      'packages/testing/test/redis/replica.test.ts',
-      'packages/testing/test/redis/sentinel.test.ts',
+      'packages/harness/test/redis/cluster.test.ts',
+      'packages/harness/test/redis/replica.test.ts',
+      'packages/harness/test/redis/sentinel.test.ts',
     ],
   },
   'fault-rows': {

@@ -1,5 +1,5 @@
 import { type Board, memoryStore, type Store } from '../src/index.js'
-import { command, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { redisStore } from '../src/stores/redis/index.js'
 
 const START = 1_767_225_600_000_000

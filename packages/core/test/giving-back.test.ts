@@ -1,5 +1,5 @@
 import { FakeClock } from '@sluice/testing'
-import { monitor, startRedis } from '@sluice/testing/redis'
+import { monitor, startRedis } from '@sluice/harness/redis'
 import {
   type Answer,
   createLimiter,

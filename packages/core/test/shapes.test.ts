@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
 import { FakeClock } from '@sluice/testing'
-import { collect } from '@sluice/testing/figures'
+import { collect } from '@sluice/harness/figures'
 import { createLimiter, type Decision, gcra, memoryStore, PolicyError } from '../src/index.js'
 
 const list = (seconds: number) => [gcra({ limit: 1, window: `${seconds}s` })]

@@ -1,5 +1,5 @@
 import { redisStore } from '@sluice/core/redis'
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { CannotRun } from './demo.js'
 

@@ -1,7 +1,7 @@
 import express, { type ErrorRequestHandler, type Request, type RequestHandler, type Response } from 'express'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { type Adapter, adapterKit, listening, type Route } from '@sluice/testing/adapters'
+import { type Adapter, adapterKit, listening, type Route } from '@sluice/harness/adapters'
 import { rateLimit } from '../src/index.js'
 
 /** Version 4 under an alias; the types are those of version 5, which this uses nothing new of. */

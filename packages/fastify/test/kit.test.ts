@@ -1,6 +1,6 @@
 import fastify, { type FastifyReply, type FastifyRequest, type RouteHandlerMethod } from 'fastify'
 import { Readable } from 'node:stream'
-import { type Adapter, adapterKit, listening, type Route } from '@sluice/testing/adapters'
+import { type Adapter, adapterKit, listening, type Route } from '@sluice/harness/adapters'
 import { rateLimit, rateLimitHook } from '../src/index.js'
 
 const fastifyAdapter: Adapter<FastifyRequest, FastifyReply> = {

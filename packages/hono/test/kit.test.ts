@@ -3,7 +3,7 @@ import { getConnInfo } from '@hono/node-server/conninfo'
 import { type Context, Hono } from 'hono'
 import type { Server } from 'node:http'
 import { Readable } from 'node:stream'
-import { type Adapter, adapterKit, listening } from '@sluice/testing/adapters'
+import { type Adapter, adapterKit, listening } from '@sluice/harness/adapters'
 import { rateLimit } from '../src/index.js'
 
 const NO_SETTING = 'Hono has no setting, and the adapter an option for a number'

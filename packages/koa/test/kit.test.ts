@@ -1,6 +1,6 @@
 import Koa, { type Context, type Middleware, type Response } from 'koa'
 import { Readable } from 'node:stream'
-import { type Adapter, adapterKit, listening, type Route } from '@sluice/testing/adapters'
+import { type Adapter, adapterKit, listening, type Route } from '@sluice/harness/adapters'
 import { rateLimit } from '../src/index.js'
 
 const koaAdapter: Adapter<Context, Response> = {

@@ -1,7 +1,7 @@
 import { createLimiter, fixedWindow, type Limiter, memoryStore, type Store } from '@sluice/core'
 import { machineStore } from '@sluice/core/machine'
 import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
-import { command, monitor, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
 import { fleetTopKeys, hashKey, topKeys } from '../src/index.js'

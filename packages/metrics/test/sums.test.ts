@@ -1,6 +1,6 @@
 import { createLimiter, fixedWindow, gcra, type LimiterOptions } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { observe } from '../src/index.js'
 import { READERS, sum } from './readers.js'
 

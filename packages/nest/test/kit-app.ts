@@ -9,7 +9,7 @@ import {
   UseGuards,
 } from '@nestjs/common'
 import { type AbstractHttpAdapter, BaseExceptionFilter, NestFactory } from '@nestjs/core'
-import { type Adapter, type App, listening, type Route, type Served } from '@sluice/testing/adapters'
+import { type Adapter, type App, listening, type Route, type Served } from '@sluice/harness/adapters'
 import { type Call, RateLimit, RateLimitGuard, RateLimitModule } from '../src/index.js'
 
 type KitApp = App<Call, Call>

@@ -2,7 +2,7 @@ import { ExpressAdapter } from '@nestjs/platform-express'
 import type { Response } from 'express'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
-import { adapterKit } from '@sluice/testing/adapters'
+import { adapterKit } from '@sluice/harness/adapters'
 import { kitAdapter } from './kit-app.js'
 
 const onExpress = kitAdapter('Nest on Express', {

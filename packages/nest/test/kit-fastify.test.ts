@@ -1,7 +1,7 @@
 import { FastifyAdapter } from '@nestjs/platform-fastify'
 import type { FastifyReply } from 'fastify'
 import { Readable } from 'node:stream'
-import { adapterKit } from '@sluice/testing/adapters'
+import { adapterKit } from '@sluice/harness/adapters'
 import { kitAdapter } from './kit-app.js'
 
 const onFastify = kitAdapter('Nest on Fastify', {

@@ -2,7 +2,7 @@ import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import axios from 'axios'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
-import { type OtherParty, startOtherParty } from '@sluice/testing'
+import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import { decisionOf, limitAxios, type OutboundEvent, type OutboundOptions } from '../src/index.js'
 import { startFakeTime, whilePassing } from './real-io.js'
 

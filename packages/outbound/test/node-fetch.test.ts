@@ -1,7 +1,7 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import FormData from 'form-data'
 import fetch from 'node-fetch'
-import { type OtherParty, startOtherParty } from '@sluice/testing'
+import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import { limitFetch, type OutboundOptions } from '../src/index.js'
 
 let other: OtherParty

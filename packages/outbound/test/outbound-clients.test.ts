@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type OtherParty, startOtherParty } from '@sluice/testing'
+import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 
 /**
  * Runs the code of docs/outbound-clients.md, each piece in a process of its own with the package as it is built, against

@@ -1,6 +1,6 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { Agent, interceptors, request } from 'undici'
-import { type OtherParty, startOtherParty } from '@sluice/testing'
+import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import { limitUndici } from '../src/index.js'
 
 let other: OtherParty

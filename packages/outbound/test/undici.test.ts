@@ -2,7 +2,7 @@ import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { Agent, fetch, interceptors, request } from 'undici'
-import { type OtherParty, startOtherParty } from '@sluice/testing'
+import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
 import {
   decisionOf,
   limitFetch,

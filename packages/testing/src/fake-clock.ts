@@ -1,6 +1,7 @@
 /** A clock that moves when it is told to, starting at 2026-01-01, in microseconds. */
 export class FakeClock {
   #us = START_US
+  /** For the option `clock` of a store. */
   readonly now = (): number => this.#us
 
   /** Moves to `ms` milliseconds after the start. */
@@ -8,6 +9,7 @@ export class FakeClock {
     this.#us = START_US + ms * 1000
   }
 
+  /** Moves on by `ms` milliseconds. */
   pass(ms: number): void {
     this.#us += ms * 1000
   }

@@ -2,5 +2,4 @@
 export { conformance, type ConformanceOptions } from './conformance/kit.js'
 export type { OpenStore } from './conformance/session.js'
 export { FakeClock } from './fake-clock.js'
-export { type OtherParty, startOtherParty } from './other-party.js'
 export { type Arrival, mostIn, type Provider, type ProviderOptions, startProvider } from './provider.js'

@@ -7,18 +7,26 @@ export interface ProviderOptions {
   /** At most `limit` calls in any span of `windowMs`; the rest gets 429. */
   readonly limit: number
   readonly windowMs: number
-  /** How long an answer takes; default: none. */
+  /**
+   * How long an answer takes, in milliseconds.
+   * @default 0
+   */
   readonly latencyMs?: number
-  /** Whether answers tell what is left. */
+  /**
+   * Whether answers have a RateLimit header, which tells what is left.
+   * @default false
+   */
   readonly tells?: boolean
 }
 
-/** The other side: it keeps its limit its own way, a log of instants on its own clock, and knows nothing of Sluice. */
+/** Made by `startProvider`. */
 export interface Provider {
   readonly origin: string
   /** Every call in the order of its arrival, with what was asked for in `?tag=`. */
   readonly calls: readonly Arrival[]
+  /** Most calls that were under way at once. */
   readonly mostAtOnce: number
+  /** Ends the server and its connections. */
   close(): void
 }
 
@@ -31,6 +39,15 @@ export interface Arrival {
   readonly tag: number
 }
 
+/**
+ * Starts an HTTP server on loopback that keeps a limit its own way, by a log of instants on its own clock, and knows nothing of
+ * Sluice. It answers 200, or 429 with Retry-After. While it runs, this process has a higher priority if it may, because the
+ * server stands for another machine, which is not late when this one is busy.
+ * @example
+ * const provider = await startProvider({ limit: 100, windowMs: 1000 })
+ * await fetch(provider.origin)
+ * provider.close()
+ */
 export async function startProvider(options: ProviderOptions): Promise<Provider> {
   const { limit, windowMs, latencyMs = 0, tells = false } = options
   const comeBack = goFirst()
@@ -69,10 +86,7 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
   }
 }
 
-/**
- * The other side is another machine, which is not late because this one is busy: it would take calls for closer than
- * they came. Without the right to go first this does nothing. Returns what ends it.
- */
+/** Raises the priority of this process, if it may. Returns what ends that. */
 function goFirst(): () => void {
   const before = getPriority()
   try {

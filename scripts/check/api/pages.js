@@ -2,6 +2,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join, resolve } from 'node:path'
+import { publicEntries } from '../../workspace.js'
 
 // Not an import: the compiler reads this file where the folder's packages are not installed.
 const { Application } = createRequire(import.meta.url)('typedoc')
@@ -52,6 +53,7 @@ const TSCONFIG = {
     incremental: false,
     rootDir: '../../../..',
     typeRoots: ['../../../../node_modules/@types'],
+    types: ['node', 'jest'], // the conformance kit declares tests
   },
 }
 
@@ -60,7 +62,9 @@ const TSCONFIG = {
  * @param {import('../../workspace.js').PublicPackage} published
  */
 function sourcesOf({ folder, manifest }) {
-  return Object.values(manifest.exports ?? {})
-    .filter(({ require }) => require?.types)
-    .map(({ require }) => join(folder, require.types.replace('dist/cjs', 'src').replace(/\.d\.ts$/, '.ts')))
+  return publicEntries(manifest)
+    .filter(([, { require }]) => require?.types)
+    .map(([, { require }]) =>
+      join(folder, require.types.replace('dist/cjs', 'src').replace(/\.d\.ts$/, '.ts')),
+    )
 }

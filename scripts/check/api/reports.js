@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { publicEntries } from '../../workspace.js'
 
 // Not an import: the compiler reads this file where the folder's packages are not installed.
 const { Extractor, ExtractorConfig } = createRequire(import.meta.url)('@microsoft/api-extractor')
@@ -28,7 +29,7 @@ const QUIET = { default: { logLevel: 'none', addToApiReportFile: false } }
  * @returns {string}
  */
 export function publicSurface({ folder, manifest }) {
-  const entries = Object.entries(manifest.exports ?? {}).filter(([, { require }]) => require?.types)
+  const entries = publicEntries(manifest).filter(([, { require }]) => require?.types)
   const sections = entries.map(([path, { require }]) => {
     const title = manifest.name + path.slice(1)
     return `## ${title}\n\n${report(folder, join(folder, require.types))}`

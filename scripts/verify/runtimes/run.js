@@ -1,7 +1,7 @@
 // Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes. Exit 1 when a part
 // fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
 import { build } from 'esbuild'
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { execFile } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

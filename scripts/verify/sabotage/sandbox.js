@@ -19,6 +19,8 @@ const NEEDED = [
   'packages/core/test',
   'packages/testing/package.json',
   'packages/testing/src',
+  'packages/harness/package.json',
+  'packages/harness/src',
   // Row 33 builds every package.
   ...['express', 'koa', 'fastify', 'hono', 'nest', 'outbound'].flatMap((name) => [
     `packages/${name}/package.json`,

@@ -1,5 +1,5 @@
 // What the rounds of a path say: a ratio of speeds, its interval, and whether it reaches the bar.
-import { bootstrapInterval, median, ratios } from '@sluice/testing/figures'
+import { bootstrapInterval, median, ratios } from '@sluice/harness/figures'
 import { short } from '../figures/table.js'
 import { verdictOf as verdictOn } from '../figures/verdict.js'
 

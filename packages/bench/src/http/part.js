@@ -1,5 +1,5 @@
 // Requests to servers of each framework.
-import { median, ratios, spread } from '@sluice/testing/figures'
+import { median, ratios, spread } from '@sluice/harness/figures'
 import { percent, short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { startRedis } from '../processes/redis-servers.js'

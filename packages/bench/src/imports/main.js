@@ -5,7 +5,7 @@ import { execFileSync } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 
 const PACKAGES = ['@sluice/core', '@sluice/express', '@sluice/koa', '@sluice/fastify']
 const PEERS = [

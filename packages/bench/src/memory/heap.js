@@ -1,6 +1,6 @@
 // What a million keys take in a fresh process, in bytes a key: the objects of the heap and what typed arrays hold
 // outside of it, without the keys' own text.
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import { answering } from '../processes/child.js'
 import { contenderNamed } from './contenders.js'
 

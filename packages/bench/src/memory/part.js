@@ -1,6 +1,6 @@
 // Decisions in the process's own memory.
 import { inRounds } from '../figures/rounds.js'
-import { median, spread } from '@sluice/testing/figures'
+import { median, spread } from '@sluice/harness/figures'
 import { percent, short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { contenders } from './contenders.js'

@@ -11,7 +11,7 @@ import {
   tokenBucket,
 } from '@sluice/core'
 import { execFileSync } from 'node:child_process'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 
 const keys = Number(process.argv[2] ?? 1_000_000)
 const only = process.argv[3]

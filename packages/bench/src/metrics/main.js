@@ -3,7 +3,7 @@
 // registry after a million keys. Words choose rows by their names. Exit 1 unless all bars are shown to be met. Needs the build.
 import { execFileSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
-import { bootstrapInterval, median } from '@sluice/testing/figures'
+import { bootstrapInterval, median } from '@sluice/harness/figures'
 import { verdictOf } from '../figures/verdict.js'
 
 /** Processes of a row: as many more as it takes until the interval lies on one side of the bar. */

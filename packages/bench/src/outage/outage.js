@@ -5,7 +5,7 @@ import { Load } from './load.js'
 import { Recovery, Spent } from './recovery.js'
 import { startService } from './service.js'
 
-/** @typedef {import('@sluice/testing/redis').RedisServer} RedisServer */
+/** @typedef {import('@sluice/harness/redis').RedisServer} RedisServer */
 
 const WARM_UP_MS = 2000
 const HEALTHY_MS = 2000

@@ -1,5 +1,5 @@
 // The table of what was measured, and whether the project's bars are met.
-import { quantile } from '@sluice/testing/figures'
+import { quantile } from '@sluice/harness/figures'
 import { contenders, OURS } from './contenders.js'
 import { PATIENCE_MS } from './load.js'
 import { EVERY_MS } from './recovery.js'

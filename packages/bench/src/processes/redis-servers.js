@@ -1,5 +1,5 @@
 // Real servers on loopback: those of the tests.
-import { startCluster as startNodes, startRedis as startServer } from '@sluice/testing/redis'
+import { startCluster as startNodes, startRedis as startServer } from '@sluice/harness/redis'
 
 /** @param {readonly string[]} args Of the program. */
 export function startRedis(args = []) {

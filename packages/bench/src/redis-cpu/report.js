@@ -1,5 +1,5 @@
 // The table of what was measured, and whether the project's bars are met.
-import { median, ratios } from '@sluice/testing/figures'
+import { median, ratios } from '@sluice/harness/figures'
 
 /**
  * @typedef {object} Figure

@@ -2,7 +2,7 @@
 // four costs are remembered, so that most calls of random costs ask.
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { randomFrom } from '@sluice/testing/figures'
+import { randomFrom } from '@sluice/harness/figures'
 import { flexibleOnRedis } from '../peers/flexible.js'
 import { answering } from '../processes/child.js'
 import { connect } from './connection.js'

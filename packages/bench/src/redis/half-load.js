@@ -1,6 +1,6 @@
 // Waiting for company must cost nobody anything while there is little to do.
 import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 import { ONE_BY_ONE } from './loads.js'
 
 /** @typedef {{ p50: number, p99: number }} Latencies In milliseconds. */

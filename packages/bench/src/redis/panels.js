@@ -1,5 +1,5 @@
 // Decisions a second of everyone who asks Redis, for the chart.
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 import { floors } from './contenders/floors.js'
 
 /** Loads of many keys, where all contenders are measured. */

@@ -1,4 +1,4 @@
-import { median, spread } from '@sluice/testing/figures'
+import { median, spread } from '@sluice/harness/figures'
 import { percent, short } from '../figures/table.js'
 import { loads } from './loads.js'
 

@@ -1,6 +1,6 @@
 // How a memory store does with so many keys, in a fresh process: CPU of a decision, and bytes a key beside its text.
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import { answering } from '../processes/child.js'
 
 const CALLS = 500_000

@@ -1,7 +1,7 @@
 // How it grows: with keys, with client processes, with masters of a Cluster.
 import { curveChart, exponentOf } from '../figures/curves.js'
 import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 import { short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { startRedis } from '../processes/redis-servers.js'

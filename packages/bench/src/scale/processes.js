@@ -1,7 +1,7 @@
 // More clients, and more masters.
 import { GENEROUS } from '../contender.js'
 import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 import { startCluster, startRedis } from '../processes/redis-servers.js'
 import { startClient } from '../redis/clients.js'
 import { connect } from '../redis/connection.js'

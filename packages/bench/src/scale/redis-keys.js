@@ -1,6 +1,6 @@
 // How Redis does with so many keys.
 import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 import { startClient } from '../redis/clients.js'
 import { cpuOf, field } from '../redis/server-cpu.js'
 

@@ -1,7 +1,7 @@
 // Token budgets in simulated time: calls reserve an estimate and give back what they did not use when they end. What is
 // served is held against the same promise recomputed from what was really used. npm run bench -- budget
 import { createLimiter, gcra, memoryStore, slidingLog, slidingWindow, tokenBucket } from '@sluice/core'
-import { randomFrom } from '@sluice/testing/figures'
+import { randomFrom } from '@sluice/harness/figures'
 import { exactLog, exactWorkload, excessOfLog, excessOfWorkload } from './promises.js'
 
 /** @import { Policy } from '@sluice/core' */

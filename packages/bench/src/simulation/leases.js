@@ -1,7 +1,7 @@
 // A fleet with leases under skewed traffic, in simulated time: what was served over the limit, booked and not used, and
 // how evenly processes were served. npm run bench -- leases [PROCESSES SECONDS]
 import { createLimiter, gcra, memoryStore, slidingLog } from '@sluice/core'
-import { randomFrom } from '@sluice/testing/figures'
+import { randomFrom } from '@sluice/harness/figures'
 import { remote, Timeline } from './network.js'
 
 /** @import { Decision, LeaseOptions, Policy } from '@sluice/core' */

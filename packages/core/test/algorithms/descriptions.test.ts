@@ -1,4 +1,4 @@
-import { findShapes, type Shape } from '@sluice/testing/conformance'
+import { findShapes, type Shape } from '@sluice/testing/internal'
 import { gcra, leakyBucket, type Policy, slidingLog, slidingWindow, tokenBucket } from '../../src/index.js'
 
 const hour = { limit: 10, window: '1h' } as const

@@ -10,7 +10,7 @@ interface Case {
   readonly failureMessages: readonly string[]
 }
 
-/** Runs areas of the adapters' kit (packages/testing/src/adapters) on every adapter, in a Jest of its own. */
+/** Runs areas of the adapters' kit (packages/harness/src/adapters) on every adapter, in a Jest of its own. */
 export async function adapterCases(areas: readonly string[]): Promise<Outcome> {
   const cases = await run(areas.join('|'))
   const adapters = [...new Set(cases.map(({ ancestorTitles }) => ancestorTitles[0]!))]

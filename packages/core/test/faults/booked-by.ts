@@ -1,4 +1,4 @@
-import { type Options, type Rule, ruleOf, type Shape, ticksOf } from '@sluice/testing/conformance'
+import { type Options, type Rule, ruleOf, type Shape, ticksOf } from '@sluice/testing/internal'
 
 /**
  * What the store has to decide by where units are served up to `ttl` milliseconds after they were booked, from the

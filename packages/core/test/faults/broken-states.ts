@@ -1,4 +1,4 @@
-import type { Argument } from '@sluice/testing/redis'
+import type { Argument } from '@sluice/harness/redis'
 import type { PolicySpec } from './every-algorithm.js'
 
 /** Puts something else in the place of a caller's state, without an expiry. */

@@ -1,6 +1,6 @@
 import { createLimiter, type LeaseOptions } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, info } from '@sluice/testing/redis'
+import { type Address, info } from '@sluice/harness/redis'
 import { policyOf, type PolicySpec } from './every-algorithm.js'
 
 /** Units that Redis holds under each policy for a key that a fleet called for, with leases or without. */

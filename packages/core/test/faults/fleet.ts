@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
-import { onSources } from '@sluice/testing/processes'
+import { onSources } from '@sluice/harness/processes'
 import type { Job, Result } from './caller.js'
 import type { Told } from './fleet-member.js'
 

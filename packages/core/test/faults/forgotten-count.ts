@@ -1,7 +1,7 @@
 import { createLimiter, gcra, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { FakeClock } from '@sluice/testing'
-import type { Address } from '@sluice/testing/redis'
+import type { Address } from '@sluice/harness/redis'
 import type { Outcome } from './row.js'
 
 const HOUR = 3_600_000

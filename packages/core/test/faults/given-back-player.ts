@@ -6,7 +6,7 @@ import {
   type Shape,
   slidingLogModel as log,
   Trace,
-} from '@sluice/testing/conformance'
+} from '@sluice/testing/internal'
 import { Decision } from '../../src/limiter/decision.js'
 import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { type Options, type Shape, starts, type Step, traffic } from '@sluice/testing/conformance'
+import { type Options, type Shape, starts, type Step, traffic } from '@sluice/testing/internal'
 import { bookedBy } from './booked-by.js'
 import { listsOf } from './sequences.js'
 

@@ -1,4 +1,4 @@
-import { type Deed, deedOf, type OpenStore } from '@sluice/testing/conformance'
+import { type Deed, deedOf, type OpenStore } from '@sluice/testing/internal'
 import { type GivenBack, MOST_COST, Player } from './given-back-player.js'
 import type { GivenBackScene } from './given-back-scenes.js'
 

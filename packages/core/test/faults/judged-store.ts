@@ -1,5 +1,5 @@
 import type { Answer, Keyspace, Store } from '@sluice/core'
-import type { Rule, Write } from '@sluice/testing/conformance'
+import type { Rule, Write } from '@sluice/testing/internal'
 
 /** Told of each call to which a store admitted units. */
 type Admitted = (answer: Answer, cost: number) => void

@@ -1,5 +1,5 @@
 import type { Keyspace, Store } from '@sluice/core'
-import type { OpenStore } from '@sluice/testing/conformance'
+import type { OpenStore } from '@sluice/testing/internal'
 import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
 import { SlowStore, Timeline } from '../leases/slow-store.js'

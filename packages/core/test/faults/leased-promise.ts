@@ -1,4 +1,4 @@
-import { type Rule, ruleOf, type Shape, slidingLogModel as log } from '@sluice/testing/conformance'
+import { type Rule, ruleOf, type Shape, slidingLogModel as log } from '@sluice/testing/internal'
 import type { Booked, Served } from './leased-fleet.js'
 import type { LeasedScene } from './leased-scenes.js'
 

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import type { Options, Shape } from '@sluice/testing/conformance'
+import type { Options, Shape } from '@sluice/testing/internal'
 import { bookedBy } from './booked-by.js'
 
 /** Processes with leases who call for one key, under one or several policies. Times in microseconds. */

@@ -1,6 +1,6 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { quantile } from '@sluice/testing/figures'
-import { pause } from '@sluice/testing/redis'
+import { quantile } from '@sluice/harness/figures'
+import { pause } from '@sluice/harness/redis'
 
 /** One call and how it was answered. Instants are those of `performance.now()`. */
 interface Call {

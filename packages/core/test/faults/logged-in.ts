@@ -3,7 +3,7 @@ import { redisStore } from '@sluice/core/redis'
 import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Redis as Iovalkey } from 'iovalkey'
 import { createClient, createCluster } from 'redis'
-import type { Address } from '@sluice/testing/redis'
+import type { Address } from '@sluice/harness/redis'
 
 /** A user of a server and of the nodes of a Cluster. */
 export interface Login {

@@ -13,8 +13,8 @@ import {
   type Step,
   tiers,
   traffic,
-} from '@sluice/testing/conformance'
-import { command } from '@sluice/testing/redis'
+} from '@sluice/testing/internal'
+import { command } from '@sluice/harness/redis'
 import { keyspaceOf, redisKey } from '../../src/stores/redis/redis-key.js'
 import type { DatedCharge } from '../../src/stores/store.js'
 import type { Grounds } from './sequences.js'

@@ -1,5 +1,5 @@
 import { createLimiter, gcra, type Store } from '@sluice/core'
-import { pause } from '@sluice/testing/redis'
+import { pause } from '@sluice/harness/redis'
 import { Load } from './load.js'
 import type { Outcome, Watch } from './row.js'
 

@@ -1,6 +1,6 @@
 import { createLimiter, type Duration, type Limiter, type PenaltyOptions, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, until } from '@sluice/testing/redis'
+import { type Address, until } from '@sluice/harness/redis'
 import { policyOf, type PolicySpec } from './every-algorithm.js'
 import { serve } from './fleet-member.js'
 

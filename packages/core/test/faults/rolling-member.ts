@@ -1,6 +1,6 @@
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import type { Address } from '@sluice/testing/redis'
+import type { Address } from '@sluice/harness/redis'
 import { policyOf, type PolicySpec } from './every-algorithm.js'
 import { serve } from './fleet-member.js'
 

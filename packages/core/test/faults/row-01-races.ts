@@ -1,4 +1,4 @@
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm } from './every-algorithm.js'
 import { processes, startFleet } from './fleet.js'
 import { CALLERS, leasedRace, LIMIT, race } from './race.js'

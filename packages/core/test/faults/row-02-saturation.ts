@@ -1,4 +1,4 @@
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import type { Result } from './caller.js'
 import type { PolicySpec } from './every-algorithm.js'
 import { processes, startFleet } from './fleet.js'

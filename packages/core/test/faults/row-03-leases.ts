@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import type { OpenStore } from '@sluice/testing/conformance'
+import type { OpenStore } from '@sluice/testing/internal'
 import { bookedBy } from './booked-by.js'
 import { LeasedFleet } from './leased-fleet.js'
 import { excess, unbooked } from './leased-promise.js'

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto'
-import { expectModelled } from '@sluice/testing/conformance'
+import { expectModelled } from '@sluice/testing/internal'
 import type { Outcome, Row } from './row.js'
 import { promiseKept } from './row-03-leases.js'
 import { mostCost, openGrounds, play } from './sequences.js'

@@ -7,7 +7,7 @@ import {
   type Returned,
   type Scene,
   Session,
-} from '@sluice/testing/conformance'
+} from '@sluice/testing/internal'
 import type { Answer } from '../../src/stores/store.js'
 import type { Outcome, Row } from './row.js'
 import { mostCost, openGrounds, play } from './sequences.js'

@@ -1,4 +1,4 @@
-import { drift, paysOff, RATES } from '@sluice/testing/conformance'
+import { drift, paysOff, RATES } from '@sluice/testing/internal'
 import type { Outcome, Row } from './row.js'
 import { openGrounds } from './sequences.js'
 

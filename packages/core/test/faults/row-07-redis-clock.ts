@@ -11,7 +11,7 @@ import {
   tokenBucket,
 } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command } from '@sluice/testing/redis'
+import { command } from '@sluice/harness/redis'
 import { startMovedRedis } from './moved-clock.js'
 import type { Outcome, Row } from './row.js'
 

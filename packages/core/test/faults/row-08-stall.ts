@@ -1,5 +1,5 @@
 import { redisStore } from '@sluice/core/redis'
-import { type Address, command, pause, startRedis } from '@sluice/testing/redis'
+import { type Address, command, pause, startRedis } from '@sluice/harness/redis'
 import { type Outage, sitOut, together } from './outage.js'
 import type { Outcome, Row, Watch } from './row.js'
 

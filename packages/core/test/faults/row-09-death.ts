@@ -1,6 +1,6 @@
 import { redisStore } from '@sluice/core/redis'
 import { connect } from 'node:net'
-import { type Address, type RedisServer, startRedis, until } from '@sluice/testing/redis'
+import { type Address, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import { sitOut, together } from './outage.js'
 import type { Outcome, Row, Watch } from './row.js'
 

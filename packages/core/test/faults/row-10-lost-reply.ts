@@ -7,7 +7,7 @@ import {
   startProxy,
   startRedis,
   startSentinel,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import { charged } from './charged.js'
 import type { PolicySpec } from './every-algorithm.js'
 import { startFleet } from './fleet.js'

@@ -1,4 +1,4 @@
-import { type Address, command, pause, startRedis } from '@sluice/testing/redis'
+import { type Address, command, pause, startRedis } from '@sluice/harness/redis'
 import { callsOf, charged } from './charged.js'
 import type { Job } from './caller.js'
 import type { PolicySpec } from './every-algorithm.js'

@@ -8,7 +8,7 @@ import {
   startRedis,
   startReplica,
   until,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import type { Outcome } from './row.js'
 import { mayBeLost, startTraffic } from './row-12-traffic.js'
 

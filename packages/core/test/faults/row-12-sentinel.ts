@@ -1,6 +1,6 @@
 import { createLimiter, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command, pause, startSentinel, until } from '@sluice/testing/redis'
+import { command, pause, startSentinel, until } from '@sluice/harness/redis'
 import type { Outcome } from './row.js'
 import { mayBeLost, startTraffic, type Traffic } from './row-12-traffic.js'
 

@@ -1,5 +1,5 @@
 import { redisStore } from '@sluice/core/redis'
-import { startProxy, startRedis } from '@sluice/testing/redis'
+import { startProxy, startRedis } from '@sluice/harness/redis'
 import { sitOut } from './outage.js'
 import type { Outcome, Row, Watch } from './row.js'
 

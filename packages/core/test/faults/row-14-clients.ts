@@ -3,7 +3,7 @@ import { redisStore } from '@sluice/core/redis'
 import { Cluster as Ioredis } from 'ioredis'
 import { Cluster as Iovalkey } from 'iovalkey'
 import { createCluster } from 'redis'
-import type { Address } from '@sluice/testing/redis'
+import type { Address } from '@sluice/harness/redis'
 
 export interface ClusterClient {
   readonly name: string

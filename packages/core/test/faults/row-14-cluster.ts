@@ -1,4 +1,4 @@
-import { startCluster } from '@sluice/testing/redis'
+import { startCluster } from '@sluice/harness/redis'
 import type { Outcome, Row } from './row.js'
 import { openClients } from './row-14-clients.js'
 import { deadMaster } from './row-14-dead-master.js'

@@ -1,5 +1,5 @@
 import { createLimiter, fixedWindow, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
-import { type Address, type Cluster, command, pause } from '@sluice/testing/redis'
+import { type Address, type Cluster, command, pause } from '@sluice/harness/redis'
 import type { Outcome } from './row.js'
 import type { ClusterClient } from './row-14-clients.js'
 

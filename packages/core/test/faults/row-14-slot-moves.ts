@@ -1,5 +1,5 @@
 import { createLimiter, type LeaseOptions, type Limiter, slidingLog } from '@sluice/core'
-import { type Cluster, command, pause, pipeline } from '@sluice/testing/redis'
+import { type Cluster, command, pause, pipeline } from '@sluice/harness/redis'
 import type { Outcome } from './row.js'
 import type { ClusterClient } from './row-14-clients.js'
 

@@ -1,6 +1,6 @@
 import { createLimiter, type Decision, type FailureMode, type Policy } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, command, startRedis } from '@sluice/testing/redis'
+import { type Address, command, startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm, policyOf } from './every-algorithm.js'
 import type { Outcome, Row } from './row.js'
 

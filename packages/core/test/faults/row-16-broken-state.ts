@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, command, commandBytes, startRedis } from '@sluice/testing/redis'
+import { type Address, command, commandBytes, startRedis } from '@sluice/harness/redis'
 import { brokenStates } from './broken-states.js'
 import { everyAlgorithm, policyOf } from './every-algorithm.js'
 import type { Outcome, Row, Watch } from './row.js'

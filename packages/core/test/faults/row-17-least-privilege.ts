@@ -1,7 +1,7 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { readFileSync } from 'node:fs'
-import { type Address, command, pipeline, startCluster, startRedis } from '@sluice/testing/redis'
+import { type Address, command, pipeline, startCluster, startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm, type PolicySpec, policyOf } from './every-algorithm.js'
 import { everyOperation } from './every-operation.js'
 import { type Fleet, startFleet } from './fleet.js'

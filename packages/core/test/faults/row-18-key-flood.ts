@@ -1,5 +1,5 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import { million, type Outcome, type Row } from './row.js'
 
 /** Random keys without end: memory is bounded by maxKeys and stays flat once it is reached. */

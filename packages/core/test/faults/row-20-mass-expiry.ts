@@ -1,6 +1,6 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { type PerformanceEntry, PerformanceObserver } from 'node:perf_hooks'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import { ranMs } from './own-time.js'
 import { million, type Outcome, type Row } from './row.js'
 

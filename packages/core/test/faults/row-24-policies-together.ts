@@ -1,6 +1,6 @@
 import { createLimiter, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm, policyOf, type PolicySpec } from './every-algorithm.js'
 import type { Outcome, Row } from './row.js'
 

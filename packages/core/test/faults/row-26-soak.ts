@@ -1,7 +1,7 @@
 import { createLimiter, gcra, type Limiter, memoryStore, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { kbPerMinute, sample, type Sample } from '@sluice/testing/figures'
-import { pause, startRedis, until } from '@sluice/testing/redis'
+import { kbPerMinute, sample, type Sample } from '@sluice/harness/figures'
+import { pause, startRedis, until } from '@sluice/harness/redis'
 import type { Outcome, Row } from './row.js'
 
 /** A minute of steady traffic by callers who come and go: what is used at its end was used at its beginning. */

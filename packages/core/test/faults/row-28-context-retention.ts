@@ -1,6 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import type { Outcome, Row } from './row.js'
 
 /** Nothing that a call leaves behind holds on to the request it came from. */

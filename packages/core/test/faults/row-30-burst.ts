@@ -1,6 +1,6 @@
 import { createLimiter, type Decision, gcra, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command, type RedisServer, startRedis, until } from '@sluice/testing/redis'
+import { command, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import type { Outcome, Row } from './row.js'
 
 /** More calls in one tick than may be on the wire: a healthy Redis decides all of them. */

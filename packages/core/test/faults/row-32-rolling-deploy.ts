@@ -1,4 +1,4 @@
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { Builds, type Sources } from './builds.js'
 import { everyAlgorithm } from './every-algorithm.js'
 import { type Member, startMember } from './fleet.js'

@@ -1,6 +1,6 @@
 import { createLimiter, type Decision, fixedWindow, gcra, type Limiter, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { pause, type RedisServer, startProxy, startRedis } from '@sluice/testing/redis'
+import { pause, type RedisServer, startProxy, startRedis } from '@sluice/harness/redis'
 import { together } from './outage.js'
 import type { Outcome, Row } from './row.js'
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { PROTOCOL } from '../../src/stores/machine/protocol.js'
-import { pause } from '@sluice/testing/redis'
+import { pause } from '@sluice/harness/redis'
 import { type Member, startMember } from './fleet.js'
 import { LIMIT, type MachineJob, type MachineResult } from './machine-jobs.js'
 import { together } from './outage.js'

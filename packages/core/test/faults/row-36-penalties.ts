@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { type Address, startProxy, startRedis, until } from '@sluice/testing/redis'
+import { type Address, startProxy, startRedis, until } from '@sluice/harness/redis'
 import { resolve } from 'node:path'
 import { everyAlgorithm, policyOf, type PolicySpec } from './every-algorithm.js'
 import { type Member, startMember } from './fleet.js'

@@ -2,8 +2,8 @@ import { memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import * as fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { findShapes, type OpenStore, type Scene, scenes, type Shape } from '@sluice/testing/conformance'
-import { type Address, startRedis } from '@sluice/testing/redis'
+import { findShapes, type OpenStore, type Scene, scenes, type Shape } from '@sluice/testing/internal'
+import { type Address, startRedis } from '@sluice/harness/redis'
 
 /** What the conformance kit runs on: every shape there is, and each store on a clock that a sequence sets. */
 export interface Grounds {

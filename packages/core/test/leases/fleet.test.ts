@@ -1,4 +1,4 @@
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import type { PolicySpec } from '../faults/every-algorithm.js'
 import { type Fleet, processes, startFleet } from '../faults/fleet.js'
 

@@ -5,8 +5,8 @@ import { Host } from '../../src/stores/machine/host.js'
 import type { MachineStore } from '../../src/stores/machine/index.js'
 import { PROTOCOL } from '../../src/stores/machine/protocol.js'
 import { FakeClock } from '@sluice/testing'
-import { bytesInUse } from '@sluice/testing/figures'
-import { until } from '@sluice/testing/redis'
+import { bytesInUse } from '@sluice/harness/figures'
+import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
 
 let meeting: Meeting

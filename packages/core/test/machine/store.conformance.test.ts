@@ -1,5 +1,5 @@
 import type { Store } from '../../src/index.js'
-import { conformance } from '@sluice/testing/conformance'
+import { conformance } from '@sluice/testing/internal'
 import { Meeting } from './meeting.js'
 
 const options = { lawRuns: 10 }

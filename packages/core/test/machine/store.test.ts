@@ -7,7 +7,7 @@ import type { Notice } from '../../src/stores/store.js'
 import { FrameWriter } from '../../src/stores/machine/frames.js'
 import { PROTOCOL, REQUEST } from '../../src/stores/machine/protocol.js'
 import { machineStore } from '../../src/stores/machine/index.js'
-import { until } from '@sluice/testing/redis'
+import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
 
 let meeting: Meeting

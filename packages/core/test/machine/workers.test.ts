@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { onSources } from '@sluice/testing/processes'
+import { onSources } from '@sluice/harness/processes'
 
 jest.setTimeout(60_000)
 

@@ -1,4 +1,4 @@
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { createLimiter, gcra, type Limiter } from '../../src/index.js'
 import { redisStore, type RedisStore } from '../../src/stores/redis/index.js'
 

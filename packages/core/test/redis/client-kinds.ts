@@ -1,7 +1,7 @@
 import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
-import type { Address } from '@sluice/testing/redis'
+import type { Address } from '@sluice/harness/redis'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { ownConnection } from '../../src/stores/redis/connection/own.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'

@@ -10,7 +10,7 @@ import {
   startRedis,
   startSentinel,
   until,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import { PolicyError, type StoreError } from '../../src/values/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import type { RedisOptions } from '../../src/stores/redis/connection/endpoint.js'

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Address, type Cluster, type RedisServer, startCluster, startRedis } from '@sluice/testing/redis'
+import { type Address, type Cluster, type RedisServer, startCluster, startRedis } from '@sluice/harness/redis'
 
 jest.setTimeout(60_000)
 

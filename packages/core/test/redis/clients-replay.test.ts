@@ -9,7 +9,7 @@ import {
   startRedis,
   startSentinel,
   until,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { ofCluster, ofOneServer } from './client-kinds.js'

@@ -10,7 +10,7 @@ import {
   type RedisServer,
   startCluster,
   startRedis,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import { PolicyError } from '../../src/values/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import { connectionOf, isRedisClient } from '../../src/stores/redis/clients/detect.js'

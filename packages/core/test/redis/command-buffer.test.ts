@@ -1,6 +1,6 @@
 import { Command as IoredisCommand, Redis } from 'ioredis'
 import { Command as IovalkeyCommand } from 'iovalkey'
-import { command, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { connectionOf } from '../../src/stores/redis/clients/detect.js'
 import { inOneBuffer } from '../../src/stores/redis/clients/buffer.js'
 

@@ -1,5 +1,5 @@
 import { FakeClock } from '@sluice/testing'
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { gcra } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 import type { Keyspace } from '../../src/stores/store.js'

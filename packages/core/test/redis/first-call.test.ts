@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:net'
 import { Redis } from 'ioredis'
-import { freePort, info, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { freePort, info, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { createLimiter, createSemaphore, gcra } from '../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
 

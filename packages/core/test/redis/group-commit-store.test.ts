@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { command, info, type RedisServer, startCluster, startRedis } from '@sluice/testing/redis'
+import { command, info, type RedisServer, startCluster, startRedis } from '@sluice/harness/redis'
 import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
 

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis'
-import { pause, type RedisServer, startRedis, until } from '@sluice/testing/redis'
+import { pause, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import { createLimiter, createSemaphore, gcra, type Semaphore, type Store } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 

@@ -11,7 +11,7 @@ import {
   startRedis,
   startSentinel,
   until,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import { createSemaphore, type Semaphore, type Store } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 

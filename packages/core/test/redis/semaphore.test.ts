@@ -1,8 +1,8 @@
 import { Redis } from 'ioredis'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { onSources } from '@sluice/testing/processes'
+import { onSources } from '@sluice/harness/processes'
 import { createClient } from 'redis'
-import { command, monitor, pause, type RedisServer, startRedis, until } from '@sluice/testing/redis'
+import { command, monitor, pause, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import { createSemaphore, type PermitWait, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 

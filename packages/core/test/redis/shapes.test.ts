@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises'
-import { collect } from '@sluice/testing/figures'
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { collect } from '@sluice/harness/figures'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { createLimiter, gcra, PolicyError } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
-import { conformance } from '@sluice/testing/conformance'
-import { type RedisServer, startRedis } from '@sluice/testing/redis'
+import { conformance } from '@sluice/testing/internal'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { redisStore } from '../../src/stores/redis/index.js'
 
 jest.setTimeout(60_000)

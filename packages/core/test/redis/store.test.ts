@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import { FakeClock } from '@sluice/testing'
-import { command, info, monitor, type RedisServer, startRedis, until } from '@sluice/testing/redis'
+import { command, info, monitor, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import {
   createLimiter,
   fixedWindow,

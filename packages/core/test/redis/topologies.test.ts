@@ -8,7 +8,7 @@ import {
   type SentinelSetup,
   startCluster,
   startSentinel,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import {
   createLimiter,
   gcra,

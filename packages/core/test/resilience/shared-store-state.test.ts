@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises'
-import { collect } from '@sluice/testing/figures'
+import { collect } from '@sluice/harness/figures'
 import { gcra, memoryStore } from '../../src/index.js'
 import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
 

@@ -1,4 +1,4 @@
-import { median } from '@sluice/testing/figures'
+import { median } from '@sluice/harness/figures'
 import type { Outcome, Who } from '@sluice/examples/payments/worker.js'
 
 /** What the workers have reported so far. */

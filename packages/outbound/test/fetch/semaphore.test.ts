@@ -1,5 +1,5 @@
 import { createSemaphore, memoryStore } from '@sluice/core'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import { evenly, open, outcome, pass, refusal, URL_, useFakeTime } from './limited-fetch.js'
 
 useFakeTime()

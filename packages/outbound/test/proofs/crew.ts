@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { getPriority, setPriority } from 'node:os'
-import { onSources } from '@sluice/testing/processes'
+import { onSources } from '@sluice/harness/processes'
 import type { Job, Report } from './job.js'
 
 /** Workers in processes of their own, which run one program. */

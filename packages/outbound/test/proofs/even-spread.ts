@@ -1,5 +1,5 @@
 import { mostIn, startProvider } from '@sluice/testing'
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import { percent, type Outcome, type Proof } from './proof.js'

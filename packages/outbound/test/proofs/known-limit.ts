@@ -1,6 +1,6 @@
 import { mostIn, startProvider } from '@sluice/testing'
-import { quantile } from '@sluice/testing/figures'
-import { startRedis } from '@sluice/testing/redis'
+import { quantile } from '@sluice/harness/figures'
+import { startRedis } from '@sluice/harness/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import { percent, type Outcome, type Proof } from './proof.js'

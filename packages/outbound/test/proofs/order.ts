@@ -1,5 +1,5 @@
 import { startProvider } from '@sluice/testing'
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import type { Outcome, Proof } from './proof.js'

@@ -1,5 +1,5 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
-import { bytesInUse } from '@sluice/testing/figures'
+import { bytesInUse } from '@sluice/harness/figures'
 import { createQueue } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { onSources } from '@sluice/testing/processes'
-import { startRedis } from '@sluice/testing/redis'
+import { onSources } from '@sluice/harness/processes'
+import { startRedis } from '@sluice/harness/redis'
 import type { Moment } from './ending-worker.js'
 import type { Outcome, Proof } from './proof.js'
 

@@ -1,8 +1,8 @@
 import { setFlagsFromString } from 'node:v8'
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { kbPerMinute, sample, type Sample } from '@sluice/testing/figures'
-import { pause, startRedis } from '@sluice/testing/redis'
+import { kbPerMinute, sample, type Sample } from '@sluice/harness/figures'
+import { pause, startRedis } from '@sluice/harness/redis'
 import { limitFetch } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 

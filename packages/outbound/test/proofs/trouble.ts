@@ -1,5 +1,5 @@
 import { mostIn, startProvider } from '@sluice/testing'
-import { pause, startRedis } from '@sluice/testing/redis'
+import { pause, startRedis } from '@sluice/harness/redis'
 import { startCrew } from './crew.js'
 import type { Job } from './job.js'
 import type { Outcome, Proof } from './proof.js'

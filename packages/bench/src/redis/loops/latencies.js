@@ -1,4 +1,4 @@
-import { quantile } from '@sluice/testing/figures'
+import { quantile } from '@sluice/harness/figures'
 
 /**
  * Half, and all but the hundredth part, of the calls took no longer.

@@ -1,4 +1,4 @@
-import { randomFrom } from '@sluice/testing/figures'
+import { randomFrom } from '@sluice/harness/figures'
 import { quantiles } from './latencies.js'
 
 /**

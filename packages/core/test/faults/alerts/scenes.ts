@@ -1,6 +1,6 @@
 import { createLimiter, gcra, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { command, pause, startCluster, startProxy, startRedis, startSentinel } from '@sluice/testing/redis'
+import { command, pause, startCluster, startProxy, startRedis, startSentinel } from '@sluice/harness/redis'
 import { type Outage, sitOut } from '../outage.js'
 import type { Watch } from '../row.js'
 import { row as stall } from '../row-08-stall.js'

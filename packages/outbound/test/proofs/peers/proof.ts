@@ -1,5 +1,5 @@
 import { type Arrival, startProvider } from '@sluice/testing'
-import { command, type RedisServer, startRedis } from '@sluice/testing/redis'
+import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { type Crew, startCrew } from '../crew.js'
 import { type Outcome, percent, type Proof } from '../proof.js'
 import { type Kind, kinds, type PeerJob, type PeerReport } from './job.js'

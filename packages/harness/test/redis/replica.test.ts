@@ -1,4 +1,4 @@
-import { command, startProxy, startRedis, startReplica, until } from '@sluice/testing/redis'
+import { command, startProxy, startRedis, startReplica, until } from '@sluice/harness/redis'
 
 jest.setTimeout(60_000)
 

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { command, type RedisServer, startProxy, startRedis, until } from '@sluice/testing/redis'
+import { command, type RedisServer, startProxy, startRedis, until } from '@sluice/harness/redis'
 
 jest.setTimeout(60_000)
 

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
-import { onSources } from '@sluice/testing/processes'
+import { onSources } from '@sluice/harness/processes'
 import {
   command,
   commandBytes,
@@ -11,12 +11,12 @@ import {
   type RedisServer,
   startRedis,
   until,
-} from '@sluice/testing/redis'
+} from '@sluice/harness/redis'
 import { program } from '../../src/redis/server-process.js'
 
 jest.setTimeout(60_000)
 
-const OWNER = 'packages/testing/test/redis/owner.ts'
+const OWNER = 'packages/harness/test/redis/owner.ts'
 
 describe('a server', () => {
   let server: RedisServer

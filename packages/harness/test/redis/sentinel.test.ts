@@ -1,4 +1,4 @@
-import { command, startSentinel } from '@sluice/testing/redis'
+import { command, startSentinel } from '@sluice/harness/redis'
 
 jest.setTimeout(60_000)
 

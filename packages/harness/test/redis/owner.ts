@@ -1,4 +1,4 @@
-import { startRedis } from '@sluice/testing/redis'
+import { startRedis } from '@sluice/harness/redis'
 
 /* Starts a server, prints its port and waits for its own end. */
 void startRedis().then((server) => console.log(server.port))

@@ -8,7 +8,7 @@ import type { Serve } from './site.js'
 const run = promisify(execFile)
 
 /** In a process of its own, where they are the ES modules that they are elsewhere. */
-const SCRIPT = resolve('packages/testing/src/adapters/real-clients.js')
+const SCRIPT = resolve('packages/harness/src/adapters/real-clients.js')
 const CLIENTS = ['got', 'ky', 'axios-retry', 'undici']
 
 export function clientCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {

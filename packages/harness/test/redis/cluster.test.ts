@@ -1,4 +1,4 @@
-import { type Cluster, command, pipeline, startCluster, until } from '@sluice/testing/redis'
+import { type Cluster, command, pipeline, startCluster, until } from '@sluice/harness/redis'
 
 jest.setTimeout(60_000)
 

@@ -1,0 +1,1 @@
+export { type OtherParty, startOtherParty } from './other-party.js'
