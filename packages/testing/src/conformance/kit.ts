@@ -49,10 +49,10 @@ const LAWS = [
  * sets; its keys are new each time. A failure prints its seed, which CONFORMANCE_SEED takes back.
  */
 export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
-  const sequences = Number(process.env['CONFORMANCE_RUNS'] ?? options.sequences ?? 10_000)
+  const sequences = Number(process.env.CONFORMANCE_RUNS ?? options.sequences ?? 10_000)
   const { mostCost = () => 2 ** 31, penalties = true } = options
   const laws = penalties ? [...LAWS, penalizing] : LAWS
-  const given = process.env['CONFORMANCE_SEED']
+  const given = process.env.CONFORMANCE_SEED
   const seed = given === undefined ? undefined : Number(given)
   const runs = options.lawRuns ?? Math.ceil(sequences / 125)
 
