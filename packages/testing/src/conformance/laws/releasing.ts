@@ -4,7 +4,7 @@ import type { DatedCharge } from '@sluice/core/store'
 import { deedOf } from '../deed.js'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
-import { type Options, type Rule, ruleOf } from '../rule.js'
+import { type Options, type Rule, ruleOf, ticksOf } from '../rule.js'
 import type { Caller } from '../session.js'
 import { Trace } from '../trace.js'
 import { starts, traffic } from '../traffic.js'
@@ -66,14 +66,21 @@ export function releasing(subject: Subject): void {
   }
 
   law(subject, 'gives a charge back whole at its own instant', past(subject), async (session, scene) => {
-    const caller = session.caller([factory(scene.options)])
-    await relive(subject, scene.steps, caller)
+    const [caller, untouched] = [
+      session.caller([factory(scene.options)]),
+      session.caller([factory(scene.options)]),
+    ]
+    await relive(subject, scene.steps, caller, untouched)
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost, NEWEST)
     if (cost === 0) return
     await caller.consume(cost)
     assert.equal(await caller.release(caller.charges.at(-1)!, cost), cost)
-    assert.equal((await caller.peek(1)).remaining, remaining)
+    const after = (await caller.peek(1)).remaining
+    assert(after >= remaining)
+    // A debt may be kept up to one tick longer than it lasts, by rounding. Counted anew from slots, it no longer is.
+    if (isLate) session.now += Number(ticksOf(model, scene.options))
+    assert(after <= (await untouched.peek(1)).remaining)
   })
 
   law(subject, 'gives nothing back once the key is full again', past(subject), async (session, scene) => {
