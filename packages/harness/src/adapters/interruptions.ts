@@ -4,7 +4,7 @@ import { byIp, byUser, type GuardOptions } from '@sluice/core/http'
 import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import { stopped } from './limits.js'
-import type { Serve } from './site.js'
+import type { Serve, Site } from './site.js'
 
 const LARGE = 'x'.repeat(16_000_000)
 
@@ -57,13 +57,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
         await gate.opened
         return { body: 'too late' }
       })
-      const closed = site.nextClosed()
-      const socket = sendRaw(site.port, GET)
-      await handling.opened
-      socket.destroy()
-      await closed
-      gate.open()
-      await site.idle()
+      await hangUp(site, 'destroy', handling, gate)
       expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     })
 
@@ -100,13 +94,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
         return gate.opened
       }
       const site = await serve([{ limiter, ...optionsOf(wait) }])
-      const closed = site.nextClosed()
-      const socket = sendRaw(site.port, GET)
-      await waiting.opened
-      socket.resetAndDestroy()
-      await closed
-      gate.open()
-      await site.idle()
+      await hangUp(site, 'resetAndDestroy', waiting, gate)
       expect(keys).toEqual(['ip:127.0.0.1'])
     })
 
@@ -120,13 +108,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
         return gate.opened
       }
       const site = await serve([{ limiter }], { before })
-      const closed = site.nextClosed()
-      const socket = sendRaw(site.port, GET)
-      await waiting.opened
-      socket.resetAndDestroy()
-      await closed
-      gate.open()
-      await site.idle()
+      await hangUp(site, 'resetAndDestroy', waiting, gate)
       // Nest on Fastify has read the address by then. Where it is lost the request goes no further.
       expect([[], ['ip:127.0.0.1']]).toContainEqual(keys)
       expect(site.handled).toBe(keys.length)
@@ -166,6 +148,24 @@ async function received(socket: NodeJS.ReadableStream, text: string): Promise<vo
     socket.once('error', reject).once('end', () => reject(new Error(`ended after ${seen}`)))
   })
 }
+
+/** Sends a request, hangs up once `reached` is open, and lets what waits at `gate` go on after that. */
+async function hangUp(
+  site: Site,
+  how: 'destroy' | 'resetAndDestroy',
+  reached: Gate,
+  gate: Gate,
+): Promise<void> {
+  const closed = site.nextClosed()
+  const socket = sendRaw(site.port, GET)
+  await reached.opened
+  socket[how]()
+  await closed
+  gate.open()
+  await site.idle()
+}
+
+type Gate = ReturnType<typeof closedGate>
 
 function closedGate(): { readonly opened: Promise<void>; open(): void } {
   let open!: () => void
