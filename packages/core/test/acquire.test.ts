@@ -73,6 +73,18 @@ describe('acquire', () => {
     expect(second.decision).toMatchObject({ retryAfterMs: 0, remaining: 0, resetAfterMs: 100 })
   })
 
+  it('describes each of several policies as of its turn', async () => {
+    const even = gcra({ limit: 10, window: '1s', burst: 1 })
+    const limiter = createLimiter({ policies: [even, gcra({ limit: 100, window: '10s' })] })
+    await limiter.acquire('k')
+    const second = outcome(limiter.acquire('k'))
+    await pass(100)
+    expect(second.decision!.policies).toMatchObject([
+      { retryAfterMs: 0, remaining: 0, resetAfterMs: 100 },
+      { retryAfterMs: 0, remaining: 0, resetAfterMs: 100 },
+    ])
+  })
+
   it('reports how late it resolved after its turn', async () => {
     let now = 0
     const limiter = createLimiter({

@@ -16,10 +16,10 @@ export interface DecisionSource {
   readonly keyspace: Keyspace
 }
 
-/** How an acquired place was waited for. */
-export interface WaitTimes {
+/** The answer to an `acquire`, which was waited for. */
+export interface WaitedAnswer extends Answer {
   /** The instant as of which the decision describes the key. */
-  readonly at: number
+  readonly turnAt: number
   readonly waitMs: number
   readonly lateMs: number
 }
@@ -70,6 +70,9 @@ export function isDecision(value: unknown): value is Decision {
 /** Under a registered symbol, because metrics of other copies of this package read it too. */
 const ANSWER = Symbol.for('sluice.answer')
 
+/** The cost of a call while it can be settled; 'none' if the call charged nothing. */
+type Charge = number | 'settled' | 'none'
+
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
   /** Whether the call may go on. In shadow mode always true. */
@@ -81,22 +84,11 @@ export class LimiterDecision {
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
   readonly #source: DecisionSource
-  readonly #answer: Answer
+  readonly #answer: Answer & Partial<WaitedAnswer>
   readonly #key: string
-  readonly #charged: string | undefined
-  readonly #cost: number
-  readonly #wait: WaitTimes | undefined
-  #settled = false
+  #charge: Charge
 
-  /** `charged` is the stored key, undefined if nothing was charged; `wait` comes from `acquire`. */
-  constructor(
-    source: DecisionSource,
-    answer: Answer,
-    key: string,
-    charged: string | undefined,
-    cost: number,
-    wait?: WaitTimes,
-  ) {
+  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: Charge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
@@ -105,9 +97,7 @@ export class LimiterDecision {
     this.#source = source
     this.#answer = answer
     this.#key = key
-    this.#charged = charged
-    this.#cost = cost
-    this.#wait = wait
+    this.#charge = charge
   }
 
   /** The most that `remaining` can be under the binding policy. */
@@ -137,7 +127,7 @@ export class LimiterDecision {
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
   get waitMs(): number {
-    return this.#wait?.waitMs ?? 0
+    return this.#answer.waitMs ?? 0
   }
 
   /**
@@ -145,7 +135,7 @@ export class LimiterDecision {
    * late; 0 otherwise.
    */
   get lateMs(): number {
-    return this.#wait?.lateMs ?? 0
+    return this.#answer.lateMs ?? 0
   }
 
   /** Name of the limiter that decided. */
@@ -170,7 +160,7 @@ export class LimiterDecision {
 
   /** The state of every policy, in declared order. */
   get policies(): readonly PolicyState[] {
-    return policyStatesOf(this.#source.policies, this.#answer, this)
+    return policyStatesOf(this.#source.policies, this.#answer.parts, this.#now, this)
   }
 
   /**
@@ -191,14 +181,14 @@ export class LimiterDecision {
    */
   async settle(realCost: number): Promise<number> {
     checkCost(realCost, 'real cost')
-    if (this.#settled) throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
-    this.#settled = true
-    const key = this.#charged
-    if (key === undefined) return 0
+    const charge = this.#charge
+    if (charge === 'settled') throw new SluiceError('ALREADY_SETTLED', 'a decision can be settled once')
+    this.#charge = 'settled'
+    if (charge === 'none') return 0
     try {
-      return await settleCharge(this.#answer, this.#source.keyspace, key, this.#cost, realCost)
+      return await settleCharge(this.#answer, this.#source.keyspace, this.#key, charge, realCost)
     } catch (error) {
-      this.#settled = (error as Partial<StoreError>).sent !== false
+      if ((error as Partial<StoreError>).sent === false) this.#charge = charge
       throw error
     }
   }
@@ -206,7 +196,7 @@ export class LimiterDecision {
   /** This decision after `units` of its charge were given back. For adapters. */
   afterGivingBack(units: number): Decision {
     const answer = answerAfterGivingBack(this.#answer, this.#source.policies, units)
-    return new Decision(this.#source, answer, this.#key, undefined, this.#cost)
+    return new Decision(this.#source, answer, this.#key, 'none')
   }
 
   /** All fields, as a plain object: what `JSON.stringify` writes. */
@@ -225,7 +215,7 @@ export class LimiterDecision {
 
   /** The instant as of which the decision describes the key. */
   get #now(): number {
-    return this.#wait ? this.#wait.at : this.#answer.now
+    return this.#answer.turnAt ?? this.#answer.now
   }
 }
 

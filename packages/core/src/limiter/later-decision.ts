@@ -24,7 +24,7 @@ export function decideLater(
   answer: Promise<Answer> | undefined,
   report: ReportDecision | undefined,
 ): Decision | Promise<Decision> {
-  const later = new LaterDecision(set, key, stored, cost, report)
+  const later = new LaterDecision(set, key, cost, report)
   if (answer) return answer.then((known) => later.decisionOf(known, later.waited))
   const known = set.keyspace.consume!(stored, cost, later)
   return known ? later.decisionOf(known, 0) : later.promise()
@@ -39,7 +39,6 @@ class LaterDecision implements Receiver<Answer> {
   constructor(
     readonly set: PolicySet,
     readonly key: string,
-    readonly stored: string,
     readonly cost: number,
     readonly report: ReportDecision | undefined,
   ) {
@@ -73,8 +72,8 @@ class LaterDecision implements Receiver<Answer> {
   }
 
   decisionOf(answer: Answer, storeMs: number): Decision {
-    const { set, key, stored, cost } = this
-    const decision = new Decision(set, answer, key, stored, cost)
+    const { set, key, cost } = this
+    const decision = new Decision(set, answer, key, cost)
     this.report?.(key, cost, answer, decision, storeMs)
     return decision
   }

@@ -99,17 +99,16 @@ export class Limiter {
 
   /** As `consume`, but returns a promise only if the answer comes from another process. For adapters and hot paths. */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
-    const set = this.#setOf(options)
+    const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options)
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
     const answer = keyspace.consume ? undefined : keyspace.decide('consume', stored, cost, 0)
-    if (answer === undefined || answer instanceof Promise) {
-      const report = this.#events.listeners.has('decision') ? this.#reportConsume : undefined
+    const report = this.#events.listeners.has('decision') ? this.#reportConsume : undefined
+    if (answer === undefined || answer instanceof Promise)
       return decideLater(set, key, stored, cost, answer, report)
-    }
-    const decision = new Decision(set, answer, key, stored, cost)
-    if (this.#events.listeners.has('decision')) this.#report('consume', key, cost, answer, decision, 0)
+    const decision = new Decision(set, answer, key, cost)
+    if (report !== undefined) report(key, cost, answer, decision, 0)
     return decision
   }
 
@@ -118,8 +117,7 @@ export class Limiter {
     const set = this.#setOf(options)
     const cost = costOf(options)
     const answer = await set.keyspace.decide('peek', storedKey(key), cost, 0)
-    // Without the stored key, as a decision that charged nothing has nothing to settle.
-    return new Decision(set, answer, key, undefined, cost)
+    return new Decision(set, answer, key, 'none')
   }
 
   /**
@@ -133,9 +131,9 @@ export class Limiter {
     const stored = storedKey(key)
     const maxWait = maxWaitOf(options)
     const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, maxWait, options.signal)
-    const at = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
-    const wait = { at, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
-    const decision = new Decision(set, answer, key, stored, cost, wait)
+    const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
+    const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
+    const decision = new Decision(set, { ...answer, ...times }, key, cost)
     if (this.#events.listeners.has('decision'))
       this.#report('acquire', key, cost, answer, decision, asked / 1000)
     return decision

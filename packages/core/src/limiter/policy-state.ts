@@ -13,10 +13,11 @@ export interface PolicyState {
   readonly resetAfterMs: number
 }
 
-/** The states of the policies that an answer is about. `all` is the state under all of them, which is that of a single one. */
+/** The states at `now` of the policies that an answer is about, from its `parts`. `all` is the state under all of them, which is that of a single one. */
 export function policyStatesOf(
   policies: readonly Policy[],
-  { now, parts }: Answer,
+  parts: Answer['parts'],
+  now: number,
   all: StateUnderAll,
 ): readonly PolicyState[] {
   return policies.map((policy, i) => ({

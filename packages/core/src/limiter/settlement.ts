@@ -1,20 +1,22 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { type Answer, type DatedCharge, isDenied, type Keyspace } from '../stores/store.js'
+import { storedKey } from '../values/key.js'
 
 /**
- * Corrects the charge of an answer, `cost` units under the stored `key`, to the real cost, in the keyspace that decided:
+ * Corrects the charge of an answer, `cost` units of a caller's key, to the real cost, in the keyspace that decided:
  * `keyspace`, unless the answer names another. Returns the units that took effect, below 0 if units were given back.
  */
 export async function settleCharge(
   answer: Answer,
   keyspace: Keyspace,
-  key: string,
+  callerKey: string,
   cost: number,
   realCost: number,
 ): Promise<number> {
   const difference = realCost - cost
   if (difference === 0 || !isCharged(answer)) return 0
   const charged = answer.degraded?.by ?? keyspace
+  const key = storedKey(callerKey)
   if (difference > 0) return charged.correct({ kind: 'charge', key, cost: difference })
   const charge = chargeOf(answer, cost)
   const given = await charged.correct({ kind: 'release', key, charge, units: -difference })

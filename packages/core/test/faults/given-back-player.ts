@@ -96,7 +96,7 @@ export class Player {
     const answer = await this.#keyspace.decide(ask, this.#key, cost, maxWait)
     if (answer.reason !== undefined || answer.degraded?.allowed === false) return
     const source = { limiter: 'row', policies: this.policies, enforce: true, keyspace: this.#keyspace }
-    const decision = new Decision(source, answer, this.#key, this.#key, cost)
+    const decision = new Decision(source, answer, this.#key, cost)
     const traces = this.#traces[answer.degraded ? 'local' : 'store']
     const charged = { decision, cost, answer, traces }
     this.#charges.push(charged)
