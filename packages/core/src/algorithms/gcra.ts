@@ -59,7 +59,7 @@ export function earliest(state: State, policy: Policy, from: number, cost: numbe
   if (cost > policy.capacity) return Infinity
   const maxDebt = (policy.capacity - cost) * policy.windowTicks
   if (debtAt(state, policy, from) <= maxDebt) return from
-  return drainedAt(state, policy, maxDebt)
+  return drainedFrom(state.get(AT), state.get(DEBT) - maxDebt, policy)
 }
 
 export function admit(state: State, policy: Policy, at: number, cost: number): number {
@@ -71,21 +71,26 @@ export function admit(state: State, policy: Policy, at: number, cost: number): n
 }
 
 export function view(state: State, policy: Policy, now: number, view: View): void {
-  show(state, policy, now, debtAt(state, policy, now), view)
+  const debt = debtAt(state, policy, now)
+  show(policy, debt, debt === 0 ? now : drainedFrom(state.get(AT), state.get(DEBT), policy), view)
 }
 
 export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
-  const { capacity, windowTicks } = policy
-  const debt = debtAt(state, policy, now)
-  const maxDebt = (capacity - cost) * windowTicks
+  const { cells, base } = state // each cell is read once: this is the path of nearly every call
+  const since = cells[base + AT]!
+  const before = cells[base + DEBT]!
+  const debt = debtAfter(now - since, before, policy)
+  const maxDebt = (policy.capacity - cost) * policy.windowTicks
   if (debt > maxDebt) {
-    show(state, policy, now, debt, view)
-    return cost > capacity ? Infinity : drainedAt(state, policy, maxDebt)
+    show(policy, debt, debt === 0 ? now : drainedFrom(since, before, policy), view)
+    return cost > policy.capacity ? Infinity : drainedFrom(since, before - maxDebt, policy)
   }
-  advanceTo(state, policy, now, debt)
-  const newDebt = debt + cost * windowTicks
-  state.set(DEBT, newDebt)
-  show(state, policy, now, newDebt, view)
+  const at = advanced(since, now, debt, policy)
+  const newDebt = debt + cost * policy.windowTicks
+  cells[base + AT] = at
+  cells[base + DEBT] = newDebt
+  if (policy.limit > cells[base + FASTEST]!) cells[base + FASTEST] = policy.limit
+  show(policy, newDebt, drainedFrom(at, newDebt, policy), view)
   return now
 }
 
@@ -112,31 +117,42 @@ function drain(state: State, policy: Policy, at: number): number {
 
 /** Moves the instant of the state to `at`, where `debt` is left. The caller writes DEBT. */
 function advanceTo(state: State, policy: Policy, at: number, debt: number): void {
-  const since = state.get(AT)
-  // AT moves by whole ticks, so that the rest of a tick drains later. It moves to `at` if the debt ends inside that tick:
-  // otherwise the idle time after the end would drain the next charge.
-  if (debt === 0) state.set(AT, at)
-  else if (at > since) state.set(AT, debt <= policy.limit ? at : at - ((at - since) % policy.tick))
+  state.set(AT, advanced(state.get(AT), at, debt, policy))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
 }
 
-/** The instant at which the debt has drained to `maxDebt` or less. */
-function drainedAt(state: State, policy: Policy, maxDebt: number): number {
-  return state.get(AT) + Math.ceil((state.get(DEBT) - maxDebt) / policy.limit) * policy.tick
+/**
+ * The instant that a state of `since` moves to when it is written at `at`, where `debt` is left. It moves by whole ticks, so
+ * that the rest of a tick drains later, but to `at` if the debt ends inside that tick: otherwise the idle time after the end
+ * would drain the next charge.
+ */
+function advanced(since: number, at: number, debt: number, { limit, tick }: Policy): number {
+  if (debt === 0) return at
+  if (at <= since) return since
+  return tick === 1 || debt <= limit ? at : at - ((at - since) % tick)
 }
 
-/** Fills `view` with what callers see if `debt` is left at `now`. */
-function show(state: State, policy: Policy, now: number, debt: number, view: View): void {
-  view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
-  view.resetAt = debt === 0 ? now : drainedAt(state, policy, 0)
+/** The instant at which `debt` has drained from `since` on. */
+function drainedFrom(since: number, debt: number, { limit, tick }: Policy): number {
+  return since + Math.ceil(debt / limit) * tick
 }
 
-/** The debt that is left at `instant`. A product above 2^53 may be rounded, but is then larger than any debt. */
+/** Fills `view` with what callers see while `debt` is left, which has drained at `resetAt`. */
+function show({ capacity, windowTicks }: Policy, debt: number, resetAt: number, view: View): void {
+  view.remaining = Math.max(0, capacity - Math.ceil(debt / windowTicks))
+  view.resetAt = resetAt
+}
+
+/** The debt that is left at `instant`. */
 function debtAt(state: State, policy: Policy, instant: number): number {
-  const debt = state.get(DEBT)
-  const elapsed = instant - state.get(AT)
+  return debtAfter(instant - state.get(AT), state.get(DEBT), policy)
+}
+
+/** What is left of `debt` after some microseconds. A product above 2^53 may be rounded, but is then larger than any debt. */
+function debtAfter(elapsed: number, debt: number, { limit, tick }: Policy): number {
   if (debt === 0 || elapsed <= 0) return debt
-  return Math.max(0, debt - Math.floor(elapsed / policy.tick) * policy.limit)
+  const ticks = tick === 1 ? elapsed : Math.floor(elapsed / tick)
+  return Math.max(0, debt - ticks * limit)
 }
 
 /**
