@@ -100,14 +100,21 @@ function giveBack(state: State, policy: Policy, at: number, cost: number): numbe
   return given
 }
 
-/** Number of entries later than `instant`, by binary search. */
-function newerThan(state: State, instant: number): number {
-  let least = 0
-  let most = state.ring.size
-  if (state.ring.at(most - 1) > instant) return most
+/**
+ * Number of entries later than `instant`, by a galloping search from the oldest: between two calls few entries leave the window,
+ * so its steps double from one on, and the last step is searched by halves.
+ */
+function newerThan({ ring }: State, instant: number): number {
+  let most = ring.size
+  let newer = most - 1
+  for (let step = 1; newer >= 0 && ring.at(newer) <= instant; step *= 2) {
+    most = newer
+    newer -= step
+  }
+  let least = Math.max(0, newer + 1)
   while (least < most) {
     const middle = (least + most) >>> 1
-    if (state.ring.at(middle) > instant) least = middle + 1
+    if (ring.at(middle) > instant) least = middle + 1
     else most = middle
   }
   return least
