@@ -21,3 +21,8 @@ export class Closing {
 export function storeClosed(): StoreError {
   return new StoreError('CLOSED', 'the store is closed')
 }
+
+/** The clock of a closed store. */
+export function closedClock(): number {
+  throw storeClosed()
+}

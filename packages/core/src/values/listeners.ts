@@ -13,7 +13,7 @@ export interface ListenOptions {
 export class Listeners<Events extends object> {
   readonly #failed: (name: keyof Events, error: unknown) => void
   /** Lists are replaced and never changed, so that a listener may remove itself. */
-  readonly #lists: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] } = {}
+  readonly #lists: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
   readonly #passive = new WeakSet<object>()
 
   /** `failed` is called with what a listener threw, or rejected with. */
@@ -31,13 +31,13 @@ export class Listeners<Events extends object> {
     if (passive) this.#passive.add(listener)
     if (!list.includes(listener)) this.#lists[name] = [...list, listener]
     return () => {
-      this.#lists[name] = (this.#lists[name] ?? []).filter((other) => other !== listener)
+      const left = (this.#lists[name] ?? []).filter((other) => other !== listener)
+      this.#lists[name] = left.length === 0 ? undefined : left
     }
   }
 
   has(name: keyof Events): boolean {
-    const list = this.#lists[name]
-    return list !== undefined && list.length > 0
+    return this.#lists[name] !== undefined
   }
 
   /** Whether there is a listener that does not only count. */

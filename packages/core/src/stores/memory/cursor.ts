@@ -17,9 +17,10 @@ export class Cursor {
   readonly states: State[] = []
   readonly #offsets: number[] = []
   readonly #withRing: State[] = []
+  /** The state, if there is one policy, as most limiters have: it is moved without a loop. */
+  readonly #only: State | undefined
+  readonly #hasRings: boolean
   readonly #stride: number
-  #cells: Float64Array
-  #base = 0
 
   constructor(policies: readonly Policy[]) {
     let stride = HEADER_CELLS
@@ -29,12 +30,13 @@ export class Cursor {
     }
     this.#stride = stride
     this.slots = new Slots(stride, policies.filter((policy) => policy.algorithm.ring).length)
-    this.#cells = this.slots.pageOf(0).cells
     for (const { algorithm } of policies) {
-      const state = new State(this.#cells)
+      const state = new State(this.slots.pageOf(0).cells)
       this.states.push(state)
       if (algorithm.ring) this.#withRing.push(state)
     }
+    this.#hasRings = this.#withRing.length > 0
+    this.#only = this.states.length === 1 ? this.states[0] : undefined
     this.moveTo(0)
   }
 
@@ -42,23 +44,29 @@ export class Cursor {
     const page = this.slots.pageOf(slot)
     const base = this.slots.baseOf(slot)
     const { cells } = page
-    this.#cells = cells
-    this.#base = base
-    for (let i = 0; i < this.states.length; i++) {
-      const state = this.states[i]!
-      state.cells = cells
-      state.base = base + this.#offsets[i]!
+    const only = this.#only
+    if (only !== undefined) {
+      if (only.cells !== cells) only.cells = cells
+      only.base = base + HEADER_CELLS
+    } else {
+      for (let i = 0; i < this.states.length; i++) {
+        const state = this.states[i]!
+        if (state.cells !== cells) state.cells = cells
+        state.base = base + this.#offsets[i]!
+      }
     }
-    if (this.#withRing.length > 0) this.#moveRingsTo(page, this.slots.ringBaseOf(slot))
+    if (this.#hasRings) this.#moveRingsTo(page, this.slots.ringBaseOf(slot))
   }
 
   /** The instant at which the state of the current key began. */
   get born(): number {
-    return this.#cells[this.#base + BORN]!
+    const { cells, base } = this.states[0]!
+    return cells[base - HEADER_CELLS + BORN]!
   }
 
   set born(instant: number) {
-    this.#cells[this.#base + BORN] = instant
+    const { cells, base } = this.states[0]!
+    cells[base - HEADER_CELLS + BORN] = instant
   }
 
   /** Books `cost` at `at` under all policies. Returns the units that took effect under every one. */
@@ -84,7 +92,9 @@ export class Cursor {
 
   /** The cells of the current key, in place. */
   cells(): Float64Array {
-    return this.#cells.subarray(this.#base, this.#base + this.#stride)
+    const { cells, base } = this.states[0]!
+    const first = base - HEADER_CELLS
+    return cells.subarray(first, first + this.#stride)
   }
 
   rings(): readonly Ring[] {

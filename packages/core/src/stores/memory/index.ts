@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { Closing, storeClosed } from '../../values/closing.js'
+import { Closing, closedClock } from '../../values/closing.js'
 import { expected, PolicyError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { MemoryBoards } from './boards.js'
@@ -67,7 +67,7 @@ class Memory implements MemoryStore, TableOwner {
   readonly #eviction = new Eviction(this.chunks)
   readonly #overflow: Overflow
   readonly #maxKeys: number
-  readonly #clock: Clock
+  #clock: Clock
   readonly #tables: Tables
   readonly #permits = new MemoryPermits()
   readonly #boards = new MemoryBoards(() => this.now())
@@ -110,7 +110,6 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   now(): number {
-    if (this.#closing.isClosed) throw storeClosed()
     const now = Math.floor(this.#clock())
     if (now > this.#latest) this.#latest = now // also passes over NaN
     return this.#latest
@@ -161,6 +160,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   close(): void {
+    this.#clock = closedClock // so that calls need no check of their own
     this.#closing.close()
     this.#stopSweeping?.()
     this.#tables.clear()

@@ -22,7 +22,8 @@ export class MemoryKeyspace implements Keyspace, PolicyList {
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    return this.#openTable().decide(this, ask, key, cost, maxWait)
+    const table = this.#table.isDropped ? this.#openTable() : this.#table
+    return table.decide(this, ask, key, cost, maxWait)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {

@@ -1,86 +1,105 @@
 import type { Algorithm, Policy, View } from '../../algorithms/contract/policy.js'
+import type { State } from '../../algorithms/contract/state.js'
 import type { Answer } from '../store.js'
-import type { Barrier } from './barriers.js'
+import type { Barrier, Barriers } from './barriers.js'
 import type { Cursor } from './cursor.js'
 import { MemoryAnswer } from './memory-answer.js'
-import type { PolicyList } from './policy-lists.js'
+import type { PolicyList, PolicyLists } from './policy-lists.js'
 
 /**
  * Decides the plain calls of a table: `consume` of at least one unit on a key that has a slot and no booking. Nearly every call
- * of a service is one without a block or hold, which algorithms decide in one pass, with `take`. Calls on a blocked key are
- * plain too, so that a caller who is banned costs no more than one who is denied.
+ * of a service is one without a block or hold, which algorithms decide in one pass, with `take`.
  */
-export class PlainCalls {
+export interface PlainCalls {
+  /** Decides for the key in `slot`, which the cursor is on. Undefined, with nothing written, if the call is not plain. */
+  decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined
+}
+
+/** What of a table the plain calls need. */
+export interface PlainTable {
+  readonly cursor: Cursor
+  readonly barriers: Barriers
+  readonly lists: PolicyLists
+}
+
+/** Undefined if one of the algorithms has no `take`. */
+export function plainCallsOf(policies: readonly Policy[], table: PlainTable): PlainCalls | undefined {
+  const takes = policies.flatMap(({ algorithm }) => algorithm.take ?? [])
+  if (takes.length < policies.length) return undefined
+  return takes.length === 1 ? new CallsUnderOne(table, takes[0]!) : new CallsUnderSeveral(table, takes)
+}
+
+/** Calls on a blocked key are plain too, so that a caller who is banned costs no more than one who is denied. */
+class CallsUnderOne implements PlainCalls {
+  readonly #take: Take
+  readonly #state: State
   readonly #cursor: Cursor
-  readonly #takes: readonly Take[]
+  readonly #barriers: Barriers
+  readonly #lists: PolicyLists
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  private constructor(cursor: Cursor, takes: readonly Take[]) {
+  constructor({ cursor, barriers, lists }: PlainTable, take: Take) {
+    this.#take = take
+    this.#state = cursor.states[0]!
     this.#cursor = cursor
-    this.#takes = takes
+    this.#barriers = barriers
+    this.#lists = lists
   }
 
-  /** Undefined if one of the algorithms has no `take`. */
-  static of(policies: readonly Policy[], cursor: Cursor): PlainCalls | undefined {
-    const takes = policies.flatMap(({ algorithm }) => algorithm.take ?? [])
-    return takes.length === policies.length ? new PlainCalls(cursor, takes) : undefined
-  }
-
-  /**
-   * Decides for the key in `slot`, which the cursor is on. Undefined, with nothing written, for a refusal that a penalty counts,
-   * a hold, and several policies of which one refuses.
-   */
-  decide(
-    list: PolicyList,
-    slot: number,
-    barrier: Barrier | undefined,
-    now: number,
-    cost: number,
-  ): Answer | undefined {
-    if (barrier !== undefined) return this.#blocked(list.policies, barrier, now, cost)
-    if (list.policies.length === 1) return this.#one(list, slot, now, cost)
-    return this.#areAllOpen(list.policies, now, cost) ? this.#all(list, slot, now, cost) : undefined
-  }
-
-  #one(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
+  decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
+    const barrier = this.#barriers.of(slot)
+    if (barrier !== undefined) return this.#blocked(list.policies[0]!, barrier, now, cost)
     const view = this.#view
-    const at = this.#takes[0]!(this.#cursor.states[0]!, list.policies[0]!, now, cost, view)
-    if (at <= now) this.#cursor.slots.record(slot, list.listNumber, false)
-    else if (at !== Infinity) {
-      if (list.penalty) return undefined
-      this.#cursor.slots.record(slot, list.listNumber, true)
-    }
-    const reason = at <= now ? undefined : at === Infinity ? 'cost' : 'limit'
-    return new MemoryAnswer(now, at, reason, 0, view.remaining, view.resetAt, undefined, undefined)
+    const at = this.#take(this.#state, list.policies[0]!, now, cost, view)
+    if (at > now) return this.#denied(list, slot, now, at)
+    if (this.#lists.areSeveral) this.#cursor.slots.record(slot, list.listNumber, false)
+    return new MemoryAnswer(now, now, undefined, 0, view.remaining, view.resetAt, undefined, undefined)
   }
 
-  /** Undefined unless the key is blocked, under one policy. */
+  /** Undefined for a refusal that a penalty counts. */
+  #denied(list: PolicyList, slot: number, now: number, at: number): Answer | undefined {
+    const { remaining, resetAt } = this.#view
+    if (at === Infinity) return new MemoryAnswer(now, at, 'cost', 0, remaining, resetAt, undefined, undefined)
+    if (list.penalty) return undefined
+    this.#cursor.slots.record(slot, list.listNumber, true)
+    return new MemoryAnswer(now, at, 'limit', 0, remaining, resetAt, undefined, undefined)
+  }
+
+  /** Undefined for a hold, and for what is over. */
   #blocked(
-    policies: readonly Policy[],
+    policy: Policy,
     { blockedUntil, heldUntil }: Barrier,
     now: number,
     cost: number,
   ): Answer | undefined {
-    if (blockedUntil <= now || policies.length > 1) return undefined
+    if (blockedUntil <= now) return undefined
     const view = this.#view
-    const policy = policies[0]!
-    const state = this.#cursor.states[0]!
     const opensAt = Math.max(blockedUntil, heldUntil)
-    const at = policy.algorithm.earliest(state, policy, opensAt, cost)
-    policy.algorithm.view(state, policy, opensAt, view)
+    const at = policy.algorithm.earliest(this.#state, policy, opensAt, cost)
+    policy.algorithm.view(this.#state, policy, opensAt, view)
     const reason = at === Infinity ? 'cost' : 'blocked'
     return new MemoryAnswer(now, at, reason, 0, 0, Math.max(opensAt, view.resetAt), undefined, undefined)
   }
+}
 
-  #areAllOpen(policies: readonly Policy[], now: number, cost: number): boolean {
-    for (let i = 0; i < policies.length; i++) {
-      const policy = policies[i]!
-      if (policy.algorithm.earliest(this.#cursor.states[i]!, policy, now, cost) > now) return false
-    }
-    return true
+/** Calls that one of the policies refuses are not plain, nor those on a key with a block or hold. */
+class CallsUnderSeveral implements PlainCalls {
+  readonly #takes: readonly Take[]
+  readonly #cursor: Cursor
+  readonly #barriers: Barriers
+  readonly #lists: PolicyLists
+  readonly #view: View = { remaining: 0, resetAt: 0 }
+
+  constructor({ cursor, barriers, lists }: PlainTable, takes: readonly Take[]) {
+    this.#takes = takes
+    this.#cursor = cursor
+    this.#barriers = barriers
+    this.#lists = lists
   }
 
-  #all({ policies, listNumber }: PolicyList, slot: number, now: number, cost: number): Answer {
+  decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
+    if (this.#barriers.of(slot) !== undefined || !this.#areAllOpen(list.policies, now, cost)) return undefined
+    const { policies } = list
     const view = this.#view
     const parts: number[] = []
     let binding = 0
@@ -95,8 +114,16 @@ export class PlainCalls {
       if (view.resetAt > resetAt) resetAt = view.resetAt
       parts.push(now, view.remaining, view.resetAt)
     }
-    this.#cursor.slots.record(slot, listNumber, false)
+    if (this.#lists.areSeveral) this.#cursor.slots.record(slot, list.listNumber, false)
     return new MemoryAnswer(now, now, undefined, binding, remaining, resetAt, parts, undefined)
+  }
+
+  #areAllOpen(policies: readonly Policy[], now: number, cost: number): boolean {
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      if (policy.algorithm.earliest(this.#cursor.states[i]!, policy, now, cost) > now) return false
+    }
+    return true
   }
 }
 

@@ -15,6 +15,8 @@ export interface PolicyList {
 export class PolicyLists {
   /** For each position, the policy of the smallest limit seen: a key that is full under these is full under any list. */
   smallest: readonly Policy[]
+  /** Whether keys were decided under more than one list. */
+  areSeveral = false
   readonly #lists: (readonly Policy[])[] = []
   readonly #numbers = new Map<string, number>()
 
@@ -34,6 +36,7 @@ export class PolicyLists {
     }
     if (this.#lists.length === OTHERS) return OTHERS
     this.#numbers.set(id, this.#lists.length)
+    this.areSeveral = this.#lists.length > 0
     return this.#lists.push(policies) - 1
   }
 

@@ -1,12 +1,12 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
-import { type Barrier, Barriers } from './barriers.js'
+import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
 import { cancel, correct, type CorrectedTable } from './corrections.js'
 import { Cursor } from './cursor.js'
 import { answerOf } from './memory-answer.js'
-import { PlainCalls } from './plain-calls.js'
+import { type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
 import { Refusals } from './refusals.js'
 
@@ -47,7 +47,7 @@ export class Table implements CorrectedTable {
     this.cursor = new Cursor(policies)
     this.lists = new PolicyLists(policies)
     this.#owner = owner
-    this.#plain = PlainCalls.of(policies, this.cursor)
+    this.#plain = plainCallsOf(policies, this)
   }
 
   /** Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. */
@@ -55,12 +55,11 @@ export class Table implements CorrectedTable {
     const now = this.#owner.now()
     const slot = this.cursor.slots.find(key)
     this.cursor.moveTo(slot)
-    const barrier = this.barriers.of(slot)
     if (ask === 'consume' && cost > 0 && slot !== 0 && !this.bookings.has(slot)) {
-      const answer = this.#plain?.decide(list, slot, barrier, now, cost)
+      const answer = this.#plain?.decide(list, slot, now, cost)
       if (answer) return answer
     }
-    return this.#decideAny(list, ask, key, slot, barrier, now, cost, maxWait)
+    return this.#decideAny(list, ask, key, slot, now, cost, maxWait)
   }
 
   /** Decides any call, under any list of policies. `found` is the key's slot, 0 if it has none. */
@@ -69,13 +68,13 @@ export class Table implements CorrectedTable {
     ask: Ask,
     key: string,
     found: number,
-    barrier: Barrier | undefined,
     now: number,
     cost: number,
     maxWait: number,
   ): Answer {
     const { policies, penalty } = list
     const { cursor, barriers } = this
+    const barrier = barriers.of(found)
     let slot = found
     // No call passes before the end of a block or hold, nor a call with a cost before the last booking.
     let barredUntil = barrier ? Math.max(now, barrier.blockedUntil, barrier.heldUntil) : now
