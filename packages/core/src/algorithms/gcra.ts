@@ -149,10 +149,10 @@ function debtAt(state: State, policy: Policy, instant: number): number {
 }
 
 /** What is left of `debt` after some microseconds. A product above 2^53 may be rounded, but is then larger than any debt. */
-function debtAfter(elapsed: number, debt: number, { limit, tick }: Policy): number {
+function debtAfter(elapsed: number, debt: number, policy: Policy): number {
   if (debt === 0 || elapsed <= 0) return debt
-  const ticks = tick === 1 ? elapsed : Math.floor(elapsed / tick)
-  return Math.max(0, debt - ticks * limit)
+  const ticks = policy.tick === 1 ? elapsed : Math.floor(elapsed / policy.tick)
+  return Math.max(0, debt - ticks * policy.limit)
 }
 
 /**

@@ -23,17 +23,16 @@ export const algorithmsMistakes = [
     mistake: 'waits are told a tick too long',
     row: 4,
     file: `${src}/gcra.ts`,
-    text: 'Math.ceil((state.get(DEBT) - maxDebt) / policy.limit)',
-    broken: '(1 + Math.ceil((state.get(DEBT) - maxDebt) / policy.limit))',
+    text: 'Math.ceil(debt / limit) * tick',
+    broken: '(1 + Math.ceil(debt / limit)) * tick',
   },
   {
     mechanism: 'exact integers',
     mistake: 'time that pays off no whole unit is lost',
     row: 5,
     file: `${src}/gcra.ts`,
-    text: 'debt - Math.floor(elapsed / policy.tick) * policy.limit',
-    broken:
-      'debt - Math.floor((Math.floor(elapsed / policy.tick) * policy.limit) / policy.windowTicks) * policy.windowTicks',
+    text: 'debt - ticks * policy.limit',
+    broken: 'debt - Math.floor((ticks * policy.limit) / policy.windowTicks) * policy.windowTicks',
   },
   {
     mechanism: 'release',
