@@ -126,20 +126,20 @@ function advanceTo(state: State, policy: Policy, at: number, debt: number): void
  * that the rest of a tick drains later, but to `at` if the debt ends inside that tick: otherwise the idle time after the end
  * would drain the next charge.
  */
-function advanced(since: number, at: number, debt: number, { limit, tick }: Policy): number {
+function advanced(since: number, at: number, debt: number, policy: Policy): number {
   if (debt === 0) return at
   if (at <= since) return since
-  return tick === 1 || debt <= limit ? at : at - ((at - since) % tick)
+  return policy.tick === 1 || debt <= policy.limit ? at : at - ((at - since) % policy.tick)
 }
 
 /** The instant at which `debt` has drained from `since` on. */
-function drainedFrom(since: number, debt: number, { limit, tick }: Policy): number {
-  return since + Math.ceil(debt / limit) * tick
+function drainedFrom(since: number, debt: number, policy: Policy): number {
+  return since + Math.ceil(debt / policy.limit) * policy.tick
 }
 
 /** Fills `view` with what callers see while `debt` is left, which has drained at `resetAt`. */
-function show({ capacity, windowTicks }: Policy, debt: number, resetAt: number, view: View): void {
-  view.remaining = Math.max(0, capacity - Math.ceil(debt / windowTicks))
+function show(policy: Policy, debt: number, resetAt: number, view: View): void {
+  view.remaining = Math.max(0, policy.capacity - Math.ceil(debt / policy.windowTicks))
   view.resetAt = resetAt
 }
 

@@ -75,8 +75,10 @@ class CallsUnderOne implements PlainCalls {
     if (blockedUntil <= now) return undefined
     const view = this.#view
     const opensAt = Math.max(blockedUntil, heldUntil)
-    const at = policy.algorithm.earliest(this.#state, policy, opensAt, cost)
     policy.algorithm.view(this.#state, policy, opensAt, view)
+    // Most blocks outlast the window, so that the cost fits when they end.
+    const fits = cost <= view.remaining
+    const at = fits ? opensAt : policy.algorithm.earliest(this.#state, policy, opensAt, cost)
     const reason = at === Infinity ? 'cost' : 'blocked'
     return new MemoryAnswer(now, at, reason, 0, 0, Math.max(opensAt, view.resetAt), undefined, undefined)
   }
