@@ -71,7 +71,7 @@ export function isDecision(value: unknown): value is Decision {
 const ANSWER = Symbol.for('sluice.answer')
 
 /** The cost of a call while it can be settled; 'none' if the call charged nothing. */
-type Charge = number | 'settled' | 'none'
+type OpenCharge = number | 'settled' | 'none'
 
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
@@ -86,9 +86,9 @@ export class LimiterDecision {
   readonly #source: DecisionSource
   readonly #answer: Answer & Partial<WaitedAnswer>
   readonly #key: string
-  #charge: Charge
+  #charge: OpenCharge
 
-  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: Charge) {
+  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined

@@ -23,8 +23,8 @@ export const algorithmsMistakes = [
     mistake: 'waits are told a tick too long',
     row: 4,
     file: `${src}/gcra.ts`,
-    text: 'Math.ceil(debt / limit) * tick',
-    broken: '(1 + Math.ceil(debt / limit)) * tick',
+    text: 'Math.ceil(debt / policy.limit) * policy.tick',
+    broken: '(1 + Math.ceil(debt / policy.limit)) * policy.tick',
   },
   {
     mechanism: 'exact integers',
