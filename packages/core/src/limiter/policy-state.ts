@@ -13,7 +13,10 @@ export interface PolicyState {
   readonly resetAfterMs: number
 }
 
-/** The states at `now` of the policies that an answer is about, from its `parts`. `all` is the state under all of them, which is that of a single one. */
+/**
+ * The states at `now` of the policies that an answer is about, from its `parts`. `all` is the state under all of them, which is
+ * that of a single one.
+ */
 export function policyStatesOf(
   policies: readonly Policy[],
   parts: Answer['parts'],
