@@ -163,6 +163,41 @@ describe('an option of a policy', () => {
     expect(() => make(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
   })
 
+  const AMOUNTS = ['reservoirRefreshAmount', 'reservoirIncreaseAmount', 'refillAmount']
+  const SPANS = ['windowMs', 'duration', 'ttl', 'timeWindow', 'interval', 'period', 'refillInterval']
+  it.each<[advice: string, names: string[]]>([
+    [CALLED, ['max', 'points', 'requests', 'intervalCap', 'tokensPerInterval', 'reservoir', ...AMOUNTS]],
+    [WINDOW, [...SPANS, 'reservoirRefreshInterval', 'reservoirIncreaseInterval']],
+    [
+      'write limit and window, which give the rate',
+      ['rate', 'refillRate', 'fillRate', 'leakRate', 'drainRate'],
+    ],
+    [CAPACITY, ['capacity', 'burst', 'maxBurst', 'bucketSize', 'reservoirIncreaseMaximum']],
+    [
+      'it belongs to createLimiter()',
+      ['store', 'onStoreError', 'deadline', 'leases', 'penalty', 'enforce', 'keyPrefix'].concat([
+        'storeClient',
+        'redis',
+        'insuranceLimiter',
+      ]),
+    ],
+    [
+      'it belongs to a call: limiter.consume(key, { cost }), or to rateLimit() of an adapter',
+      ['key', 'cost', 'weight', 'keyGenerator', 'skip'],
+    ],
+    ["write penalty: { after: 3, block: '10m' } in createLimiter()", ['blockDuration']],
+    ['use createSemaphore({ limit })', ['maxConcurrent', 'concurrency']],
+  ])('is refused with "%s" by each name that other packages have for it', (advice, names) => {
+    const messageOf = (name: string) => {
+      try {
+        fixedWindow({ ...minute, [name]: 1 })
+      } catch (error) {
+        return (error as Error).message
+      }
+    }
+    expect(names.map(messageOf)).toEqual(names.map((name) => `there is no option '${name}': ${advice}`))
+  })
+
   it('that is not known is an error, unless it is undefined', () => {
     expect(() => gcra({ ...minute, brust: 5 } as never)).toThrow("there is no option 'brust'")
     expect(() => gcra({ ...minute, brust: undefined } as never)).not.toThrow()
