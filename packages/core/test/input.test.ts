@@ -201,7 +201,11 @@ describe('an option of a policy', () => {
   it('that is not known is an error, unless it is undefined', () => {
     expect(() => gcra({ ...minute, brust: 5 } as never)).toThrow("there is no option 'brust'")
     expect(() => gcra({ ...minute, brust: undefined } as never)).not.toThrow()
-    expect(codeOf(() => gcra(undefined as never))).toBe('INVALID_OPTION')
+  })
+
+  it.each([undefined, null, 'minute'])('cannot be read from %p', (options) => {
+    const message = `a policy takes an object with limit and window, got ${JSON.stringify(options)}`
+    expect(() => gcra(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
   })
 })
 
