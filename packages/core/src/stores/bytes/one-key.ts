@@ -74,14 +74,15 @@ export class OneKey {
   take(epoch: number, version: number): { readonly state: KeptState; readonly endsAt: number } {
     const { cursor, barriers, bookings, refusals, lists } = this.#table
     const { resetAt } = this.decide({ policies: lists.smallest, listNumber: 0 }, 'peek', 0, 0)
+    const { blockedUntil, heldUntil } = barriers.lastOf(this.#slot)
     const forgottenAt = refusals.forgottenAt(this.#slot)
     const state: KeptState = {
       epoch,
       version,
       written: this.#now,
       last: bookings.lastOf(this.#slot),
-      blockedUntil: barriers.blockedUntil(this.#slot),
-      heldUntil: barriers.heldUntil(this.#slot),
+      blockedUntil,
+      heldUntil,
       refusals: refusals.countOf(this.#slot),
       forgottenAt,
       cells: cursor.cells(),

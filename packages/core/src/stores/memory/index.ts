@@ -189,6 +189,7 @@ class Memory implements MemoryStore, TableOwner {
     }
   }
 
+  /** Whether every key was blocked or held since it was added: a search for one that is not would hardly find it. */
   #areAllBarred(): boolean {
     let barred = 0
     for (const table of this.#tables) barred += table.barriers.size

@@ -47,7 +47,7 @@ class CallsUnderOne implements PlainCalls {
   }
 
   decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
-    const barrier = this.#barriers.of(slot)
+    const barrier = this.#barriers.of(slot, now)
     if (barrier !== undefined) return this.#blocked(list.policies[0]!, barrier, now, cost)
     const view = this.#view
     const at = this.#take(this.#state, list.policies[0]!, now, cost, view)
@@ -65,7 +65,7 @@ class CallsUnderOne implements PlainCalls {
     return new MemoryAnswer(now, at, 'limit', 0, remaining, resetAt, undefined, undefined)
   }
 
-  /** Undefined for a hold, and for what is over. */
+  /** Undefined for a hold without a block. */
   #blocked(
     policy: Policy,
     { blockedUntil, heldUntil }: Barrier,
@@ -100,7 +100,8 @@ class CallsUnderSeveral implements PlainCalls {
   }
 
   decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
-    if (this.#barriers.of(slot) !== undefined || !this.#areAllOpen(list.policies, now, cost)) return undefined
+    if (this.#barriers.of(slot, now) !== undefined || !this.#areAllOpen(list.policies, now, cost))
+      return undefined
     const { policies } = list
     const view = this.#view
     const parts: number[] = []

@@ -8,9 +8,10 @@ import type { Table } from './table.js'
  */
 export function rankOf(table: Table, slot: number, now: number): number {
   const { cursor, barriers, bookings, lists } = table
-  if (barriers.blockedUntil(slot) > now) return BANNED
+  const barrier = barriers.of(slot, now)
+  if (barrier !== undefined && barrier.blockedUntil > now) return BANNED
   cursor.moveTo(slot)
-  if (barriers.heldUntil(slot) > now || bookings.lastOf(slot) > now) return AWAITED
+  if (barrier !== undefined || bookings.lastOf(slot) > now) return AWAITED
   const policies = lists.at(cursor.slots.listOf(slot))
   const spent = spentOf(table, policies, now)
   if (spent === 1 || table.refusals.forgottenAt(slot) > now) return EXHAUSTED + cursor.slots.denialsOf(slot)

@@ -15,7 +15,7 @@ export class Refusals {
     if (!count) this.#bySlot.set(slot, (count = { refusals: 0, forgottenAt: 0 }))
     count.refusals = count.forgottenAt > now ? count.refusals + 1 : 1
     if (count.refusals < penalty.after) return now
-    const until = Math.max(barriers.blockedUntil(slot), now + blockOf(penalty, count.refusals))
+    const until = Math.max(barriers.lastOf(slot).blockedUntil, now + blockOf(penalty, count.refusals))
     barriers.block(slot, until)
     for (const [i, instant] of instants.entries()) if (instant > now) instants[i] = Math.max(instant, until)
     return until

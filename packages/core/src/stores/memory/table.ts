@@ -74,10 +74,10 @@ export class Table implements CorrectedTable {
   ): Answer {
     const { policies, penalty } = list
     const { cursor, barriers } = this
-    const barrier = barriers.of(found)
+    const barrier = barriers.of(found, now)
     let slot = found
     // No call passes before the end of a block or hold, nor a call with a cost before the last booking.
-    let barredUntil = barrier ? Math.max(now, barrier.blockedUntil, barrier.heldUntil) : now
+    let barredUntil = barrier ? Math.max(barrier.blockedUntil, barrier.heldUntil) : now
     const from = cost === 0 ? barredUntil : Math.max(barredUntil, this.bookings.lastOf(slot))
 
     // The call passes at the latest of the instants at which the policies admit it.
@@ -128,7 +128,7 @@ export class Table implements CorrectedTable {
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.#owner.now()
     if ((booking as MemoryBooking).undo.life.lost) return 'lost'
-    return this.barriers.until(this.cursor.slots.find(booking.key)) > now ? 'held' : 'stands'
+    return this.barriers.of(this.cursor.slots.find(booking.key), now) ? 'held' : 'stands'
   }
 
   cancel(policies: readonly Policy[], booking: Booking): boolean {
