@@ -1,3 +1,4 @@
+import { storeError } from '../../src/stores/redis/clients/failure.js'
 import type { Replies, ScriptCall } from '../../src/stores/redis/script-call.js'
 import type { Receiver } from '../../src/stores/store.js'
 import { PackedReply } from '../../src/stores/redis/script/packed-reply.js'
@@ -83,7 +84,7 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
       })
     },
   }
-  const group = new GroupCommit(transport, { ...options, later: (task) => tasks.push(task) })
+  const group = new GroupCommit(transport, { ...options, atTurnEnd: (task) => tasks.push(task) })
   return {
     group,
     sent,
@@ -104,6 +105,9 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
     calls: () => sent.map(({ calls }) => calls),
   }
 }
+
+/** How the store reports a batch whose keys lie in several slots. */
+const crossSlot = storeError(new Error("CROSSSLOT Keys in request don't hash to the same slot"))
 
 const ask = (...keys: string[]) => keys.map((key) => new Asked(key))
 const many = (count: number, name = 'key') =>
@@ -387,11 +391,22 @@ describe('if a call may only have keys of one slot', () => {
     const [e, f] = add(...ask('e', 'f'))
     endTurn()
     refuseManyKeys()
-    sent[0]!.fail(new Error('CROSSSLOT'))
+    sent[0]!.fail(crossSlot)
     expect(calls().slice(1)).toEqual([['e: consume x1'], ['f: consume x1']])
     sent[1]!.reply('for e')
     sent[2]!.fail(new Error('no'))
     expect([e!.outcome, f!.outcome]).toEqual(['for e', new Error('no')])
+  })
+
+  it('a batch that fails for another reason is not sent again: it may have been carried out', () => {
+    const { add, calls, sent, endTurn, refuseManyKeys } = busyWay()
+    const asked = add(...ask('e', 'f'))
+    endTurn()
+    refuseManyKeys()
+    const broken = new Error('the connection broke')
+    sent[0]!.fail(broken)
+    expect(calls()).toHaveLength(1)
+    expect(asked.map(({ outcome }) => outcome)).toEqual([broken, broken])
   })
 })
 

@@ -49,8 +49,8 @@ export class Batch {
  * Most keys and calls in a batch, because a script blocks other clients while it runs. An equal call takes an eighth of the
  * time of another key, but larger batches would leave no second one to read while Redis decides.
  */
-export const MOST_KEYS = 64
-const MOST_CALLS = 128
+const MOST_KEYS = 64
+export const MOST_CALLS = 128
 
 /** Most units on logs, which write one slot per unit. A single call may have as many. */
 const MOST_UNITS = 1000

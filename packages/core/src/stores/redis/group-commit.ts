@@ -1,5 +1,6 @@
 import { storeClosed } from '../../values/closing.js'
-import { Batch, MOST_KEYS } from './batch.js'
+import { Batch, MOST_CALLS } from './batch.js'
+import { isCrossSlot } from './clients/failure.js'
 import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
 import type { Bytes } from './redis-connection.js'
 import type { Receiver } from '../store.js'
@@ -10,7 +11,7 @@ export interface Transport {
   takesManyKeys(): boolean
   /**
    * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if
-   * the whole call failed.
+   * the whole call failed. After a failure because of keys in several slots, `takesManyKeys` returns false.
    */
   send(keys: readonly string[], args: readonly Bytes[], receiver: Receiver<Replies>): void
   /** Runs `sendAll`, and writes what it sends to a server in one piece. */
@@ -20,8 +21,8 @@ export interface Transport {
 export interface GroupCommitOptions {
   /** Default true. false: every call is sent on its own, immediately. */
   readonly gathers?: boolean
-  /** Runs a task after pending socket data was read. Default `setImmediate`. */
-  readonly later?: (task: () => void) => void
+  /** Runs a task at the end of the turn, after pending socket data was read. Default `setImmediate`. */
+  readonly atTurnEnd?: (task: () => void) => void
 }
 
 /**
@@ -30,33 +31,33 @@ export interface GroupCommitOptions {
  * of the event loop form a batch. Several batches are in flight, so that Redis and this process work at the same time; at
  * the bound, calls wait until a batch is back.
  *
- * Callers that are answered together usually ask again in the same turn. So the calls of a batch count until the end of the
- * turn in which it came back: none of the next ones is sent alone, and a batch is sent once it holds its part of them, so that
- * Redis decides it while this process makes the next one.
+ * Callers that are answered together usually ask again in the same turn. So answered calls count as in flight until the end
+ * of the turn in which their batch came back. None of the next calls is sent alone, and a batch is sent as soon as it holds
+ * half of the calls that are expected, so that Redis decides it while this process fills the next one.
  *
- * Calls on one key are carried out in the order in which they were made. No call is sent twice, and a call whose caller has
- * given up is not sent.
+ * Calls on one key are carried out in the order in which they were made. A call is sent again only if its batch was refused
+ * because its keys lie in several slots: nothing was carried out then. A call whose caller has given up is not sent.
  */
 export class GroupCommit {
   readonly #transport: Transport
   readonly #gathers: boolean
-  readonly #later: (task: () => void) => void
+  readonly #atTurnEnd: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
   /** Batches that wait to be sent, the oldest first. */
   #waiting: Batch[] = []
-  #flushes = false
+  #isFlushDue = false
   #callsInFlight = 0
   /** Calls whose batches came back in this turn. */
   #justAnswered = 0
-  /** Keys at which a batch is sent before the turn ends. */
-  #part = MOST_KEYS
+  /** Calls at which a batch is sent before the turn ends. */
+  #part = MOST_CALLS
   #batchesInFlight = 0
   #closed = false
 
-  constructor(transport: Transport, { gathers = true, later = setImmediate }: GroupCommitOptions = {}) {
+  constructor(transport: Transport, { gathers = true, atTurnEnd = setImmediate }: GroupCommitOptions = {}) {
     this.#transport = transport
     this.#gathers = gathers
-    this.#later = later
+    this.#atTurnEnd = atTurnEnd
   }
 
   /** Whether no call waits or is in flight. */
@@ -72,7 +73,7 @@ export class GroupCommit {
     if (call.caller) call.caller.unsent = true
     this.#gather(call)
     const isBusy = this.#batchesInFlight >= MOST_BATCHES
-    // Key by key, all calls of the turn are sent at its end: each server gets them in one write then.
+    // If a call may have only one key, none is sent before the end of the turn: each server then gets all in one write.
     const sendsFirst = !isBusy && this.#isReady(this.#waiting[0]!) && this.#transport.takesManyKeys()
     if (sendsFirst) this.#send(this.#waiting.shift()!.calls())
     if (!isBusy && this.#waiting.length > 0) this.#flushLater()
@@ -98,19 +99,19 @@ export class GroupCommit {
   }
 
   #isReady(batch: Batch): boolean {
-    return batch.isFull || batch.calls().length >= this.#part
+    return batch.isFull || batch.size >= this.#part
   }
 
   #flushLater(): void {
-    if (this.#flushes) return
-    this.#flushes = true
-    this.#later(this.#flush)
+    if (this.#isFlushDue) return
+    this.#isFlushDue = true
+    this.#atTurnEnd(this.#flush)
   }
 
   #flushAll(): void {
-    this.#flushes = false
+    this.#isFlushDue = false
     this.#justAnswered = 0
-    this.#part = MOST_KEYS
+    this.#part = MOST_CALLS
     if (this.#waiting.length === 0) return
     if (this.#transport.takesManyKeys()) this.#sendWaiting()
     else this.#transport.inOneWrite(() => this.#sendWaiting())
@@ -127,8 +128,8 @@ export class GroupCommit {
   }
 
   /**
-   * Keys per batch, so that the pending calls make several batches: Redis then decides one while this process reads the
-   * replies of another. With a single batch they would take turns.
+   * Calls per batch, equal ones counted, so that the pending calls make several batches: Redis then decides one while this
+   * process reads the replies of another. With a single batch they would take turns.
    */
   #partSize(): number {
     let calls = this.#callsInFlight + this.#justAnswered
@@ -162,7 +163,7 @@ export class GroupCommit {
       },
       failed: (error) => {
         this.#returned(callers, isBatch)
-        const isRefused = calls.length > 1 && !this.#transport.takesManyKeys()
+        const isRefused = calls.length > 1 && isCrossSlot((error as Error).cause)
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
       },
@@ -172,7 +173,7 @@ export class GroupCommit {
   #returned(callers: number, isBatch: boolean): void {
     this.#callsInFlight -= callers
     if (isBatch) this.#batchesInFlight--
-    if (!this.#flushes) this.#flushAll()
+    if (!this.#isFlushDue) this.#flushAll()
     if (callers < LEAST_PART) return
     this.#justAnswered += callers
     this.#part = this.#partSize()
@@ -188,8 +189,10 @@ function markSent({ caller, alike }: ScriptCall): void {
 /** With fewer calls than this in flight, a call is sent immediately. */
 const FEW_CALLS = 4
 
-/** Number of batches into which pending calls are divided, and the least keys that make a batch worth sending. */
+/** Number of batches into which pending calls are divided. */
 const PARTS = 2
+
+/** The fewest calls that make a batch worth sending. */
 const LEAST_PART = 8
 
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
