@@ -23,27 +23,38 @@ export function exceededReporter<Req, Res>(
 /** Keys that are remembered for each limiter; beyond them the ones that were denied longest ago are forgotten. */
 const MOST_KEYS = 10_000
 
-/** By limiter and key, until when the key counts as over its limit, in milliseconds of the monotonic clock. */
-const overUntil = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, number>>())
+/** By limiter and key, what was seen of its denials. */
+const denials = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, Denials>>())
+
+/** Instants of the monotonic clock, in milliseconds. */
+interface Denials {
+  /** The allowance of the key may be full again, as of its last denial. */
+  readonly fullAt: number
+  /** A window has passed since the key went over its limit. */
+  readonly windowEnd: number
+}
 
 /**
  * Records that `decision` denied `key`. Returns whether the key went over its limit just now: it was not denied before, or
- * its allowance could have been full again since. A key that is denied all the time thus goes over once a window at most.
+ * its allowance could have been full again since, and a window has passed since it last went over.
  */
 function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
-  let keys = overUntil.get(limiter)
-  if (!keys) overUntil.set(limiter, (keys = new Map()))
+  let keys = denials.get(limiter)
+  if (!keys) denials.set(limiter, (keys = new Map()))
   const now = performance.now()
-  const until = keys.get(key)
+  const before = keys.get(key)
+  const isNew = before === undefined || now >= Math.max(before.fullAt, before.windowEnd)
+  const windowEnd = isNew ? now + windowOf(decision) : before.windowEnd
   // Deleted first, so that it becomes the newest of the map.
   keys.delete(key)
   if (keys.size >= MOST_KEYS) keys.delete(keys.keys().next().value!)
-  keys.set(key, now + spanOf(decision))
-  return until === undefined || now >= until
+  // A limit of 0 is never full again, and counts by its window.
+  const fullAt = now + (decision.retryAfterMs < Infinity ? decision.resetAfterMs : windowOf(decision))
+  keys.set(key, { fullAt, windowEnd })
+  return isNew
 }
 
-/** A limit of 0 is never full again, and counts by its window. */
-function spanOf(decision: Decision): number {
-  if (decision.retryAfterMs < Infinity) return decision.resetAfterMs
-  return Math.max(...decision.policies.map(({ windowMs }) => windowMs))
+/** The window of the policy that denied, in milliseconds. */
+function windowOf(decision: Decision): number {
+  return decision.policies.find(({ name }) => name === decision.policy)!.windowMs
 }

@@ -1,4 +1,4 @@
-import { slidingLog } from '../../src/algorithms/index.js'
+import { gcra, slidingLog } from '../../src/algorithms/index.js'
 import { createLimiter, type Limiter } from '../../src/limiter/limiter.js'
 import { guardOf, pass } from './plain-platform.js'
 
@@ -47,6 +47,15 @@ describe('onExceeded', () => {
       jest.advanceTimersByTime(1000)
     }
     expect(exceeded).toHaveLength(5)
+  })
+
+  it('is called once a window for a key that is allowed now and then, and denied between', async () => {
+    limiter = createLimiter({ policies: [gcra({ limit: 60, window: '1m', burst: 1 })] })
+    for (let call = 0; call < 1500; call++) {
+      await use(['ann'])
+      jest.advanceTimersByTime(100)
+    }
+    expect(exceeded).toHaveLength(3)
   })
 
   it('is called once for a key whose limit is 0, and again after a window without a call', async () => {
