@@ -1,8 +1,9 @@
 -- GCRA as a debt that drains; twin of algorithms/gcra.ts. The leaky bucket and the token bucket share it.
 -- cells: debt, since, fastest
 -- holds: since <= latest, debt * tick <= (expires - since) * fastest
--- Why this holds: expires is at least one second after the debt has drained under the limit of the last write, and that limit is
--- at most fastest. The second is longer than the error of products that are rounded.
+-- The engine checks this of each state it reads (README.md): latest is the instant of the last write or booking, expires the
+-- instant at which Redis drops the key. Expires is at least one second after the debt has drained under the limit of the last
+-- write, and that limit is at most fastest. That second exceeds the rounding error of the products.
 --   debt     units x ticks, as of since
 --   since    the instant of debt, in microseconds
 --   fastest  the largest limit that has drained the debt, in units per window
@@ -41,8 +42,8 @@ end
 
 local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
-  local owed = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
-  return owed, since, fastest, (cost < 0 and debt - owed or owed - debt) / ticks
+  local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
+  return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
 end
 
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
@@ -54,8 +55,9 @@ local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, t
   return remaining, since + ceil(debt / limit) * tick
 end
 
--- Decides a plain call at now, which is not before since. Returns whether the cost fits, and if so the cells that admit and
--- the remaining and resetAt that view would return. The composer puts this body where it is called.
+-- Decides a plain call at now, which is not before since. Returns whether the cost fits, the cells that admit would return, and
+-- the remaining and resetAt that view would return; all but the first are valid only if it fits. The composer puts this body
+-- where it is called.
 local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost)
   local elapsed = now - since
   local passed = floor(elapsed / tick)

@@ -43,7 +43,8 @@ export interface GcraOptions extends DebtOptions {
 /**
  * Admits calls at an even rate of limit/window, up to `burst` of them at once. Any span of length s admits at most
  * burst + limit * s / window.
- * @throws {PolicyError} when a number is not positive and whole, or burst x window passes 2^52.
+ * @throws {PolicyError} for an option that is not valid, or if burst x window exceeds 2^52, with the window in microseconds, or
+ * in milliseconds if it is longer than an hour.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'
  * // 100 a minute: up to 10 at once, then one each 600 ms.
@@ -108,17 +109,13 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given / policy.windowTicks
 }
 
-/** Drains the debt until `at` under this policy's limit. Returns the debt that is left, which the caller writes. */
+/** Drains the debt until `at` under this policy's limit. Returns the debt that is left; the caller writes DEBT. */
 function drain(state: State, policy: Policy, at: number): number {
-  const debt = debtAt(state, policy, at)
-  advanceTo(state, policy, at, debt)
-  return debt
-}
-
-/** Moves the instant of the state to `at`, where `debt` is left. The caller writes DEBT. */
-function advanceTo(state: State, policy: Policy, at: number, debt: number): void {
-  state.set(AT, advanced(state.get(AT), at, debt, policy))
+  const since = state.get(AT)
+  const debt = debtAfter(at - since, state.get(DEBT), policy)
+  state.set(AT, advanced(since, at, debt, policy))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
+  return debt
 }
 
 /**
@@ -156,8 +153,8 @@ function debtAfter(elapsed: number, debt: number, policy: Policy): number {
 }
 
 /**
- * Units that are served in [s, t] were booked in [s - ttl, t]. In this longer span the rate admits limit * ttl / window units
- * more, so bookings are made with a capacity smaller by that much.
+ * Units that are served in [s, t] were taken from the store in [s - ttl, t]. In this longer span the rate admits
+ * limit * ttl / window units more, so they are taken with a capacity smaller by that much.
  */
 export const leasing: Leasing = {
   book(policy, ttlMs) {

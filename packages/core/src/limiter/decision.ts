@@ -35,7 +35,10 @@ export interface WaitedAnswer extends Answer {
  */
 export type Decision = AllowedDecision | DeniedDecision
 
-/** The call may go on, and its cost was charged. In shadow mode, `reason` is why it would have been denied. */
+/**
+ * The call may go on. Its cost was charged, unless it came from `peek`, would have been denied but for shadow mode (`reason` is
+ * why), or was let pass by `onStoreError: 'allow'`.
+ */
 export interface AllowedDecision extends LimiterDecision {
   readonly allowed: true
 }
@@ -70,7 +73,7 @@ export function isDecision(value: unknown): value is Decision {
 /** Under a registered symbol, because metrics of other copies of this package read it too. */
 const ANSWER = Symbol.for('sluice.answer')
 
-/** The cost of a call while it can be settled; 'none' if the call charged nothing. */
+/** The cost of the call until it is settled; 'none' for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | 'none'
 
 /** The class of both kinds of decisions. */
@@ -105,7 +108,7 @@ export class LimiterDecision {
     return this.#source.policies[this.#answer.binding]!.capacity
   }
 
-  /** Milliseconds until this cost would pass: 0 = now, Infinity = never. */
+  /** Milliseconds until this cost would pass: 0 = now, Infinity = never. 0 in shadow mode, where it passes now. */
   get retryAfterMs(): number {
     return this.allowed ? 0 : wholeMs(this.#answer.at - this.#now)
   }

@@ -69,7 +69,7 @@ export class Cursor {
     cells[base - HEADER_CELLS + BORN] = instant
   }
 
-  /** Books `cost` at `at` under all policies. Returns the units that took effect under every one. */
+  /** Charges `cost` at `at` under all policies. Returns the fewest units that took effect under one of them. */
   admit(policies: readonly Policy[], at: number, cost: number): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {
@@ -80,7 +80,7 @@ export class Cursor {
     return effect
   }
 
-  /** Releases units of a charge under all policies. Returns the units that took effect under every one. */
+  /** Releases units of a charge under all policies. Returns the fewest units that took effect under one of them. */
   release(policies: readonly Policy[], now: number, charge: Charge, units: number): number {
     let effect = Infinity
     for (let i = 0; i < policies.length; i++) {

@@ -32,8 +32,8 @@ export class Overflow {
         `maxKeys is ${this.#maxKeys} and had to be at least ${needed}`
       return { event: 'warning', code: 'STORE_FULL', message, id: `STORE_FULL ${needed}` }
     }
-    if (table.neededKeys > 0) return undefined
-    table.neededKeys = 1
+    if (table.hasWarned || table.neededKeys > 0) return undefined
+    table.hasWarned = true
     const message = 'the memory store holds maxKeys keys and begins to forget some that still count'
     return { event: 'warning', code: 'STORE_FULL', message }
   }

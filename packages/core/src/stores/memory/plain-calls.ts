@@ -8,10 +8,11 @@ import type { PolicyList, PolicyLists } from './policy-lists.js'
 
 /**
  * Decides the plain calls of a table: `consume` of at least one unit on a key that has a slot and no booking. Nearly every call
- * of a service is one without a block or hold, which algorithms decide in one pass, with `take`.
+ * of a service is one, and an algorithm decides it in one pass, with `take`. What `decide` leaves alone is decided as any other
+ * call: what a hold or a penalty bears on and, under several policies, every denial and every block.
  */
 export interface PlainCalls {
-  /** Decides for the key in `slot`, which the cursor is on. Undefined, with nothing written, if the call is not plain. */
+  /** Decides for the key in `slot`, which the cursor is on. Undefined, with nothing written, if it leaves the call alone. */
   decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined
 }
 
@@ -29,7 +30,7 @@ export function plainCallsOf(policies: readonly Policy[], table: PlainTable): Pl
   return takes.length === 1 ? new CallsUnderOne(table, takes[0]!) : new CallsUnderSeveral(table, takes)
 }
 
-/** Calls on a blocked key are plain too, so that a caller who is banned costs no more than one who is denied. */
+/** Decides calls on a blocked key too, so that a caller who is banned costs no more than one who is denied. */
 class CallsUnderOne implements PlainCalls {
   readonly #take: Take
   readonly #state: State
@@ -84,7 +85,7 @@ class CallsUnderOne implements PlainCalls {
   }
 }
 
-/** Calls that one of the policies refuses are not plain, nor those on a key with a block or hold. */
+/** Leaves alone what one of the policies denies, and keys with a block or hold. */
 class CallsUnderSeveral implements PlainCalls {
   readonly #takes: readonly Take[]
   readonly #cursor: Cursor

@@ -15,11 +15,11 @@ export interface TableOwner {
   /** The slots of all its tables. */
   readonly chunks: Chunks<Table>
   now(): number
-  /** To be called before a key is added: evicts another key, of any table, if the store is full. */
+  /** A table calls this before it adds a key. Evicts another key, of any table, if the store is full. */
   adding(now: number): void
-  /** To be called after a key was added. */
+  /** A table calls this after it added a key. */
   added(table: Table, slot: number): void
-  /** To be called after a key was removed. */
+  /** A table calls this after it removed a key. */
   removed(): void
 }
 
@@ -37,7 +37,9 @@ export class Table implements CorrectedTable {
   isDropped = false
   /** The callbacks of its keyspaces, which receive notices about its keys. */
   readonly reports = new Set<Report>()
-  /** The `maxKeys` that the last warning named as needed; 1 after a warning without a number, 0 before any. */
+  /** Whether it was reported that keys are forgotten. */
+  hasWarned = false
+  /** The `maxKeys` that the last warning named as needed; 0 before one. */
   neededKeys = 0
   readonly #chunks: Chunk<Table>[] = []
   readonly #owner: TableOwner
@@ -50,7 +52,10 @@ export class Table implements CorrectedTable {
     this.#plain = plainCallsOf(policies, this)
   }
 
-  /** Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. */
+  /**
+   * Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. A key that has no slot is decided on slot 0,
+   * which is blank.
+   */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.#owner.now()
     const slot = this.cursor.slots.find(key)
@@ -114,7 +119,7 @@ export class Table implements CorrectedTable {
           barredUntil,
           this.refusals.penalize(slot, penalty, now, barriers, cursor.instants),
         )
-        at = Math.max(at, barredUntil)
+        at = Math.max(at, barredUntil) // to which `penalize` has moved the instants of the policies that refuse
         binding = cursor.instants.indexOf(at)
         isRefusalCounted = true
       }
