@@ -20,9 +20,9 @@ describe('a block or hold', () => {
     expect(barriers.of(1, 200)).toEqual({ blockedUntil: 300, heldUntil: 0 })
   })
 
-  it('of other slots stands when one is over or cleared', () => {
+  it('of other rows stands when one is over or cleared', () => {
     const barriers = new Barriers()
-    for (const slot of [1, 2, 3]) barriers.block(slot, 100 * slot)
+    for (const row of [1, 2, 3]) barriers.block(row, 100 * row)
     expect(barriers.of(1, 100)).toBeUndefined()
     barriers.clear(1)
     barriers.clear(2)

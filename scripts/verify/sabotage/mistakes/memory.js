@@ -15,7 +15,7 @@ export const memoryMistakes = [
     mistake: 'exhausted keys go first',
     row: 19,
     file: `${src}/rank.ts`,
-    text: 'return EXHAUSTED + cursor.slots.denialsOf(slot)',
+    text: 'return EXHAUSTED + cursor.rows.denialsOf(row)',
     broken: 'return LEAST',
   },
   {
@@ -31,8 +31,8 @@ export const memoryMistakes = [
     mistake: 'everything is looked at in one turn',
     row: 20,
     file: `${src}/index.ts`,
-    text: 'seen < slots && performance.now() < end;',
-    broken: 'seen < this.chunks.length * CHUNK_SLOTS;',
+    text: 'seen < rows && performance.now() < end;',
+    broken: 'seen < this.chunks.length * CHUNK_ROWS;',
   },
   {
     mechanism: 'policies together',
@@ -42,14 +42,14 @@ export const memoryMistakes = [
     text: 'cursor.instants[i] = earliest\n',
     broken:
       'cursor.instants[i] = earliest\n' +
-      "      if (i === 0 && slot !== 0 && ask === 'consume' && earliest <= now) cursor.admit(policies.slice(0, 1), now, cost)\n",
+      "      if (i === 0 && row !== 0 && ask === 'consume' && earliest <= now) cursor.admit(policies.slice(0, 1), now, cost)\n",
   },
   {
     mechanism: 'release',
     mistake: 'units are released as of now where places are booked ahead',
     row: 29,
     file: `${src}/corrections.ts`,
-    text: 'Math.max(now, bookings.lastOf(slot)), charged, units',
+    text: 'Math.max(now, bookings.lastOf(row)), charged, units',
     broken: 'now, charged, units',
   },
   {

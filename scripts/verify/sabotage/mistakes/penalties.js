@@ -15,8 +15,8 @@ export const penaltyMistakes = [
     mistake: 'in memory a block is half as long as the penalty says',
     row: 3,
     file: `${src}/stores/memory/table.ts`,
-    text: 'this.refusals.penalize(slot, penalty, now, barriers, cursor.instants)',
-    broken: 'this.refusals.penalize(slot, penalty, now - penalty.block / 2, barriers, cursor.instants)',
+    text: 'this.refusals.penalize(row, penalty, now, barriers, cursor.instants)',
+    broken: 'this.refusals.penalize(row, penalty, now - penalty.block / 2, barriers, cursor.instants)',
   },
   {
     mechanism: 'penalties',
@@ -39,8 +39,8 @@ export const penaltyMistakes = [
     mistake: 'in memory a peek is counted',
     row: 36,
     file: `${src}/stores/memory/table.ts`,
-    text: "else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {",
-    broken: "else if (reason === 'limit' && slot !== 0) {",
+    text: "else if (reason === 'limit' && row !== 0 && ask !== 'peek') {",
+    broken: "else if (reason === 'limit' && row !== 0) {",
   },
   {
     mechanism: 'penalties',

@@ -16,13 +16,13 @@ const KEY = ''
 export class OneKey {
   readonly layout: StateLayout
   readonly #table: Table
-  readonly #slot: number
+  readonly #row: number
   #now = 0
 
   constructor(policies: readonly Policy[]) {
     const owner = { chunks: new Chunks<Table>(), now: () => this.#now, adding() {}, added() {}, removed() {} }
     this.#table = new Table(policies, owner)
-    this.#slot = this.#table.slotFor(KEY, 0, this.listOf(policies))
+    this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
     this.layout = { cells: this.#table.cursor.cells().length, rings: this.#table.cursor.rings().length }
   }
 
@@ -35,10 +35,10 @@ export class OneKey {
   put(state: KeptState | undefined, now: number): void {
     const { cursor, barriers, bookings, refusals } = this.#table
     this.#now = now
-    cursor.moveTo(this.#slot)
-    barriers.clear(this.#slot)
-    bookings.forget(this.#slot)
-    refusals.clear(this.#slot)
+    cursor.moveTo(this.#row)
+    barriers.clear(this.#row)
+    bookings.forget(this.#row)
+    refusals.clear(this.#row)
     const rings = cursor.rings()
     for (const ring of rings) ring.keep(0)
     if (!state) {
@@ -51,10 +51,10 @@ export class OneKey {
       const instants = state.rings[i]!
       for (let k = 0; k < instants.length; k++) ring.push(instants[k]!, 1)
     }
-    if (state.last > now) bookings.open(this.#slot, state.last, cursor.cells(), [])
-    if (state.blockedUntil > now) barriers.block(this.#slot, state.blockedUntil)
-    if (state.heldUntil > now) barriers.hold(this.#slot, state.heldUntil)
-    if (state.forgottenAt > now) refusals.restore(this.#slot, state.refusals, state.forgottenAt)
+    if (state.last > now) bookings.open(this.#row, state.last, cursor.cells(), [])
+    if (state.blockedUntil > now) barriers.block(this.#row, state.blockedUntil)
+    if (state.heldUntil > now) barriers.hold(this.#row, state.heldUntil)
+    if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
   }
 
   decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
@@ -74,16 +74,16 @@ export class OneKey {
   take(epoch: number, version: number): { readonly state: KeptState; readonly endsAt: number } {
     const { cursor, barriers, bookings, refusals, lists } = this.#table
     const { resetAt } = this.decide({ policies: lists.smallest, listNumber: 0 }, 'peek', 0, 0)
-    const { blockedUntil, heldUntil } = barriers.lastOf(this.#slot)
-    const forgottenAt = refusals.forgottenAt(this.#slot)
+    const { blockedUntil, heldUntil } = barriers.lastOf(this.#row)
+    const forgottenAt = refusals.forgottenAt(this.#row)
     const state: KeptState = {
       epoch,
       version,
       written: this.#now,
-      last: bookings.lastOf(this.#slot),
+      last: bookings.lastOf(this.#row),
       blockedUntil,
       heldUntil,
-      refusals: refusals.countOf(this.#slot),
+      refusals: refusals.countOf(this.#row),
       forgottenAt,
       cells: cursor.cells(),
       rings: cursor.rings().map(instantsOf),

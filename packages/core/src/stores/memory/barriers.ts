@@ -1,53 +1,53 @@
 /**
- * The blocks and holds of keys, by slot. Other keys have no entry, so ordinary calls pay one comparison, and again once all
+ * The blocks and holds of keys, by row. Other keys have no entry, so ordinary calls pay one comparison, and again once all
  * blocks and holds are over.
  */
 export class Barriers {
   /** Entries that are not known to be over. A field, because V8 calls a function for the size of a Map. */
   #live = 0
-  readonly #bySlot = new Map<number, Barrier>()
+  readonly #byRow = new Map<number, Barrier>()
 
   /** Keys that have been blocked or held since they were added. */
   get size(): number {
-    return this.#bySlot.size
+    return this.#byRow.size
   }
 
-  /** The block and the hold of the slot; undefined if it has none or both are over at `now`. */
-  of(slot: number, now: number): Barrier | undefined {
-    return this.#live === 0 ? undefined : this.#liveOf(slot, now)
+  /** The block and the hold of the row; undefined if it has none or both are over at `now`. */
+  of(row: number, now: number): Barrier | undefined {
+    return this.#live === 0 ? undefined : this.#liveOf(row, now)
   }
 
-  /** The last block and hold of the slot, which may be over. */
-  lastOf(slot: number): Barrier {
-    return this.#bySlot.get(slot) ?? OVER
+  /** The last block and hold of the row, which may be over. */
+  lastOf(row: number): Barrier {
+    return this.#byRow.get(row) ?? OVER
   }
 
-  block(slot: number, until: number): void {
-    this.#set(slot, { blockedUntil: until, heldUntil: this.lastOf(slot).heldUntil })
+  block(row: number, until: number): void {
+    this.#set(row, { blockedUntil: until, heldUntil: this.lastOf(row).heldUntil })
   }
 
-  hold(slot: number, until: number): void {
-    const { blockedUntil, heldUntil } = this.lastOf(slot)
-    this.#set(slot, { blockedUntil, heldUntil: Math.max(until, heldUntil) })
+  hold(row: number, until: number): void {
+    const { blockedUntil, heldUntil } = this.lastOf(row)
+    this.#set(row, { blockedUntil, heldUntil: Math.max(until, heldUntil) })
   }
 
-  clear(slot: number): void {
-    if (this.lastOf(slot) !== OVER) this.#live--
-    this.#bySlot.delete(slot)
+  clear(row: number): void {
+    if (this.lastOf(row) !== OVER) this.#live--
+    this.#byRow.delete(row)
   }
 
-  #liveOf(slot: number, now: number): Barrier | undefined {
-    const barrier = this.lastOf(slot)
+  #liveOf(row: number, now: number): Barrier | undefined {
+    const barrier = this.lastOf(row)
     if (barrier === OVER) return undefined
     if (barrier.blockedUntil > now || barrier.heldUntil > now) return barrier
-    this.#bySlot.set(slot, OVER)
+    this.#byRow.set(row, OVER)
     this.#live--
     return undefined
   }
 
-  #set(slot: number, barrier: Barrier): void {
-    if (this.lastOf(slot) === OVER) this.#live++
-    this.#bySlot.set(slot, barrier)
+  #set(row: number, barrier: Barrier): void {
+    if (this.lastOf(row) === OVER) this.#live++
+    this.#byRow.set(row, barrier)
   }
 }
 

@@ -13,38 +13,38 @@ export class Bookings {
   /** The position of `purge`. */
   #hand: Iterator<[number, Life]> | undefined
 
-  /** The last booked instant of the key in `slot`; 0 without future bookings. */
-  lastOf(slot: number): number {
-    return this.size === 0 ? 0 : (this.#lives.get(slot)?.last ?? 0)
+  /** The last booked instant of the key in `row`; 0 without future bookings. */
+  lastOf(row: number): number {
+    return this.size === 0 ? 0 : (this.#lives.get(row)?.last ?? 0)
   }
 
-  /** Whether the key in `slot` has had bookings that are not forgotten yet. */
-  has(slot: number): boolean {
-    return this.size > 0 && this.#lives.has(slot)
+  /** Whether the key in `row` has had bookings that are not forgotten yet. */
+  has(row: number): boolean {
+    return this.size > 0 && this.#lives.has(row)
   }
 
-  /** To be called before the state in `slot` is written. */
-  touch(slot: number): void {
+  /** To be called before the state in `row` is written. */
+  touch(row: number): void {
     if (this.size === 0) return
-    const life = this.#lives.get(slot)
+    const life = this.#lives.get(row)
     if (life) life.version = ++this.#versions
   }
 
-  /** Marks the bookings in `slot` as lost, because its state is discarded. */
-  lose(slot: number): void {
-    const life = this.#lives.get(slot)
+  /** Marks the bookings in `row` as lost, because its state is discarded. */
+  lose(row: number): void {
+    const life = this.#lives.get(row)
     if (life) life.lost = true
   }
 
-  forget(slot: number): void {
-    if (this.#lives.delete(slot)) this.size--
+  forget(row: number): void {
+    if (this.#lives.delete(row)) this.size--
   }
 
   /** Begins a booking for the instant `at`. To be called before the state is written; `Ring.seal` is to be called after. */
-  open(slot: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
-    let life = this.#lives.get(slot)
+  open(row: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
+    let life = this.#lives.get(row)
     if (!life) {
-      this.#lives.set(slot, (life = { version: ++this.#versions, last: 0, lost: false }))
+      this.#lives.set(row, (life = { version: ++this.#versions, last: 0, lost: false }))
       this.size++
     }
     const { version: before, last } = life
@@ -64,8 +64,8 @@ export class Bookings {
    * Undoes a booking if nothing was written since, and returns whether it did. The version goes back too, so that the
    * booking before it can be undone next.
    */
-  undo(slot: number, undo: Undo): boolean {
-    const life = this.#lives.get(slot)
+  undo(row: number, undo: Undo): boolean {
+    const life = this.#lives.get(row)
     if (life !== undo.life || life.version !== undo.version) return false
     life.version = undo.before
     life.last = undo.last
@@ -85,8 +85,8 @@ export class Bookings {
         this.#hand = undefined
         return seen
       }
-      const [slot, { last }] = next.value
-      if (last <= now) this.forget(slot)
+      const [row, { last }] = next.value
+      if (last <= now) this.forget(row)
     }
     return count
   }

@@ -1,6 +1,6 @@
 /**
- * The slots of all tables of a store, in chunks of 64, so that a key can be drawn at random from all tables, however many
- * there are, and all slots can be walked in order.
+ * The rows of all tables of a store, in chunks of 64, so that a key can be drawn at random from all tables, however many
+ * there are, and all rows can be walked in order.
  */
 export class Chunks<Table> {
   readonly #list: Chunk<Table>[] = []
@@ -13,7 +13,7 @@ export class Chunks<Table> {
     return this.#list[index]!
   }
 
-  /** Adds the slots of `table` from `first` on. */
+  /** Adds the rows of `table` from `first` on. */
   add(table: Table, first: number): Chunk<Table> {
     const chunk = { table, first, index: this.#list.length }
     this.#list.push(chunk)
@@ -36,4 +36,4 @@ export interface Chunk<Table> {
   index: number
 }
 
-export const CHUNK_SLOTS = 64
+export const CHUNK_ROWS = 64

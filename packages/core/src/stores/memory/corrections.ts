@@ -10,10 +10,10 @@ export interface CorrectedTable {
   readonly cursor: Cursor
   readonly barriers: Barriers
   readonly bookings: Bookings
-  /** The slot of `key`, allocated if it has none, with the cursor on it. */
-  slotFor(key: string, now: number, list: PolicyList): number
-  /** Discards the state in a slot. */
-  lose(slot: number): void
+  /** The row of `key`, allocated if it has none, with the cursor on it. */
+  rowFor(key: string, now: number, list: PolicyList): number
+  /** Discards the state in a row. */
+  lose(row: number): void
 }
 
 /** Applies a correction at `now`. Returns the units that took effect. */
@@ -28,14 +28,14 @@ export function correct(table: CorrectedTable, list: PolicyList, change: Correct
     case 'release':
       return release(table, policies, key, now, change.charge, change.units)
     case 'block':
-      table.barriers.block(table.slotFor(key, now, list), now + change.duration)
+      table.barriers.block(table.rowFor(key, now, list), now + change.duration)
       return 0
     case 'hold':
-      table.barriers.hold(table.slotFor(key, now, list), now + change.duration)
+      table.barriers.hold(table.rowFor(key, now, list), now + change.duration)
       return 0
     case 'reset': {
-      const slot = table.cursor.slots.find(key)
-      if (slot !== 0) table.lose(slot)
+      const row = table.cursor.rows.find(key)
+      if (row !== 0) table.lose(row)
       return 0
     }
   }
@@ -51,9 +51,9 @@ export function cancel(
   const booked = booking as MemoryBooking
   if (booked.isCancelled) return false
   booked.isCancelled = true
-  const slot = table.cursor.slots.find(booked.key)
-  if (table.bookings.undo(slot, booked.undo)) {
-    table.cursor.moveTo(slot)
+  const row = table.cursor.rows.find(booked.key)
+  if (table.bookings.undo(row, booked.undo)) {
+    table.cursor.moveTo(row)
     table.cursor.restore(booked.undo)
     return true
   }
@@ -68,18 +68,18 @@ function refund(
   now: number,
   cost: number,
 ): number {
-  const slot = cursor.slots.find(key)
-  if (slot === 0) return 0
-  cursor.moveTo(slot)
-  bookings.touch(slot)
+  const row = cursor.rows.find(key)
+  if (row === 0) return 0
+  cursor.moveTo(row)
+  bookings.touch(row)
   return cursor.admit(policies, now, -cost)
 }
 
 function charge(table: CorrectedTable, list: PolicyList, key: string, now: number, cost: number): number {
   const { cursor, bookings } = table
-  const slot = table.slotFor(key, now, list)
-  bookings.touch(slot)
-  return cursor.admit(list.policies, Math.max(now, bookings.lastOf(slot)), cost)
+  const row = table.rowFor(key, now, list)
+  bookings.touch(row)
+  return cursor.admit(list.policies, Math.max(now, bookings.lastOf(row)), cost)
 }
 
 /** State that began after the charge was decided holds only the units of other charges. */
@@ -91,10 +91,10 @@ function release(
   charged: DatedCharge,
   units: number,
 ): number {
-  const slot = cursor.slots.find(key)
-  if (slot === 0) return 0
-  cursor.moveTo(slot)
+  const row = cursor.rows.find(key)
+  if (row === 0) return 0
+  cursor.moveTo(row)
   if (charged.decidedAt < cursor.born) return 0
-  bookings.touch(slot)
-  return cursor.release(policies, Math.max(now, bookings.lastOf(slot)), charged, units)
+  bookings.touch(row)
+  return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charged, units)
 }

@@ -2,15 +2,15 @@ import type { Charge, Policy } from '../../algorithms/contract/policy.js'
 import type { Ring } from '../../algorithms/contract/ring.js'
 import { State } from '../../algorithms/contract/state.js'
 import type { Undo } from './bookings.js'
-import { type Page, Slots } from './slots.js'
+import { type Page, Rows } from './rows.js'
 
-/** The first cell of every slot; the policies' cells follow in declared order. */
+/** The first cell of every row; the policies' cells follow in declared order. */
 const BORN = 0
 const HEADER_CELLS = 1
 
-/** The slots of a table, and one State per policy that points into the current slot. */
+/** The rows of a table, and one State per policy that points into the current row. */
 export class Cursor {
-  readonly slots: Slots
+  readonly rows: Rows
   /** Scratch: the earliest instant under each policy. */
   readonly instants: number[] = []
   /** The states of the current key, one per policy. */
@@ -29,9 +29,9 @@ export class Cursor {
       stride += policy.algorithm.cells(policy)
     }
     this.#stride = stride
-    this.slots = new Slots(stride, policies.filter((policy) => policy.algorithm.ring).length)
+    this.rows = new Rows(stride, policies.filter((policy) => policy.algorithm.ring).length)
     for (const { algorithm } of policies) {
-      const state = new State(this.slots.pageOf(0).cells)
+      const state = new State(this.rows.pageOf(0).cells)
       this.states.push(state)
       if (algorithm.ring) this.#withRing.push(state)
     }
@@ -40,9 +40,9 @@ export class Cursor {
     this.moveTo(0)
   }
 
-  moveTo(slot: number): void {
-    const page = this.slots.pageOf(slot)
-    const base = this.slots.baseOf(slot)
+  moveTo(row: number): void {
+    const page = this.rows.pageOf(row)
+    const base = this.rows.baseOf(row)
     const { cells } = page
     const only = this.#only
     if (only !== undefined) {
@@ -55,7 +55,7 @@ export class Cursor {
         state.base = base + this.#offsets[i]!
       }
     }
-    if (this.#hasRings) this.#moveRingsTo(page, this.slots.ringBaseOf(slot))
+    if (this.#hasRings) this.#moveRingsTo(page, this.rows.ringBaseOf(row))
   }
 
   /** The instant at which the state of the current key began. */

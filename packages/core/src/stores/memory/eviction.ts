@@ -1,23 +1,23 @@
-import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
+import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
 import { BANNED, DENIED, EXHAUSTED, FULL, fullAt, rankOf } from './rank.js'
 import type { Table } from './table.js'
 
 /*
  * Selects the keys that a store forgets. A key whose allowance is full again is decided like an absent key, so it is freed: a
- * clock hand walks the slots of all tables, a few at a time. If the store is full of keys that still matter, the one with the
+ * clock hand walks the rows of all tables, a few at a time. If the store is full of keys that still matter, the one with the
  * lowest rank (rank.ts) in a random sample is evicted. So a flood of new keys frees an exhausted caller only if that caller
  * ranks no higher than the flood.
  */
 export class Eviction {
   readonly #chunks: Chunks<Table>
-  /** The clock hand: the index of a chunk, and a slot in it. */
+  /** The clock hand: the index of a chunk, and a row in it. */
   #chunk = -1
-  #slot = 0
+  #row = 0
   /** Whether the hand has freed nothing in this round. After such a round it rests. */
   #isBarren = false
   #restUntil = 0
-  readonly #newest: KeySlot = { table: undefined, slot: 0 }
-  readonly #victim: KeySlot = { table: undefined, slot: 0 }
+  readonly #newest: KeyRow = { table: undefined, row: 0 }
+  readonly #victim: KeyRow = { table: undefined, row: 0 }
   /** The lowest rank found recently. A key that ranks no higher is evicted without further search. */
   #usual = UNKNOWN
   #evictions = 0
@@ -28,19 +28,19 @@ export class Eviction {
   }
 
   /** To be called after a key was added. */
-  added(table: Table, slot: number): void {
+  added(table: Table, row: number): void {
     this.#newest.table = table
-    this.#newest.slot = slot
+    this.#newest.row = row
   }
 
-  /** Checks the next `count` slots and frees keys that are full again, at most `enough`. Returns how many were freed. */
+  /** Checks the next `count` rows and frees keys that are full again, at most `enough`. Returns how many were freed. */
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
     for (let i = 0; i < count && freed < enough && this.#chunks.length > 0; i++) {
       const { table } = this.#step(now)
-      if (table.cursor.slots.keyAt(this.#slot) === undefined) continue
-      if (rankOf(table, this.#slot, now) !== FULL) continue
-      table.free(this.#slot)
+      if (table.cursor.rows.keyAt(this.#row) === undefined) continue
+      if (rankOf(table, this.#row, now) !== FULL) continue
+      table.free(this.#row)
       this.#isBarren = false
       freed++
     }
@@ -55,10 +55,10 @@ export class Eviction {
       rank >= BANNED ? !areAllBarred() || rank === Infinity : rank >= DENIED && rank > this.#usual
     if (isLost) rank = this.#walk(rank, now)
     if (this.#usual === UNKNOWN || rank < this.#usual) this.#usual = rank
-    const { table, slot } = this.#victim
-    const key = table!.cursor.slots.keyAt(slot)!
-    const fullAgainAt = fullAt(table!, slot, now)
-    table!.lose(slot)
+    const { table, row } = this.#victim
+    const key = table!.cursor.rows.keyAt(row)!
+    const fullAgainAt = fullAt(table!, row, now)
+    table!.lose(row)
     return rank === FULL ? undefined : { table: table!, key, fullAgainAt, wasExhausted: rank >= EXHAUSTED }
   }
 
@@ -73,28 +73,28 @@ export class Eviction {
       )
         break
       const chunk = this.#chunks.at(this.#below(this.#chunks.length))
-      const slot = chunk.first + this.#below(CHUNK_SLOTS)
-      if (!isHeld(chunk, slot)) continue
+      const row = chunk.first + this.#below(CHUNK_ROWS)
+      if (!isHeld(chunk, row)) continue
       seen++
-      least = this.#prefer(chunk.table, slot, now, least)
+      least = this.#prefer(chunk.table, row, now, least)
     }
     return least
   }
 
   /** Searches from the newest key on for one that ranks below `least`: a few keys, or all if a block were lost otherwise. */
   #walk(least: number, now: number): number {
-    const { table, slot } = this.#newest
-    if (table?.cursor.slots.keyAt(slot) !== undefined) {
-      const rank = this.#prefer(table, slot, now, least)
+    const { table, row } = this.#newest
+    if (table?.cursor.rows.keyAt(row) !== undefined) {
+      const rank = this.#prefer(table, row, now, least)
       if (rank < least) return rank
     }
     let rank = least
     let seen = 0
     for (let i = 0, from = this.#below(this.#chunks.length); i < this.#chunks.length; i++) {
       const chunk = this.#chunks.at((from + i) % this.#chunks.length)
-      for (let slot = chunk.first; slot < chunk.first + CHUNK_SLOTS; slot++) {
-        if (!isHeld(chunk, slot)) continue
-        rank = this.#prefer(chunk.table, slot, now, rank)
+      for (let row = chunk.first; row < chunk.first + CHUNK_ROWS; row++) {
+        if (!isHeld(chunk, row)) continue
+        rank = this.#prefer(chunk.table, row, now, rank)
         if (rank < least && rank < BANNED) return rank
         if (++seen >= NEARBY_WALK && rank < BANNED) return rank
       }
@@ -103,24 +103,24 @@ export class Eviction {
   }
 
   /** Makes a key the victim if it ranks below `least`. Returns the lower rank. */
-  #prefer(table: Table, slot: number, now: number, least: number): number {
-    const rank = rankOf(table, slot, now)
+  #prefer(table: Table, row: number, now: number, least: number): number {
+    const rank = rankOf(table, row, now)
     if (rank >= least) return least
     this.#victim.table = table
-    this.#victim.slot = slot
+    this.#victim.row = row
     return rank
   }
 
-  /** Moves the hand to the next slot. */
+  /** Moves the hand to the next row. */
   #step(now: number): Chunk<Table> {
     const chunk = this.#chunk < this.#chunks.length ? this.#chunks.at(Math.max(0, this.#chunk)) : undefined
-    if (this.#chunk >= 0 && chunk && this.#slot >= chunk.first && this.#slot < lastOf(chunk)) {
-      this.#slot++
+    if (this.#chunk >= 0 && chunk && this.#row >= chunk.first && this.#row < lastOf(chunk)) {
+      this.#row++
       return chunk
     }
     this.#chunk = this.#chunk + 1 < this.#chunks.length ? this.#chunk + 1 : this.#newRound(now)
     const next = this.#chunks.at(this.#chunk)
-    this.#slot = next.first
+    this.#row = next.first
     return next
   }
 
@@ -143,17 +143,17 @@ export interface Evicted {
   readonly wasExhausted: boolean
 }
 
-interface KeySlot {
+interface KeyRow {
   table: Table | undefined
-  slot: number
+  row: number
 }
 
 function lastOf({ table, first }: Chunk<Table>): number {
-  return Math.min(first + CHUNK_SLOTS - 1, table.cursor.slots.top)
+  return Math.min(first + CHUNK_ROWS - 1, table.cursor.rows.top)
 }
 
-function isHeld(chunk: Chunk<Table>, slot: number): boolean {
-  return slot <= lastOf(chunk) && chunk.table.cursor.slots.keyAt(slot) !== undefined
+function isHeld(chunk: Chunk<Table>, row: number): boolean {
+  return row <= lastOf(chunk) && chunk.table.cursor.rows.keyAt(row) !== undefined
 }
 
 const UNKNOWN = -1

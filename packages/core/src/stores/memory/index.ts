@@ -4,7 +4,7 @@ import { Closing, closedClock } from '../../values/closing.js'
 import { expected, PolicyError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { MemoryBoards } from './boards.js'
-import { CHUNK_SLOTS, Chunks } from './chunks.js'
+import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction } from './eviction.js'
 import { MemoryKeyspace } from './memory-keyspace.js'
 import { Overflow } from './overflow.js'
@@ -55,7 +55,7 @@ export interface MemoryStore extends Store {
 }
 
 const MOST_KEYS = 2 ** 23
-const SLICE_SLOTS = 4096
+const SLICE_ROWS = 4096
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
 const STEP = 64
@@ -131,8 +131,8 @@ class Memory implements MemoryStore, TableOwner {
     this.#size++
   }
 
-  added(table: Table, slot: number): void {
-    this.#eviction.added(table, slot)
+  added(table: Table, row: number): void {
+    this.#eviction.added(table, row)
   }
 
   removed(): void {
@@ -145,9 +145,9 @@ class Memory implements MemoryStore, TableOwner {
     const start = performance.now()
     this.#forgetBookings(now, start + SLICE_MS / 3)
     const end = start + SLICE_MS
-    const slots = Math.min(SLICE_SLOTS, this.chunks.length * CHUNK_SLOTS)
+    const rows = Math.min(SLICE_ROWS, this.chunks.length * CHUNK_ROWS)
     let [seen, freed] = [0, 0]
-    for (; seen < slots && performance.now() < end; seen += 16) freed += this.#eviction.sweep(16, now)
+    for (; seen < rows && performance.now() < end; seen += 16) freed += this.#eviction.sweep(16, now)
     return freed * 4 > seen
   }
 

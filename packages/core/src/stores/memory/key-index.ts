@@ -1,5 +1,5 @@
 /**
- * Maps keys to slot numbers. Few keys lie in one Map, many in 256 small ones, because one large Map would stall the process:
+ * Maps keys to row numbers. Few keys lie in one Map, many in 256 small ones, because one large Map would stall the process:
  * growing to a million keys takes 40 ms and more, shrinking while a million keys expire 20 ms. The last six characters choose
  * the shard, because keys differ there; an uneven spread costs no more than those stalls.
  */
@@ -8,15 +8,15 @@ export class KeyIndex {
   #few: Map<string, number> | undefined = new Map()
   #shards: (Map<string, number> | undefined)[] = []
 
-  /** The slot of `key`, 0 if it has none. */
+  /** The row of `key`, 0 if it has none. */
   get(key: string): number {
     return (this.#few ?? this.#shards[shardOf(key)])?.get(key) ?? 0
   }
 
-  set(key: string, slot: number): void {
+  set(key: string, row: number): void {
     if (this.#few && this.#few.size >= FEW) this.#split(this.#few)
     const map = this.#few ?? (this.#shards[shardOf(key)] ??= new Map<string, number>())
-    map.set(key, slot)
+    map.set(key, row)
   }
 
   delete(key: string): void {
@@ -33,7 +33,7 @@ export class KeyIndex {
   #split(few: Map<string, number>): void {
     this.#few = undefined
     this.#shards = Array<undefined>(SHARDS).fill(undefined)
-    for (const [key, slot] of few) this.set(key, slot)
+    for (const [key, row] of few) this.set(key, row)
   }
 }
 

@@ -7,13 +7,13 @@ import { MemoryAnswer } from './memory-answer.js'
 import type { PolicyList, PolicyLists } from './policy-lists.js'
 
 /**
- * Decides the plain calls of a table: `consume` of at least one unit on a key that has a slot and no booking. Nearly every call
+ * Decides the plain calls of a table: `consume` of at least one unit on a key that has a row and no booking. Nearly every call
  * of a service is one, and an algorithm decides it in one pass, with `take`. What `decide` leaves alone is decided as any other
  * call: what a hold or a penalty bears on and, under several policies, every denial and every block.
  */
 export interface PlainCalls {
-  /** Decides for the key in `slot`, which the cursor is on. Undefined, with nothing written, if it leaves the call alone. */
-  decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined
+  /** Decides for the key in `row`, which the cursor is on. Undefined, with nothing written, if it leaves the call alone. */
+  decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined
 }
 
 /** What of a table the plain calls need. */
@@ -47,22 +47,22 @@ class CallsUnderOne implements PlainCalls {
     this.#lists = lists
   }
 
-  decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
-    const barrier = this.#barriers.of(slot, now)
+  decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
+    const barrier = this.#barriers.of(row, now)
     if (barrier !== undefined) return this.#blocked(list.policies[0]!, barrier, now, cost)
     const view = this.#view
     const at = this.#take(this.#state, list.policies[0]!, now, cost, view)
-    if (at > now) return this.#denied(list, slot, now, at)
-    if (this.#lists.areSeveral) this.#cursor.slots.record(slot, list.listNumber, false)
+    if (at > now) return this.#denied(list, row, now, at)
+    if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.listNumber, false)
     return new MemoryAnswer(now, now, undefined, 0, view.remaining, view.resetAt, undefined, undefined)
   }
 
   /** Undefined for a refusal that a penalty counts. */
-  #denied(list: PolicyList, slot: number, now: number, at: number): Answer | undefined {
+  #denied(list: PolicyList, row: number, now: number, at: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
     if (at === Infinity) return new MemoryAnswer(now, at, 'cost', 0, remaining, resetAt, undefined, undefined)
     if (list.penalty) return undefined
-    this.#cursor.slots.record(slot, list.listNumber, true)
+    this.#cursor.rows.record(row, list.listNumber, true)
     return new MemoryAnswer(now, at, 'limit', 0, remaining, resetAt, undefined, undefined)
   }
 
@@ -100,8 +100,8 @@ class CallsUnderSeveral implements PlainCalls {
     this.#lists = lists
   }
 
-  decide(list: PolicyList, slot: number, now: number, cost: number): Answer | undefined {
-    if (this.#barriers.of(slot, now) !== undefined || !this.#areAllOpen(list.policies, now, cost))
+  decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
+    if (this.#barriers.of(row, now) !== undefined || !this.#areAllOpen(list.policies, now, cost))
       return undefined
     const { policies } = list
     const view = this.#view
@@ -118,7 +118,7 @@ class CallsUnderSeveral implements PlainCalls {
       if (view.resetAt > resetAt) resetAt = view.resetAt
       parts.push(now, view.remaining, view.resetAt)
     }
-    if (this.#lists.areSeveral) this.#cursor.slots.record(slot, list.listNumber, false)
+    if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.listNumber, false)
     return new MemoryAnswer(now, now, undefined, binding, remaining, resetAt, parts, undefined)
   }
 

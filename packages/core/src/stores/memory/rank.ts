@@ -6,26 +6,26 @@ import type { Table } from './table.js'
  * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
  * future bookings or is held. BANNED: it is blocked. A key whose refusals are counted for a penalty ranks as exhausted.
  */
-export function rankOf(table: Table, slot: number, now: number): number {
+export function rankOf(table: Table, row: number, now: number): number {
   const { cursor, barriers, bookings, lists } = table
-  const barrier = barriers.of(slot, now)
+  const barrier = barriers.of(row, now)
   if (barrier !== undefined && barrier.blockedUntil > now) return BANNED
-  cursor.moveTo(slot)
-  if (barrier !== undefined || bookings.lastOf(slot) > now) return AWAITED
-  const policies = lists.at(cursor.slots.listOf(slot))
+  cursor.moveTo(row)
+  if (barrier !== undefined || bookings.lastOf(row) > now) return AWAITED
+  const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)
-  if (spent === 1 || table.refusals.forgottenAt(slot) > now) return EXHAUSTED + cursor.slots.denialsOf(slot)
+  if (spent === 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
   if (spent > 0 || lists.areSmallest(policies)) return spent
   // Usage recorded under a higher tier still counts when a lower tier asks.
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
-/** The instant from which the key in `slot` is decided as an absent one, under the limits it was last decided with. */
-export function fullAt(table: Table, slot: number, now: number): number {
+/** The instant from which the key in `row` is decided as an absent one, under the limits it was last decided with. */
+export function fullAt(table: Table, row: number, now: number): number {
   const { cursor, lists } = table
-  cursor.moveTo(slot)
-  let at = Math.max(now, table.refusals.forgottenAt(slot))
-  lists.at(cursor.slots.listOf(slot)).forEach((policy, i) => {
+  cursor.moveTo(row)
+  let at = Math.max(now, table.refusals.forgottenAt(row))
+  lists.at(cursor.rows.listOf(row)).forEach((policy, i) => {
     policy.algorithm.view(cursor.states[i]!, policy, now, view)
     at = Math.max(at, view.resetAt)
   })

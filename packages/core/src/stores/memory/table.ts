@@ -2,7 +2,7 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
 import { Barriers } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
-import { CHUNK_SLOTS, type Chunk, type Chunks } from './chunks.js'
+import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
 import { cancel, correct, type CorrectedTable } from './corrections.js'
 import { Cursor } from './cursor.js'
 import { answerOf } from './memory-answer.js'
@@ -12,13 +12,13 @@ import { Refusals } from './refusals.js'
 
 /** What a table needs of the store it belongs to. */
 export interface TableOwner {
-  /** The slots of all its tables. */
+  /** The rows of all its tables. */
   readonly chunks: Chunks<Table>
   now(): number
   /** A table calls this before it adds a key. Evicts another key, of any table, if the store is full. */
   adding(now: number): void
   /** A table calls this after it added a key. */
-  added(table: Table, slot: number): void
+  added(table: Table, row: number): void
   /** A table calls this after it removed a key. */
   removed(): void
 }
@@ -53,21 +53,21 @@ export class Table implements CorrectedTable {
   }
 
   /**
-   * Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. A key that has no slot is decided on slot 0,
+   * Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. A key that has no row is decided on row 0,
    * which is blank.
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.#owner.now()
-    const slot = this.cursor.slots.find(key)
-    this.cursor.moveTo(slot)
-    if (ask === 'consume' && cost > 0 && slot !== 0 && !this.bookings.has(slot)) {
-      const answer = this.#plain?.decide(list, slot, now, cost)
+    const row = this.cursor.rows.find(key)
+    this.cursor.moveTo(row)
+    if (ask === 'consume' && cost > 0 && row !== 0 && !this.bookings.has(row)) {
+      const answer = this.#plain?.decide(list, row, now, cost)
       if (answer) return answer
     }
-    return this.#decideAny(list, ask, key, slot, now, cost, maxWait)
+    return this.#decideAny(list, ask, key, row, now, cost, maxWait)
   }
 
-  /** Decides any call, under any list of policies. `found` is the key's slot, 0 if it has none. */
+  /** Decides any call, under any list of policies. `found` is the key's row, 0 if it has none. */
   #decideAny(
     list: PolicyList,
     ask: Ask,
@@ -80,10 +80,10 @@ export class Table implements CorrectedTable {
     const { policies, penalty } = list
     const { cursor, barriers } = this
     const barrier = barriers.of(found, now)
-    let slot = found
+    let row = found
     // No call passes before the end of a block or hold, nor a call with a cost before the last booking.
     let barredUntil = barrier ? Math.max(barrier.blockedUntil, barrier.heldUntil) : now
-    const from = cost === 0 ? barredUntil : Math.max(barredUntil, this.bookings.lastOf(slot))
+    const from = cost === 0 ? barredUntil : Math.max(barredUntil, this.bookings.lastOf(row))
 
     // The call passes at the latest of the instants at which the policies admit it.
     let at = from
@@ -106,34 +106,34 @@ export class Table implements CorrectedTable {
     let booking: MemoryBooking | undefined
     let isRefusalCounted = false
     if (reason === undefined && cost > 0 && ask !== 'peek') {
-      if (slot === 0) slot = this.#add(key, now)
-      cursor.slots.record(slot, list.listNumber, false)
-      if (at > now) booking = this.#booking(slot, key, at, cost, now)
-      else this.bookings.touch(slot)
+      if (row === 0) row = this.#add(key, now)
+      cursor.rows.record(row, list.listNumber, false)
+      if (at > now) booking = this.#booking(row, key, at, cost, now)
+      else this.bookings.touch(row)
       cursor.admit(policies, at, cost)
       if (booking) for (const ring of cursor.rings()) ring.seal()
-    } else if (reason === 'limit' && slot !== 0 && ask !== 'peek') {
-      cursor.slots.record(slot, list.listNumber, true)
+    } else if (reason === 'limit' && row !== 0 && ask !== 'peek') {
+      cursor.rows.record(row, list.listNumber, true)
       if (penalty) {
         barredUntil = Math.max(
           barredUntil,
-          this.refusals.penalize(slot, penalty, now, barriers, cursor.instants),
+          this.refusals.penalize(row, penalty, now, barriers, cursor.instants),
         )
         at = Math.max(at, barredUntil) // to which `penalize` has moved the instants of the policies that refuse
         binding = cursor.instants.indexOf(at)
         isRefusalCounted = true
       }
     }
-    const opensAt = Math.max(barredUntil, this.bookings.lastOf(slot))
+    const opensAt = Math.max(barredUntil, this.bookings.lastOf(row))
     const answer = answerOf(cursor, policies, now, at, reason, binding, barredUntil, opensAt, booking)
-    if (isRefusalCounted) this.refusals.keep(slot, answer.resetAt + penalty!.forget)
+    if (isRefusalCounted) this.refusals.keep(row, answer.resetAt + penalty!.forget)
     return answer
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.#owner.now()
     if ((booking as MemoryBooking).undo.life.lost) return 'lost'
-    return this.barriers.of(this.cursor.slots.find(booking.key), now) ? 'held' : 'stands'
+    return this.barriers.of(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
   }
 
   cancel(policies: readonly Policy[], booking: Booking): boolean {
@@ -145,53 +145,53 @@ export class Table implements CorrectedTable {
   }
 
   /** Discards state that still matters. Its bookings are lost, and calls that wait for them book again. */
-  lose(slot: number): void {
-    this.bookings.lose(slot)
-    this.free(slot)
+  lose(row: number): void {
+    this.bookings.lose(row)
+    this.free(row)
   }
 
   /** Discards the state of every key. */
   loseAll(): void {
-    const { slots } = this.cursor
-    for (let slot = slots.top; slots.size > 0; slot--) if (slots.keyAt(slot) !== undefined) this.lose(slot)
+    const { rows } = this.cursor
+    for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.lose(row)
   }
 
-  /** Frees the slot of a key whose allowance is full again. Any other key goes through `lose`. */
-  free(slot: number): void {
-    this.bookings.forget(slot)
-    this.barriers.clear(slot)
-    this.refusals.clear(slot)
-    this.cursor.slots.free(slot)
-    if (this.cursor.slots.size === 0)
+  /** Frees the row of a key whose allowance is full again. Any other key goes through `lose`. */
+  free(row: number): void {
+    this.bookings.forget(row)
+    this.barriers.clear(row)
+    this.refusals.clear(row)
+    this.cursor.rows.free(row)
+    if (this.cursor.rows.size === 0)
       for (const chunk of this.#chunks.splice(0)) this.#owner.chunks.remove(chunk)
     this.#owner.removed()
   }
 
   /** Records a booking for `at`, with what undoes it. To be called before the state is written. */
-  #booking(slot: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
-    const undo = this.bookings.open(slot, at, this.cursor.cells(), this.cursor.rings())
+  #booking(row: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
+    const undo = this.bookings.open(row, at, this.cursor.cells(), this.cursor.rings())
     return { key, at, cost, decidedAt, undo, isCancelled: false }
   }
 
-  /** The slot of `key`, allocated if it has none, with the cursor on it. */
-  slotFor(key: string, now: number, { listNumber }: PolicyList): number {
-    const { slots } = this.cursor
-    const slot = slots.find(key) || this.#add(key, now)
-    slots.record(slot, listNumber, false)
-    this.cursor.moveTo(slot)
-    return slot
+  /** The row of `key`, allocated if it has none, with the cursor on it. */
+  rowFor(key: string, now: number, { listNumber }: PolicyList): number {
+    const { rows } = this.cursor
+    const row = rows.find(key) || this.#add(key, now)
+    rows.record(row, listNumber, false)
+    this.cursor.moveTo(row)
+    return row
   }
 
-  /** Allocates a slot for a key that has none, and moves the cursor to it. */
+  /** Allocates a row for a key that has none, and moves the cursor to it. */
   #add(key: string, now: number): number {
     const { chunks } = this.#owner
     this.#owner.adding(now)
-    const slot = this.cursor.slots.allocate(key)
-    const first = this.#chunks.length * CHUNK_SLOTS
-    if (slot >= first) this.#chunks.push(chunks.add(this, first))
-    this.#owner.added(this, slot)
-    this.cursor.moveTo(slot)
+    const row = this.cursor.rows.allocate(key)
+    const first = this.#chunks.length * CHUNK_ROWS
+    if (row >= first) this.#chunks.push(chunks.add(this, first))
+    this.#owner.added(this, row)
+    this.cursor.moveTo(row)
     this.cursor.born = now
-    return slot
+    return row
   }
 }

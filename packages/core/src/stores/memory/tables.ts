@@ -35,7 +35,7 @@ export class Tables {
     for (const [id, table] of this.#byId) {
       if (this.#byId.size <= this.#most || table === opened || looks-- === 0) break
       this.#byId.delete(id)
-      if (table.cursor.slots.size > 0) this.#byId.set(id, table)
+      if (table.cursor.rows.size > 0) this.#byId.set(id, table)
       else table.isDropped = true
     }
     return this.#byId.size < size

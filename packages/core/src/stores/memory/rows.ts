@@ -1,0 +1,147 @@
+import { Ring } from '../../algorithms/contract/ring.js'
+import { KeyIndex } from './key-index.js'
+
+/**
+ * The memory for the state of many keys: a row is `stride` cells in a Float64Array, and the rings of the key. Rows lie in
+ * pages, so that growth copies only the first page, which begins small. Row 0 is never allocated: it stays blank and stands
+ * for every key that is not held.
+ */
+export class Rows {
+  /** Keys held. */
+  size = 0
+  /** The largest row that was ever allocated. */
+  top = 0
+  readonly #stride: number
+  readonly #ringsPerKey: number
+  readonly #index = new KeyIndex()
+  #pages: Page[]
+  /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
+  #free = 0
+
+  constructor(stride: number, ringsPerKey: number) {
+    this.#stride = stride
+    this.#ringsPerKey = ringsPerKey
+    this.#pages = [this.#firstPage()]
+  }
+
+  /** The row of `key`, or the blank row 0. */
+  find(key: string): number {
+    return this.#index.get(key)
+  }
+
+  /** The key in `row`, undefined when the row is free. */
+  keyAt(row: number): string | undefined {
+    return this.pageOf(row).keys[row & PAGE_MASK]
+  }
+
+  pageOf(row: number): Page {
+    return this.#pages[row >>> PAGE_BITS]!
+  }
+
+  /** Index of the row's first cell in its page. */
+  baseOf(row: number): number {
+    return (row & PAGE_MASK) * this.#stride
+  }
+
+  /** Index of the row's first ring in its page. */
+  ringBaseOf(row: number): number {
+    return (row & PAGE_MASK) * this.#ringsPerKey
+  }
+
+  /** Records the number of the policy list under which the key was decided, and counts up to seven denials. */
+  record(row: number, list: number, isDenied: boolean): void {
+    const { notes } = this.pageOf(row)
+    const i = row & PAGE_MASK
+    const denials = notes[i]! & MOST_DENIALS
+    const note = (list << DENIAL_BITS) | (isDenied && denials < MOST_DENIALS ? denials + 1 : denials)
+    if (notes[i] !== note) notes[i] = note
+  }
+
+  listOf(row: number): number {
+    return this.pageOf(row).notes[row & PAGE_MASK]! >>> DENIAL_BITS
+  }
+
+  denialsOf(row: number): number {
+    return this.pageOf(row).notes[row & PAGE_MASK]! & MOST_DENIALS
+  }
+
+  /** Allocates a blank row for a key that has none. */
+  allocate(key: string): number {
+    const row = this.#free || ++this.top
+    if (row >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage(PAGE_SIZE))
+    const page = this.pageOf(row)
+    const base = this.baseOf(row)
+    if (base === page.cells.length) grow(page)
+    this.#free = page.cells[base]! // 0 in a row that was never used, and then the list is empty
+    page.cells[base] = 0
+    page.keys[row & PAGE_MASK] = key
+    this.#fillRings(page, this.ringBaseOf(row))
+    this.#index.set(key, row)
+    this.size++
+    return row
+  }
+
+  /** Removes the key of a row and blanks the row, for another key. */
+  free(row: number): void {
+    const page = this.pageOf(row)
+    const base = this.baseOf(row)
+    this.#index.delete(page.keys[row & PAGE_MASK]!)
+    page.keys[row & PAGE_MASK] = undefined
+    page.notes[row & PAGE_MASK] = 0
+    page.cells.fill(0, base, base + this.#stride)
+    for (let i = 0; i < this.#ringsPerKey; i++) page.rings[this.ringBaseOf(row) + i] = undefined
+    page.cells[base] = this.#free
+    this.#free = row
+    if (--this.size === 0) this.#shrink()
+  }
+
+  #shrink(): void {
+    this.#index.clear()
+    this.#pages = [this.#firstPage()]
+    this.top = 0
+    this.#free = 0
+  }
+
+  #firstPage(): Page {
+    const page = this.#newPage(FIRST_ROWS)
+    page.keys.push(undefined)
+    this.#fillRings(page, 0)
+    return page
+  }
+
+  #newPage(rows: number): Page {
+    return {
+      cells: new Float64Array(rows * this.#stride),
+      notes: new Uint16Array(rows),
+      keys: [],
+      rings: [],
+    }
+  }
+
+  #fillRings(page: Page, first: number): void {
+    for (let i = 0; i < this.#ringsPerKey; i++) page.rings[first + i] = new Ring()
+  }
+}
+
+function grow(page: Page): void {
+  const { cells, notes } = page
+  page.cells = new Float64Array(2 * cells.length)
+  page.cells.set(cells)
+  page.notes = new Uint16Array(2 * notes.length)
+  page.notes.set(notes)
+}
+
+export interface Page {
+  cells: Float64Array
+  /** For each key the count of denials in 3 bits, and above them the number of the list it was last decided with. */
+  notes: Uint16Array
+  readonly keys: (string | undefined)[]
+  readonly rings: (Ring | undefined)[]
+}
+
+const FIRST_ROWS = 64
+const PAGE_BITS = 12
+const PAGE_SIZE = 1 << PAGE_BITS
+const PAGE_MASK = PAGE_SIZE - 1
+const DENIAL_BITS = 3
+const MOST_DENIALS = 7
