@@ -24,10 +24,10 @@ export function exceededReporter<Req, Res>(
 const MOST_KEYS = 10_000
 
 /** By limiter and key, what was seen of its denials. */
-const denials = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, Denials>>())
+const overLimit = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, OverLimit>>())
 
 /** Instants of the monotonic clock, in milliseconds. */
-interface Denials {
+interface OverLimit {
   /** The allowance of the key may be full again, as of its last denial. */
   readonly fullAt: number
   /** A window has passed since the key went over its limit. */
@@ -39,8 +39,8 @@ interface Denials {
  * its allowance could have been full again since, and a window has passed since it last went over.
  */
 function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
-  let keys = denials.get(limiter)
-  if (!keys) denials.set(limiter, (keys = new Map()))
+  let keys = overLimit.get(limiter)
+  if (!keys) overLimit.set(limiter, (keys = new Map()))
   const now = performance.now()
   const before = keys.get(key)
   const isNew = before === undefined || now >= Math.max(before.fullAt, before.windowEnd)
