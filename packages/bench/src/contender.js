@@ -15,7 +15,7 @@
  * @property {boolean} [floor] Limits nothing: the least that any limiter costs.
  */
 
-/** What nobody reaches: every call is admitted. The most that exact integers allow for a minute is 75 million. */
+/** A limit that is never reached: every call is admitted. The most that exact integers allow for a minute is 75 million. */
 export const GENEROUS = { limit: 50_000_000, windowMs: 60_000 }
 
 /** Used up by three calls, and not refilled while it is looked at. */

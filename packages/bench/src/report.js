@@ -66,7 +66,7 @@ export function publish(part, record) {
 /** The page of a part, as Markdown. @param {Part} part @param {Record} record */
 export function pageOf({ name, title, notes }, { goals, tables, checked = [], run }) {
   const facts = [
-    `- machine: ${run.machine}; load of others before the run: ${run.load.toFixed(1)}`,
+    `- machine: ${run.machine}; load of others before the run: ${run.load.toFixed(2)}`,
     `- versions: ${run.versions}`,
     `- ${run.date}, ${run.rounds} rounds, ${run.seconds} s; repeat it with \`npm run bench -- ${name}\``,
   ]

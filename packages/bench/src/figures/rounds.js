@@ -3,7 +3,7 @@
 
 /** @typedef {{ rounds: number, warmUp?: boolean, often?: (name: string) => boolean }} Turns */
 
-/** Who is not needed for a verdict takes a turn in every fourth round. */
+/** A contender that no verdict needs takes a turn in every fourth round. */
 const SELDOM = 4
 
 /**

@@ -50,7 +50,7 @@ export const memory = {
   title: 'In memory',
   packages: PACKAGES,
   notes: [
-    'One process, cost 1, limits that nobody reaches (but for the two that deny every call); warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three. Who is not needed for a goal takes a turn in every fourth round.',
+    'One process, cost 1, limits that are never reached (but for the two that deny every call); warm keys with a window of 60 s, new ones with 1 s. Every contender takes each turn in a fresh process; before, each had to admit three calls of five at a limit of three. A contender that no goal needs takes a turn in every fourth round.',
     HOW,
   ],
   async measure({ rounds, wanted, say }) {
@@ -75,7 +75,7 @@ export const mixed = {
   title: 'In memory, beside other limiters',
   packages: ['express-rate-limit'],
   notes: [
-    'As a service has it: before a contender is timed, other limiters of the same package are used in its process, so that the compiled code knows all of them. For Sluice these are limiters of every algorithm, and one of three policies, each with decide and consume; for the others, which have one algorithm, eight limiters of it. Otherwise as in memory: a fresh process each turn, cost 1, limits that nobody reaches.',
+    'As a service has it: before a contender is timed, other limiters of the same package are used in its process, so that the compiled code knows all of them. For Sluice these are limiters of every algorithm, and one of three policies, each with decide and consume; for the others, which have one algorithm, eight limiters of it. Otherwise as in memory: a fresh process each turn, cost 1, limits that are never reached.',
     HOW,
   ],
   async measure({ rounds, wanted }) {

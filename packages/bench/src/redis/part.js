@@ -25,7 +25,7 @@ export const redis = {
     '@fastify/rate-limit',
   ],
   notes: [
-    'One Redis without persistence on loopback, and each contender in a process of its own with one ioredis connection. Callers ask again as soon as they are answered (a closed loop). GCRA, 5,000 in ten hours a key (a million an hour for the hot one): nobody reaches it, and every key owes something all the time. Cost 1, keys warm; the log has a window of 1 s, so that entries come and go.',
+    'One Redis without persistence on loopback, and each contender in a process of its own with one ioredis connection. Callers ask again as soon as they are answered (a closed loop). GCRA, 5,000 in ten hours a key (a million an hour for the hot one): no call is denied, and every key owes something all the time. Cost 1, keys warm; the log has a window of 1 s, so that entries come and go.',
     "Sluice is measured with `denialCache: false`, `onStoreError: 'throw'` and a deadline of 10 s: every decision is one of Redis. Only remembered denials are measured with the defaults. One by one is `groupCommit: false`. Redis CPU is that of the whole server process; scripts that travel alone are what INFO commandstats says of them.",
     'Half load is an open loop: calls come at moments drawn beforehand, whether others were answered or not, at half of the rate that one by one reached with 64 callers, and a latency counts from when the call was due. A due call is begun within about a millisecond, which is in both latencies. Leases last 100 ms; their processes call together for half a second, 256 callers each, at a limit of 5 million a second.',
   ],

@@ -21,7 +21,7 @@ export const scale = {
   title: 'Scale',
   packages: ['ioredis'],
   notes: [
-    'GCRA, limits that nobody reaches, keys called in an order that caches do not like. In Redis: `denialCache: false`, a deadline of 10 s; 256 callers in one process for the keys, 64 callers in each process where processes are counted.',
+    'GCRA, limits that are never reached, keys called in an order that caches do not like. In Redis: `denialCache: false`, a deadline of 10 s; 256 callers in one process for the keys, 64 callers in each process where processes are counted.',
     'An exponent is the k of y = c * x^k that fits the figures best: 0 where something does not grow, 1 where it grows in proportion. Clients and servers share the cores of one machine here: where all of them are busy, decisions a second no longer grow, and the CPU of a decision is what tells what more machines would do.',
   ],
   async measure({ rounds, large, say }) {

@@ -1,4 +1,4 @@
-// A process with one contender of a framework: a server whose limit nobody reaches, and one whose caller has used its limit
+// A process with one contender of a framework: a server whose limit is never reached, and one whose caller has used its limit
 // up, as both happen in a service. Arguments: the framework and the contender.
 import { answering } from '../../processes/child.js'
 import { frameworkNamed } from '../frameworks.js'
