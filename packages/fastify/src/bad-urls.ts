@@ -24,7 +24,7 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
     if (!(request instanceof (TrustingRequest as never)))
       Object.setPrototypeOf(request, TrustingRequest.prototype)
     limit(request, reply, (failure) => {
-      if (failure) reply.send(failure)
+      if (failure) answerFailure(failure, app, request, reply)
       else answer(error, request, reply)
     })
   }
@@ -37,8 +37,35 @@ function answerAsFastify(
   reply.code(statusCode).send({ error: 'Bad Request', code, message, statusCode })
 }
 
-/** The value that a context itself keeps under one of Fastify's symbols; undefined in inner contexts, which inherit it. */
-function internal(app: FastifyInstance, description: string): unknown {
-  const symbol = Object.getOwnPropertySymbols(app).find((own) => own.description === description)
-  return symbol && Reflect.get(app, symbol)
+/** Answers as Fastify does in routes. It gave the request a context with only its own error handler. */
+function answerFailure(
+  failure: Error,
+  app: FastifyInstance,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const context = internal(request, 'fastify.context') as object | undefined
+  const errorHandler = internal(app, 'fastify.errorHandler')
+  if (context && errorHandler) {
+    // A context of its own, because the present one is that of all such requests.
+    const value = Object.create(context, { errorHandler: { value: errorHandler } })
+    setInternal(request, 'fastify.context', value)
+  }
+  setInternal(reply, 'fastify.reply.isError', true)
+  reply.send(failure)
+}
+
+/** The value that an object itself keeps under one of Fastify's symbols; undefined in inner contexts, which inherit it. */
+function internal(object: object, description: string): unknown {
+  const symbol = symbolOf(object, description)
+  return symbol && Reflect.get(object, symbol)
+}
+
+function setInternal(object: object, description: string, value: unknown): void {
+  const symbol = symbolOf(object, description)
+  if (symbol) Reflect.set(object, symbol, value)
+}
+
+function symbolOf(object: object, description: string): symbol | undefined {
+  return Object.getOwnPropertySymbols(object).find((own) => own.description === description)
 }

@@ -12,15 +12,22 @@ export type RateLimitHook = (request: AnyRequest, reply: AnyReply, done: HookHan
  */
 export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
   const guard = createGuard(options, fastify)
+  // Errors go to `done`, because Fastify catches none that is thrown about a malformed path.
   return function rateLimit(request, reply, done) {
-    const denied = guard(request, reply)
-    if (denied === undefined) return done()
-    const proceed = (later: Denied | undefined): void => {
-      if (!later) done()
-      // The result of onDenied is sent, like that of a handler.
-      else if (later.answer !== undefined && later.answer !== reply) reply.send(later.answer)
+    let denied
+    try {
+      denied = guard(request, reply)
+      if (denied && !(denied instanceof Promise)) return answer(reply, denied)
+    } catch (error) {
+      return done(error as Error)
     }
-    if (denied instanceof Promise) denied.then(proceed).then(undefined, done)
-    else proceed(denied)
+    if (denied === undefined) return done()
+    const proceed = (later: Denied | undefined): void => (later ? answer(reply, later) : done())
+    denied.then(proceed).then(undefined, done)
   }
+}
+
+/** Sends the result of onDenied, like that of a handler. */
+function answer(reply: AnyReply, denied: Denied): void {
+  if (denied.answer !== undefined && denied.answer !== reply) reply.send(denied.answer)
 }
