@@ -50,22 +50,29 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
 
   return (createEvents) => async (c) => {
     const events = await createEvents(c)
-    /** The messages of this connection that are not handled yet. */
-    let last: Promise<unknown> | undefined
+    /** Settled when the latest message of this connection that had to wait is no longer waiting. */
+    let last: Promise<void> | undefined
     const onMessage = (event: MessageEvent, ws: WSContext): unknown => {
       const message = { c, event, ws }
       const proceed = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
       const denied = guard(message, message)
       if (!last && !(denied instanceof Promise)) return proceed(denied)
-      const handled = Promise.all([denied, last])
-        .then(([value]) => proceed(value))
-        .catch((error: unknown) => fail(message, error))
-        .then(() => {
-          if (last === handled) last = undefined
-        })
-      last = handled
-      return handled
+      const handle = async (decided: PromiseSettledResult<Denied | undefined>): Promise<void> => {
+        try {
+          if (decided.status === 'rejected') throw decided.reason
+          await proceed(decided.value)
+        } catch (error) {
+          fail(message, error)
+        }
+      }
+      const current = Promise.allSettled([denied, last]).then(([decided]) => {
+        if (last === current) last = undefined
+        // Not returned, because a handler that never ends would keep later messages from being refused.
+        void handle(decided)
+      })
+      last = current
+      return current
     }
     return { ...events, onMessage: (event, ws) => void onMessage(event, ws) }
   }

@@ -2,6 +2,7 @@ import { createAdaptorServer, upgradeWebSocket } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
 import { createLimiter, type Limiter, memoryStore, slidingLog, type Store } from '@sluice/core'
 import { Hono } from 'hono'
+import type { WSContext, WSEvents } from 'hono/ws'
 import { once } from 'node:events'
 import type { AddressInfo, Server } from 'node:net'
 import { WebSocket, WebSocketServer } from 'ws'
@@ -62,6 +63,32 @@ describe('messages of a WebSocket', () => {
     expect(received).toEqual(['denied', 'b', 'c'])
   })
 
+  it('keep their order if one of them fails', async () => {
+    const waits = [3, 1, 2]
+    const key = async () => {
+      const turns = waits.shift()!
+      for (let i = 0; i < turns; i++) await new Promise(setImmediate)
+      if (turns === 1) throw new Error('no database')
+      return 'k'
+    }
+    const handled: unknown[] = []
+    const limiter = stopped(9)
+    limiter.on('warning', () => void handled.push('failed'))
+    const { client } = await connect(await serve({ limiter, key }, ({ data }) => void handled.push(data)))
+    for (const text of ['a', 'b', 'c']) client.send(text)
+    await once(client, 'close')
+    expect(handled).toEqual(['a', 'failed', 'c'])
+  })
+
+  it('are refused while an earlier one is handled, also if their key is async', async () => {
+    const onMessage = jest.fn(() => new Promise<never>(() => {}))
+    const url = await serve({ limit: 1, window: '1m', key: async () => 'k' }, onMessage)
+    const { client } = await connect(url)
+    for (const text of ['a', 'b', 'c']) client.send(text)
+    expect((await once(client, 'close'))[0]).toBe(1008)
+    expect(onMessage).toHaveBeenCalledTimes(1)
+  })
+
   it('of a denied address close the connection uncounted', async () => {
     const limiter = stopped(2)
     const url = await serve({ limiter, key: () => 'k', connInfo: getConnInfo, deny: ['127.0.0.1'] })
@@ -71,12 +98,15 @@ describe('messages of a WebSocket', () => {
     expect([code, String(reason), (await limiter.peek('k')).remaining]).toEqual([1008, 'Forbidden', 2])
   })
 
-  it('that fail close the connection, and the error is a warning', async () => {
+  it.each<[string, () => Promise<string>, WSEvents['onMessage']]>([
+    ['counted', async () => fail(), echo],
+    ['handled', async () => 'k', fail],
+    ['handled by an async handler', async () => 'k', async () => fail()],
+  ])('that cannot be %s close the connection, and the error is a warning', async (_, key, onMessage) => {
     const limiter = stopped(2)
     const warnings: unknown[] = []
     limiter.on('warning', (warning) => void warnings.push(warning))
-    const key = () => Promise.reject(new Error('no database'))
-    const { client } = await connect(await serve({ limiter, key }))
+    const { client } = await connect(await serve({ limiter, key }, onMessage))
     client.send('a')
     expect((await once(client, 'close'))[0]).toBe(1011)
     const message = 'a message failed, and its connection was closed: Error: no database'
@@ -107,13 +137,20 @@ function stopped(limit: number): Limiter {
   return createLimiter({ name: 'api', policies: [slidingLog({ limit, window: '1m' })], store })
 }
 
-async function serve(options: MessageLimitOptions): Promise<string> {
-  const echo = limitMessages(options)(() => ({ onMessage: (event, ws) => ws.send(String(event.data)) }))
-  const app = new Hono().get('/', upgradeWebSocket(echo))
+async function serve(options: MessageLimitOptions, onMessage: WSEvents['onMessage'] = echo): Promise<string> {
+  const app = new Hono().get('/', upgradeWebSocket(limitMessages(options)(() => ({ onMessage }))))
   const websocket = { server: new WebSocketServer({ noServer: true }) as never }
   server = (createAdaptorServer({ fetch: app.fetch, websocket }) as Server).listen(0, '127.0.0.1')
   await once(server, 'listening')
   return `ws://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+function fail(): never {
+  throw new Error('no database')
+}
+
+function echo({ data }: MessageEvent, ws: WSContext): void {
+  ws.send(String(data))
 }
 
 async function connect(url: string) {
