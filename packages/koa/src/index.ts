@@ -100,9 +100,21 @@ type WithHeaders = Response & { [HEADERS]?: HeaderList | undefined }
 
 /** Koa answers an error, also `ctx.throw(404)`, with only the headers in the error itself, so the limits are added there. */
 function rethrow(error: unknown, res: WithHeaders): never {
-  if (error instanceof Error) {
-    const { headers } = error as { headers?: Record<string, string> }
-    Object.assign(error, { headers: { ...headers, ...headersIn(res[HEADERS]) } })
-  }
+  if (error instanceof Error && res[HEADERS]) addHeaders(error, headersIn(res[HEADERS]))
   throw error
+}
+
+function addHeaders(error: Error & { headers?: unknown }, added: Readonly<Record<string, string>>): void {
+  try {
+    const headers = error.headers ?? {}
+    // Other headers, such as the `Headers` of a response, are for the code that catches the error.
+    if (isPlainObject(headers)) error.headers = { ...headers, ...added }
+  } catch {
+    // The error is frozen, or its class has a getter. It is answered without the limits.
+  }
+}
+
+function isPlainObject(value: object): boolean {
+  const prototype = Object.getPrototypeOf(value)
+  return prototype === null || Object.getPrototypeOf(prototype) === null
 }

@@ -1,6 +1,6 @@
 import Router from '@koa/router'
 import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
-import Koa, { type Context, type Middleware } from 'koa'
+import Koa, { type Middleware } from 'koa'
 import request from 'supertest'
 import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
 
@@ -50,36 +50,6 @@ describe('rateLimit', () => {
       { type: 'SluiceWarning', code: 'LIMITER_IN_HANDLER' },
     ])
     emitWarning.mockRestore()
-  })
-})
-
-describe('an error that Koa answers', () => {
-  it('keeps the headers of the limiters beside its own', async () => {
-    const app = appOf(limit('all', 9), limit('few', 4), (ctx) => {
-      ctx.throw(401, { headers: { 'WWW-Authenticate': 'Bearer' } })
-    })
-    const { status, headers } = await get(app)
-    expect(status).toBe(401)
-    expect(headers).toMatchObject({ 'x-ratelimit-limit': '4', 'www-authenticate': 'Bearer' })
-  })
-
-  it.each<[string, (ctx: Context) => unknown]>([
-    ['thrown', (ctx) => ctx.throw(429)],
-    ['rejected', async (ctx) => ctx.throw(429)],
-  ])('keeps the headers of the limiter if it is %s by onDenied', async (_, onDenied) => {
-    const app = appOf(rateLimit({ limit: 1, window: '1m', cost: () => 2, onDenied }))
-    const { status, text, headers } = await get(app)
-    expect([status, text]).toEqual([429, 'Too Many Requests'])
-    expect(headers).toMatchObject({ 'x-ratelimit-limit': '1', 'cache-control': 'no-store' })
-    const exhausted = appOf(rateLimit({ limit: 1, window: '1m', onDenied }), serve)
-    await get(exhausted)
-    expect((await get(exhausted)).headers['retry-after']).toMatch(/^(59|60)$/)
-  })
-
-  it('keeps the headers of the limiter before the one that fails', async () => {
-    const failing = rateLimit({ limit: 1, window: '1m', key: () => Promise.reject(new Error('no database')) })
-    const { status, headers } = await get(appOf(limit('all', 9), failing, serve))
-    expect([status, headers['x-ratelimit-limit']]).toEqual([500, '9'])
   })
 })
 
