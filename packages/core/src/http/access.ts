@@ -91,7 +91,8 @@ function blockOf(entry: unknown): Block | undefined {
   const address = clientAddress(text, 128)
   if (text === undefined || address === undefined) return undefined
   const base = ipaddr.parse(address)
-  const isMapped = /^::ffff:/i.test(text)
+  // Not by the text alone: ::ffff:0:0:0/96 (IPv4-translated) begins like a mapped block, and stays IPv6.
+  const isMapped = base.kind() === 'ipv4' && /^::ffff:/i.test(text)
   if (base.kind() === 'ipv4' && text.includes(':') && !isMapped) return undefined
   const bits = Number(digits) - (isMapped ? 96 : 0)
   return bits >= 0 && bits <= (base.kind() === 'ipv4' ? 32 : 128) ? [base, bits] : undefined

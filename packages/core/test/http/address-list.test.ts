@@ -27,6 +27,10 @@ describe('a list of addresses', () => {
     ['2001:db8::/32', '2001:db9::1', false],
     ['2001:db8::/33', '2001:db8:8000::1', false],
     ['2001:db8::1/128', '2001:db8::1', true],
+    ['::ffff:a00:0/104', '10.9.9.9', true],
+    ['::ffff:0:0:0/96', '2001:db8::1', false],
+    ['::ffff:0:0:0/96', '::ffff:0:10.0.0.1', true],
+    ['::ffff:0:0:0/96', '10.0.0.1', false],
     ['::/0', '2001:db8::1', true],
     ['::/0', '192.0.2.1', false],
   ])('%s, asked about %s: %p', (entry, address, isListed) => {
