@@ -84,5 +84,13 @@ function withProperty(name: string): Platform<Request, Response> {
   return { ...express, decided: (req, decision) => void Object.assign(req, { [name]: decision }) }
 }
 
-/** What Node and Express keep on each request itself. */
-const TAKEN = ['url', 'method', 'socket', 'body', 'params', 'query', 'route', 'app', 'res', 'next']
+/**
+ * What Node and Express 4 and 5 keep on each request and on its prototype. Many of these have only a getter: a request would
+ * be charged, and then fail. A list, because Express itself is not imported.
+ */
+const TAKEN = [
+  'url method socket client httpVersion httpVersionMajor httpVersionMinor rawHeaders rawTrailers joinDuplicateHeaders',
+  'statusCode statusMessage complete aborted upgrade body params query route app res next baseUrl originalUrl',
+  'ip ips host hostname subdomains path protocol secure xhr fresh stale header get is param range accepts',
+  'acceptsCharset acceptsCharsets acceptsEncoding acceptsEncodings acceptsLanguage acceptsLanguages',
+].flatMap((names) => names.split(' '))

@@ -153,35 +153,6 @@ describe('decisionOf', () => {
   })
 })
 
-describe('requestProperty', () => {
-  it('has the latest decision, of an allowed and of a denied request', async () => {
-    const seen: unknown[] = []
-    const onDenied = (req: object, res: { end(): void }) => {
-      seen.push((req as { limits?: unknown }).limits)
-      res.end()
-    }
-    const app = appWith((app) => {
-      app.use(rateLimit({ limit: 1, window: '1m', requestProperty: 'limits', onDenied }))
-      app.use((req, _res, next) => {
-        seen.push((req as { limits?: unknown }).limits)
-        next()
-      })
-    })
-    for (let i = 0; i < 2; i++) await request(app).get('/')
-    expect(seen).toMatchObject([
-      { allowed: true, limit: 1, remaining: 0 },
-      { allowed: false, limit: 1, remaining: 0 },
-    ])
-  })
-
-  it.each([[''], ['headers'], ['socket'], [true], [null]])('cannot be %p', (requestProperty) => {
-    const options = { limit: 1, window: '1m', requestProperty: requestProperty as string }
-    expect(() => rateLimit(options)).toThrow(
-      'requestProperty must be a text that names no property of requests',
-    )
-  })
-})
-
 /** An application that answers 'served' on every path, behind what `prepare` mounts. */
 function appWith(prepare: (app: Express) => void): Express {
   const app = express()
