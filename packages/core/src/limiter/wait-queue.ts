@@ -126,8 +126,10 @@ export class WaitQueue {
       const check = (): void => {
         try {
           const left = until - this.#store.now()
-          if (left <= 0 && !this.#closed && !signal?.aborted) resolve()
-          else timer = setTimeout(check, Math.ceil(left / 1000))
+          if (left > 0) timer = setTimeout(check, Math.ceil(left / 1000))
+          else if (signal?.aborted) reject(signal.reason)
+          else if (this.#closed) reject(this.#closed)
+          else resolve()
         } catch (error) {
           reject(error) // the store was closed meanwhile
         }
@@ -144,7 +146,10 @@ export class WaitQueue {
   ): Promise<T> {
     return new Promise((resolve, reject) => {
       let end = (): void => {} // until `begin` has returned
+      let isSettled = false
       const settle = (how: () => void): void => {
+        if (isSettled) return
+        isSettled = true
         stopListening?.()
         stopWatching?.()
         this.#waiters.delete(fail)

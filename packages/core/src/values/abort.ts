@@ -6,8 +6,8 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const listeners = listenersOf(signal)
   listeners.add(listener)
   return () => {
-    listeners.delete(listener)
-    if (listeners.size === 0) endOf.get(signal)?.()
+    // Once this set was empty, the signal may have another, which a second removal must leave alone.
+    if (listeners.delete(listener) && listeners.size === 0) endOf.get(signal)?.()
   }
 }
 

@@ -194,6 +194,26 @@ describe('a caller that leaves while its booking is in flight', () => {
     await pass(0)
     expect(store.count('release')).toBe(1)
   })
+
+  it('does not deafen a call that waits with the same signal, when its booking is answered', async () => {
+    const leaving = open()
+    const elsewhere = new RemoteStore(() => performance.now() * 1000)
+    const staying = createLimiter({ name: 'api', policies, store: elsewhere })
+    await staying.acquire('k')
+    const controller = new AbortController()
+    const { signal } = controller
+    store.stop()
+    outcome(leaving.acquire('k', { maxWait: '20s', signal }))
+    await pass(0)
+    void leaving.close()
+    const wait = outcome(staying.acquire('k', { maxWait: '20s', signal }))
+    await pass(0)
+    store.recover()
+    await pass(0)
+    controller.abort(new Error('gone'))
+    await pass(0)
+    expect(wait.error).toEqual(new Error('gone'))
+  })
 })
 
 describe('a wait whose booking fails', () => {
