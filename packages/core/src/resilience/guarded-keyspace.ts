@@ -1,6 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
-import { giveBack } from '../stores/giving-back.js'
 import {
   type Answer,
   type Ask,
@@ -15,6 +14,7 @@ import {
 import type { Deadline } from './deadline.js'
 import type { BegunCall, Denials } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import { giveBackLate } from './late-booking.js'
 import { bookPatiently } from './patient-booking.js'
 import { type PendingCall, receive, type StoreRequest } from './pending-call.js'
 import type { StoreChannel } from './store-channel.js'
@@ -97,7 +97,7 @@ export class GuardedKeyspace implements Keyspace {
         caller,
         book: (most, sender) => remote.decide(kind, key, cost, most, sender),
         read: () => remote.decide('peek', key, 0, 0),
-        giveBack: (late) => void giveBack(this, key, cost, late).catch(() => {}),
+        giveBack: (late) => giveBackLate(this.#options, key, cost, late),
       })
       call.decided(answer)
       return answer

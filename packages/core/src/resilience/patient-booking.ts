@@ -14,8 +14,8 @@ export interface BookingRequest {
   book(maxWait: number, caller: Caller): MaybePromise<Answer>
   /** A call that changes nothing, to test whether the store answers. */
   read(): MaybePromise<unknown>
-  /** Gives back a charge that came too late for the caller. */
-  giveBack(answer: Answer): void
+  /** Gives back a charge that came too late for the caller. Never rejects. */
+  giveBack(answer: Answer): Promise<void>
 }
 
 /**
@@ -26,7 +26,8 @@ export interface BookingRequest {
  * more for each connection that broke, and each of those may leave one place unused. Any other failure is final. While
  * the circuit is open, nothing is sent.
  *
- * Rejects with the latest failure when the time is over. A booking that comes too late for the caller is given back.
+ * Rejects with the latest failure when the time is over, and once the caller has left. A booking that comes too late for the
+ * caller is given back.
  */
 export function bookPatiently(
   channel: StoreChannel,
@@ -87,13 +88,14 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   }
 
   answered(answer: Answer): void {
-    const { maxWait } = this.request
+    const { maxWait, caller } = this.request
     const took = performance.now() - this.#began
     this.#end()
+    if (caller.gone) return void this.request.giveBack(answer).then(() => this.reject(callerLeft()))
     const wait = answer.at - answer.now
     const isTooLate = took > this.deadline.ms && wait > 0 && wait + took * 1000 > maxWait
     if (!isTooLate || isDenied(answer)) return this.resolve(answer)
-    this.request.giveBack(answer)
+    void this.request.giveBack(answer)
     this.resolve({ ...answer, reason: 'limit', booking: undefined })
   }
 
@@ -104,7 +106,7 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   }
 
   answeredTooLate(answer: Answer): void {
-    this.request.giveBack(answer)
+    void this.request.giveBack(answer)
   }
 
   fail(error: unknown): void {
@@ -140,7 +142,7 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   #left(): void {
     if (this.#pending && !this.#pending.unsent) return clearTimeout(this.#timer)
     this.#pending?.leave()
-    this.fail(new StoreError('CLOSED', 'the caller has left'))
+    this.fail(callerLeft())
   }
 
   #end(): void {
@@ -149,6 +151,10 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
     this.channel.recovery.remove(this)
     this.request.caller.left = undefined
   }
+}
+
+function callerLeft(): StoreError {
+  return new StoreError('CLOSED', 'the caller has left')
 }
 
 /** Wrong permissions, which waiting does not change, and more calls than may wait. */

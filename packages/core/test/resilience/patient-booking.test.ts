@@ -1,4 +1,5 @@
 import {
+  type AcquireOptions,
   createLimiter,
   type Decision,
   type FailureMode,
@@ -213,6 +214,66 @@ describe('a caller that leaves while its booking is in flight', () => {
     controller.abort(new Error('gone'))
     await pass(0)
     expect(wait.error).toEqual(new Error('gone'))
+  })
+})
+
+describe('a booking that is answered after the deadline', () => {
+  const openCircuit = async (limiter: Limiter, options: AcquireOptions) => {
+    for (let i = 0; i < 20; i++) {
+      outcome(limiter.acquire(`k${i}`, options))
+      await pass(10)
+    }
+    expect(() => limiter.decide('k')).toThrow(expect.objectContaining({ code: 'STORE_TIMEOUT' }))
+  }
+
+  it('is given back if maxWait is over, though the circuit is open', async () => {
+    const limiter = open()
+    store.stop()
+    await openCircuit(limiter, { maxWait: '150ms' })
+    await pass(150)
+    store.recover()
+    await pass(0)
+    expect(store.count('book')).toBeGreaterThan(10)
+    expect(store.count('release')).toBe(store.count('book'))
+  })
+
+  it('is given back if its turn has become later than maxWait, though the circuit is open', async () => {
+    const limiter = open()
+    await limiter.acquire('k')
+    store.stop()
+    const waits = [1, 2].map(() => outcome(limiter.acquire('k', { maxWait: '300ms' })))
+    await openCircuit(limiter, { maxWait: '20s' })
+    await pass(50)
+    store.recover()
+    await pass(0)
+    expect(waits.map(({ decision }) => decision?.allowed)).toEqual([true, false])
+    expect(store.count('cancel')).toBe(1)
+  })
+
+  it('is given back if its caller has left, though the circuit is open', async () => {
+    const limiter = open()
+    const controller = new AbortController()
+    store.stop()
+    await openCircuit(limiter, { maxWait: '20s', signal: controller.signal })
+    controller.abort(new Error('gone'))
+    store.recover()
+    await pass(0)
+    expect(store.count('book')).toBeGreaterThan(10)
+    expect(store.count('release')).toBe(store.count('book'))
+  })
+
+  it('is given back after the next stall if there was no room before it', async () => {
+    const limiter = open()
+    store.stop()
+    for (let i = 0; i < 1000; i++) outcome(limiter.acquire(`late ${i}`, { maxWait: '100ms' }))
+    for (let i = 0; i < 500; i++) outcome(limiter.acquire(`patient ${i}`, { maxWait: '20s' }))
+    await pass(150)
+    store.recover()
+    store.stop()
+    await pass(200)
+    store.recover()
+    await pass(200)
+    expect([store.count('book'), store.count('release')]).toEqual([1500, 1000])
   })
 })
 
