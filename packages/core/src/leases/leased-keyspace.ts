@@ -91,6 +91,7 @@ export class LeasedKeyspace implements Keyspace {
     await Promise.resolve() // calls of the same turn of the event loop join
     const { size, terms, now: clock } = this.#options
     const callers: LeaseWaiter[] = []
+    let late: LeaseWaiter[] = []
     try {
       const { waiters, wanted, spare } = lease.sendBooking(size, terms.mostUnits)
       callers.push(...waiters)
@@ -99,7 +100,7 @@ export class LeasedKeyspace implements Keyspace {
       const answer = await this.#consume(key, wanted + spare)
       const receivedAt = clock()
       lease.remaining = answer.degraded ? 0 : answer.remaining
-      const late = lease.endBooking()
+      late = lease.endBooking()
       if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
       if (!isDenied(answer)) {
         lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
@@ -114,7 +115,7 @@ export class LeasedKeyspace implements Keyspace {
       }
     } catch (error) {
       lease.remaining = 0
-      for (const { reject } of [...callers, ...lease.endBooking()]) reject(error)
+      for (const { reject } of [...callers, ...late, ...lease.endBooking()]) reject(error)
     }
   }
 

@@ -7,8 +7,10 @@ import {
   memoryStore,
   slidingLog,
   slidingWindow,
+  StoreError,
 } from '../../src/index.js'
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
+import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
 import { RemoteStore } from '../resilience/remote-store.js'
 import { settled } from './slow-store.js'
 
@@ -268,6 +270,47 @@ describe('in an outage', () => {
     expect(calls.map((call) => (call as PromiseRejectedResult).reason.code)).toEqual(
       Array(3).fill('STORE_OOM'),
     )
+  })
+})
+
+describe('calls that join a booking under way, and may not ask the store when it is answered', () => {
+  beforeEach(() => {
+    limiter = open({ onStoreError: 'throw' })
+  })
+
+  const join = async () => {
+    store.holdReplies()
+    const first = limiter.consume('k')
+    await settled()
+    return Promise.allSettled([first, ...[1, 2, 3].map(() => limiter.consume('k'))])
+  }
+  const answer = () => {
+    const refusal = new StoreError('STORE_OVERLOADED', 'as the test says')
+    jest.spyOn(sharedStateOf(store).channel, 'refusal').mockReturnValue(refusal)
+    store.recover()
+  }
+  const isRejected = expect.objectContaining({
+    reason: expect.objectContaining({ code: 'STORE_OVERLOADED' }),
+  })
+
+  it('reject if the answer comes after the ttl', async () => {
+    await drained()
+    const joined = join()
+    await settled()
+    clock.pass(250)
+    answer()
+    const [first, ...others] = await joined
+    expect(first).toMatchObject({ value: { allowed: true } })
+    expect(others).toEqual(Array(3).fill(isRejected))
+  })
+
+  it('reject if the booking is denied', async () => {
+    await drained()
+    await call(100, open())
+    const joined = join()
+    await settled()
+    answer()
+    expect(await joined).toEqual(Array(4).fill(isRejected))
   })
 })
 
