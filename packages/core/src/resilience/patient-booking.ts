@@ -64,7 +64,7 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   begin(): void {
     try {
       const refusal = this.channel.refusal()
-      if (!refusal) return this.resume()
+      if (!refusal) return this.#send(this.request.maxWait)
       const failure = notAsked(refusal)
       if (isWorthRepeating(failure) && this.channel.canAwaitRecovery) this.#awaitRecovery(failure)
       else this.fail(failure)
@@ -76,10 +76,8 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   readonly read = (): MaybePromise<unknown> => this.request.read()
 
   resume(): void {
-    const { request } = this
-    const left =
-      this.#timesSent++ === 0 ? request.maxWait : Math.max(0, (this.#until - performance.now()) * 1000)
-    this.#pending = this.channel.sendPatiently((caller) => request.book(left, caller), this.deadline, this)
+    const took = (performance.now() - this.#began) * 1000
+    this.#send(Math.max(0, Math.floor(this.request.maxWait - took)))
   }
 
   overdue(error: StoreError): void {
@@ -112,6 +110,12 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   fail(error: unknown): void {
     this.#end()
     this.reject(error)
+  }
+
+  #send(left: number): void {
+    this.#timesSent++
+    const { request } = this
+    this.#pending = this.channel.sendPatiently((caller) => request.book(left, caller), this.deadline, this)
   }
 
   #awaitRecovery(error: StoreError): void {

@@ -122,10 +122,12 @@ describe('a wait while the store does not answer', () => {
     await pass(2000)
     expect(store.count('book')).toBe(sent)
     const late = outcome(limiter.acquire('late', { maxWait: '20s' }))
+    await pass(1000)
     store.recover()
     await pass(200)
     expect(late.decision).toMatchObject({ allowed: true, degraded: undefined })
     expect(store.count('book')).toBe(31)
+    expect(store.maxWaits.at(-1)).toBeLessThanOrEqual(19_000_000)
   })
 
   it('waits for room among the calls in flight', async () => {
@@ -292,6 +294,32 @@ describe('a wait whose booking fails', () => {
       expect((await limiter.peek('k')).remaining).toBe(1)
     },
   )
+
+  it.each([
+    ['0', 0],
+    ['what is left of it', 300],
+  ])('is sent again with %s as maxWait, also where the deadline is longer', async (_, maxWait) => {
+    const slow = [gcra({ limit: 1, window: '1s', burst: 1 })]
+    const limiter = createLimiter({
+      name: 'api',
+      policies: slow,
+      store,
+      onStoreError: 'throw',
+      deadline: '2s',
+    })
+    await limiter.acquire('k')
+    await pass(0.4567)
+    store.fail('STORE_READONLY')
+    const wait = outcome(limiter.acquire('k', { maxWait }))
+    await pass(10.4567)
+    store.recover()
+    await pass(190)
+    expect(wait.decision).toMatchObject({ allowed: false, reason: 'limit' })
+    const [, first, second] = store.maxWaits
+    expect(first).toBe(maxWait * 1000)
+    expect(second).toBeLessThanOrEqual(Math.max(0, first! - 10_456))
+    expect(Number.isInteger(second)).toBe(true)
+  })
 
   it('rejects with the failure at maxWait', async () => {
     store.fail('STORE_OOM')

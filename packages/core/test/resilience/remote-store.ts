@@ -19,6 +19,8 @@ type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
 export class RemoteStore implements Store {
   /** Operations that arrived, in order. */
   readonly arrived: Operation[] = []
+  /** The `maxWait` of each booking that arrived, in order. */
+  readonly maxWaits: number[] = []
   readonly denialCache?: DenialCacheBounds
   readonly #memory: Store
   #fault: Error | undefined
@@ -71,7 +73,11 @@ export class RemoteStore implements Store {
         if (name === 'policies' || name === 'penalty') return state[name]
         if (name === 'consume') return undefined // optional, and a promise for each call is what is tested here
         const act = (state[name] as (...args: unknown[]) => unknown).bind(state)
-        return (...args: unknown[]) => this.#arrive(operationOf(name, args[0]), () => act(...args))
+        return (...args: unknown[]) => {
+          const operation = operationOf(name, args[0])
+          if (operation === 'book') this.maxWaits.push(args[3] as number)
+          return this.#arrive(operation, () => act(...args))
+        }
       },
     })
   }
