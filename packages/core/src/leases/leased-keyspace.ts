@@ -1,5 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { undecidedAnswer } from '../resilience/failure.js'
+import { degradedAnswer } from '../resilience/failure.js'
 import {
   type Answer,
   type Ask,
@@ -129,11 +129,8 @@ export class LeasedKeyspace implements Keyspace {
     }
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
-      const allowed = own.reason === undefined
       // A cost above the whole capacity never waits here, so only this process's share is too small.
-      resolve(
-        own.reason === 'cost' ? undecidedAnswer(why, false) : { ...own, degraded: { why, allowed, by } },
-      )
+      resolve(degradedAnswer(why, own, by, false))
     }
   }
 }

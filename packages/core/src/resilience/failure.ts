@@ -35,10 +35,13 @@ export function parseFailureMode(given: FailureMode = 'local'): ParsedFailureMod
 
 const MOST_PROCESSES = 1_000_000
 
-/** The answer under 'allow' and 'deny', where no policy decided. A denied caller may try again in a second. */
-export function undecidedAnswer(why: StoreFailure, allowed: boolean): Answer {
+/**
+ * The answer under 'allow' and 'deny', where no policy decided, and to a cost above the share of the keyspace `by`. A denied
+ * caller may try again in a second.
+ */
+export function undecidedAnswer(why: StoreFailure, allowed: boolean, by?: Keyspace): Answer {
   const at = allowed ? 0 : RETRY_AFTER
-  const degraded = { why, allowed, by: undefined }
+  const degraded = { why, allowed, by }
   return {
     now: 0,
     at,
@@ -57,7 +60,7 @@ export function undecidedAnswer(why: StoreFailure, allowed: boolean): Answer {
  * process's share of them fits again after the outage.
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, neverFits: boolean): Answer {
-  if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false)
+  if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false, by)
   const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
   const degraded = { why, allowed: reason === undefined, by }
   return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }

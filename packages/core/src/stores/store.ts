@@ -173,7 +173,7 @@ export interface Degraded {
   readonly why: StoreFailure
   /** If so, `reason` is undefined. */
   readonly allowed: boolean
-  /** The keyspace that decided instead and was charged. Undefined if nothing was charged. */
+  /** The keyspace that was asked instead. It was charged if it allowed the call. Undefined if none was asked. */
   readonly by: Keyspace | undefined
 }
 

@@ -262,6 +262,26 @@ describe('in an outage', () => {
     expect(await limiter.consume('k')).toMatchObject({ degraded: 'unavailable', remaining: 97 })
   })
 
+  it('decides each call by the share of this process, where the booking does not fit in it', async () => {
+    limiter = open({ onStoreError: { mode: 'local', share: 20 } })
+    await drained()
+    store.fail('STORE_UNAVAILABLE')
+    const calls = await Promise.all([1, 2, 3, 4, 5, 6, 7].map(() => limiter.consume('k')))
+    const reasons = calls.map(({ reason }) => reason)
+    expect(reasons).toEqual([...Array(5).fill(undefined), 'limit', 'limit'])
+  })
+
+  it('reports a cost above that share as degraded, and never as too high', async () => {
+    limiter = open({ onStoreError: { mode: 'local', share: 20 } })
+    await drained()
+    store.fail('STORE_UNAVAILABLE')
+    const calls = await Promise.all([6, 1].map((cost) => limiter.consume('k', { cost })))
+    expect(calls).toMatchObject([
+      { reason: 'degraded', retryAfterMs: 1000 },
+      { allowed: true, remaining: 4 },
+    ])
+  })
+
   it('rejects all calls that wait for one booking with its failure, under onStoreError throw', async () => {
     limiter = open({ onStoreError: 'throw' })
     await drained()
