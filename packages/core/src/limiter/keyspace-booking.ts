@@ -4,6 +4,7 @@ import type { Booking, Keyspace, MaybePromise } from '../stores/store.js'
 export class KeyspaceBooking {
   readonly #keyspace: Keyspace
   readonly #booking: Booking | undefined
+  #cancelled: Promise<boolean> | undefined
 
   constructor(keyspace: Keyspace, booking: Booking | undefined) {
     this.#keyspace = keyspace
@@ -19,10 +20,10 @@ export class KeyspaceBooking {
     return state === 'stands'
   }
 
-  /** Cancels the booking. If the store fails, it stays. */
+  /** Cancels the booking, once however often it is called. If the store fails, it stays. */
   async cancel(): Promise<void> {
     const booking = this.#booking
-    if (booking) await attempt(() => this.#keyspace.cancel(booking), false)
+    if (booking) await (this.#cancelled ??= attempt(() => this.#keyspace.cancel(booking), false))
   }
 }
 

@@ -81,13 +81,13 @@ export class WaitQueue {
       const place = new KeyspaceBooking(keyspaceOf(set, answer), answer.booking)
       try {
         await this.#sleep(turnAt, signal)
+        if (wait <= TRUSTED_WAIT || (await this.#stands(place, signal))) {
+          const now = this.#store.now()
+          return { answer, waited: now - start, late: now - turnAt, asked }
+        }
       } catch (error) {
         await place.cancel()
         throw error
-      }
-      if (wait <= TRUSTED_WAIT || (await place.stands())) {
-        const now = this.#store.now()
-        return { answer, waited: now - start, late: now - turnAt, asked }
       }
       left = Math.max(0, maxWait - (this.#store.now() - start))
     }
@@ -101,15 +101,10 @@ export class WaitQueue {
     signal?: AbortSignal,
   ): Promise<Answer> {
     let isSettled = false
-    const settled = (settle: () => void): void => {
-      isSettled = true
-      settle()
-    }
+    const settled = (): unknown => (isSettled = true)
+    booked.then(settled, settled)
     return this.#unlessLeft(signal, (resolve, reject) => {
-      booked.then(
-        (answer) => settled(() => resolve(answer)),
-        (error: unknown) => settled(() => reject(error)),
-      )
+      booked.then(resolve, reject)
       return () => {
         if (isSettled) return
         caller.gone = true
@@ -136,6 +131,13 @@ export class WaitQueue {
       }
       check()
       return () => clearTimeout(timer)
+    })
+  }
+
+  #stands(place: KeyspaceBooking, signal?: AbortSignal): Promise<boolean> {
+    return this.#unlessLeft(signal, (resolve) => {
+      void place.stands().then(resolve)
+      return () => {}
     })
   }
 

@@ -279,6 +279,55 @@ describe('a booking that is answered after the deadline', () => {
   })
 })
 
+describe('a caller that leaves while its place is confirmed', () => {
+  /** A call at its turn, after a wait that is long enough to be confirmed. The store's replies are on their way. */
+  const atItsTurn = async (signal?: AbortSignal, before = async (_: Limiter) => {}) => {
+    const slow = [gcra({ limit: 2, window: '1s', burst: 1 })]
+    const limiter = createLimiter({
+      name: 'api',
+      policies: slow,
+      store,
+      onStoreError: 'throw',
+      deadline: '1s',
+    })
+    await limiter.acquire('k')
+    const wait = outcome(limiter.acquire('k', { maxWait: '20s', ...(signal && { signal }) }))
+    await pass(400)
+    await before(limiter)
+    store.holdReplies()
+    await pass(100)
+    expect([wait, store.count('confirm')]).toEqual([{}, 1])
+    return { limiter, wait }
+  }
+  const replies = async () => {
+    store.recover()
+    await pass(0)
+    return { booked: store.count('book'), cancelled: store.count('cancel') }
+  }
+
+  it('rejects with the reason of the abort, and gives the place back', async () => {
+    const controller = new AbortController()
+    const { wait } = await atItsTurn(controller.signal)
+    controller.abort(new Error('gone'))
+    expect(await replies()).toEqual({ booked: 2, cancelled: 1 })
+    expect(wait.error).toEqual(new Error('gone'))
+  })
+
+  it('is rejected by close, and gives the place back', async () => {
+    const { limiter, wait } = await atItsTurn()
+    void limiter.close()
+    expect(await replies()).toEqual({ booked: 2, cancelled: 1 })
+    expect(wait.error).toMatchObject({ code: 'CLOSED' })
+  })
+
+  it('gives a place that is held back once, and books no other', async () => {
+    const { limiter, wait } = await atItsTurn(undefined, (of) => of.hold('k', '5s'))
+    void limiter.close()
+    expect(await replies()).toEqual({ booked: 2, cancelled: 1 })
+    expect(wait.error).toMatchObject({ code: 'CLOSED' })
+  })
+})
+
 describe('a wait whose booking fails', () => {
   it.each(['STORE_LOADING', 'STORE_BUSY', 'STORE_OOM', 'STORE_READONLY'] as const)(
     'is sent again once the store answers, after %s',
