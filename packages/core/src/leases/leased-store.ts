@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Keyspace, MaybePromise, Report, Store } from '../stores/store.js'
+import { WeakValues } from '../values/weak-values.js'
 import { type LeaseOptions, type ParsedLeaseOptions, parseLeaseOptions } from './lease-options.js'
 import { leaseTermsOf } from './lease-terms.js'
 import { LeasedKeyspace } from './leased-keyspace.js'
@@ -19,8 +20,8 @@ export function leasedStore(store: Store, given: LeaseOptions | undefined): Stor
 class LeasedStore implements Store {
   readonly #store: Store
   readonly #options: ParsedLeaseOptions
-  /** By the shapes of the policies: lists of equal shapes share their leases. */
-  readonly #leases = new Map<string, Leases>()
+  /** By the shapes of the policies: lists of equal shapes share their leases. Each is held by its keyspaces. */
+  readonly #leases = new WeakValues<Leases>()
 
   constructor(store: Store, options: ParsedLeaseOptions) {
     this.#store = store
@@ -51,8 +52,6 @@ class LeasedStore implements Store {
   #leasesOf(policies: readonly Policy[]): Leases {
     const id = policies.map(({ shape }) => shape).join('\n')
     const { ttlMs, maxKeys } = this.#options
-    let leases = this.#leases.get(id)
-    if (!leases) this.#leases.set(id, (leases = new Leases(ttlMs * 1000, maxKeys)))
-    return leases
+    return this.#leases.get(id, () => new Leases(ttlMs * 1000, maxKeys))
   }
 }

@@ -2,6 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Store } from '../stores/store.js'
 import { inCommon } from '../values/contract.js'
+import { WeakValues } from '../values/weak-values.js'
 import { DenialCache } from './denial-cache.js'
 import { StoreChannel } from './store-channel.js'
 
@@ -9,9 +10,8 @@ import { StoreChannel } from './store-channel.js'
 export class SharedStoreState {
   readonly channel: StoreChannel
   readonly #store: Store
-  /** Kept for as long as a keyspace holds them. */
-  readonly #denialCaches = new Map<string, WeakRef<DenialCache>>()
-  #sweepAt = LEAST_SWEPT
+  /** Each is held by its keyspaces. */
+  readonly #denialCaches = new WeakValues<DenialCache>()
   #local: Store | undefined
 
   constructor(store: Store) {
@@ -29,18 +29,7 @@ export class SharedStoreState {
     const bounds = this.#store.denialCache
     if (!bounds) return undefined
     const id = [name, ...policies.map(({ shape }) => shape)].join('\n')
-    const existing = this.#denialCaches.get(id)?.deref()
-    if (existing) return existing
-    const cache = new DenialCache(bounds, this.#store)
-    this.#denialCaches.set(id, new WeakRef(cache))
-    if (this.#denialCaches.size >= this.#sweepAt) this.#sweep()
-    return cache
-  }
-
-  /** Removes the caches that no keyspace holds any more, each time the number of caches has doubled. */
-  #sweep(): void {
-    for (const [id, cache] of this.#denialCaches) if (!cache.deref()) this.#denialCaches.delete(id)
-    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#denialCaches.size)
+    return this.#denialCaches.get(id, () => new DenialCache(bounds, this.#store))
   }
 
   /** The store's clock, so that waits agree. It stops when the store is closed, because the sweeper may still run. */
@@ -67,5 +56,3 @@ export function sharedStateOf(store: Store): SharedStoreState {
 
 /** At some 200 bytes a key this is 20 MB. */
 const LOCAL_KEYS = 100_000
-
-const LEAST_SWEPT = 256

@@ -1,10 +1,11 @@
+import { heldWeakly } from '../../values/weak-values.js'
+
 /**
  * Calls `sweep` from time to time while its owner lives. The timer keeps neither the process nor the owner alive, so a store
  * that was never closed can be collected. Returns a function that stops it.
  */
 export function sweepInBackground(owner: Sweepable): () => void {
-  // Cloudflare Workers have no WeakRef under compatibility dates before May 2025.
-  const weak = typeof WeakRef === 'function' ? new WeakRef(owner) : { deref: () => owner }
+  const weak = heldWeakly(owner)
   let timer: ReturnType<typeof setTimeout>
   const schedule = (delayMs: number): void => {
     timer = setTimeout(() => {

@@ -1,0 +1,37 @@
+/** Values by their ids. Each is kept for as long as it is held elsewhere, so that all who ask for an id share one. */
+export class WeakValues<V extends object> {
+  readonly #held = new Map<string, WeaklyHeld<V>>()
+  #sweepAt = LEAST_SWEPT
+
+  /** The value of `id`, made if there is none. */
+  get(id: string, make: () => V): V {
+    const existing = this.#held.get(id)?.deref()
+    if (existing) return existing
+    const value = make()
+    this.#held.set(id, heldWeakly(value))
+    if (this.#held.size >= this.#sweepAt) this.#sweep()
+    return value
+  }
+
+  /** Those that are still held. */
+  values(): V[] {
+    return [...this.#held.values()].flatMap((held) => held.deref() ?? [])
+  }
+
+  /** Removes the ids of values that are held no more, each time the number of ids has doubled. */
+  #sweep(): void {
+    for (const [id, held] of this.#held) if (!held.deref()) this.#held.delete(id)
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#held.size)
+  }
+}
+
+interface WeaklyHeld<V> {
+  deref(): V | undefined
+}
+
+/** Cloudflare Workers have no WeakRef under compatibility dates before May 2025. */
+export function heldWeakly<V extends object>(value: V): WeaklyHeld<V> {
+  return typeof WeakRef === 'function' ? new WeakRef(value) : { deref: () => value }
+}
+
+const LEAST_SWEPT = 256

@@ -1,0 +1,45 @@
+import { setImmediate } from 'node:timers/promises'
+import { FakeClock } from '@sluice/testing'
+import { collect } from '@sluice/harness/figures'
+import { createLimiter, slidingLog } from '../../src/index.js'
+import { Leases } from '../../src/leases/leases.js'
+import { RemoteStore } from '../resilience/remote-store.js'
+
+const list = (seconds: number) => [slidingLog({ limit: 100, window: `${seconds}s` })]
+
+const open = () => {
+  const store = new RemoteStore(new FakeClock().now)
+  return createLimiter({ name: 'api', policies: list(1), store, leases: { ttl: '200ms' } })
+}
+
+describe('the leases of a list of policies that is given with a call', () => {
+  it('take no memory once the list is gone', async () => {
+    const used: WeakRef<Leases>[] = []
+    const { find } = Leases.prototype
+    Leases.prototype.find = function (...args) {
+      used.push(new WeakRef(this))
+      return find.apply(this, args)
+    }
+    const limiter = open()
+    try {
+      for (let i = 0; i < 600; i++) await limiter.consume('k', { policies: list(i + 2) })
+      await setImmediate() // a WeakRef keeps what it names until the end of this turn
+      collect()
+      expect(used.filter((each) => each.deref())).toEqual([])
+    } finally {
+      Leases.prototype.find = find
+      await limiter.close()
+    }
+  })
+
+  it('serve every list of the same shapes', async () => {
+    const limiter = open()
+    const lists = [1, 2].map(() => list(10))
+    for (let i = 0; i < 16; i++) await limiter.consume('k', { policies: lists[i % 2]! })
+    expect(lists.map((policies) => limiter.decide('k', { policies }) instanceof Promise)).toEqual([
+      false,
+      false,
+    ])
+    await limiter.close()
+  })
+})
