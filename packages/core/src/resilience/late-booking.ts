@@ -14,7 +14,8 @@ interface BookedIn {
 
 /**
  * Gives back a booking whose answer came too late for its caller. That is sent while the circuit is open too, because the
- * store has just answered, and waits for room beyond the deadline. If it fails, the place stays unused.
+ * store has just answered, and waits for room beyond the deadline, at which this resolves. If it fails, the place stays
+ * unused.
  */
 export async function giveBackLate(
   { remote, channel, deadline, denials }: BookedIn,
@@ -24,7 +25,7 @@ export async function giveBackLate(
 ): Promise<void> {
   const send = <T>(call: () => MaybePromise<T>): Promise<T> =>
     new Promise((answered, failed) =>
-      channel.sendPatiently(call, deadline, { overdue() {}, answered, failed, answeredTooLate() {} }),
+      channel.sendPatiently(call, deadline, { overdue: failed, answered, failed, answeredTooLate() {} }),
     )
   const sender = {
     cancel: (...args: Parameters<Keyspace['cancel']>) => send(() => remote.cancel(...args)),
@@ -33,7 +34,7 @@ export async function giveBackLate(
   try {
     await giveBack(sender, key, cost, late)
   } catch {
-    // the place stays unused
+    // the place stays unused, or is given back later
   } finally {
     denials?.forget(key)
   }

@@ -277,6 +277,23 @@ describe('a booking that is answered after the deadline', () => {
     await pass(200)
     expect([store.count('book'), store.count('release')]).toEqual([1500, 1000])
   })
+
+  it('holds up no close once the deadline of its giving back is over', async () => {
+    const limiter = open()
+    const controller = new AbortController()
+    store.stop()
+    outcome(limiter.acquire('k', { maxWait: '20s', signal: controller.signal }))
+    await pass(100)
+    controller.abort(new Error('gone'))
+    store.recover()
+    store.stop()
+    await pass(50)
+    expect(store.count('release')).toBe(1)
+    let isClosed = false
+    void limiter.close().then(() => (isClosed = true))
+    await pass(0)
+    expect(isClosed).toBe(true)
+  })
 })
 
 describe('a caller that leaves while its place is confirmed', () => {
