@@ -5,6 +5,7 @@ import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { Renewal } from './renewal.js'
 import { StoreWait } from './store-wait.js'
+import type { Taken, Waiter } from './waiter.js'
 
 export interface WaitersOptions {
   readonly permits: Permits
@@ -40,7 +41,8 @@ export class Waiters {
   take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
-      const end = (): void => {
+      const end = (outcome: 'granted' | 'left'): void => {
+        waiter.outcome = outcome
         clearTimeout(timer)
         stopListening?.()
         stopWatching?.()
@@ -48,16 +50,20 @@ export class Waiters {
       }
       const waiter: Waiter = {
         key,
+        outcome: undefined,
+        isAsking: false,
         isKnown: false,
         hasWaited: false,
         storeWait: new StoreWait(),
         granted: () => {
-          end()
+          if (waiter.outcome) return
+          end('granted')
           this.#options.renewal.hold(key, ticket, lost)
           resolve({ ticket, waiter })
         },
         leave: async (error) => {
-          end()
+          if (waiter.outcome) return
+          end('left')
           if (error === undefined) resolve({ ticket: undefined, waiter })
           else reject(error)
           if (waiter.isKnown) await this.#options.renewal.release(key, ticket)
@@ -107,27 +113,30 @@ export class Waiters {
 
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     const { permits, limit } = this.#options
+    if (waiter.isAsking) return
+    waiter.isAsking = true
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
       const taken = permits.take(waiter.key, ticket, limit(), waits)
       const isTaken = taken instanceof Promise ? await waiter.storeWait.over(taken) : taken
       this.#failure = undefined
-      if (isTaken) this.#grant(waiter, ticket)
+      if (isTaken) this.#taken(waiter, ticket)
       else if (!waits) void waiter.leave()
     } catch (error) {
       waiter.isKnown = (error as Partial<StoreError>).sent !== false
       this.#failure = error
       if (!waits) void waiter.leave(error)
     }
+    waiter.isAsking = false
     if (!this.#byTicket.has(ticket)) return
     waiter.hasWaited = true
     this.#watch()
   }
 
-  #grant(waiter: Waiter, ticket: number): void {
-    if (this.#byTicket.has(ticket)) waiter.granted()
-    // The ticket left the queue while the permit was on its way.
-    else void this.#options.renewal.release(waiter.key, ticket)
+  #taken(waiter: Waiter, ticket: number): void {
+    // The ticket left the queue while the permit was on its way. One that a poll found granted before is in use.
+    if (waiter.outcome === 'left') void this.#options.renewal.release(waiter.key, ticket)
+    else waiter.granted()
   }
 
   #watch(): void {
@@ -165,25 +174,6 @@ export class Waiters {
       this.#failure = error
     }
   }
-}
-
-/** How a call ended that asked for a permit. */
-export interface Taken {
-  /** Holds a permit; undefined if none was free in time. */
-  readonly ticket: number | undefined
-  readonly waiter: { readonly hasWaited: boolean; readonly storeWait: StoreWait }
-}
-
-interface Waiter {
-  readonly key: string
-  /** Whether the store may hold the ticket. */
-  isKnown: boolean
-  /** Whether the store's first answer granted no permit. */
-  hasWaited: boolean
-  readonly storeWait: StoreWait
-  granted(): void
-  /** Rejects the call with `error`; without one it is denied. */
-  leave(error?: unknown): Promise<void>
 }
 
 const POLL_MS = 100

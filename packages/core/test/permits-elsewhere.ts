@@ -1,0 +1,41 @@
+import type { MaybePromise, Permits, TicketState } from '../src/stores/store.js'
+import type { Keyspace, Store } from '../src/index.js'
+
+/** A store elsewhere whose permits answer what a test says: 'held' for every ticket until then. */
+export class PermitsElsewhere implements Store {
+  /** The calls that arrived, in order: an operation with its tickets, as in 'poll 1,2'. */
+  readonly calls: string[] = []
+  answer: PermitsAnswer = (_, tickets) => tickets.map(() => 'held')
+  /** Tells the semaphore that a waiting ticket was granted a permit. */
+  announce: (ticket: number) => void = () => {}
+
+  permits(): Permits {
+    const run = async (operation: string, tickets: readonly number[]): Promise<readonly TicketState[]> => {
+      this.calls.push(`${operation} ${tickets.join()}`)
+      return this.answer(operation, tickets)
+    }
+    return {
+      take: async (_, ticket) => (await run('take', [ticket]))[0] === 'held',
+      poll: (_, tickets) => run('poll', tickets),
+      renew: (_, tickets) => run('renew', tickets),
+      release: async (_, tickets) => void (await run('release', tickets)),
+      listen: (granted) => (this.announce = granted),
+      close: () => {},
+    }
+  }
+
+  keyspace(): Keyspace {
+    throw new Error('only permits are kept here')
+  }
+
+  now(): number {
+    return performance.now() * 1000
+  }
+
+  close(): void {}
+}
+
+export type PermitsAnswer = (
+  operation: string,
+  tickets: readonly number[],
+) => MaybePromise<readonly TicketState[]>
