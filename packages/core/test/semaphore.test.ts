@@ -297,6 +297,31 @@ describe('resize', () => {
     expect(waiting.permit?.allowed).toBe(true)
   })
 
+  it('to a higher limit reaches every waiting call, however many there are', async () => {
+    const semaphore = open()
+    const calls = Array.from({ length: 20_000 }, () => semaphore.acquire())
+    semaphore.resize(20_000)
+    await pass(0)
+    expect(semaphore.inUse).toBe(20_000)
+    await Promise.all(calls)
+  })
+
+  it('to a lower limit holds for every waiting call, however many there are', async () => {
+    const semaphore = open({ limit: 10 })
+    const first = await Promise.all(Array.from({ length: 10 }, () => semaphore.acquire()))
+    const most = { running: 0 }
+    const calls = Array.from({ length: 300 }, async () => {
+      await using permit = await semaphore.acquire()
+      expect(permit.allowed).toBe(true)
+      most.running = Math.max(most.running, semaphore.inUse)
+      await Promise.resolve()
+    })
+    semaphore.resize(2)
+    for (const permit of first) await permit.release()
+    await Promise.all(calls)
+    expect(most.running).toBe(2)
+  })
+
   it.each([0, 1.5, NaN, 1_000_001])('to %d is refused', (limit) => {
     const semaphore = open()
     expect(() => semaphore.resize(limit)).toThrow(expect.objectContaining({ code: 'INVALID_LIMIT' }))

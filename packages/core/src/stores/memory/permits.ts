@@ -7,6 +7,7 @@ export class MemoryPermits {
   /** The permits of one semaphore. */
   of(name: string): Permits {
     const tickets = new Map<number, Ticket>()
+    const semaphore = { limit: 0 }
     const queues = this.#queues
     let granted: ((ticket: number) => void) | undefined
 
@@ -28,10 +29,11 @@ export class MemoryPermits {
 
     return {
       take(key, ticket, limit, waits) {
+        semaphore.limit = limit
         const queue: PermitQueue = queues.get(idOf(key)) ?? { held: 0, waiting: new Set() }
         const isFree = queue.held < limit && queue.waiting.size === 0
         if (!isFree && !waits) return false
-        const taken: Ticket = { limit, isHeld: isFree, report: () => granted?.(ticket) }
+        const taken: Ticket = { semaphore, isHeld: isFree, report: () => granted?.(ticket) }
         if (isFree) queue.held++
         else queue.waiting.add(taken)
         queues.set(idOf(key), queue)
@@ -39,12 +41,9 @@ export class MemoryPermits {
         return isFree
       },
       poll(key, polled, limit) {
+        semaphore.limit = limit
         const queue = queues.get(idOf(key))
-        if (queue) {
-          for (const ticket of queue.waiting)
-            if (polled.some((one) => tickets.get(one) === ticket)) ticket.limit = limit
-          serve(queue)
-        }
+        if (queue) serve(queue)
         return polled.map(stateOf)
       },
       renew: (_key, renewed) => renewed.map(stateOf),
@@ -68,19 +67,21 @@ interface PermitQueue {
 }
 
 interface Ticket {
-  /** The limit of its own semaphore: semaphores of one name may have different limits. */
-  limit: number
+  /** Its own, with the limit of its latest call: semaphores of one name may have different limits. */
+  readonly semaphore: { readonly limit: number }
   isHeld: boolean
   readonly report: () => void
 }
 
-/** Grants free permits to the oldest tickets. */
+/** Grants free permits to the oldest tickets. Reports come last, because each of them leads to a poll of the queue. */
 function serve(queue: PermitQueue): void {
+  const granted: Ticket[] = []
   for (const ticket of queue.waiting) {
-    if (queue.held >= ticket.limit) return
+    if (queue.held >= ticket.semaphore.limit) break
     queue.waiting.delete(ticket)
     queue.held++
     ticket.isHeld = true
-    ticket.report()
+    granted.push(ticket)
   }
+  for (const ticket of granted) ticket.report()
 }
