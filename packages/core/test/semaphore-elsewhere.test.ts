@@ -1,4 +1,10 @@
-import { createSemaphore, type Permit, type SemaphoreOptions } from '../src/index.js'
+import {
+  createSemaphore,
+  type Permit,
+  type SemaphoreOptions,
+  StoreError,
+  type StoreErrorCode,
+} from '../src/index.js'
 import type { TicketState } from '../src/stores/store.js'
 import { PermitsElsewhere } from './permits-elsewhere.js'
 
@@ -33,6 +39,14 @@ function holdAnswers(state: TicketState): () => Promise<void> {
     for (const reply of replies.splice(0)) reply()
     await pass(0)
   }
+}
+
+/** From now on every call fails, by default unsent. */
+function fail(code: StoreErrorCode = 'STORE_UNAVAILABLE', sent = false): void {
+  store.answer = () => Promise.reject(new StoreError(code, 'as the test says', { sent }))
+}
+const answerAll = (state: TicketState) => {
+  store.answer = (_, tickets) => tickets.map(() => state)
 }
 
 describe('a permit that is held stays taken', () => {
@@ -84,4 +98,55 @@ it('a permit is not renewed after its release where the answer to the call that 
   await reply()
   await pass(60_000)
   expect(store.calls).toEqual(['take 1', 'poll 1', 'release 1'])
+})
+
+describe('after close', () => {
+  it('permits are renewed and releases repeated, also when the store was away for a while', async () => {
+    const semaphore = open({ limit: 2, lease: '3s' })
+    const [first] = [await semaphore.acquire(), await semaphore.acquire('another')]
+    await semaphore.close()
+    fail()
+    await first!.release()
+    await pass(2000)
+    answerAll('held')
+    store.calls.length = 0
+    await pass(1000)
+    expect(store.calls).toContain('release 1')
+    expect(store.calls).toContain('renew 2')
+  })
+
+  it('of the store nothing is renewed or repeated any more', async () => {
+    const semaphore = open({ limit: 2 })
+    const first = await semaphore.acquire()
+    await semaphore.acquire()
+    fail('CLOSED')
+    await first.release()
+    await pass(1000)
+    store.calls.length = 0
+    await pass(60_000)
+    expect([store.calls.length, jest.getTimerCount()]).toEqual([0, 0])
+  })
+})
+
+it('an onLost that throws holds up neither the other permits nor the releases of its key', async () => {
+  const lost: string[] = []
+  const semaphore = open({
+    limit: 4,
+    lease: '1m',
+    onLost: (key) => {
+      lost.push(key)
+      throw new Error('from onLost')
+    },
+  })
+  const thrown = jest.spyOn(globalThis, 'queueMicrotask').mockReturnValue()
+  const permits = await Promise.all([1, 2, 3].map(() => semaphore.acquire()))
+  fail()
+  await permits[0]!.release()
+  answerAll('unknown')
+  store.calls.length = 0
+  await pass(500)
+  expect(lost).toEqual(['', ''])
+  expect(store.calls).toEqual(['renew 2,3', 'release 1'])
+  for (const [task] of thrown.mock.calls) expect(task).toThrow('from onLost')
+  expect(thrown).toHaveBeenCalledTimes(2)
 })

@@ -1,5 +1,6 @@
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
 import type { Permits } from '../stores/store.js'
+import type { StoreError } from '../values/errors.js'
 
 export interface RenewalOptions {
   readonly permits: Permits
@@ -19,7 +20,6 @@ export class Renewal {
   /** Tickets by key whose release failed, each with the latest end of its lease. */
   readonly #releasing = new Map<string, Map<number, number>>()
   #timer: ReturnType<typeof setTimeout> | undefined
-  #closed = false
 
   constructor(options: RenewalOptions) {
     this.#options = options
@@ -30,7 +30,7 @@ export class Renewal {
     return [...(this.#held.get(key)?.keys() ?? [])]
   }
 
-  /** Renews the ticket's permit from now on. Calls `lost` if the store has lost it. */
+  /** Renews the ticket's permit from now on. Calls `lost`, which must not throw, if the store has lost it. */
   hold(key: string, ticket: number, lost: () => void): void {
     const held = this.#held.get(key) ?? new Map<number, () => void>()
     this.#held.set(key, held.set(ticket, lost))
@@ -49,11 +49,6 @@ export class Renewal {
       this.#releasing.set(key, releasing.set(ticket, performance.now() + leaseMs))
       this.#schedule(RETRY_MS)
     }
-  }
-
-  /** Permits that are held are still renewed until they are released, or a renewal fails. */
-  close(): void {
-    this.#closed = true
   }
 
   #forget(key: string, ticket: number): void {
@@ -75,22 +70,21 @@ export class Renewal {
 
   async #run(): Promise<void> {
     const keys = new Set([...this.#held.keys(), ...this.#releasing.keys()])
-    const done = await Promise.all([...keys].map((key) => this.#runFor(key)))
-    const hasFailed = done.includes(false)
+    const results = await Promise.all([...keys].map((key) => this.#runFor(key)))
     this.#timer = undefined
-    if (this.#held.size + this.#releasing.size === 0 || (hasFailed && this.#closed)) return
+    if (this.#held.size + this.#releasing.size === 0 || results.includes('closed')) return
     // The lease goes on running out, so a renewal that failed is repeated soon.
-    this.#schedule(hasFailed ? RETRY_MS : this.#renewMs)
+    this.#schedule(results.includes('failed') ? RETRY_MS : this.#renewMs)
   }
 
-  /** Returns whether the store carried out every call. */
-  async #runFor(key: string): Promise<boolean> {
+  /** Returns whether the store carried out every call. One that is closed never will. */
+  async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
     try {
       await this.#renewHeld(key)
       await this.#repeatReleases(key)
-      return true
-    } catch {
-      return false
+      return 'done'
+    } catch (error) {
+      return (error as Partial<StoreError>).code === 'CLOSED' ? 'closed' : 'failed'
     }
   }
 

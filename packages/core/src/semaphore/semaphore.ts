@@ -39,7 +39,6 @@ export class Semaphore {
   readonly #permits: Permits
   readonly #renewal: Renewal
   readonly #waiters: Waiters
-  readonly #onLost: ((key: string) => void) | undefined
   readonly #listeners = new Listeners<SemaphoreEvents>((_, error) => throwLater(error))
   #limit: number
   #inUse = 0
@@ -50,7 +49,7 @@ export class Semaphore {
     const { name, limit, lease = '30s', store, deadline = '50ms', onLost } = options
     this.name = printableName(name ?? 'default', 'semaphore name')
     this.#limit = checkLimit(limit)
-    this.#onLost = onLost
+    if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
     const leaseMs = parseDuration(lease, 'lease', { least: 1000, most: 3_600_000, error: PolicyError })
     const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
     if (store !== undefined) checkStore(store)
@@ -93,10 +92,7 @@ export class Semaphore {
       this.#inUse--
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
-    const lost = (): void => {
-      ended('lost')
-      this.#onLost?.(key)
-    }
+    const lost = (): void => ended('lost')
     const { ticket, waiter } = await this.#waiters.take(stored, maxWaitMs, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
@@ -158,7 +154,6 @@ export class Semaphore {
     if (this.#closed) return
     this.#closed = true
     await this.#waiters.close(closedError())
-    this.#renewal.close()
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
   }
