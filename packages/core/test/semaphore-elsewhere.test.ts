@@ -150,3 +150,59 @@ it('an onLost that throws holds up neither the other permits nor the releases of
   for (const [task] of thrown.mock.calls) expect(task).toThrow('from onLost')
   expect(thrown).toHaveBeenCalledTimes(2)
 })
+
+describe('a call that ends without a permit', () => {
+  const never = () => new Promise<never>(() => {})
+
+  it('is rejected where the store had not answered it, also before the deadline of the store', async () => {
+    store.answer = never
+    const call = outcome(open({ deadline: '300ms' }).acquire('', { maxWait: 100 }))
+    await pass(100)
+    expect(call.error).toMatchObject({ name: 'StoreError', code: 'STORE_TIMEOUT' })
+  })
+
+  it('is rejected where the store answered only the calls of others', async () => {
+    const semaphore = open({ limit: 2 })
+    store.answer = (_, tickets) => {
+      if (tickets.includes(1)) throw new StoreError('STORE_OOM', 'as the test says')
+      return ['held']
+    }
+    const call = outcome(semaphore.acquire('', { maxWait: 350 }))
+    await pass(340)
+    expect((await semaphore.acquire('another')).allowed).toBe(true)
+    await pass(10)
+    expect(call.error).toMatchObject({ name: 'StoreError', code: 'STORE_OOM' })
+  })
+
+  it('is rejected with the latest failure of its own', async () => {
+    const semaphore = open()
+    fail('STORE_OOM')
+    const calls = [50, 150].map((maxWait) => outcome(semaphore.acquire('', { maxWait })))
+    await pass(50)
+    fail('STORE_READONLY')
+    await pass(100)
+    expect(calls.map(({ error }) => (error as StoreError).code)).toEqual(['STORE_OOM', 'STORE_READONLY'])
+  })
+
+  it('is denied where the store had answered it, although a later call failed', async () => {
+    const semaphore = open()
+    answerAll('waiting')
+    const call = outcome(semaphore.acquire('', { maxWait: 300 }))
+    await pass(50)
+    store.answer = never
+    await pass(250)
+    expect(call.permit).toMatchObject({ allowed: false, waitMs: 300 })
+  })
+
+  it('is denied where the store answered a poll for it, although its first call had failed', async () => {
+    const semaphore = open()
+    fail()
+    const call = outcome(semaphore.acquire('', { maxWait: 350 }))
+    await pass(50)
+    answerAll('waiting')
+    await pass(200)
+    fail()
+    await pass(100)
+    expect(call.permit).toMatchObject({ allowed: false, waitMs: 350 })
+  })
+})

@@ -71,7 +71,7 @@ export class Semaphore {
    * Waits for a permit, in the order of the calls. Resolves with a permit that is not `allowed` if none was free within
    * `maxWait`. Each key has `limit` permits of its own; without a key, that of the empty text is used.
    * @throws {InputError} INVALID_KEY, INVALID_DURATION; the signal's reason when it aborts; StoreError when the store
-   * could not be reached within `maxWait`, or CLOSED.
+   * did not once answer the call within `maxWait`, or CLOSED.
    */
   async acquire(key = '', { maxWait = '30s', signal }: SemaphoreAcquireOptions = {}): Promise<Permit> {
     if (this.#closed) throw closedError()

@@ -16,6 +16,10 @@ export interface Waiter {
   isAsking: boolean
   /** Whether the store may hold the ticket. */
   isKnown: boolean
+  /** Whether the store has answered about the call. */
+  wasReached: boolean
+  /** Why the latest question about the call failed. */
+  failure: unknown
   /** Whether the store's first answer granted no permit. */
   hasWaited: boolean
   readonly storeWait: StoreWait

@@ -1,4 +1,4 @@
-import type { StoreError } from '../values/errors.js'
+import { StoreError } from '../values/errors.js'
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
 import type { Permits, Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
@@ -25,8 +25,6 @@ export class Waiters {
   readonly #byTicket = new Map<number, Waiter>()
   /** The tickets of each key, oldest first. */
   readonly #byKey = new Map<string, Set<number>>()
-  /** Why the latest call to the store failed; undefined if it succeeded. */
-  #failure: unknown
   #tickets = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #isListening = false
@@ -53,6 +51,8 @@ export class Waiters {
         outcome: undefined,
         isAsking: false,
         isKnown: false,
+        wasReached: false,
+        failure: undefined,
         hasWaited: false,
         storeWait: new StoreWait(),
         granted: () => {
@@ -70,7 +70,9 @@ export class Waiters {
         },
       }
       const abort = (): void => void waiter.leave(signal!.reason)
-      const timer = maxWaitMs > 0 ? setTimeout(() => void waiter.leave(this.#failure), maxWaitMs) : undefined
+      const giveUp = (): void =>
+        void waiter.leave(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
+      const timer = maxWaitMs > 0 ? setTimeout(giveUp, maxWaitMs) : undefined
       const stopListening = signal && onAbort(signal, abort)
       const { closed } = this.#options.store
       const stopWatching = closed && onAbort(closed, () => void waiter.leave(storeClosed()))
@@ -119,12 +121,12 @@ export class Waiters {
     try {
       const taken = permits.take(waiter.key, ticket, limit(), waits)
       const isTaken = taken instanceof Promise ? await waiter.storeWait.over(taken) : taken
-      this.#failure = undefined
+      waiter.wasReached = true
       if (isTaken) this.#taken(waiter, ticket)
       else if (!waits) void waiter.leave()
     } catch (error) {
       waiter.isKnown = (error as Partial<StoreError>).sent !== false
-      this.#failure = error
+      waiter.failure = error
       if (!waits) void waiter.leave(error)
     }
     waiter.isAsking = false
@@ -160,20 +162,25 @@ export class Waiters {
 
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
     const { permits, limit } = this.#options
-    for (const ticket of tickets) this.#byTicket.get(ticket)!.isKnown = true
+    const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
+    for (const waiter of waiters) waiter.isKnown = true
     try {
       const polled = permits.poll(key, tickets, limit())
       const states = polled instanceof Promise ? await polled : polled
-      this.#failure = undefined
+      for (const waiter of waiters) waiter.wasReached = true
       for (const [i, ticket] of tickets.entries()) {
         const waiter = this.#byTicket.get(ticket)
         if (states[i] === 'held' && waiter) waiter.granted()
         else if (states[i] === 'unknown' && waiter) await this.#ask(waiter, ticket, true)
       }
     } catch (error) {
-      this.#failure = error
+      for (const waiter of waiters) waiter.failure = error
     }
   }
+}
+
+function unanswered(ms: number): StoreError {
+  return new StoreError('STORE_TIMEOUT', `the store did not answer within ${ms} ms`)
 }
 
 const POLL_MS = 100
