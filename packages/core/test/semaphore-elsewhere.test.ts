@@ -206,3 +206,31 @@ describe('a call that ends without a permit', () => {
     expect(call.permit).toMatchObject({ allowed: false, waitMs: 350 })
   })
 })
+
+describe('after an outage', () => {
+  const released = () => store.calls.filter((call) => call.startsWith('release'))
+
+  it('tickets that the store never saw are not released', async () => {
+    const semaphore = open()
+    await semaphore.acquire()
+    fail()
+    for (let i = 0; i < 3; i++) outcome(semaphore.acquire('', { maxWait: 250 }))
+    await pass(300)
+    answerAll('held')
+    await pass(1000)
+    expect(released()).toEqual([])
+  })
+
+  it('a ticket that the store may have seen is released, although a later call was not sent', async () => {
+    const semaphore = open()
+    store.answer = () => new Promise(() => {})
+    outcome(semaphore.acquire('', { maxWait: 200 }))
+    await pass(60)
+    store.answer = (operation) => {
+      if (operation === 'take') throw new StoreError('STORE_OOM', 'as the test says')
+      return ['unknown']
+    }
+    await pass(140)
+    expect(released()).toEqual(['release 1'])
+  })
+})

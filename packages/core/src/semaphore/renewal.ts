@@ -40,7 +40,7 @@ export class Renewal {
   /** Releases the ticket's permit, or takes the ticket out of the queue. Never rejects. */
   async release(key: string, ticket: number): Promise<void> {
     const { permits, leaseMs, limit } = this.#options
-    this.#forget(key, ticket)
+    remove(this.#held, key, ticket)
     try {
       await permits.release(key, [ticket], limit())
     } catch {
@@ -49,12 +49,6 @@ export class Renewal {
       this.#releasing.set(key, releasing.set(ticket, performance.now() + leaseMs))
       this.#schedule(RETRY_MS)
     }
-  }
-
-  #forget(key: string, ticket: number): void {
-    const held = this.#held.get(key)
-    held?.delete(ticket)
-    if (held?.size === 0) this.#held.delete(key)
   }
 
   get #renewMs(): number {
@@ -79,6 +73,7 @@ export class Renewal {
 
   /** Returns whether the store carried out every call. One that is closed never will. */
   async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
+    this.#dropExpired(key)
     try {
       await this.#renewHeld(key)
       await this.#repeatReleases(key)
@@ -97,7 +92,7 @@ export class Renewal {
       for (const [i, ticket] of held.entries()) {
         const lost = this.#held.get(key)?.get(ticket)
         if (states[i] !== 'unknown' || !lost) continue
-        this.#forget(key, ticket)
+        remove(this.#held, key, ticket)
         lost()
       }
     }
@@ -105,15 +100,17 @@ export class Renewal {
 
   async #repeatReleases(key: string): Promise<void> {
     const { permits, limit } = this.#options
-    const releasing = this.#releasing.get(key)
-    if (!releasing) return
-    const now = performance.now()
-    for (const [ticket, until] of releasing) if (until < now) releasing.delete(ticket)
-    for (const part of inParts([...releasing.keys()])) {
+    for (const part of inParts([...(this.#releasing.get(key)?.keys() ?? [])])) {
       await permits.release(key, part, limit())
-      for (const ticket of part) releasing.delete(ticket)
+      for (const ticket of part) remove(this.#releasing, key, ticket)
     }
-    if (releasing.size === 0) this.#releasing.delete(key)
+  }
+
+  #dropExpired(key: string): void {
+    const now = performance.now()
+    for (const [ticket, until] of this.#releasing.get(key) ?? []) {
+      if (until < now) remove(this.#releasing, key, ticket)
+    }
   }
 }
 
@@ -124,4 +121,10 @@ const LONGEST_RENEW_MS = 500
 function inParts(tickets: readonly number[]): readonly (readonly number[])[] {
   const parts = Math.ceil(tickets.length / MOST_TICKETS)
   return Array.from({ length: parts }, (_, i) => tickets.slice(i * MOST_TICKETS, (i + 1) * MOST_TICKETS))
+}
+
+function remove<T>(byKey: Map<string, Map<number, T>>, key: string, ticket: number): void {
+  const tickets = byKey.get(key)
+  tickets?.delete(ticket)
+  if (tickets?.size === 0) byKey.delete(key)
 }

@@ -116,6 +116,7 @@ export class Waiters {
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     const { permits, limit } = this.#options
     if (waiter.isAsking) return
+    const wasKnown = waiter.isKnown
     waiter.isAsking = true
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
@@ -125,7 +126,7 @@ export class Waiters {
       if (isTaken) this.#taken(waiter, ticket)
       else if (!waits) void waiter.leave()
     } catch (error) {
-      waiter.isKnown = (error as Partial<StoreError>).sent !== false
+      if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
       waiter.failure = error
       if (!waits) void waiter.leave(error)
     }
@@ -163,7 +164,6 @@ export class Waiters {
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
     const { permits, limit } = this.#options
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
-    for (const waiter of waiters) waiter.isKnown = true
     try {
       const polled = permits.poll(key, tickets, limit())
       const states = polled instanceof Promise ? await polled : polled
