@@ -263,6 +263,13 @@ describe('options', () => {
     for (const maxWait of [-1, NaN, '25h', '2d'] as never[]) {
       await expect(semaphore.acquire('', { maxWait })).rejects.toMatchObject({ code: 'INVALID_DURATION' })
     }
+    for (const options of [null, 0, 5000, '1s'] as never[]) {
+      await expect(semaphore.acquire('', options)).rejects.toMatchObject({
+        name: 'InputError',
+        code: 'INVALID_DURATION',
+        message: expect.stringContaining("an object like { maxWait: '10s' }"),
+      })
+    }
     await expect(semaphore.acquire(1 as never)).rejects.toMatchObject({ code: 'INVALID_KEY' })
     await expect(semaphore.acquire({ maxWait: 0 } as never)).rejects.toMatchObject({
       name: 'InputError',

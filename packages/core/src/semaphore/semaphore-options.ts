@@ -1,6 +1,6 @@
 import type { Store } from '../stores/store.js'
-import type { Duration } from '../values/duration.js'
-import { expected, PolicyError } from '../values/errors.js'
+import { type Duration, parseDuration } from '../values/duration.js'
+import { expected, InputError, PolicyError } from '../values/errors.js'
 import { checkOptionNames, each, type Replacements } from '../values/option-names.js'
 
 export interface SemaphoreOptions {
@@ -106,3 +106,15 @@ export function checkLimit(limit: number): number {
 }
 
 const MOST_PERMITS = 1_000_000
+
+/** @throws {InputError} INVALID_DURATION, also for options that are no object: some packages take the wait itself. */
+export function maxWaitMsOf(options: SemaphoreAcquireOptions): number {
+  if (typeof options !== 'object' || options === null) {
+    const what = "the options of a call must be an object like { maxWait: '10s' }"
+    throw expected(InputError, 'INVALID_DURATION', what, options)
+  }
+  const { maxWait = '30s' } = options
+  return parseDuration(maxWait, 'maxWait', { least: 0, most: LONGEST_WAIT_MS, error: InputError })
+}
+
+const LONGEST_WAIT_MS = 86_400_000

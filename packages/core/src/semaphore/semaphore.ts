@@ -13,6 +13,7 @@ import type { SemaphoreEvents } from './semaphore-events.js'
 import {
   checkLimit,
   checkSemaphoreOptions,
+  maxWaitMsOf,
   type SemaphoreAcquireOptions,
   type SemaphoreOptions,
 } from './semaphore-options.js'
@@ -73,15 +74,12 @@ export class Semaphore {
    * @throws {InputError} INVALID_KEY, INVALID_DURATION; the signal's reason when it aborts; StoreError when the store
    * did not once answer the call within `maxWait`, or CLOSED.
    */
-  async acquire(key = '', { maxWait = '30s', signal }: SemaphoreAcquireOptions = {}): Promise<Permit> {
+  async acquire(key = '', options: SemaphoreAcquireOptions = {}): Promise<Permit> {
     if (this.#closed) throw closedError()
     checkKey(key)
     const stored = storedKey(key)
-    const maxWaitMs = parseDuration(maxWait, 'maxWait', {
-      least: 0,
-      most: LONGEST_WAIT_MS,
-      error: InputError,
-    })
+    const maxWaitMs = maxWaitMsOf(options)
+    const { signal } = options
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
@@ -164,8 +162,6 @@ function throwLater(error: unknown): void {
     throw error
   })
 }
-
-const LONGEST_WAIT_MS = 86_400_000
 
 /** Options as the first argument are a likely mistake; `storedKey` refuses other keys that are no strings. */
 function checkKey(key: unknown): void {
