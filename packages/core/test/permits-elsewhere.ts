@@ -1,5 +1,5 @@
 import type { MaybePromise, Permits, TicketState } from '../src/stores/store.js'
-import type { Keyspace, Store } from '../src/index.js'
+import { type Keyspace, type Permit, type Store, StoreError, type StoreErrorCode } from '../src/index.js'
 
 /** A store elsewhere whose permits answer what a test says: 'held' for every ticket until then. */
 export class PermitsElsewhere implements Store {
@@ -8,6 +8,15 @@ export class PermitsElsewhere implements Store {
   answer: PermitsAnswer = (_, tickets) => tickets.map(() => 'held')
   /** Tells the semaphore that a waiting ticket was granted a permit. */
   announce: (ticket: number) => void = () => {}
+
+  answerAll(state: TicketState): void {
+    this.answer = (_, tickets) => tickets.map(() => state)
+  }
+
+  /** From now on every call fails unsent. */
+  fail(code: StoreErrorCode = 'STORE_UNAVAILABLE'): void {
+    this.answer = () => Promise.reject(new StoreError(code, 'as the test says', { sent: false }))
+  }
 
   permits(): Permits {
     const run = async (operation: string, tickets: readonly number[]): Promise<readonly TicketState[]> => {
@@ -39,3 +48,13 @@ export type PermitsAnswer = (
   operation: string,
   tickets: readonly number[],
 ) => MaybePromise<readonly TicketState[]>
+
+/** How a promise has settled so far. */
+export function outcome(promise: Promise<Permit>): { readonly permit?: Permit; readonly error?: unknown } {
+  const seen: { permit?: Permit; error?: unknown } = {}
+  promise.then(
+    (permit) => (seen.permit = permit),
+    (error: unknown) => (seen.error = error),
+  )
+  return seen
+}

@@ -1,18 +1,10 @@
 import { getEventListeners } from 'node:events'
-import { createSemaphore, memoryStore, type Permit, type SemaphoreOptions } from '../src/index.js'
+import { createSemaphore, memoryStore, type SemaphoreOptions } from '../src/index.js'
+import { outcome } from './permits-elsewhere.js'
 
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
 const open = (options: Partial<SemaphoreOptions> = {}) => createSemaphore({ limit: 1, ...options })
 
-/** How a promise has settled so far. */
-function outcome(promise: Promise<Permit>) {
-  const seen: { permit?: Permit; error?: unknown } = {}
-  promise.then(
-    (permit) => (seen.permit = permit),
-    (error: unknown) => (seen.error = error),
-  )
-  return seen
-}
 const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
 
 beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
