@@ -21,9 +21,8 @@ export function untilEnd(response: Response, ended: () => void): Response {
     if (body.writableFinished === true || body.destroyed === true) end()
     return response
   }
-  const { status, statusText, headers } = response
   const Same = response.constructor as typeof Response
-  const same = posingAs(response, new Same(observed(body, end), { status, statusText, headers }))
+  const same = posingAs(response, new Same(observed(body, end), { headers: response.headers }))
   unread.register(same, ended, ended)
   return same
 }
@@ -33,11 +32,13 @@ export function observed<T extends Uint8Array>(
   stream: ReadableStream<T>,
   ended: () => void,
 ): ReadableStream<T> {
-  const reader = stream.getReader()
+  // Locked at the first read, so that the stream can still be discarded if no response is made of this one.
+  let reader: ReadableStreamDefaultReader<T> | undefined
   return new ReadableStream<T>(
     {
       async pull(controller) {
         try {
+          reader ??= stream.getReader()
           const { done, value } = await reader.read()
           if (!done) return controller.enqueue(value)
           controller.close()
@@ -48,7 +49,7 @@ export function observed<T extends Uint8Array>(
       },
       cancel(reason) {
         ended()
-        return reader.cancel(reason)
+        return (reader ?? stream).cancel(reason)
       },
     },
     new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD }),
@@ -75,11 +76,11 @@ export function isNodeStream(value: unknown): value is NodeStream {
   return typeof stream?.once === 'function' && typeof stream.destroy === 'function'
 }
 
-/** Copies the properties that the constructor of a response cannot set, also onto clones. */
+/** Copies the properties that the constructor of a response cannot set, or may refuse (a status of 999), also onto clones. */
 function posingAs(response: Response, same: Response): Response {
-  const { url, redirected, type } = response
+  const { url, redirected, type, status, statusText, ok } = response
   const clone = (): Response => posingAs(response, Response.prototype.clone.call(same))
-  for (const [name, value] of Object.entries({ url, redirected, type, clone })) {
+  for (const [name, value] of Object.entries({ url, redirected, type, status, statusText, ok, clone })) {
     Object.defineProperty(same, name, { value, configurable: true })
   }
   return same

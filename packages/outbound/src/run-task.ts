@@ -43,7 +43,13 @@ function settle<T>(
 ): T {
   if ('value' in outcome) {
     queue.emit({ type: 'done', ...end })
-    return task.deliver(outcome.value, admission)
+    try {
+      return task.deliver(outcome.value, admission)
+    } catch (error) {
+      admission.release()
+      task.discard(outcome.value)
+      throw error
+    }
   }
   queue.emit({ type: 'failed', ...end, error: outcome.error })
   admission.release()

@@ -7,7 +7,7 @@ export interface Task<T> {
   judge(outcome: TaskOutcome<T>, attempt: number): Verdict
   /** Hands the result to the caller, and releases the permit with `admission.release`, now or later. */
   deliver(value: T, admission: Admission): T
-  /** Drops a result that no caller gets: another attempt follows, or `judge` threw. */
+  /** Drops a result that no caller gets: another attempt follows, or `judge` or `deliver` threw. */
   discard(value: T): void
 }
 
