@@ -1,7 +1,7 @@
 /**
  * The same response, with `ended` called once when its body has arrived, failed or was cancelled. Up to 64 KiB are read in
- * advance, so that a small body ends even if the caller never reads it. A larger body that is never read ends when the
- * response is garbage-collected.
+ * advance, so that a small body ends even if the caller never reads it. A larger body that is never read ends when it is
+ * garbage-collected.
  */
 export function untilEnd(response: Response, ended: () => void): Response {
   const { body } = response
@@ -22,8 +22,10 @@ export function untilEnd(response: Response, ended: () => void): Response {
     return response
   }
   const Same = response.constructor as typeof Response
-  const same = posingAs(response, new Same(observed(body, end), { headers: response.headers }))
-  unread.register(same, ended, ended)
+  const whole = observed(body, end)
+  const same = posingAs(response, new Same(whole, { headers: response.headers }))
+  // Not the response: its body and its clones can be read without it.
+  unread.register(whole, ended, ended)
   return same
 }
 
