@@ -81,7 +81,7 @@ export function isNodeStream(value: unknown): value is NodeStream {
 /** Copies the properties that the constructor of a response cannot set, or may refuse (a status of 999), also onto clones. */
 function posingAs(response: Response, same: Response): Response {
   const { url, redirected, type, status, statusText, ok } = response
-  const clone = (): Response => posingAs(response, Response.prototype.clone.call(same))
+  const clone = (): Response => posingAs(response, (Object.getPrototypeOf(same) as Response).clone.call(same))
   for (const [name, value] of Object.entries({ url, redirected, type, status, statusText, ok, clone })) {
     Object.defineProperty(same, name, { value, configurable: true })
   }

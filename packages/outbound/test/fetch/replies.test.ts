@@ -1,5 +1,6 @@
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
+import { fetch as undiciFetch } from 'undici'
 import { limitFetch } from '../../src/index.js'
 
 type Fetch = typeof globalThis.fetch
@@ -30,6 +31,13 @@ describe('with a semaphore', () => {
     expect(response.clone()).toMatchObject({ status, ok, statusText })
     expect([await response.text(), await plain.text()]).toEqual(['text', 'text'])
     expect(await isFree()).toBe(true)
+  })
+
+  it("a reply of the undici package's fetch has clones, and so have these", async () => {
+    const { limited } = await open((_, res) => res.end('text'), undiciFetch as unknown as Fetch)
+    const response = await limited(other.origin)
+    const clone = response.clone().clone()
+    expect([clone.url, clone.status, await clone.text()]).toEqual([`${other.origin}/`, 200, 'text'])
   })
 
   it('a reply that cannot be delivered holds no permit, and its body is cancelled', async () => {
