@@ -133,6 +133,7 @@ export class CallQueue implements OwningQueue {
       if (!call.isLinked) continue
       call.keyQueue.remove(call)
       this.#park(call)
+      call.recheck()
     }
   }
 

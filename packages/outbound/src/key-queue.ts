@@ -1,38 +1,14 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 import { KeyPause } from './key-pause.js'
-import { type LaneEntry, Lanes } from './lanes.js'
+import { Lanes } from './lanes.js'
+import { fits, patience, type QueueEntry, type Reservation, swap } from './reservation.js'
 
 /** What lets an attempt of a call go out. */
 export interface Admission {
   readonly decision: Decision
   /** Releases the permit of the semaphore, the first time. */
   readonly release: () => void
-}
-
-/** A call in the queue of its key. */
-export interface QueueEntry extends LaneEntry<QueueEntry> {
-  readonly cost: number
-  /** Until when it waits, on the clock of `performance.now()`. */
-  readonly until: number
-  /** How many turns may be reserved in advance. */
-  readonly prefetch: number
-  readonly latenessMs: number | undefined
-  /** Undefined: the limiter's own. */
-  readonly policies: readonly Policy[] | undefined
-  /** The turn that is reserved for it. */
-  reservation: Reservation | undefined
-  admit(admission: Admission): void
-  refuse(error: unknown): void
-}
-
-/** A turn that is booked at the limiter, or about to be, after a permit of the semaphore. */
-export interface Reservation {
-  readonly cost: number
-  readonly policies: readonly Policy[] | undefined
-  readonly controller: AbortController
-  /** The call that it is for; undefined once no call needs it. */
-  entry: QueueEntry | undefined
 }
 
 /**
@@ -111,6 +87,7 @@ export class KeyQueue {
       policies,
       controller: spare.pop() ?? new AbortController(),
       entry,
+      until: entry.until,
     }
     entry.reservation = reservation
     this.#reservations.add(reservation)
@@ -132,7 +109,10 @@ export class KeyQueue {
     if (!aborted && spare.length < MOST_SPARE) spare.push(reservation.controller)
     const left = reservation.entry
     if (left) left.reservation = undefined
-    if (failure !== undefined && !aborted) left?.refuse(failure)
+    // A call that waits longer than this turn was looked for gets another one.
+    const isFinal = failure !== undefined && !aborted && left !== undefined && left.until <= reservation.until
+    if (isFinal) left.refuse(failure)
+    else left?.recheck()
     void this.#reserve()
   }
 
@@ -145,9 +125,11 @@ export class KeyQueue {
       decision.settle(0).catch(() => {})
       return
     }
+    const before = reservation.entry
     swap(first, reservation)
     reservation.entry = first.reservation = undefined
     first.admit({ decision, release })
+    if (before?.isLinked) before.recheck()
     if (decision.lateMs > (first.latenessMs ?? latenessMs(decision))) this.#payAgain(reservation)
   }
 
@@ -162,24 +144,6 @@ export class KeyQueue {
   exceeded(reason: ExceededReason, decision?: Decision): RateLimitExceededError {
     return new RateLimitExceededError(this.key, reason, decision)
   }
-}
-
-function fits({ cost, policies }: Reservation, entry: QueueEntry): boolean {
-  return entry.cost === cost && entry.policies === policies
-}
-
-/** Gives `entry` this reservation; the call that it was for gets the one that `entry` had. */
-function swap(entry: QueueEntry, reservation: Reservation): void {
-  const [own, before] = [entry.reservation, reservation.entry]
-  if (own) own.entry = before
-  if (before) before.reservation = own
-  entry.reservation = reservation
-  reservation.entry = entry
-}
-
-function patience({ entry, controller }: Reservation): { maxWait: number; signal: AbortSignal } {
-  const leftMs = (entry?.until ?? 0) - performance.now()
-  return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
 }
 
 function shaped(policies: readonly Policy[] | undefined): { readonly policies?: readonly Policy[] } {

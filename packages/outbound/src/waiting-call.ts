@@ -1,7 +1,8 @@
 import type { Policy } from '@sluice/core'
 import { onAbort } from '@sluice/core/store'
 import type { ExceededReason } from './exceeded.js'
-import type { Admission, KeyQueue, QueueEntry, Reservation } from './key-queue.js'
+import type { Admission, KeyQueue } from './key-queue.js'
+import { comesInTime, type QueueEntry, type Reservation } from './reservation.js'
 
 export interface WaitingCallOptions {
   readonly cost: number
@@ -26,7 +27,7 @@ export interface OwningQueue {
 
 /**
  * One wait of a call for its turn: in the queue of its key, before another attempt, or in a queue that is paused. The wait
- * ends with the call's turn, when it is refused, when its signal aborts, or at its deadline unless a turn is reserved.
+ * ends with the call's turn, when it is refused, when its signal aborts, or at its deadline unless a turn before it is reserved.
  */
 export class WaitingCall implements QueueEntry {
   readonly cost: number
@@ -45,6 +46,7 @@ export class WaitingCall implements QueueEntry {
   readonly #owner: OwningQueue
   readonly #stopListening: (() => void) | undefined
   readonly #deadline: ReturnType<typeof setTimeout>
+  #isOverdue = false
   #delay: ReturnType<typeof setTimeout> | undefined
   #resolve!: (admission: Admission) => void
   #reject!: (error: unknown) => void
@@ -89,8 +91,13 @@ export class WaitingCall implements QueueEntry {
 
   /** Refuses the call at its deadline. */
   expire(): void {
+    this.#isOverdue = true
+    this.recheck()
+  }
+
+  recheck(): void {
     // The store knows better than a timer when a reserved turn comes.
-    if (!this.reservation) this.refuse(this.keyQueue.exceeded(this.reason))
+    if (this.#isOverdue && !comesInTime(this)) this.refuse(this.keyQueue.exceeded(this.reason))
   }
 
   #leave(isAdmitted: boolean): void {
