@@ -42,7 +42,7 @@ interface AxiosOutcome {
 /**
  * Makes an axios adapter whose calls wait for their turn, and which obeys the limits that replies report. It rejects with
  * `RateLimitExceededError` if there is no turn within `maxWait`, and otherwise as the given adapter does. With a semaphore,
- * a call with `responseType: 'stream'` is under way until the stream ends.
+ * a call with `responseType: 'stream'` is under way until the stream ends, or the call is rejected.
  * @example
  * const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
  * const client = axios.create({ adapter: limitAxios(axios.getAdapter('http'), { limiter }) })
@@ -69,7 +69,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         judge,
         deliver(outcome, admission) {
           remember(outcome.response, admission.decision)
-          releaseAtEnd(outcome.response, admission)
+          releaseAtEnd(outcome, admission)
           return outcome
         },
         discard: (outcome) => discardStream(outcome.response.data),
@@ -121,9 +121,11 @@ class Cancelling {
   }
 }
 
-function releaseAtEnd(response: AxiosResponse, { release }: Admission): void {
+function releaseAtEnd({ response, failure }: AxiosOutcome, { release }: Admission): void {
   const { data } = response
-  if (isWebStream(data)) response.data = observed(data, release)
+  // Callers look at the error, and leave its stream unread.
+  if (failure) release()
+  else if (isWebStream(data)) response.data = observed(data, release)
   else if (isNodeStream(data) && data.destroyed !== true) data.once('close', release)
   else release()
 }

@@ -182,3 +182,14 @@ it('holds the permit of a streamed response until the stream closes', async () =
   for await (const chunk of data) expect(String(chunk)).toBe('ok')
   expect((await client.get<string>('/pay')).data).toBe('ok')
 })
+
+it.each(['http', 'fetch'] as const)(
+  'holds no permit of a rejected call, whose stream is never read (%s adapter)',
+  async (kind) => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const fail: Answer = (_, res) => res.writeHead(500).end(Buffer.alloc(500_000, 'a'))
+    const { client } = await open(fail, { semaphore }, kind)
+    await expect(client.get('/pay', { responseType: 'stream' })).rejects.toMatchObject({ status: 500 })
+    expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(true)
+  },
+)
