@@ -74,7 +74,8 @@ class FetchRequest {
   send(fetch: Fetch): Promise<Response> {
     const init = nested(this.#init)
     if (this.#times++ > 0 && this.#kept?.bytes) return fetch(this.#input, { ...init, body: this.#kept.bytes })
-    if (this.#request && !init.body && isWebStream(this.#request.body) && this.call.isRetryable) {
+    const isOwn = init.body === undefined || init.body === null
+    if (this.#request && isOwn && isWebStream(this.#request.body) && this.call.isRetryable) {
       this.#kept = new KeptBody(this.#request.clone().body!)
     }
     return fetch(this.#input, init)

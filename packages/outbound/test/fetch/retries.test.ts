@@ -63,7 +63,7 @@ describe('a retry', () => {
 
   describe('of a Request', () => {
     /** Sends `request` to a provider that refuses the first one; returns the bodies that arrived. */
-    async function bodiesOf(request: Request): Promise<string[]> {
+    async function bodiesOf(request: Request, options?: RequestInit): Promise<string[]> {
       jest.useRealTimers()
       const bodies: string[] = []
       const fetch = limitFetch(
@@ -73,7 +73,7 @@ describe('a retry', () => {
         },
         { limiter: generous() },
       )
-      await fetch(request)
+      await fetch(request, options)
       return bodies
     }
     const put = (body: ConstructorParameters<typeof Response>[0]) =>
@@ -83,6 +83,11 @@ describe('a retry', () => {
       expect(await bodiesOf(put('pay'))).toEqual(['pay', 'pay'])
       expect(await bodiesOf(put(new URLSearchParams('a=1')))).toEqual(['a=1', 'a=1'])
       expect(await bodiesOf(new Request(URL_))).toEqual(['', ''])
+    })
+
+    it('sends the same body again, be it empty, if the options have one', async () => {
+      expect(await bodiesOf(put('pay'), { body: '' })).toEqual(['', ''])
+      expect(await bodiesOf(put('pay'), { body: null })).toEqual(['pay', 'pay'])
     })
 
     it('does not follow for a body larger than what is kept', async () => {
