@@ -133,8 +133,14 @@ function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
 function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
   const counts = shared(sink, `queue ${name}`, () => new WaitingCounts('queue', name))
   const allowed = waits('queue', name, true)
+  // A queue does not say that it is closed; no call waits in one that is collected.
+  const followed = new WeakRef(queue)
   const ends = [
-    counts.follow({ waiting: () => queue.size, inUse: () => queue.pending, isOver: () => false }),
+    counts.follow({
+      waiting: () => followed.deref()?.size ?? 0,
+      inUse: () => followed.deref()?.pending ?? 0,
+      isOver: () => !followed.deref(),
+    }),
     queue.on('waited', ({ waitMs = 0 }) => sink.acquireDuration(waitMs / 1000, allowed)),
   ]
   return () => ends.forEach((end) => end())

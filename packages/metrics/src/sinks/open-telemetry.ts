@@ -39,7 +39,7 @@ export function openTelemetrySink(meter: MeterLike): Sink {
   }
   return {
     sources,
-    observed: new Map(),
+    observed: new WeakMap(),
     storeDuration: histogram(meter, INSTRUMENTS.storeDuration),
     acquireDuration: histogram(meter, INSTRUMENTS.acquireDuration),
   }

@@ -34,7 +34,7 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
   }
   return {
     sources,
-    observed: new Map(),
+    observed: new WeakMap(),
     storeDuration: histogram(INSTRUMENTS.storeDuration),
     acquireDuration: histogram(INSTRUMENTS.acquireDuration),
     register: () => metrics.forEach((metric) => registry.registerMetric(metric as never)),

@@ -22,7 +22,7 @@ export interface Sink {
   /** What is read when values are collected, by an identity that a source shares with its successors. */
   readonly sources: Map<string, Source>
   /** The objects that are observed, each with the function that ends it. */
-  readonly observed: Map<object, () => void>
+  readonly observed: WeakMap<object, () => void>
   /** Registers the metrics again, because a registry that was cleared has forgotten them. */
   readonly register?: () => void
 }
