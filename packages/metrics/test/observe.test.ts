@@ -90,6 +90,17 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(sum(await reader.read('limit'), { policy: '500-per-1m' })).toBe(500)
   })
 
+  it('reports the limit of the tier that decided last, where tiers have one name', async () => {
+    const [free, pro] = [10, 100].map((limit) => [gcra({ name: 'tier', limit, window: '1m' })])
+    const limiter = open({ policies: free! })
+    const limits = []
+    for (const policies of [free, pro, free]) {
+      await limiter.consume('k', { policies: policies! })
+      limits.push(...(await reader.read('limit')).map(({ value }) => value))
+    }
+    expect(limits).toEqual([10, 100, 10])
+  })
+
   it('tells who decided and whether the store does', async () => {
     const store = new LaterStore(clock)
     const limiter = open({ store })

@@ -1,7 +1,7 @@
 import type { DecisionEvent, Policy } from '@sluice/core'
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
-import { BoundedLabels, OTHER } from './bounded-labels.js'
+import { BoundedLabels } from './bounded-labels.js'
 import { answerOf, policiesOf } from './evaluations.js'
 import { PolicyCounts, resultOf } from './policy-counts.js'
 import { LimiterState } from './limiter-state.js'
@@ -62,6 +62,7 @@ export class LimiterCounts implements Source {
   #rowsOf(policies: readonly Policy[]): readonly PolicyCounts[] {
     let rows = this.#rowsByList.get(policies)
     if (!rows) this.#rowsByList.set(policies, (rows = policies.map((policy) => this.#rowOf(policy))))
+    for (let i = 0; i < rows.length; i++) rows[i]!.use(policies[i]!)
     this.#list = policies
     this.#listRows = rows
     return rows
@@ -70,9 +71,7 @@ export class LimiterCounts implements Source {
   #rowOf(policy: Policy): PolicyCounts {
     const number = this.#policies.numberOf(policy.name)
     const label = this.#policies.labels[number]!
-    const row = (this.#rows[number] ??= new PolicyCounts(this.#name, label, policy))
-    if (label !== OTHER) row.use(policy)
-    return row
+    return (this.#rows[number] ??= new PolicyCounts(this.#name, label, policy))
   }
 }
 

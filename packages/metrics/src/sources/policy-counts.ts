@@ -1,5 +1,6 @@
 import type { DecidedBy, DecisionEvent, DenialReason, Policy } from '@sluice/core'
 import type { Attributes, Observe } from '../sinks/sink.js'
+import { OTHER } from './bounded-labels.js'
 
 const RESULTS = ['allowed', 'denied', 'would_deny'] as const
 const REASONS = ['none', 'limit', 'cost', 'blocked', 'held', 'degraded'] as const
@@ -24,9 +25,9 @@ export class PolicyCounts {
     this.#policy = policy
   }
 
-  /** The numbers of a policy of this name may change: tiers, or another list after a deployment. */
+  /** The numbers of a policy of this name may change: tiers, or another list after a deployment. 'other' keeps its first. */
   use(policy: Policy): void {
-    this.#policy = policy
+    if (this.#of['policy'] !== OTHER) this.#policy = policy
   }
 
   countDecision(result: Result, reason: DenialReason | undefined, decidedBy: DecidedBy): void {
