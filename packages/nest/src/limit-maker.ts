@@ -30,6 +30,7 @@ export class LimitMaker {
   readonly #store: Store
   readonly #modules: ModuleRef
   readonly #names = new Set<string>()
+  /** Those that it made, and has to close. */
   readonly #limiters: Limiter[] = []
   /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
   readonly #limits = new Map<object, Map<object, Limit>>()
@@ -114,6 +115,7 @@ export class LimitMaker {
 
   #claimed(limit: Limit): Limit {
     this.#claim(limit.limiter.name)
+    this.#limiters.push(limit.limiter)
     return limit
   }
 

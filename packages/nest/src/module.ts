@@ -16,8 +16,8 @@ const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitModul
   .build()
 
 /**
- * Import `forRoot` or `forRootAsync` once, in the root module, and `forFeature` in modules that inject limiters. All limiters
- * share the store of `forRoot` (default: a memoryStore), and are closed with it when the application is.
+ * Import `forRoot` or `forRootAsync` once, in the root module, and `forFeature` in modules that inject limiters. The
+ * limiters that it makes share the store of `forRoot` (default: a memoryStore), and are closed with it when the application is.
  * @example
  * RateLimitModule.forRoot({ limits: [{ limit: 100, window: '1m' }] })
  */

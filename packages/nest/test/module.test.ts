@@ -1,18 +1,20 @@
 import { Controller, Get, Injectable, Module, UseGuards } from '@nestjs/common'
 import { APP_GUARD } from '@nestjs/core'
 import { Test } from '@nestjs/testing'
-import { type Limiter, memoryStore, slidingLog } from '@sluice/core'
+import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
 import {
   byUser,
   type Call,
   InjectLimiter,
   type KeyProvider,
   limiterToken,
+  OverrideRateLimit,
   RateLimit,
   RateLimitGuard,
   RateLimitModule,
   type RateLimitModuleOptions,
 } from '../src/index.js'
+import { Limits } from '../src/limits.js'
 import { closeApps, get, PLATFORMS, serve } from './served.js'
 
 afterEach(closeApps)
@@ -140,6 +142,31 @@ describe('RateLimitModule', () => {
     await app.close()
     await expect(limiter.consume('k')).rejects.toThrow('the limiter is closed')
     expect(() => store.now()).toThrow('closed')
+  })
+
+  it('closes the limiters of limits and overrides with the application, and none that it was given', async () => {
+    const given = createLimiter({ policies })
+    @Controller()
+    @UseGuards(RateLimitGuard)
+    class Orders {
+      @Get()
+      @RateLimit({ limit: 5, window: '1m' })
+      @RateLimit({ limiter: given })
+      @OverrideRateLimit({ name: 'site', limit: 7, window: '1m' })
+      get() {}
+    }
+    const limits = [{ name: 'site', limit: 3, window: '1m' as const }]
+    const { app } = await serve({
+      imports: [RateLimitModule.forRoot({ limits })],
+      controllers: [Site, Orders],
+    })
+    const limitsOf = (owner: typeof Site | typeof Orders) => app.get(Limits).at(owner, owner.prototype.get)
+    const limiters = [...limitsOf(Site), ...limitsOf(Orders)].map(({ limiter }) => limiter)
+    await app.close()
+    const closed = limiters.filter(({ isClosed }) => isClosed).map(({ name }) => name)
+    expect(closed).toEqual(['site', 'site:Orders.get', 'Orders.get'])
+    expect(limiters.filter(({ isClosed }) => !isClosed)).toEqual([given])
+    await given.close()
   })
 
   it('gives its defaults to limits and limiters', async () => {
