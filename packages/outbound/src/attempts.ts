@@ -1,6 +1,7 @@
 import type { CallTerms, CallQueue } from './call-queue.js'
 import { RateLimitExceededError } from './exceeded.js'
-import type { Admission, KeyQueue } from './key-queue.js'
+import type { Admission } from './admission.js'
+import type { KeyQueue } from './key-queue.js'
 import type { Verdict } from './task.js'
 
 /** All attempts of one call: each waits for its turn, until one has the final outcome. */

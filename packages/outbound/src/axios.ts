@@ -1,7 +1,7 @@
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
 import { remember } from './decision-of.js'
-import type { Admission } from './key-queue.js'
+import type { Admission } from './admission.js'
 import { isNested, nested } from './nested.js'
 import { type OutboundOptions, settingsOf } from './options.js'
 import { OutboundCall } from './outbound-call.js'

@@ -1,6 +1,7 @@
 import type { Limiter, Policy, Semaphore } from '@sluice/core'
 import type { QueueEvent } from './events.js'
-import type { Admission, KeyQueue } from './key-queue.js'
+import type { Admission } from './admission.js'
+import type { KeyQueue } from './key-queue.js'
 import { type KeyQueues, keyQueuesOf } from './key-queues.js'
 import { type OwningQueue, WaitingCall } from './waiting-call.js'
 

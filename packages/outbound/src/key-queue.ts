@@ -4,13 +4,6 @@ import { KeyPause } from './key-pause.js'
 import { Lanes } from './lanes.js'
 import { fits, patience, type QueueEntry, type Reservation, swap } from './reservation.js'
 
-/** What lets an attempt of a call go out. */
-export interface Admission {
-  readonly decision: Decision
-  /** Releases the permit of the semaphore, the first time. */
-  readonly release: () => void
-}
-
 /**
  * The calls of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
  * given to the call that is first when it comes, so a new call of high priority waits for at most that many. The permit of

@@ -1,4 +1,4 @@
-import type { Admission } from './key-queue.js'
+import type { Admission } from './admission.js'
 import type { QueueOptions, RunContext } from './queue-options.js'
 import { FINAL, type TaskOutcome, type Task, type Verdict } from './task.js'
 

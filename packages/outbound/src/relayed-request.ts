@@ -1,6 +1,6 @@
 import { Attempts } from './attempts.js'
 import { isResendable } from './body.js'
-import type { Admission } from './key-queue.js'
+import type { Admission } from './admission.js'
 import { isNested, nested } from './nested.js'
 import type { OutboundSettings } from './options.js'
 import { OutboundCall } from './outbound-call.js'

@@ -1,5 +1,5 @@
 import type { Policy } from '@sluice/core'
-import type { Admission } from './key-queue.js'
+import type { Admission } from './admission.js'
 import type { LaneEntry } from './lanes.js'
 
 /** A call in the queue of its key. */

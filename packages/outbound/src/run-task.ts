@@ -1,7 +1,7 @@
 import { Attempts } from './attempts.js'
 import type { CallTerms, CallQueue } from './call-queue.js'
 import type { AttemptEnd } from './events.js'
-import type { Admission } from './key-queue.js'
+import type { Admission } from './admission.js'
 import { type TaskOutcome, outcomeOf, type Task } from './task.js'
 
 /** Starts a task when it is its turn, and again as long as its verdicts ask for it. */

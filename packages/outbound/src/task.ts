@@ -1,4 +1,4 @@
-import type { Admission } from './key-queue.js'
+import type { Admission } from './admission.js'
 
 /** What a call does, in whatever client. */
 export interface Task<T> {

@@ -1,7 +1,8 @@
 import type { Policy } from '@sluice/core'
 import { onAbort } from '@sluice/core/store'
 import type { ExceededReason } from './exceeded.js'
-import type { Admission, KeyQueue } from './key-queue.js'
+import type { Admission } from './admission.js'
+import type { KeyQueue } from './key-queue.js'
 import { comesInTime, type QueueEntry, type Reservation } from './reservation.js'
 
 export interface WaitingCallOptions {
