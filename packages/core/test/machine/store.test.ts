@@ -4,8 +4,8 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { createLimiter, gcra, memoryStore, type Policy, slidingLog, tokenBucket } from '../../src/index.js'
 import type { Notice } from '../../src/stores/store.js'
-import { FrameWriter } from '../../src/stores/machine/frames.js'
-import { PROTOCOL, REQUEST } from '../../src/stores/machine/protocol.js'
+import { FrameReader, FrameWriter } from '../../src/stores/machine/frames.js'
+import { PROTOCOL, REPLY, REQUEST } from '../../src/stores/machine/protocol.js'
 import { machineStore } from '../../src/stores/machine/index.js'
 import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
@@ -134,6 +134,16 @@ describe('a machine store', () => {
     for (const key of ['a', 'b']) await keyspace.decide('consume', key, 1, 0)
     await until('the notice', () => own.some((notice) => notice.event === 'evicted' && notice.key === 'a'))
     expect(others).toEqual([])
+  })
+
+  it('decides on a wait that is no whole number of microseconds, or has no end', async () => {
+    const [, client] = await meeting.pair({ clock: () => 1_000_000_000 })
+    const keyspace = client.keyspace('api', [gcra({ limit: 1, window: '1s' })], ignore)
+    await keyspace.decide('consume', 'k', 1, 0)
+    const at = async (maxWait: number) => (await keyspace.decide('book', 'k', 1, maxWait)).reason
+    expect(await at(999_999.5)).toBe('limit')
+    expect(await at(1_000_000.5)).toBeUndefined()
+    expect(await at(Infinity)).toBeUndefined()
   })
 
   it('leaves out calls whose caller gave up before they were sent', async () => {
@@ -351,13 +361,27 @@ describe('the socket', () => {
     expect(await keyspace.decide('consume', 'k', 1, 0)).toMatchObject({ remaining: 9 })
   })
 
-  /** Resolves when the other side has closed the connection. */
-  function ended(bytes: Buffer): Promise<void> {
+  it('answers the calls that arrived before one that makes no sense, and none after it', async () => {
+    const [server] = await meeting.pair()
+    const writer = new FrameWriter()
+    writer.add(REQUEST.hello, 0, [PROTOCOL, 0], 'test')
+    writer.add(REQUEST.open, 0, [], JSON.stringify(['api', [['gcra/86400000', 10, 10]]]))
+    for (const cost of [3, 0.5, 1]) writer.add(REQUEST.consume, 0, [cost, 0], 'k')
+    const replies: [kind: number, remaining: number][] = []
+    const answered = await ended(writer.take())
+    new FrameReader().push(answered, ({ kind, numbers }) => replies.push([kind, numbers[2]!]))
+    expect(replies.slice(1)).toEqual([[REPLY.answer, 7]])
+    expect(server.keyspace('api', policies, ignore).decide('peek', 'k', 0, 0)).toMatchObject({ remaining: 7 })
+  })
+
+  /** Resolves to what the other side has sent when it has closed the connection. */
+  function ended(bytes: Buffer): Promise<Buffer> {
     return new Promise((resolve) => {
+      const chunks: Buffer[] = []
       const socket = connect(join(folder(), '1'), () => socket.write(bytes))
       socket.on('error', () => {})
-      socket.on('close', () => resolve())
-      socket.resume()
+      socket.on('data', (chunk) => chunks.push(chunk))
+      socket.on('close', () => resolve(Buffer.concat(chunks)))
     })
   }
 })

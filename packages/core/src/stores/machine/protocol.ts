@@ -110,4 +110,12 @@ export function whole(value: number | undefined, most = Number.MAX_SAFE_INTEGER)
   throw new MalformedFrame(`${value} where a whole number from 0 to ${most} belongs`)
 }
 
+/**
+ * A wait as it is sent: the server refuses a number that is not whole, and with it all calls of this process. Instants are
+ * whole, so the rest of a microsecond admits no call.
+ */
+export function wholeWait(maxWait: number): number {
+  return Math.min(Math.floor(maxWait), Number.MAX_SAFE_INTEGER)
+}
+
 export const LARGEST_COST = 2 ** 31

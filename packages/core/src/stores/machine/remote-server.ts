@@ -4,7 +4,7 @@ import type { Answer, Ask, Caller, Correction, Notice, TicketState } from '../st
 import { type Frame, FrameReader, FrameWriter } from './frames.js'
 import type { MachineBooking, MachineServer, PermitCall, ServerListener } from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
-import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, TICKET_STATES } from './protocol.js'
+import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, TICKET_STATES, wholeWait } from './protocol.js'
 import { answerIn, notSent, type RemoteCall, remoteCall } from './remote-call.js'
 import { MOST_LISTS } from './session.js'
 
@@ -51,7 +51,7 @@ export class RemoteServer implements MachineServer {
     return remoteCall(
       this.#send,
       caller,
-      (writer) => writer.add(ASKS[ask], this.#numberOf(list), [cost, maxWait], key),
+      (writer) => writer.add(ASKS[ask], this.#numberOf(list), [cost, wholeWait(maxWait)], key),
       REPLY.answer,
       (reply) => {
         const answer = answerIn(reply, this.life, key, cost)

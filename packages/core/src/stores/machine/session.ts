@@ -36,13 +36,15 @@ export class Session implements HostCaller, PermitHolder {
     this.#socket = socket
   }
 
-  /** Carries out what has arrived. A frame that makes no sense ends the connection. */
+  /** Carries out what has arrived. A frame that makes no sense ends the connection, after the replies to those before it. */
   receive(chunk: Buffer): void {
+    if (!this.#socket.writable) return
     try {
       this.#reader.push(chunk, (frame) => this.#carryOut(frame))
       this.#flush()
     } catch {
-      this.#socket.destroy()
+      this.#flush()
+      this.#socket.destroySoon()
     }
   }
 
@@ -57,7 +59,7 @@ export class Session implements HostCaller, PermitHolder {
   }
 
   #flush(): void {
-    if (this.#writer.isEmpty || this.#socket.destroyed) return
+    if (this.#writer.isEmpty || !this.#socket.writable) return
     this.#socket.write(this.#writer.take())
     // The process has stopped, and reads nothing.
     if (this.#socket.writableLength > MOST_UNREAD) this.#socket.destroy()
