@@ -168,7 +168,8 @@ export class RemoteServer implements MachineServer {
       const end = text.indexOf('\n')
       return this.#listener.notice(text.slice(0, end), JSON.parse(text.slice(end + 1)) as Notice)
     }
-    const call = this.#written[this.#answered++]
+    this.#written[this.#answered]?.answer(frame) // before it counts as answered: it throws if the reply makes no sense
+    this.#answered++
     if (this.#answered === this.#written.length) {
       this.#written = []
       this.#answered = 0
@@ -176,7 +177,6 @@ export class RemoteServer implements MachineServer {
       this.#written = this.#written.slice(MOST_ANSWERED)
       this.#answered = 0
     }
-    call?.answer(frame)
   }
 
   /** Rejects all calls: those that were written may have been carried out. */
