@@ -1,4 +1,12 @@
-import { createLimiter, createSemaphore, fixedWindow, gcra, type Policy, slidingLog } from '@sluice/core'
+import {
+  createLimiter,
+  createSemaphore,
+  fixedWindow,
+  gcra,
+  type Policy,
+  slidingLog,
+  tokenBucket,
+} from '@sluice/core'
 import { type Answer, keyspaceOver, type Notice, type Store, type Update } from '@sluice/core/store'
 
 describe('a keyspace over bytes', () => {
@@ -66,6 +74,22 @@ describe('a keyspace over bytes', () => {
     expect(ends()).toBe(24 * 3600 + 1)
     void keyspace.correct({ kind: 'reset', key: 'a' })
     expect(states.size).toBe(0)
+  })
+
+  it('keeps state that a smaller limit refuses for as long as it does, whatever is written later', () => {
+    const ends = () => ([...expiries.values()][0]! - now) / 1_000_000
+    const large = open('x', tokenBucket({ limit: 1000, window: '1h' }))
+    consume(large, 'a', 1000)
+    expect(ends()).toBe(3601)
+    const small = open('x', tokenBucket({ limit: 10, window: '1h' }))
+    const refused = consume(small)
+    expect(refused).toMatchObject({ reason: 'limit', at: now + 99.1 * HOUR })
+    expect([ends(), writes]).toEqual([100 * 3600 + 1, 2])
+    now += HOUR
+    expect(consume(small)).toMatchObject({ reason: 'limit', at: refused.at })
+    expect(writes).toBe(2)
+    void large.correct({ kind: 'refund', key: 'a', cost: 1000 })
+    expect(ends()).toBe(99 * 3600 + 1)
   })
 
   it.each([

@@ -99,9 +99,13 @@ class KeyspaceOver implements Keyspace {
   decide(ask: Ask, key: string, cost: number, maxWait: number): MaybePromise<Answer> {
     return this.#change<Answer>(key, (before) => {
       const { booking, ...answer } = this.#key.decide(this.#list, ask, cost, maxWait)
-      const isCharged = answer.reason === undefined && cost > 0 && ask !== 'peek'
-      const isCounted = answer.reason === 'limit' && cost > 0 && ask !== 'peek' && this.penalty !== undefined
-      if (!isCharged && !isCounted) return { result: { ...answer, booking } }
+      const isAsked = cost > 0 && ask !== 'peek'
+      const isCharged = isAsked && answer.reason === undefined
+      const isRefused = isAsked && answer.reason !== undefined
+      const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
+      // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
+      const isOutlived = isRefused && before !== undefined && this.#key.expiresAt > before.expiresAt
+      if (!isCharged && !isCounted && !isOutlived) return { result: { ...answer, booking } }
       const epoch = before?.epoch ?? random()
       const version = isCharged || !before ? random() : before.version
       const own = booking && before && { ...booking, key, epoch, version, before }
@@ -161,8 +165,8 @@ class KeyspaceOver implements Keyspace {
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
       if (bytes && !state) this.#report({ event: 'healed', key })
-      const { state: after, endsAt } = this.#key.take(epoch, version)
-      return { result, state: bytesOf(after), expiresAt: endsAt + GRACE }
+      const after = this.#key.take(epoch, version, state?.expiresAt ?? 0)
+      return { result, state: bytesOf(after), expiresAt: after.expiresAt }
     })
   }
 
@@ -180,9 +184,6 @@ interface Operated<T> {
   readonly epoch?: number
   readonly version?: number
 }
-
-/** Expiry later than the last moment that matters, so that a late turn finds its booking: 1 s. */
-const GRACE = 1_000_000
 
 function random(): number {
   return Math.floor(Math.random() * 2 ** 52)

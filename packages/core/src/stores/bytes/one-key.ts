@@ -70,27 +70,35 @@ export class OneKey {
     return this.#table.cursor.born
   }
 
-  /** Takes the state out, and says when it matters no more. */
-  take(epoch: number, version: number): { readonly state: KeptState; readonly endsAt: number } {
-    const { cursor, barriers, bookings, refusals, lists } = this.#table
+  /** The instant after which the state need not be kept any longer, under the smallest limits of all lists. */
+  get expiresAt(): number {
+    const { refusals, lists } = this.#table
     const { resetAt } = this.decide({ policies: lists.smallest, listNumber: 0 }, 'peek', 0, 0)
+    return Math.max(resetAt, refusals.forgottenAt(this.#row)) + GRACE
+  }
+
+  /** Takes the state out. It is kept no shorter than until the instant `keptUntil`, which an earlier write has named. */
+  take(epoch: number, version: number, keptUntil: number): KeptState {
+    const { cursor, barriers, bookings, refusals } = this.#table
     const { blockedUntil, heldUntil } = barriers.lastOf(this.#row)
-    const forgottenAt = refusals.forgottenAt(this.#row)
-    const state: KeptState = {
+    return {
       epoch,
       version,
       written: this.#now,
+      expiresAt: Math.max(this.expiresAt, keptUntil),
       last: bookings.lastOf(this.#row),
       blockedUntil,
       heldUntil,
       refusals: refusals.countOf(this.#row),
-      forgottenAt,
+      forgottenAt: refusals.forgottenAt(this.#row),
       cells: cursor.cells(),
       rings: cursor.rings().map(instantsOf),
     }
-    return { state, endsAt: Math.max(resetAt, forgottenAt) }
   }
 }
+
+/** Expiry later than the last moment that matters, so that a late turn finds its booking: 1 s. */
+const GRACE = 1_000_000
 
 /** The table for one list of shapes, the same for all keyspaces over one store that have it. */
 export function oneKeyOf(store: object, shapes: string, policies: readonly Policy[]): OneKey {

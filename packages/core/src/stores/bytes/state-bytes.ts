@@ -8,6 +8,8 @@ export interface KeptState {
   readonly version: number
   /** The instant of the latest write. */
   readonly written: number
+  /** The instant after which the state may be dropped: the latest that any write has named. */
+  readonly expiresAt: number
   /** The last booked instant; 0 without future bookings. */
   readonly last: number
   readonly blockedUntil: number
@@ -28,12 +30,12 @@ export interface StateLayout {
 }
 
 /** The numbers of a state in this order and format, each in 8 bytes, the lowest first on every machine. */
-const FORMAT = 1
-const HEADER = 9
+const FORMAT = 2
+const HEADER = 10
 
 export function bytesOf(state: KeptState): Uint8Array {
-  const { epoch, version, written, last, blockedUntil, heldUntil, refusals, forgottenAt, cells, rings } =
-    state
+  const { epoch, version, written, expiresAt, last, blockedUntil, heldUntil, refusals, forgottenAt } = state
+  const { cells, rings } = state
   const length = rings.reduce((sum, ring) => sum + 1 + ring.length, HEADER + cells.length)
   const view = new DataView(new ArrayBuffer(8 * length))
   let at = 0
@@ -41,7 +43,8 @@ export function bytesOf(state: KeptState): Uint8Array {
     view.setFloat64(at, number, true)
     at += 8
   }
-  for (const number of [FORMAT, epoch, version, written, last, blockedUntil, heldUntil]) write(number)
+  for (const number of [FORMAT, epoch, version, written, expiresAt, last, blockedUntil, heldUntil])
+    write(number)
   write(refusals)
   write(forgottenAt)
   for (const list of [cells, ...rings.flatMap((ring) => [[ring.length], ring])])
@@ -63,13 +66,27 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     at = end
   }
   if (at !== numbers.length) return undefined
-  const [, epoch, version, written, last, blockedUntil, heldUntil, refusals, forgottenAt] =
-    numbers as unknown as NumbersOfHeader
   const cells = numbers.subarray(HEADER, header)
-  return { epoch, version, written, last, blockedUntil, heldUntil, refusals, forgottenAt, cells, rings }
+  return { ...headerIn(numbers as unknown as NumbersOfHeader), cells, rings }
 }
 
-type NumbersOfHeader = readonly [number, number, number, number, number, number, number, number, number]
+function headerIn(numbers: NumbersOfHeader): Omit<KeptState, 'cells' | 'rings'> {
+  const [, epoch, version, written, expiresAt, last, blockedUntil, heldUntil, refusals, forgottenAt] = numbers
+  return { epoch, version, written, expiresAt, last, blockedUntil, heldUntil, refusals, forgottenAt }
+}
+
+type NumbersOfHeader = readonly [
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+  number,
+]
 
 /** Undefined unless all of them are numbers. */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {
