@@ -5,6 +5,7 @@ import {
   gcra,
   type Policy,
   slidingLog,
+  slidingWindow,
   tokenBucket,
 } from '@sluice/core'
 import { type Answer, keyspaceOver, type Notice, type Store, type Update } from '@sluice/core/store'
@@ -108,6 +109,86 @@ describe('a keyspace over bytes', () => {
     expect(notices).toEqual([])
     expect([consume(keyspace).remaining, consume(keyspace).remaining]).toEqual([1, 0])
     expect(notices).toEqual([{ event: 'healed', key: 'a' }])
+  })
+
+  describe.each<[string, () => Policy, [what: string, double: number, value: number][]]>([
+    [
+      'a debt',
+      () => gcra({ limit: 10, window: '1s' }),
+      [
+        ['a last booking without end', 5, 1e300],
+        ['a block without end', 6, 1e300],
+        ['a hold without end', 7, 1e300],
+        ['a beginning after the last write', 10, 2e15],
+        ['a debt below nothing', 11, -1e15],
+        ['a debt that outlives its state', 11, 1e13],
+        ['a fraction of a debt', 11, 1_000_000.5],
+        ['a debt of a time to come', 12, 2e15],
+        ['a limit beyond exact numbers', 13, 1e16],
+      ],
+    ],
+    [
+      'a debt of tokens that come at intervals',
+      () => tokenBucket({ limit: 10, window: '1s', refill: 'interval' }),
+      [
+        ['tokens that outlive their state', 11, 1e6],
+        ['a refill of a time to come', 12, 2e15],
+      ],
+    ],
+    [
+      'a count of a window',
+      () => fixedWindow({ limit: 10, window: '1s' }),
+      [
+        ['a window to come', 11, 2e15],
+        ['no beginning of a window', 11, 1_799_999_999_000_001],
+      ],
+    ],
+    [
+      'counts of buckets',
+      () => slidingWindow({ limit: 10, window: '1s' }),
+      [
+        ['a bucket to come', 11, 2e10],
+        ['a total that is not the sum of the counts', 12, 50],
+      ],
+    ],
+    [
+      'a log',
+      () => slidingLog({ limit: 10, window: '1s' }),
+      [
+        ['an entry of a time to come', 13, 2e15],
+        ['entries out of order', 13, 1],
+      ],
+    ],
+  ])('discards %s that has', (_, policy, cases) => {
+    it.each(cases)('%s', (_, double, value) => {
+      const keyspace = open('x', policy())
+      consume(keyspace)
+      now += 1
+      consume(keyspace)
+      const [[id, bytes]] = [...states] as [[string, Uint8Array]]
+      expect(consume(keyspace)).toMatchObject({ remaining: 7 })
+      new DataView(bytes.buffer).setFloat64(8 * double, value, true)
+      states.set(id, bytes)
+      expect(consume(keyspace)).toMatchObject({ reason: undefined, remaining: 9 })
+      expect(notices).toEqual([{ event: 'healed', key: 'a' }])
+    })
+  })
+
+  it('keeps state whose booking, block and hold are as far away as they can be', () => {
+    const YEAR = 365 * 24 * HOUR
+    const keyspace = open('x', gcra({ limit: 1, window: '365d' }), slidingLog({ limit: 1, window: '365d' }))
+    consume(keyspace)
+    const { booking } = keyspace.decide('book', 'a', 1, YEAR) as Answer
+    for (const kind of ['block', 'hold'] as const) void keyspace.correct({ kind, key: 'a', duration: YEAR })
+    expect(keyspace.confirm(booking!)).toBe('held')
+    expect(notices).toEqual([])
+  })
+
+  it('keeps state where the clock of its store counts fractions', () => {
+    now += 0.5
+    const keyspace = open('x', five())
+    consume(keyspace, 'a', 5)
+    expect(consume(keyspace).reason).toBe('limit')
   })
 
   it('reads state that lies in the middle of a buffer, as clients of databases return it', () => {

@@ -81,6 +81,11 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given
 }
 
+export function holds(state: State, { window }: Policy, latest: number): boolean {
+  const start = state.get(START)
+  return start <= latest && start % window === 0
+}
+
 function countAt(state: State, policy: Policy, instant: number): number {
   return windowStart(policy, instant) > state.get(START) ? 0 : state.get(COUNT)
 }
@@ -104,5 +109,6 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
+  holds,
   leasing,
 }

@@ -11,6 +11,7 @@ import {
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
+import { holds } from './debt/holds.js'
 import { AT, DEBT, FASTEST } from './debt/layout.js'
 import { withSlots } from './debt/with-slots.js'
 
@@ -204,6 +205,7 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
+  holds,
   leasing,
   check,
 }

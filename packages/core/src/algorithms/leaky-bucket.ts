@@ -1,5 +1,6 @@
 import type { Algorithm, Policy } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
+import { holds } from './debt/holds.js'
 import { admit, check, type DebtOptions, debtPolicy, earliest, leasing, release, take, view } from './gcra.js'
 
 /*
@@ -41,6 +42,7 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
+  holds,
   leasing,
   check,
 }

@@ -8,6 +8,7 @@ import {
   countOf,
   fadingAt,
   giveBack,
+  holds,
   putIn,
   show,
   takeOut,
@@ -164,6 +165,7 @@ export const algorithm: Algorithm = {
   view,
   take,
   release,
+  holds,
   leasing: wholeLeasing,
   check: checkBuckets,
 }
@@ -177,6 +179,7 @@ export const fading: Algorithm = {
   view: viewFading,
   take: takeFading,
   release,
+  holds,
   leasing: fadingLeasing,
   check: checkFadingBuckets,
 }

@@ -2,6 +2,7 @@ import { type Algorithm, type Charge, type Leasing, Policy, type View } from './
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
+import { holds as debtHolds } from './debt/holds.js'
 import * as debt from './gcra.js'
 
 /*
@@ -17,6 +18,9 @@ import * as debt from './gcra.js'
 const MISSING = 0
 const AT = 1
 const FASTEST = 2
+
+/** An expiry, in microseconds, beyond which refills cannot be counted exactly. */
+const NEVER = 1e21
 
 export interface TokenBucketOptions extends debt.DebtOptions {
   /**
@@ -97,6 +101,13 @@ export function release(state: State, policy: Policy, now: number, charge: Charg
   return given
 }
 
+/** The refills until the state expires add all missing tokens. */
+export function holds(state: State, { window }: Policy, latest: number, expiresAt: number): boolean {
+  const since = state.get(AT)
+  const mostMissing = ((expiresAt - since + window) / window) * state.get(FASTEST)
+  return since <= latest && (state.get(MISSING) <= mostMissing || expiresAt >= NEVER)
+}
+
 /** Adds the tokens of all refills until the instant `at`. Returns the tokens that are missing then. */
 function refill(state: State, policy: Policy, at: number): number {
   const missing = missingAt(state, policy, at)
@@ -140,6 +151,7 @@ export const algorithm: Algorithm = {
   view: debt.view,
   take: debt.take,
   release: debt.release,
+  holds: debtHolds,
   leasing: debt.leasing,
   check: debt.check,
 }
@@ -153,5 +165,6 @@ export const interval: Algorithm = {
   view,
   take,
   release,
+  holds,
   leasing,
 }

@@ -29,6 +29,16 @@ describe('sliding window of whole buckets', () => {
   })
 })
 
+describe('a total without its counts', () => {
+  it.each(['whole', 'weighted'] as const)('ends with the newest bucket at the latest: %s', (count) => {
+    const policy = slidingWindow({ limit: 10, window: 1000, buckets: 2, count })
+    const state = new State(new Float64Array([4, 50, 0, 0, 0]))
+    const view = { remaining: NaN, resetAt: NaN }
+    policy.algorithm.view(state, policy, 2_100_000, view)
+    expect(view).toEqual({ remaining: 0, resetAt: 2_500_000 })
+  })
+})
+
 describe('sliding window of weighted buckets', () => {
   it('fades the window before with one bucket, as two counters do', () => {
     const table: Row[] = [

@@ -36,6 +36,12 @@ export function checkFadingBuckets(policy: Policy): void {
   )
 }
 
+export function holds(state: State, policy: Policy, latest: number): boolean {
+  let sum = 0
+  for (let i = 0; i <= policy.buckets; i++) sum += state.get(COUNTS + i)
+  return state.get(NEWEST) <= bucketOf(policy, latest) && state.get(TOTAL) === sum
+}
+
 /** Adds units to a bucket, which is the newest from then on. */
 export function putIn(state: State, policy: Policy, bucket: number, units: number): void {
   slideTo(state, policy, bucket)
@@ -99,8 +105,9 @@ export function totalAt(state: State, policy: Policy, bucket: number): number {
 
 /** Instant at which the last bucket with units leaves the window. */
 function emptyAt(state: State, policy: Policy): number {
-  let bucket = state.get(NEWEST)
-  while (countOf(state, policy, bucket) === 0) bucket--
+  const newest = state.get(NEWEST)
+  let bucket = newest
+  while (bucket > newest - policy.buckets && countOf(state, policy, bucket) === 0) bucket--
   return (bucket + policy.buckets + 1) * width(policy)
 }
 

@@ -54,6 +54,11 @@ export interface Algorithm {
    * Bookings stay where they are. Returns the units that took effect, which may be a fraction.
    */
   release(state: State, policy: Policy, now: number, charge: Charge, units: number): number
+  /**
+   * Whether a call can have left this state, the twin of `holds` in Lua. `latest` is the instant of the last write or booking,
+   * and `expiresAt` comes at least a second after `resetAt` under the limit of the last write.
+   */
+  holds?(state: State, policy: Policy, latest: number, expiresAt: number): boolean
   /** How booked units may be served later. Without it the algorithm cannot be leased. */
   readonly leasing?: Leasing
   /**

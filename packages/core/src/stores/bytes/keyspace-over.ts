@@ -3,6 +3,7 @@ import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, MaybePromise, Report } from '../store.js'
 import type { PolicyList } from '../memory/policy-lists.js'
 import { type OneKey, oneKeyOf } from './one-key.js'
+import { isSound } from './sound-state.js'
 import { bytesOf, type KeptState, stateOf } from './state-bytes.js'
 
 /** What an operation makes of the state of a key. */
@@ -157,7 +158,8 @@ class KeyspaceOver implements Keyspace {
     key: string,
     operate: (state: KeptState | undefined, now: number) => Operated<T>,
   ): MaybePromise<T> {
-    return this.#update<T>(this.#idPrefix + key, (bytes, time) => {
+    return this.#update<T>(this.#idPrefix + key, (bytes, clock) => {
+      const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
       const now = Math.max(time, state?.written ?? 0)
       this.#key.put(state, now)
@@ -173,7 +175,8 @@ class KeyspaceOver implements Keyspace {
   /** Undefined, too, for state of a clock that was set back: no caller is locked out for longer than a window. */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
     const state = stateOf(bytes, this.#key.layout)
-    return state && state.written - time < this.#longestWindow ? state : undefined
+    const isCurrent = state && state.written - time < this.#longestWindow
+    return isCurrent && isSound(state, this.policies) ? state : undefined
   }
 }
 

@@ -18,7 +18,7 @@ export interface KeptState {
   readonly refusals: number
   readonly forgottenAt: number
   /** The instant at which the state began, then the cells of the policies. */
-  readonly cells: ArrayLike<number>
+  readonly cells: Float64Array
   /** For each policy with a ring its instants, oldest first. */
   readonly rings: readonly ArrayLike<number>[]
 }
@@ -88,14 +88,14 @@ type NumbersOfHeader = readonly [
   number,
 ]
 
-/** Undefined unless all of them are numbers. */
+/** Undefined unless all of them are whole numbers from 0 on. */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {
   if (bytes.byteLength % 8 !== 0) return undefined
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
   const numbers = new Float64Array(bytes.byteLength / 8)
   for (let i = 0; i < numbers.length; i++) {
     const number = view.getFloat64(8 * i, true)
-    if (!Number.isFinite(number)) return undefined
+    if (!(Number.isInteger(number) && number >= 0)) return undefined
     numbers[i] = number
   }
   return numbers
