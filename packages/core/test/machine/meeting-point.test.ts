@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
+import fs, { existsSync, mkdtempSync, readdirSync, rmSync, unlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -16,6 +16,7 @@ beforeEach(() => {
   folder = join(parent, `${PROTOCOL}-test`)
 })
 afterEach(async () => {
+  jest.restoreAllMocks()
   await Promise.all(listeners.splice(0).map(end))
   rmSync(parent, { recursive: true })
 })
@@ -74,6 +75,17 @@ describe('a folder of sockets', () => {
     unlinkSync(join(folder, '2'))
     expect(claimed!.isNewest()).toBe(true)
     unlinkSync(join(folder, '1'))
+    expect(claimed!.isNewest()).toBe(false)
+  })
+
+  it.each(['EMFILE', 'ENFILE', 'EACCES'])('says that none came when the system answers %s', async (code) => {
+    const [claimed] = await claim(open(), undefined)
+    writeFileSync(join(folder, '2'), '')
+    const refusal = jest.spyOn(fs, 'readdirSync').mockImplementation(() => {
+      throw Object.assign(new Error(code), { code })
+    })
+    expect(claimed!.isNewest()).toBe(true)
+    refusal.mockRestore()
     expect(claimed!.isNewest()).toBe(false)
   })
 

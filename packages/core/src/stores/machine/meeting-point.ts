@@ -12,6 +12,9 @@ export interface MeetingPoint {
 }
 
 export interface Claim {
-  /** Whether no server came after this one. To be asked from time to time: somebody may delete the files. */
+  /**
+   * Whether no server came after this one, as far as it can be seen now. To be asked from time to time: somebody may delete the
+   * files.
+   */
   isNewest(): boolean
 }

@@ -65,15 +65,18 @@ export class SocketFolder implements MeetingPoint {
     return { isNewest: () => this.#isNewest(path, number, ino) }
   }
 
-  /** Marks the socket as used, so that nobody deletes it as an old temporary file. */
+  /**
+   * Marks the socket as used, too, so that nobody deletes it as an old temporary file. Where the system does not say what lies
+   * there, for want of file descriptors for example, the next call finds out: to end a server costs its state.
+   */
   #isNewest(path: string, number: number, inode: number): boolean {
     try {
       const now = new Date()
       if (statSync(path).ino !== inode || this.#highest() !== number) return false
       utimesSync(path, now, now)
       return true
-    } catch {
-      return false
+    } catch (error) {
+      return (error as NodeJS.ErrnoException).code !== 'ENOENT'
     }
   }
 
