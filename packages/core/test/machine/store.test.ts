@@ -236,6 +236,23 @@ describe('when the process that serves ends', () => {
     )
   })
 
+  it('a process is ready again once the next one serves, and not before', async () => {
+    const [server, client] = await meeting.pair()
+    const keyspace = client.keyspace('api', policies, ignore)
+    const call = Promise.resolve(keyspace.decide('consume', 'k', 1, 0))
+    await server.close()
+    await expect(call).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE' }) // it has noticed the end
+    await expect(client.ready()).rejects.toMatchObject({ code: 'STORE_UNAVAILABLE', sent: false })
+    await meeting.open({ serve: true }).ready()
+    await until('the client to be ready', () =>
+      client.ready().then(
+        () => true,
+        () => false,
+      ),
+    )
+    expect(await keyspace.decide('consume', 'k', 1, 0)).toMatchObject({ remaining: 9 })
+  })
+
   it('the serving ends where somebody has deleted its socket', async () => {
     jest.useFakeTimers({
       doNotFake: ['setImmediate', 'setTimeout', 'nextTick', 'queueMicrotask', 'performance'],

@@ -34,14 +34,13 @@ export class Membership {
   #formerLatest = -Infinity
   #isClosed = false
   readonly #closing = new AbortController()
-  /** Settled with the outcome of the first attempt. */
-  readonly joined: Promise<void>
+  /** Settles with the outcome of the latest attempt to reach a server. */
+  joined: Promise<void>
 
   constructor(options: MembershipOptions, listener: Omit<ServerListener, 'ended'>) {
     this.#options = options
     this.#listener = listener
     this.joined = this.#join()
-    this.joined.catch(() => {})
   }
 
   /** Whether a server is reached. */
@@ -83,15 +82,21 @@ export class Membership {
     this.#release()
   }
 
+  #join(): Promise<void> {
+    this.joined = this.#attempt()
+    this.joined.catch(() => {})
+    return this.joined
+  }
+
   /** Rejects when there is no server to be reached now; it is then looked for again. */
-  async #join(): Promise<void> {
+  async #attempt(): Promise<void> {
     try {
       const server = await this.#reach()
       if (this.#isClosed) server.close(storeClosed())
       else this.#server = server
     } catch (error) {
       this.#failure = error
-      if (!this.#isClosed) this.#retry = setTimeout(() => void this.#join().catch(() => {}), retryMs())
+      if (!this.#isClosed) this.#retry = setTimeout(() => void this.#join(), retryMs())
       this.#retry?.unref()
     }
     this.#release()
@@ -164,7 +169,7 @@ export class Membership {
         this.#formerLatest = Math.max(this.#formerLatest, server.latest)
         this.#server = undefined
         this.#waiting = []
-        void this.#join().catch(() => {})
+        void this.#join()
       },
     }
   }
