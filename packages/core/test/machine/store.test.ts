@@ -7,6 +7,7 @@ import type { Notice } from '../../src/stores/store.js'
 import { FrameReader, FrameWriter } from '../../src/stores/machine/frames.js'
 import { PROTOCOL, REPLY, REQUEST } from '../../src/stores/machine/protocol.js'
 import { machineStore } from '../../src/stores/machine/index.js'
+import { collect } from '@sluice/harness/figures'
 import { until } from '@sluice/harness/redis'
 import { Meeting } from './meeting.js'
 
@@ -144,6 +145,21 @@ describe('a machine store', () => {
     expect(await at(999_999.5)).toBe('limit')
     expect(await at(1_000_000.5)).toBeUndefined()
     expect(await at(Infinity)).toBeUndefined()
+  })
+
+  it('holds no limiter that is held nowhere else, and tells the others of its name', async () => {
+    const store = meeting.open({ maxKeys: 1 })
+    await store.ready()
+    const notices: Notice[] = []
+    const keyspace = store.keyspace('api', policies, (notice) => notices.push(notice))
+    const open = () => new WeakRef(createLimiter({ name: 'api', policies, store }))
+    const dropped = [open(), open()]
+    await until('the limiters to be collected', () => {
+      collect()
+      return dropped.every((limiter) => limiter.deref() === undefined)
+    })
+    for (const key of ['a', 'b']) await keyspace.decide('consume', key, 1, 0)
+    expect(notices).toContainEqual(expect.objectContaining({ event: 'evicted', key: 'a' }))
   })
 
   it('leaves out calls whose caller gave up before they were sent', async () => {

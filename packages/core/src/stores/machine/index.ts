@@ -3,11 +3,12 @@ import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { Closing, storeClosed } from '../../values/closing.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
-import type { DenialCacheBounds, Keyspace, Notice, Permits, Report, Store } from '../store.js'
+import type { DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
 import { MachineKeyspace } from './machine-keyspace.js'
 import { MachinePermits } from './machine-permits.js'
 import { Membership } from './membership.js'
 import type { MachineStoreOptions } from './options.js'
+import { Reports } from './reports.js'
 import { checkOptions } from './settings.js'
 
 export type { DenialCacheOptions } from '../denial-cache-options.js'
@@ -45,7 +46,7 @@ class StoreOfMachine implements MachineStore {
   readonly denialCache?: DenialCacheBounds
   readonly #membership: Membership
   readonly #now = systemClock()
-  readonly #reports = new Map<string, Set<Report>>()
+  readonly #reports = new Reports()
   readonly #permits = new Map<number, MachinePermits>()
   #semaphores = 0
   readonly #closing = new Closing()
@@ -54,7 +55,7 @@ class StoreOfMachine implements MachineStore {
     const { denialCache, ...membership } = checkOptions(options)
     if (denialCache) this.denialCache = denialCache
     this.#membership = new Membership(membership, {
-      notice: (name, notice) => this.#notice(name, notice),
+      notice: (name, notice) => this.#reports.pass(name, notice),
       granted: (semaphore, ticket) => this.#permits.get(semaphore)?.granted(ticket),
     })
   }
@@ -69,9 +70,8 @@ class StoreOfMachine implements MachineStore {
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    const reports = this.#reports.get(name) ?? new Set()
-    this.#reports.set(name, reports.add(report))
-    return new MachineKeyspace(name, policies, penalty, this.#membership)
+    this.#reports.add(name, report)
+    return new MachineKeyspace(name, policies, penalty, report, this.#membership)
   }
 
   now(): number {
@@ -94,9 +94,5 @@ class StoreOfMachine implements MachineStore {
   close(): void {
     this.#closing.close()
     this.#membership.close()
-  }
-
-  #notice(name: string, notice: Notice): void {
-    for (const report of this.#reports.get(name) ?? []) report(notice)
   }
 }

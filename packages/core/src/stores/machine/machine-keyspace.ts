@@ -1,6 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Booking, Caller, Correction, Keyspace, MaybePromise } from '../store.js'
+import type { Answer, Ask, Booking, Caller, Correction, Keyspace, MaybePromise, Report } from '../store.js'
 import type { MachineBooking } from './machine-server.js'
 import type { Membership } from './membership.js'
 import { PolicyListing } from './policy-listing.js'
@@ -16,6 +16,8 @@ export class MachineKeyspace implements Keyspace {
     name: string,
     policies: readonly Policy[],
     penalty: Penalty | undefined,
+    /** Held, so that it lives as long as this keyspace. */
+    readonly report: Report,
     membership: Membership,
   ) {
     this.policies = policies
