@@ -289,6 +289,66 @@ describe('a batch', () => {
   })
 })
 
+describe('a batch without an outcome for a minute', () => {
+  /** A busy way with a clock that `at` sets. */
+  function busyWayAt() {
+    let time = 0
+    return { ...busyWay({ now: () => time }), at: (ms: number) => (time = ms) }
+  }
+
+  /** The same with 16 batches in flight. */
+  function fullWayAt() {
+    const made = busyWayAt()
+    for (let i = 0; i < 12; i++) {
+      made.add(...ask(`batch ${i}`))
+      made.endTurn()
+    }
+    return made
+  }
+
+  it('counts as lost, and calls are sent again', () => {
+    const { add, sent, calls, endTurn, at } = fullWayAt()
+    at(59_999)
+    add(...ask('early'))
+    endTurn()
+    expect(sent).toHaveLength(12)
+    at(60_000)
+    add(...ask('late'))
+    endTurn()
+    expect(calls().slice(12)).toEqual([['early: consume x1', 'late: consume x1']])
+  })
+
+  it('answers its callers where its reply comes after all, and is not counted twice', () => {
+    const { add, sent, group, endTurn, at } = busyWayAt()
+    const [late] = add(...ask('late'))
+    endTurn()
+    at(60_000)
+    expect(group.isIdle).toBe(true)
+    add(...ask('next'))
+    sent[0]!.reply('for late')
+    expect(late!.outcome).toBe('for late')
+    expect(group.isIdle).toBe(false)
+    sent[1]!.reply()
+    expect(group.isIdle).toBe(true)
+  })
+
+  it('does not keep later calls from being sent at once', () => {
+    const { add, calls, endTurn, at } = busyWayAt()
+    at(60_000)
+    add(...ask('e'))
+    endTurn()
+    add(...ask('f'))
+    expect(calls()).toEqual([['e: consume x1'], ['f: consume x1']])
+  })
+
+  it('does not keep its script from being dropped', () => {
+    const { group, at } = fullWayAt()
+    expect(group.isIdle).toBe(false)
+    at(60_000)
+    expect(group.isIdle).toBe(true)
+  })
+})
+
 describe('calls of one key', () => {
   it('that belong to two limiters travel together, each for itself', () => {
     const { add, calls, endTurn } = busyWay()

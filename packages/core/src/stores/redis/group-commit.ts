@@ -1,5 +1,6 @@
 import { storeClosed } from '../../values/closing.js'
 import { Batch, MOST_CALLS } from './batch.js'
+import { BatchesInFlight, type SentBatch } from './batches-in-flight.js'
 import { isCrossSlot } from './clients/failure.js'
 import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
 import type { Bytes } from './redis-connection.js'
@@ -23,6 +24,8 @@ export interface GroupCommitOptions {
   readonly gathers?: boolean
   /** Runs a task at the end of the turn, after pending socket data was read. Default `setImmediate`. */
   readonly atTurnEnd?: (task: () => void) => void
+  /** Milliseconds on a clock that does not run back. Default `performance.now`. */
+  readonly now?: () => number
 }
 
 /**
@@ -43,36 +46,37 @@ export class GroupCommit {
   readonly #gathers: boolean
   readonly #atTurnEnd: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
+  readonly #inFlight: BatchesInFlight
   /** Batches that wait to be sent, the oldest first. */
   #waiting: Batch[] = []
   #isFlushDue = false
-  #callsInFlight = 0
   /** Calls whose batches came back in this turn. */
   #justAnswered = 0
   /** Calls at which a batch is sent before the turn ends. */
   #part = MOST_CALLS
-  #batchesInFlight = 0
   #closed = false
 
-  constructor(transport: Transport, { gathers = true, atTurnEnd = setImmediate }: GroupCommitOptions = {}) {
+  constructor(transport: Transport, options: GroupCommitOptions = {}) {
     this.#transport = transport
-    this.#gathers = gathers
-    this.#atTurnEnd = atTurnEnd
+    this.#gathers = options.gathers ?? true
+    this.#atTurnEnd = options.atTurnEnd ?? setImmediate
+    this.#inFlight = new BatchesInFlight(options.now)
   }
 
   /** Whether no call waits or is in flight. */
   get isIdle(): boolean {
-    return this.#waiting.length === 0 && this.#callsInFlight === 0
+    this.#inFlight.dropLost()
+    return this.#waiting.length === 0 && this.#inFlight.calls === 0
   }
 
   /** @throws {StoreError} CLOSED. */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
-    const isAlone = this.#waiting.length === 0 && this.#callsInFlight + this.#justAnswered < FEW_CALLS
+    const isAlone = this.#waiting.length === 0 && this.#inFlight.calls + this.#justAnswered < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
     this.#gather(call)
-    const isBusy = this.#batchesInFlight >= MOST_BATCHES
+    const isBusy = this.#inFlight.isFull
     // If a call may have only one key, none is sent before the end of the turn: each server then gets all in one write.
     const sendsFirst = !isBusy && this.#isReady(this.#waiting[0]!) && this.#transport.takesManyKeys()
     if (sendsFirst) this.#send(this.#waiting.shift()!.calls())
@@ -113,15 +117,16 @@ export class GroupCommit {
     this.#justAnswered = 0
     this.#part = MOST_CALLS
     if (this.#waiting.length === 0) return
+    this.#inFlight.dropLost()
     if (this.#transport.takesManyKeys()) this.#sendWaiting()
     else this.#transport.inOneWrite(() => this.#sendWaiting())
   }
 
   #sendWaiting(): void {
     const most = this.#partSize()
-    while (this.#waiting.length > 0 && this.#batchesInFlight < MOST_BATCHES) {
+    while (this.#waiting.length > 0 && this.#inFlight.room > 0) {
       const calls = this.#waiting.shift()!.calls()
-      const parts = Math.min(Math.ceil(calls.length / most), MOST_BATCHES - this.#batchesInFlight)
+      const parts = Math.min(Math.ceil(calls.length / most), this.#inFlight.room)
       const size = Math.ceil(calls.length / parts)
       for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size))
     }
@@ -132,7 +137,7 @@ export class GroupCommit {
    * process reads the replies of another. With a single batch they would take turns.
    */
   #partSize(): number {
-    let calls = this.#callsInFlight + this.#justAnswered
+    let calls = this.#inFlight.calls + this.#justAnswered
     for (const { size } of this.#waiting) calls += size
     return Math.max(LEAST_PART, Math.ceil(calls / PARTS))
   }
@@ -154,15 +159,14 @@ export class GroupCommit {
       markSent(call)
       callers += call.alike ? 1 + call.alike.length : 1
     }
-    this.#callsInFlight += callers
-    if (isBatch) this.#batchesInFlight++
+    const batch = this.#inFlight.begin(callers, isBatch)
     this.#transport.send(keys, args, {
       answered: (replies) => {
-        this.#returned(callers, isBatch)
+        this.#returned(batch)
         settleAll(calls, replies)
       },
       failed: (error) => {
-        this.#returned(callers, isBatch)
+        this.#returned(batch)
         const isRefused = calls.length > 1 && isCrossSlot((error as Error).cause)
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
@@ -170,12 +174,11 @@ export class GroupCommit {
     })
   }
 
-  #returned(callers: number, isBatch: boolean): void {
-    this.#callsInFlight -= callers
-    if (isBatch) this.#batchesInFlight--
+  #returned(batch: SentBatch): void {
+    if (!this.#inFlight.end(batch)) return
     if (!this.#isFlushDue) this.#flushAll()
-    if (callers < LEAST_PART) return
-    this.#justAnswered += callers
+    if (batch.callers < LEAST_PART) return
+    this.#justAnswered += batch.callers
     this.#part = this.#partSize()
     this.#flushLater()
   }
@@ -194,6 +197,3 @@ const PARTS = 2
 
 /** The fewest calls that make a batch worth sending. */
 const LEAST_PART = 8
-
-/** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
-const MOST_BATCHES = 16
