@@ -116,12 +116,12 @@ for call_number = 1, count do
       --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(now, last), span, cost, cost)
     elseif stands then
       -- Cancel with no later write: restore what the booking replaced, the oldest value of a slot last. A ring that the
-      -- booking enlarged keeps its capacity.
+      -- booking enlarged gets its former capacity, because earlier bookings know by its bytes what they replaced.
       local undo = string.sub(argument, rest + 16)
-      --@for each ring local kept_@{i} = cap_@{i}
-      version, last, @{all_cells} = unpack('<dd@{cell_formats}', undo)
-      --@for each ring cap_@{i} = kept_@{i}
       --@for any slotted for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
+      --@for each ring local grown_@{i} = cap_@{i}
+      version, last, @{all_cells} = unpack('<dd@{cell_formats}', undo)
+      --@for each ring if cap_@{i} < grown_@{i} then @{algorithm}_resize(@{state}, grown_@{i}) end
       writes, effect = true, 1
     end
   end

@@ -8,25 +8,25 @@
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit
 
--- Gives the ring wanted slots instead of cap, every entry before number head in its new place. The
+-- Gives the ring cap slots instead of former ones, the entries before number head in their new places. The
 -- string is set anew, because appending to it would make Redis reserve twice its length.
-local function sliding_log_grow(base, cap, wanted, head)
+local function sliding_log_resize(head, size, cap, base, former)
   local whole = call('GET', key)
-  local entries, start = '', 0
-  if cap > 0 then
-    local ring, border = sub(whole, base + 1, base + cap * 8), head % cap * 8
-    entries = sub(ring, border + 1) .. sub(ring, 1, border)
-    start = (head - cap) % wanted * 8
+  local entries, start, kept = '', 0, min(former, cap)
+  if kept > 0 then
+    local ring, border = sub(whole, base + 1, base + former * 8), head % former * 8
+    entries = sub(sub(ring, border + 1) .. sub(ring, 1, border), -8 * kept)
+    start = (head - kept) % cap * 8
   end
-  local blank = rep('\0', wanted * 8 - #entries)
-  local room = wanted * 8 - start
+  local blank = rep('\0', cap * 8 - #entries)
+  local room = cap * 8 - start
   local ring
   if #entries <= room then
     ring = sub(blank, 1, start) .. entries .. sub(blank, start + 1)
   else
     ring = sub(entries, room + 1) .. blank .. sub(entries, 1, room)
   end
-  call('SET', key, sub(whole, 1, base) .. ring .. sub(whole, base + cap * 8 + 1), 'KEEPTTL')
+  call('SET', key, sub(whole, 1, base) .. ring .. sub(whole, base + former * 8 + 1), 'KEEPTTL')
   near, filled = '', nil
 end
 
@@ -95,7 +95,7 @@ local function sliding_log_admit(
   local pushed = min(cost, max(0, 2 * limit - live))
   if live + pushed > cap then
     local wanted = max(live + pushed, min(limit, max(4, 2 * cap)))
-    sliding_log_grow(base, cap, wanted, head)
+    sliding_log_resize(head, size, wanted, base, cap)
     cap = wanted
   end
   fill_slots(base, cap, head, pushed, at)

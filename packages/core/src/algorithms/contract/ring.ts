@@ -44,7 +44,7 @@ export class Ring {
   /** Begins to record the entries that `push` overwrites, for `restore`. */
   mark(): RingMark {
     this.#overwritten = []
-    return { head: this.#head, size: this.size, overwritten: this.#overwritten }
+    return { head: this.#head, size: this.size, slots: this.#slots, overwritten: this.#overwritten }
   }
 
   /** Ends the recording that `mark` began. */
@@ -52,12 +52,16 @@ export class Ring {
     this.#overwritten = undefined
   }
 
-  /** Restores the entries as of `mark`. Valid only if nothing was pushed after `seal`. */
-  restore(mark: RingMark): void {
-    const mask = this.#slots.length - 1
-    mark.overwritten.forEach((instant, i) => (this.#slots[(mark.head + i) & mask] = instant))
-    this.#head = mark.head
-    this.size = mark.size
+  /**
+   * Restores the entries as of `mark`. Valid only if nothing was pushed after `seal`. A ring that has grown since gets its former
+   * slots back, in which nothing was overwritten: the overwritten entries of earlier marks belong there.
+   */
+  restore({ head, size, slots, overwritten }: RingMark): void {
+    const mask = slots.length - 1
+    if (slots === this.#slots) overwritten.forEach((instant, i) => (slots[(head + i) & mask] = instant))
+    this.#slots = slots
+    this.#head = head
+    this.size = size
   }
 
   #grow(n: number): void {
@@ -74,5 +78,6 @@ export class Ring {
 export interface RingMark {
   readonly head: number
   readonly size: number
+  readonly slots: number[]
   readonly overwritten: number[]
 }
