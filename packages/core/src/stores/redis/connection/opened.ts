@@ -4,8 +4,8 @@ import type { RedisConnection } from '../redis-connection.js'
 export interface Opened {
   readonly connection: RedisConnection
   /**
-   * How often it was connected so far. Calls that are made while it is not connected are queued, so those that fail before
-   * the number changes were never written. Undefined if the client does not report it.
+   * How often it was ready so far. Calls that are made while it is not ready are queued, so those that fail before the number
+   * changes were never written. Undefined for node-redis, which writes its queue before it is ready.
    */
   timesReady?(): number
   /**

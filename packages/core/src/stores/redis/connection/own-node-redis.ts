@@ -19,8 +19,6 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
     : nodeRedis.createClient({ ...defaults, socket: { host, port, ...defaults.socket } })
   const connection = nodeRedisConnection(client)
   let ended = false
-  let timesReady = 0
-  client.on('ready', () => timesReady++)
   // A client that is ended while its socket connects keeps that socket, and would wait for the server's greeting on it.
   client.on('connect', () => ended && client.destroy())
   const failed = new Promise<never>((_, reject) => client.once('error', reject))
@@ -36,7 +34,6 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
           eval: async (...args) => (await connected, connection.eval(...args)),
         }
       : connection,
-    ...(!cluster && { timesReady: () => timesReady }),
     first,
     end() {
       ended = true

@@ -34,7 +34,7 @@ export interface NodeRedisPackage {
 export interface OwnNodeRedis extends NodeRedisClient {
   once(event: 'ready', listener: () => void): unknown
   once(event: 'error', listener: (error: unknown) => void): unknown
-  readonly on: NodeRedisClient['on'] & ((event: 'connect' | 'ready', listener: () => void) => unknown)
+  readonly on: NodeRedisClient['on'] & ((event: 'connect', listener: () => void) => unknown)
   /** Of a cluster. */
   readonly masters?: readonly { readonly client?: { destroy(): void } }[]
   connect(): Promise<unknown>
