@@ -12,6 +12,8 @@ if clock < 0 then
   end
   now = time
 end
+-- What the time to live of the key counts from, also while time stands still.
+local clock_now = now
 
 -- Unreadable state is discarded; otherwise every later call on the key would fail. The fields that a plain decision needs
 -- are stored contiguously. The earlier header fields are read only if the key has a future booking, a block or a hold, or
@@ -201,7 +203,7 @@ if writes or exists then
   local ttl
   if needed > expires then
     expires = min(needed + @{longest}, NEVER)
-    ttl = string.format('%.0f', ceil((expires - now) / 1000))
+    ttl = string.format('%.0f', ceil((expires - clock_now) / 1000))
   end
   local offset, bytes
   if not writes then

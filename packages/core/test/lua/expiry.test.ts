@@ -36,6 +36,20 @@ describeWithLua(missing ?? 'the time to live of a key', () => {
     expect(isThere(limiter.name)).toBe(false)
   })
 
+  it('outlasts what is charged while time stands still because the clock was set back', async () => {
+    const limiter = open(gcra({ limit: 10, window: '1m', burst: 20 }))
+    at(50_000)
+    await limiter.consume('k')
+    at(0)
+    await limiter.consume('k', { cost: 19 })
+    at(50_000 + 119_000)
+    await limiter.consume('k', { cost: 10 })
+    at(50_000 + 180_000)
+    expect(isThere(limiter.name)).toBe(true)
+    at(50_000 + 181_000)
+    expect(isThere(limiter.name)).toBe(false)
+  })
+
   it('outlasts the wait of a slower tier for units that a faster one consumed', async () => {
     const [slow, fast] = [
       [gcra({ limit: 1, window: '1h', burst: 100 })],
