@@ -11,7 +11,8 @@ import type { Bytes, RedisConnection } from './redis-connection.js'
 export class EvictionCheck {
   readonly #connection: RedisConnection
   readonly #key: Buffer
-  readonly #reports = new Set<Report>()
+  /** Those of limiters that wait for the answer. Undefined once there is one, so that later limiters are not kept. */
+  #reports: Set<Report> | undefined = new Set()
   #asked = false
   #evicts = false
 
@@ -24,7 +25,7 @@ export class EvictionCheck {
   /** Warns through `report`, now or once Redis has answered. */
   warn(report: Report): void {
     if (this.#evicts) report({ event: 'warning', ...EVICTS })
-    else this.#reports.add(report)
+    else this.#reports?.add(report)
   }
 
   /** Asks Redis, once. To be called after a reply of Redis. */
@@ -33,14 +34,15 @@ export class EvictionCheck {
     this.#asked = true
     this.#connection.eval(READ, [this.#key], [this.#key]).then(
       (reply) => this.#received(Buffer.from(reply as Bytes).toString()),
-      () => {},
+      () => this.#received(''),
     )
   }
 
   #received(policy: string): void {
     this.#evicts = policy !== '' && policy !== 'noeviction'
-    if (this.#evicts) for (const report of this.#reports) report({ event: 'warning', ...EVICTS })
-    this.#reports.clear()
+    const reports = this.#reports
+    this.#reports = undefined
+    if (this.#evicts) reports?.forEach((report) => report({ event: 'warning', ...EVICTS }))
   }
 }
 
