@@ -81,7 +81,7 @@ describe('messages of a WebSocket', () => {
   })
 
   it('are refused while an earlier one is handled, also if their key is async', async () => {
-    const onMessage = jest.fn(() => new Promise<never>(() => {}))
+    const onMessage = jest.fn((): unknown => new Promise<never>(() => {}))
     const url = await serve({ limit: 1, window: '1m', key: async () => 'k' }, onMessage)
     const { client } = await connect(url)
     for (const text of ['a', 'b', 'c']) client.send(text)

@@ -298,7 +298,7 @@ describe('a booking that is answered after the deadline', () => {
 
 describe('a caller that leaves while its place is confirmed', () => {
   /** A call at its turn, after a wait that is long enough to be confirmed. The store's replies are on their way. */
-  const atItsTurn = async (signal?: AbortSignal, before = async (_: Limiter) => {}) => {
+  const atItsTurn = async (signal?: AbortSignal, before?: (limiter: Limiter) => Promise<unknown>) => {
     const slow = [gcra({ limit: 2, window: '1s', burst: 1 })]
     const limiter = createLimiter({
       name: 'api',
@@ -310,7 +310,7 @@ describe('a caller that leaves while its place is confirmed', () => {
     await limiter.acquire('k')
     const wait = outcome(limiter.acquire('k', { maxWait: '20s', ...(signal && { signal }) }))
     await pass(400)
-    await before(limiter)
+    await before?.(limiter)
     store.holdReplies()
     await pass(100)
     expect([wait, store.count('confirm')]).toEqual([{}, 1])

@@ -76,8 +76,11 @@ describe('maxWait of a call', () => {
   it('is kept when turns are reserved anew after the deadline', async () => {
     const limiter = limiterOf(evenly(2))
     const { add, queue } = open({ limiter })
-    limiter.acquire = (_, { signal } = {}) =>
-      new Promise((_resolve, reject) => signal!.addEventListener('abort', () => reject(signal!.reason)))
+    limiter.acquire = (_, options) =>
+      new Promise((_resolve, reject) => {
+        const signal = options!.signal!
+        signal.addEventListener('abort', () => reject(signal.reason))
+      })
     const call = add('A', { maxWait: 100 })
     await pass(150)
     add('B', { priority: 1, maxWait: '30s' })
