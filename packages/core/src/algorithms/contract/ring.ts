@@ -56,7 +56,8 @@ export class Ring {
    * Restores the entries as of `mark`. Valid only if nothing was pushed after `seal`. A ring that has grown since gets its former
    * slots back, in which nothing was overwritten: the overwritten entries of earlier marks belong there.
    */
-  restore({ head, size, slots, overwritten }: RingMark): void {
+  restore(mark: RingMark): void {
+    const { head, size, slots, overwritten } = mark
     const mask = slots.length - 1
     if (slots === this.#slots) overwritten.forEach((instant, i) => (slots[(head + i) & mask] = instant))
     this.#slots = slots

@@ -45,6 +45,16 @@ export class Batch {
   }
 }
 
+/** Adds the call to the first waiting batch that has room, but to none before another batch with the same key. */
+export function gather(call: ScriptCall, waiting: Batch[]): void {
+  let i = waiting.length - 1
+  while (i > 0 && !waiting[i]!.has(call)) i--
+  for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.take(call)) return
+  const batch = new Batch()
+  batch.take(call)
+  waiting.push(batch)
+}
+
 /**
  * Most keys and calls in a batch, because a script blocks other clients while it runs. An equal call takes an eighth of the
  * time of another key, but larger batches would leave no second one to read while Redis decides.

@@ -1,23 +1,8 @@
 import { storeClosed } from '../../values/closing.js'
-import { Batch, MOST_CALLS } from './batch.js'
-import { BatchesInFlight, type SentBatch } from './batches-in-flight.js'
+import { type Batch, gather, MOST_CALLS } from './batch.js'
 import { isCrossSlot } from './clients/failure.js'
-import { failAll, prepared, type Replies, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
-import type { Bytes } from './redis-connection.js'
-import type { Receiver } from '../store.js'
-
-/** Sends calls of one script to Redis. */
-export interface Transport {
-  /** Whether one call may have several keys. */
-  takesManyKeys(): boolean
-  /**
-   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if
-   * the whole call failed. After a failure because of keys in several slots, `takesManyKeys` returns false.
-   */
-  send(keys: readonly string[], args: readonly Bytes[], receiver: Receiver<Replies>): void
-  /** Runs `sendAll`, and writes what it sends to a server in one piece. */
-  inOneWrite(sendAll: () => void): void
-}
+import { failAll, markSent, prepared, type ScriptCall, settleAll, stillWaitedFor } from './script-call.js'
+import type { Transport } from './transport.js'
 
 export interface GroupCommitOptions {
   /** Default true. false: every call is sent on its own, immediately. */
@@ -75,8 +60,8 @@ export class GroupCommit {
     const isAlone = this.#waiting.length === 0 && this.#inFlight.calls + this.#justAnswered < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
-    this.#gather(call)
-    const isBusy = this.#inFlight.isFull
+    gather(call, this.#waiting)
+    const isBusy = this.#inFlight.room <= 0
     // If a call may have only one key, none is sent before the end of the turn: each server then gets all in one write.
     const sendsFirst = !isBusy && this.#isReady(this.#waiting[0]!) && this.#transport.takesManyKeys()
     if (sendsFirst) this.#send(this.#waiting.shift()!.calls())
@@ -89,17 +74,6 @@ export class GroupCommit {
     const waiting = this.#waiting
     this.#waiting = []
     for (const batch of waiting) for (const call of batch.calls()) failAll(call, storeClosed())
-  }
-
-  /** Adds the call to the first batch that has room, but to none before another batch with the same key. */
-  #gather(call: ScriptCall): void {
-    const waiting = this.#waiting
-    let i = waiting.length - 1
-    while (i > 0 && !waiting[i]!.has(call)) i--
-    for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.take(call)) return
-    const batch = new Batch()
-    batch.take(call)
-    waiting.push(batch)
   }
 
   #isReady(batch: Batch): boolean {
@@ -184,11 +158,6 @@ export class GroupCommit {
   }
 }
 
-function markSent({ caller, alike }: ScriptCall): void {
-  if (caller) caller.unsent = false
-  if (alike) for (const other of alike) markSent(other)
-}
-
 /** With fewer calls than this in flight, a call is sent immediately. */
 const FEW_CALLS = 4
 
@@ -197,3 +166,62 @@ const PARTS = 2
 
 /** The fewest calls that make a batch worth sending. */
 const LEAST_PART = 8
+
+/**
+ * The batches that were sent and have not come back. One that has no outcome for a minute counts as lost: some clients never
+ * settle a call after its connection broke, and calls would wait for such a batch forever.
+ */
+class BatchesInFlight {
+  /** Calls in them. */
+  calls = 0
+  readonly #now: () => number
+  /** The oldest first. */
+  readonly #sent = new Set<SentBatch>()
+  #bounded = 0
+
+  constructor(now = (): number => performance.now()) {
+    this.#now = now
+  }
+
+  /** How many more may be sent. */
+  get room(): number {
+    if (this.#bounded >= MOST_BATCHES) this.dropLost()
+    return MOST_BATCHES - this.#bounded
+  }
+
+  /** Counts a batch that is sent now. One that is not bounded takes no room. Pass the result to `end` once it has come back. */
+  begin(callers: number, isBounded: boolean): SentBatch {
+    const batch = { callers, isBounded, since: this.#now() }
+    this.#sent.add(batch)
+    this.calls += callers
+    if (isBounded) this.#bounded++
+    return batch
+  }
+
+  /** Returns false if the batch had counted as lost. */
+  end(batch: SentBatch): boolean {
+    if (!this.#sent.delete(batch)) return false
+    this.calls -= batch.callers
+    if (batch.isBounded) this.#bounded--
+    return true
+  }
+
+  dropLost(): void {
+    const lost = this.#now() - LOST_MS
+    for (const batch of this.#sent) {
+      if (batch.since > lost) return
+      this.end(batch)
+    }
+  }
+}
+
+interface SentBatch {
+  readonly callers: number
+  readonly isBounded: boolean
+  readonly since: number
+}
+
+/** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
+const MOST_BATCHES = 16
+
+const LOST_MS = 60_000

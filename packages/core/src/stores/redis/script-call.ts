@@ -185,3 +185,9 @@ function withoutGone(calls: readonly ScriptCall[]): ScriptCall[] {
   }
   return left
 }
+
+/** From now on, a call that fails may have been carried out. */
+export function markSent({ caller, alike }: ScriptCall): void {
+  if (caller) caller.unsent = false
+  if (alike) for (const other of alike) markSent(other)
+}
