@@ -1,6 +1,6 @@
-import Koa, { type Context, type Middleware } from 'koa'
-import request from 'supertest'
+import type { Context, Middleware } from 'koa'
 import { rateLimit } from '../src/index.js'
+import { appOf, get, limit, serve } from './apps.js'
 
 describe('an error that Koa answers', () => {
   it('keeps the headers of the limiters beside its own', async () => {
@@ -93,23 +93,4 @@ async function throughLimit(error: Error, limiter = limit('api', 9)): Promise<un
     }),
   )
   return caught
-}
-
-const serve: Middleware = (ctx) => {
-  ctx.body = 'served'
-}
-
-function appOf(...middleware: readonly Middleware[]): Koa {
-  const app = new Koa()
-  app.silent = true
-  for (const each of middleware) app.use(each)
-  return app
-}
-
-function get(app: { callback(): Parameters<typeof request>[0] }, path = '/') {
-  return request(app.callback()).get(path)
-}
-
-function limit(name: string, n: number): Middleware {
-  return rateLimit({ limit: n, window: '1m', name })
 }

@@ -1,8 +1,8 @@
 import Router from '@koa/router'
 import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import Koa, { type Middleware } from 'koa'
-import request from 'supertest'
 import { byApiKey, byUser, decisionOf, rateLimit } from '../src/index.js'
+import { appOf, get, limit, serve } from './apps.js'
 
 describe('rateLimit', () => {
   it('has a name for stack traces and profiles', () => {
@@ -141,25 +141,6 @@ describe('a proxy header of another name', () => {
     expect(warnings).toEqual(expected)
   })
 })
-
-const serve: Middleware = (ctx) => {
-  ctx.body = 'served'
-}
-
-function appOf(...middleware: readonly Middleware[]): Koa {
-  const app = new Koa()
-  app.silent = true
-  for (const each of middleware) app.use(each)
-  return app
-}
-
-function get(app: { callback(): Parameters<typeof request>[0] }, path = '/') {
-  return request(app.callback()).get(path)
-}
-
-function limit(name: string, n: number): Middleware {
-  return rateLimit({ limit: n, window: '1m', name })
-}
 
 function ofNine(): Limiter {
   return createLimiter({ policies: [slidingLog({ limit: 9, window: '1m' })] })
