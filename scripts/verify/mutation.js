@@ -20,6 +20,9 @@ const STAGES = [
   { tests: KIT, coverage: 'off', runs: 2000, timeoutMs: 30_000 },
 ]
 
+/** RuntimeError: with the mistake a test file cannot be loaded, or the process of the tests dies. */
+const CAUGHT = new Set(['Killed', 'Timeout', 'RuntimeError'])
+
 /** @typedef {{ file: string, line: number, text: string, range: string, caught: boolean }} Mistake */
 
 const folder = mkdtempSync(join(tmpdir(), 'sluice-mutation-'))
@@ -76,11 +79,11 @@ function mistakesIn(report) {
   const mistakes = new Map()
   for (const [file, { source, mutants }] of Object.entries(report.files)) {
     for (const { location, mutatorName, replacement, status } of mutants) {
-      if (status === 'CompileError' || status === 'RuntimeError' || status === 'Ignored') continue
+      if (status === 'CompileError' || status === 'Ignored') continue
       const { start, end } = location
       const range = `${file}:${start.line}:${start.column - 1}-${end.line}:${end.column - 1}`
       const text = `${source.split('\n')[start.line - 1]?.trim()}  =>  ${replacement}`
-      const caught = status === 'Killed' || status === 'Timeout'
+      const caught = CAUGHT.has(status)
       mistakes.set(`${range} ${mutatorName} ${replacement}`, { file, line: start.line, text, range, caught })
     }
   }

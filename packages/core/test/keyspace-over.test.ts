@@ -124,6 +124,7 @@ describe('a keyspace over bytes', () => {
         ['a debt that outlives its state', 11, 1e13],
         ['a fraction of a debt', 11, 1_000_000.5],
         ['a debt of a time to come', 12, 2e15],
+        ['a debt of the instant after the last write', 12, 1_800_000_000_000_002],
         ['a limit beyond exact numbers', 13, 1e16],
       ],
     ],
@@ -133,6 +134,7 @@ describe('a keyspace over bytes', () => {
       [
         ['tokens that outlive their state', 11, 1e6],
         ['a refill of a time to come', 12, 2e15],
+        ['a refill of the instant after the last write', 12, 1_800_000_000_000_002],
       ],
     ],
     [
@@ -182,6 +184,20 @@ describe('a keyspace over bytes', () => {
     for (const kind of ['block', 'hold'] as const) void keyspace.correct({ kind, key: 'a', duration: YEAR })
     expect(keyspace.confirm(booking!)).toBe('held')
     expect(notices).toEqual([])
+  })
+
+  it('keeps counts whichever bucket is the newest', () => {
+    const keyspace = open('x', slidingWindow({ limit: 100, window: '1s', buckets: 4 }))
+    for (let bucket = 0; bucket < 10; bucket++, now += 250_000) consume(keyspace)
+    expect([notices, consume(keyspace).remaining]).toEqual([[], 95]) // and the four buckets before
+  })
+
+  it('keeps tokens that are missing for so long that their refills cannot be counted exactly', () => {
+    const most = 2 ** 52
+    const bucket = { limit: 1, capacity: most, window: '365d', refill: 'interval' } as const
+    const keyspace = open('x', tokenBucket(bucket))
+    for (const cost of [most - 1, 1]) consume(keyspace, 'a', cost)
+    expect([consume(keyspace).reason, notices]).toEqual(['limit', []])
   })
 
   it('keeps state where the clock of its store counts fractions', () => {

@@ -24,6 +24,6 @@ export function checkOptionNames(
   replacements: Replacements,
 ): void {
   for (const [name, value] of Object.entries(options)) {
-    if (value !== undefined && !Object.hasOwn(known, name)) throw noSuchOption(name, replacements)
+    if (value !== undefined && known[name] !== true) throw noSuchOption(name, replacements)
   }
 }

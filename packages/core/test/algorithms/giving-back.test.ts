@@ -84,3 +84,19 @@ describe('a sliding window', () => {
     expect(tab.correct('refund', 3)).toBe(0)
   })
 })
+
+describe('gcra', () => {
+  it('gives back what cannot have drained since, where time counts in milliseconds', () => {
+    const tab = new Tab(gcra({ limit: 10, window: '2h' })) // a unit each 12 minutes
+    tab.charge(0, 8)
+    expect(tab.release(3600, 0, 8)).toBe(3)
+  })
+
+  it('counts what has drained by the largest limit that has drained it, whatever a smaller limit charges', () => {
+    const [fast, slow] = [10, 5].map((limit) => gcra({ limit, window: '10s', burst: 10 }))
+    const tab = new Tab(fast!, slow!)
+    tab.charge(0, 8)
+    tab.charge(2, 1, 1)
+    expect(tab.release(4, 0, 8, 1)).toBe(4)
+  })
+})

@@ -1,4 +1,4 @@
-import { tokenBucket } from '../../src/index.js'
+import { memoryStore, tokenBucket } from '../../src/index.js'
 import { keyOf, play, type Row } from './timeline.js'
 
 describe('token bucket with greedy refill', () => {
@@ -50,5 +50,24 @@ describe('token bucket with interval refill', () => {
       [10_000, 1, false, 0, 1000, 1000],
     ]
     expect(play([tokenBucket({ limit: 3, window: '1s', refill: 'interval' })], table)).toEqual(table)
+  })
+
+  it('says when as many tokens as it holds are there again', () => {
+    const table: Row[] = [
+      [0, 1, true, 2, 0, 1000],
+      [0, 3, false, 2, 1000, 1000],
+    ]
+    expect(play([tokenBucket({ limit: 3, window: '1s', refill: 'interval' })], table)).toEqual(table)
+  })
+
+  it('is full again when the refills have come that its bookings wait for, and those after them', () => {
+    const keyspace = memoryStore({ clock: () => 0 }).keyspace(
+      'x',
+      [tokenBucket({ limit: 2, window: '1s', refill: 'interval' })],
+      () => {},
+    )
+    void keyspace.decide('book', 'a', 2, 0)
+    void keyspace.decide('book', 'a', 1, 1_000_000)
+    expect(keyspace.decide('peek', 'a', 1, 0)).toMatchObject({ resetAt: 2_000_000 })
   })
 })
