@@ -129,6 +129,11 @@ describe('a keyspace over bytes', () => {
       ],
     ],
     [
+      'a debt that drains by the millisecond',
+      () => gcra({ limit: 10, window: '2h' }),
+      [['a debt that outlives its state', 11, 1e9]],
+    ],
+    [
       'a debt of tokens that come at intervals',
       () => tokenBucket({ limit: 10, window: '1s', refill: 'interval' }),
       [
@@ -190,6 +195,12 @@ describe('a keyspace over bytes', () => {
     const keyspace = open('x', slidingWindow({ limit: 100, window: '1s', buckets: 4 }))
     for (let bucket = 0; bucket < 10; bucket++, now += 250_000) consume(keyspace)
     expect([notices, consume(keyspace).remaining]).toEqual([[], 95]) // and the four buckets before
+  })
+
+  it('keeps tokens that are missing until the next refill', () => {
+    const keyspace = open('x', tokenBucket({ limit: 10, window: '1h', refill: 'interval' }))
+    consume(keyspace, 'a', 10)
+    expect([consume(keyspace).reason, notices]).toEqual(['limit', []])
   })
 
   it('keeps tokens that are missing for so long that their refills cannot be counted exactly', () => {

@@ -35,14 +35,16 @@ describe('a policy', () => {
   })
 
   it('holds nothing where its limit is 0, and what it was made with once it has another limit', () => {
-    const suspended = [tokenBucket({ ...minute, limit: 0, capacity: 5 }), gcra({ ...minute, limit: 0 })]
-    expect(suspended.map(({ capacity }) => capacity)).toEqual([0, 0])
-    expect(suspended.map((policy) => policy.with({ limit: 9 }).capacity)).toEqual([5, 9])
+    const bucket = tokenBucket({ ...minute, limit: 0, capacity: 5 })
+    const suspended = [bucket, gcra({ ...minute, limit: 0 }), fixedWindow({ ...minute, limit: 0 })]
+    expect(suspended.map(({ capacity }) => capacity)).toEqual([0, 0, 0])
+    expect(suspended.map((policy) => policy.with({ limit: 9 }).capacity)).toEqual([5, 9, 9])
   })
 
   it('keeps its capacity where it gets another limit, and names the option of its own in an error', () => {
     const burst = gcra({ ...minute, limit: 3, burst: 2 })
     expect(burst.with({ limit: 9 })).toMatchObject({ limit: 9, capacity: 2, windowMs: 60_000 })
+    expect(gcra({ ...minute, limit: 3 }).with({ limit: 9 }).capacity).toBe(3)
     expect(fixedWindow({ ...minute, limit: 3 }).with({ limit: 9 }).capacity).toBe(9)
     expect(() => burst.with({ capacity: 0 })).toThrow('burst must be a whole number from 1 to 2^52, got 0')
     expect(() => leakyBucket({ ...minute, limit: 3 }).with({ capacity: 0 })).toThrow(
