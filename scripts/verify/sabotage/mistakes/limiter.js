@@ -31,8 +31,8 @@ export const limiterMistakes = [
     mistake: 'names that every object has count as options',
     row: 21,
     file: `${src}/values/option-names.ts`,
-    text: '!Object.hasOwn(known, name)',
-    broken: '!(name in known)',
+    text: 'known[name] !== true',
+    broken: '!known[name]',
   },
   {
     mechanism: 'checked options',
