@@ -30,6 +30,11 @@ export class Renewal {
     return [...(this.#held.get(key)?.keys() ?? [])]
   }
 
+  /** The tickets of `key` whose release failed and is repeated. */
+  releasing(key: string): readonly number[] {
+    return [...(this.#releasing.get(key)?.keys() ?? [])]
+  }
+
   /** Renews the ticket's permit from now on. Calls `lost`, which must not throw, if the store has lost it. */
   hold(key: string, ticket: number, lost: () => void): void {
     const held = this.#held.get(key) ?? new Map<number, () => void>()
@@ -100,7 +105,7 @@ export class Renewal {
 
   async #repeatReleases(key: string): Promise<void> {
     const { permits, limit } = this.#options
-    for (const part of inParts([...(this.#releasing.get(key)?.keys() ?? [])])) {
+    for (const part of inParts(this.releasing(key))) {
       await permits.release(key, part, limit())
       for (const ticket of part) remove(this.#releasing, key, ticket)
     }
