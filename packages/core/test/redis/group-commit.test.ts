@@ -113,10 +113,13 @@ const ask = (...keys: string[]) => keys.map((key) => new Asked(key))
 const many = (count: number, name = 'key') =>
   Array.from({ length: count }, (_, i) => new Asked(`${name} ${i}`))
 
+/** As many calls as are sent at once, each by itself. */
+const few = () => many(6, 'first')
+
 /** A way on which so many calls are in flight that the next ones gather. */
 function busyWay(options = {}) {
   const made = way(options)
-  made.add(...ask('a', 'b', 'c', 'd'))
+  made.add(...few())
   made.sent.length = 0
   return made
 }
@@ -124,8 +127,8 @@ function busyWay(options = {}) {
 describe('a call', () => {
   it('is sent at once while few are in flight', () => {
     const { add, calls } = way()
-    add(...ask('a', 'b', 'c', 'd'))
-    expect(calls()).toEqual(['a', 'b', 'c', 'd'].map((key) => [`${key}: consume x1`]))
+    const first = add(...few())
+    expect(calls()).toEqual(first.map(({ key }) => [`${key}: consume x1`]))
   })
 
   it('waits until the end of the turn to be combined with others while more are in flight', () => {
@@ -144,10 +147,10 @@ describe('a call', () => {
     add(...many(12))
     endTurn()
     for (const { reply } of sent) reply()
-    add(...many(3, 'again'))
-    expect(sent).toHaveLength(5)
+    add(...many(1, 'again'))
+    expect(calls().map(({ length }) => length)).toEqual([1, 1, 1, 1, 1, 1, 3, 3])
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([1, 1, 1, 1, 8, 3])
+    expect(calls().at(-1)).toEqual(['again 0: consume x1'])
   })
 
   it('is sent at once again in the turn after one in which a batch came back', () => {
@@ -170,13 +173,12 @@ describe('a call', () => {
 
   it('never overtakes a waiting call, even once few are in flight', () => {
     const { add, calls, sent, endTurn } = way()
-    add(...ask('a', 'b', 'c', 'd'))
-    const first = [...sent]
+    const first = add(...few())
     add(...ask('e'))
-    for (const { reply } of first) reply()
+    for (const { reply } of sent) reply()
     add(new Asked('e', 'reset'))
     endTurn()
-    expect(calls().slice(4)).toEqual([['e: consume x1'], ['e: reset x1']])
+    expect(calls().slice(first.length)).toEqual([['e: consume x1'], ['e: reset x1']])
   })
 
   it('that fails in the script leaves the other calls their replies', () => {
@@ -221,26 +223,28 @@ describe('a batch', () => {
     expect(calls().map(({ length }) => length)).toEqual([64, 64, 2])
   })
 
-  it('holds half of all pending calls, but at least 8', () => {
+  it('holds a quarter of all pending calls, but at least 2', () => {
     const { add, calls, endTurn } = busyWay()
-    add(...many(56))
+    add(...many(2))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([28, 28])
-    add(...many(8, 'late'))
+    add(...many(42, 'more'))
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([28, 28, 8])
-    expect(new Set(calls().flat()).size).toBe(64)
+    expect(calls().map(({ length }) => length)).toEqual([2, 11, 11, 11, 9])
+    add(...many(10, 'late'))
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([2, 11, 11, 11, 9, 10])
+    expect(new Set(calls().flat()).size).toBe(54)
   })
 
-  it('is sent before the turn ends once it holds half of the calls that were just answered', () => {
+  it('is sent before the turn ends once it holds a quarter of the calls that were just answered', () => {
     const { add, calls, sent, endTurn } = busyWay()
-    add(...many(56))
+    add(...many(58))
     endTurn()
     for (const { reply } of sent) reply()
-    add(...many(45, 'again'))
-    expect(calls().map(({ length }) => length)).toEqual([28, 28, 30])
+    add(...many(40, 'again'))
+    expect(calls().map(({ length }) => length)).toEqual([15, 15, 15, 13, 16, 16])
     endTurn()
-    expect(calls().map(({ length }) => length)).toEqual([28, 28, 30, 15])
+    expect(calls().map(({ length }) => length)).toEqual([15, 15, 15, 13, 16, 16, 8])
   })
 
   it('holds 1,000 units, or one call with more', () => {
@@ -264,21 +268,24 @@ describe('a batch', () => {
 
   it('waits while 16 are in flight, until one of them returns', () => {
     const { add, sent, endTurn } = busyWay()
-    for (let i = 0; i < 12; i++) {
+    for (let i = 0; i < 10; i++) {
       add(...ask(`batch ${i}`))
       endTurn()
     }
     add(...many(100, 'late'))
     endTurn()
-    expect(sent).toHaveLength(12)
+    expect(sent).toHaveLength(10)
     sent[3]!.reply()
-    expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64])
+    expect(sent.map(({ calls }) => calls.length).slice(10)).toEqual([64])
     sent[4]!.fail(new Error('no'))
-    expect(sent.map(({ calls }) => calls.length).slice(12)).toEqual([64, 36])
+    expect(sent.map(({ calls }) => calls.length).slice(10)).toEqual([64, 36])
   })
 
   it('sends an argument once for all keys that share it, and resolves each call', () => {
     const { add, calls, sent, endTurn } = busyWay()
+    add(...many(12)) // with so many in flight, six calls are no more than a quarter
+    endTurn()
+    sent.length = 0
     const asked = add(...ask('e', 'f'), new Asked('g', 'reset'), ...ask('h', 'h', 'i'))
     endTurn()
     const sharing = ['e', 'f', 'i'].map((key) => `${key}: consume x1`)
@@ -299,7 +306,7 @@ describe('a batch without an outcome for a minute', () => {
   /** The same with 16 batches in flight. */
   function fullWayAt() {
     const made = busyWayAt()
-    for (let i = 0; i < 12; i++) {
+    for (let i = 0; i < 10; i++) {
       made.add(...ask(`batch ${i}`))
       made.endTurn()
     }
@@ -311,11 +318,11 @@ describe('a batch without an outcome for a minute', () => {
     at(59_999)
     add(...ask('early'))
     endTurn()
-    expect(sent).toHaveLength(12)
+    expect(sent).toHaveLength(10)
     at(60_000)
     add(...ask('late'))
     endTurn()
-    expect(calls().slice(12)).toEqual([['early: consume x1', 'late: consume x1']])
+    expect(calls().slice(10)).toEqual([['early: consume x1', 'late: consume x1']])
   })
 
   it('answers its callers where its reply comes after all, and is not counted twice', () => {
@@ -473,13 +480,13 @@ describe('if a call may only have keys of one slot', () => {
 describe('closing', () => {
   it('rejects waiting and later calls, and lets those in flight finish', () => {
     const { add, group, sent } = way()
-    const [a] = add(...ask('a', 'b', 'c', 'd'))
+    const first = add(...few())
     const waiting = add(...ask('e', 'e', 'f'))
     group.close()
     expect(() => add(...ask('g'))).toThrow('the store is closed')
     for (const { outcome } of waiting) expect(outcome).toMatchObject({ code: 'CLOSED' })
-    sent[0]!.reply('for a')
-    expect(a!.outcome).toBe('for a')
-    expect(sent).toHaveLength(4)
+    sent[0]!.reply('for the first')
+    expect(first[0]!.outcome).toBe('for the first')
+    expect(sent).toHaveLength(first.length)
   })
 })

@@ -21,7 +21,7 @@ export interface GroupCommitOptions {
  *
  * Callers that are answered together usually ask again in the same turn. So answered calls count as in flight until the end
  * of the turn in which their batch came back. None of the next calls is sent alone, and a batch is sent as soon as it holds
- * half of the calls that are expected, so that Redis decides it while this process fills the next one.
+ * a quarter of the calls that are expected, so that Redis decides it while this process fills the next one.
  *
  * Calls on one key are carried out in the order in which they were made. A call is sent again only if its batch was refused
  * because its keys lie in several slots: nothing was carried out then. A call whose caller has given up is not sent.
@@ -108,7 +108,7 @@ export class GroupCommit {
 
   /**
    * Calls per batch, equal ones counted, so that the pending calls make several batches: Redis then decides one while this
-   * process reads the replies of another. With a single batch they would take turns.
+   * process reads the replies of another, and neither of them falls asleep. With a single batch they would take turns.
    */
   #partSize(): number {
     let calls = this.#inFlight.calls + this.#justAnswered
@@ -159,13 +159,13 @@ export class GroupCommit {
 }
 
 /** With fewer calls than this in flight, a call is sent immediately. */
-const FEW_CALLS = 4
+const FEW_CALLS = 6
 
 /** Number of batches into which pending calls are divided. */
-const PARTS = 2
+const PARTS = 4
 
-/** The fewest calls that make a batch worth sending. */
-const LEAST_PART = 8
+/** The fewest calls that make a batch. */
+const LEAST_PART = 2
 
 /**
  * The batches that were sent and have not come back. One that has no outcome for a minute counts as lost: some clients never
