@@ -1,29 +1,18 @@
-import { setFlagsFromString } from 'node:v8'
 import { createLimiter, createSemaphore, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { kbPerMinute, sample, type Sample } from '@sluice/harness/figures'
+import { kbPerMinute, sample, type Sample, withoutCompilers } from '@sluice/harness/figures'
 import { pause, startRedis } from '@sluice/harness/redis'
 import { limitFetch } from '../../src/index.js'
 import type { Outcome, Proof } from './proof.js'
 
 /** A minute of calls with a limiter and a semaphore on Redis, to keys that come and go: what is used stays the same. */
-export const proof: Proof = { title: 'soak', timed: true, run }
+export const proof: Proof = {
+  title: 'soak',
+  timed: true,
+  run: (share) => withoutCompilers(() => soak(share)),
+}
 
 const [CALLERS, ROUND_MS, REST_MS, WARM_ROUNDS, BAR_KB] = [50, 3000, 700, 5, 50]
-/**
- * What V8 compiles lies in the heap, and lets go of the code again: half a megabyte comes and goes for minutes. Without it
- * the heap holds what the program keeps.
- */
-const COMPILERS = ['opt', 'sparkplug', 'flush-bytecode']
-
-async function run(share: number): Promise<Outcome> {
-  for (const name of COMPILERS) setFlagsFromString(`--no-${name}`)
-  try {
-    return await soak(share)
-  } finally {
-    for (const name of COMPILERS) setFlagsFromString(`--${name}`)
-  }
-}
 
 async function soak(share: number): Promise<Outcome> {
   const server = await startRedis()
