@@ -18,7 +18,10 @@ import type { OpenStore } from './session.js'
 import { findShapes, type Shape } from './shapes.js'
 
 export interface ConformanceOptions {
-  /** Random sequences that are compared with the model. Default 10,000; CONFORMANCE_RUNS overrides it. */
+  /**
+   * Random sequences that are compared with the model. Default 10,000; CONFORMANCE_RUNS overrides it, and changes `lawRuns` in
+   * proportion.
+   */
   readonly sequences?: number
   /** Random traffic on which each law is tried. Default a 125th of `sequences`. */
   readonly lawRuns?: number
@@ -49,12 +52,17 @@ const LAWS = [
  * sets; its keys are new each time. A failure prints its seed, which CONFORMANCE_SEED takes back.
  */
 export function conformance(storeName: string, openStore: OpenStore, options: ConformanceOptions = {}): void {
-  const sequences = Number(process.env.CONFORMANCE_RUNS ?? options.sequences ?? 10_000)
-  const { mostCost = () => 2 ** 31, penalties = true } = options
+  const {
+    mostCost = () => 2 ** 31,
+    penalties = true,
+    sequences: most = 10_000,
+    lawRuns = most / 125,
+  } = options
+  const sequences = Number(process.env.CONFORMANCE_RUNS ?? most)
   const laws = penalties ? [...LAWS, penalizing] : LAWS
   const given = process.env.CONFORMANCE_SEED
   const seed = given === undefined ? undefined : Number(given)
-  const runs = options.lawRuns ?? Math.ceil(sequences / 125)
+  const runs = Math.ceil((lawRuns * sequences) / most)
 
   describe(`${storeName} store`, () => {
     const { shapes, unjudged } = findShapes()
