@@ -101,29 +101,33 @@ class CallsUnderSeveral implements PlainCalls {
   }
 
   decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
-    if (this.#barriers.of(row, now) !== undefined || !this.#areAllOpen(list.policies, now, cost))
-      return undefined
     const { policies } = list
+    if (this.#barriers.of(row, now) !== undefined || !this.#areOthersOpen(policies, now, cost))
+      return undefined
     const view = this.#view
-    const parts: number[] = []
+    const parts = Array<number>(3 * policies.length)
     let binding = 0
     let remaining = Infinity
     let resetAt = now
     for (let i = 0; i < policies.length; i++) {
-      this.#takes[i]!(this.#cursor.states[i]!, policies[i]!, now, cost, view)
+      const at = this.#takes[i]!(this.#cursor.states[i]!, policies[i]!, now, cost, view)
+      if (at > now) return undefined // only the first can deny, before any is charged
       if (view.remaining < remaining) {
         remaining = view.remaining
         binding = i
       }
       if (view.resetAt > resetAt) resetAt = view.resetAt
-      parts.push(now, view.remaining, view.resetAt)
+      parts[3 * i] = now
+      parts[3 * i + 1] = view.remaining
+      parts[3 * i + 2] = view.resetAt
     }
     if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.listNumber, false)
     return new MemoryAnswer(now, now, undefined, binding, remaining, resetAt, parts, undefined)
   }
 
-  #areAllOpen(policies: readonly Policy[], now: number, cost: number): boolean {
-    for (let i = 0; i < policies.length; i++) {
+  /** Whether all policies but the first admit the call. The first is asked where it is charged. */
+  #areOthersOpen(policies: readonly Policy[], now: number, cost: number): boolean {
+    for (let i = 1; i < policies.length; i++) {
       const policy = policies[i]!
       if (policy.algorithm.earliest(this.#cursor.states[i]!, policy, now, cost) > now) return false
     }
