@@ -236,6 +236,18 @@ describe('a batch', () => {
     expect(new Set(calls().flat()).size).toBe(54)
   })
 
+  it('holds half of more than 64 pending calls', () => {
+    const { add, calls, sent, endTurn } = busyWay()
+    add(...many(59))
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([30, 29])
+    for (const { reply } of sent) reply()
+    add(...many(60, 'again'))
+    expect(calls().map(({ length }) => length)).toEqual([30, 29, 33])
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([30, 29, 33, 27])
+  })
+
   it('is sent before the turn ends once it holds a quarter of the calls that were just answered', () => {
     const { add, calls, sent, endTurn } = busyWay()
     add(...many(58))

@@ -21,7 +21,8 @@ export interface GroupCommitOptions {
  *
  * Callers that are answered together usually ask again in the same turn. So answered calls count as in flight until the end
  * of the turn in which their batch came back. None of the next calls is sent alone, and a batch is sent as soon as it holds
- * a quarter of the calls that are expected, so that Redis decides it while this process fills the next one.
+ * a quarter of the calls that are expected, or half of more than 64, so that Redis decides it while this process fills the
+ * next one.
  *
  * Calls on one key are carried out in the order in which they were made. A call is sent again only if its batch was refused
  * because its keys lie in several slots: nothing was carried out then. A call whose caller has given up is not sent.
@@ -113,7 +114,7 @@ export class GroupCommit {
   #partSize(): number {
     let calls = this.#inFlight.calls + this.#justAnswered
     for (const { size } of this.#waiting) calls += size
-    return Math.max(LEAST_PART, Math.ceil(calls / PARTS))
+    return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
   #send(gathered: ScriptCall[]): void {
@@ -161,8 +162,11 @@ export class GroupCommit {
 /** With fewer calls than this in flight, a call is sent immediately. */
 const FEW_CALLS = 6
 
-/** Number of batches into which pending calls are divided. */
-const PARTS = 4
+/**
+ * Up to so many pending calls are divided into four batches: with fewer, this process and Redis would take turns. More are
+ * divided into two, as large batches cost Redis less for each call.
+ */
+const MANY_CALLS = 64
 
 /** The fewest calls that make a batch. */
 const LEAST_PART = 2
