@@ -7,7 +7,7 @@ afterEach(() => {
 })
 
 test('shows an outage in Prometheus, with exactly its alerts, and every call counted once', async () => {
-  run = start(['observability', '--outage', '6'])
+  run = start(['observability', '--outage', '10'])
   expect(await run.exitCode).toBe(0)
   expect(run.errors()).toBe('')
   expect(run.output()).toContain('✓ in the outage these fire, and no others')

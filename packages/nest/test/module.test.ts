@@ -171,7 +171,12 @@ describe('RateLimitModule', () => {
 
   it('gives its defaults to limits and limiters', async () => {
     const imports = [
-      RateLimitModule.forRoot({ enforce: false, resetAs: 'delta', limits: [{ limit: 1, window: '1m' }] }),
+      RateLimitModule.forRoot({
+        enforce: false,
+        resetAs: 'delta',
+        store: memoryStore({ clock: () => 0 }),
+        limits: [{ limit: 1, window: '1m' }],
+      }),
       RateLimitModule.forFeature([
         { name: 'shadow', policies },
         { name: 'strict', policies, enforce: true },

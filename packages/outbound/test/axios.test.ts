@@ -154,7 +154,8 @@ it('rejects an aborted call that waits, and sends nothing', async () => {
 })
 
 it('rejects with RateLimitExceededError if there is no turn in time', async () => {
-  const { client } = await open(ok, { maxWait: 0 })
+  const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1h' })] })
+  const { client } = await open(ok, { maxWait: 0, limiter })
   await client.get('/pay')
   await expect(client.get('/pay')).rejects.toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', reason: 'limit' })
 })

@@ -141,7 +141,8 @@ it('rejects a body that is aborted while it arrives', async () => {
 })
 
 it('fails with RateLimitExceededError if there is no turn in time', async () => {
-  const { dispatcher } = await open(ok, { maxWait: 0 })
+  const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1h' })] })
+  const { dispatcher } = await open(ok, { maxWait: 0, limiter })
   await (await request(other.origin, { dispatcher })).body.dump()
   const error: unknown = await request(other.origin, { dispatcher }).catch((failure: unknown) => failure)
   expect(error).toMatchObject({ code: 'RATE_LIMIT_EXCEEDED', decision: { allowed: false } })

@@ -89,7 +89,7 @@ async function watch(
   ended.abort()
   const sent = await traffic
   if (stop.aborted) return false
-  await pass(1.5) // one more scrape
+  await prometheus.nextScrape()
 
   const { text, missing } = await answers(prometheus, HEALTHY_S + outage + AFTER_S)
   console.log(`\n${text}`)

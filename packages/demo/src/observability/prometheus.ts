@@ -67,20 +67,36 @@ export class Prometheus {
     return series.map(({ labels }) => labels['alertname'] ?? '').toSorted()
   }
 
+  /** Waits until the service was scraped once more from now on. */
+  async nextScrape(): Promise<void> {
+    const now = Date.now() / 1000
+    await inTime('Prometheus does not scrape.', async () => {
+      const [scraped] = await this.query('max(timestamp(up))')
+      return scraped !== undefined && scraped.value >= now
+    })
+  }
+
   async #reach(): Promise<void> {
-    const giveUpAt = Date.now() + PATIENCE_MS
-    for (;;) {
-      try {
-        if ((await fetch(`${this.origin}/-/ready`)).ok) return
-      } catch {
-        // not listening yet
-      }
-      if (Date.now() >= giveUpAt) {
-        await this.stop()
-        throw new CannotRun('Prometheus does not start.')
-      }
-      await sleep(100)
+    const isReady = () =>
+      fetch(`${this.origin}/-/ready`).then(
+        ({ ok }) => ok,
+        () => false, // not listening yet
+      )
+    try {
+      await inTime('Prometheus does not start.', isReady)
+    } catch (error) {
+      await this.stop()
+      throw error
     }
+  }
+}
+
+/** Asks until the answer is yes. */
+async function inTime(complaint: string, isSo: () => Promise<boolean>): Promise<void> {
+  const giveUpAt = Date.now() + PATIENCE_MS
+  while (!(await isSo())) {
+    if (Date.now() >= giveUpAt) throw new CannotRun(complaint)
+    await sleep(100)
   }
 }
 
