@@ -12,6 +12,9 @@ import { basename, dirname, join, relative } from 'node:path'
 /** What a stripped file begins with. */
 const STRIPPED = '/* MIT */\n'
 
+/** About how many characters a line has: Node prints the one that threw an error which is not caught. */
+const LINE_LIMIT = 120
+
 for (const name of readdirSync('packages')) {
   const folder = `packages/${name}`
   if (!existsSync(`${folder}/dist/cjs`)) continue
@@ -29,7 +32,8 @@ function stripAll(dist) {
     // The compiler writes only what has changed.
     if (code.startsWith(STRIPPED)) continue
     const minifyWhitespace = file.startsWith('cjs')
-    writeFileSync(join(dist, file), STRIPPED + transformSync(code, { minifyWhitespace }).code)
+    const stripped = transformSync(code, { minifyWhitespace, lineLimit: LINE_LIMIT }).code
+    writeFileSync(join(dist, file), STRIPPED + stripped)
   }
 }
 
@@ -57,7 +61,7 @@ async function bundle(folder) {
     // Names stay, so that stack traces can be read.
     minifyWhitespace: true,
     minifySyntax: true,
-    lineLimit: 1000,
+    lineLimit: LINE_LIMIT,
   }
   await build({
     ...shared,

@@ -10,6 +10,9 @@ import { manifestOf, publicPackages } from '../workspace.js'
 /** The most bytes that core takes when it is installed, with what it depends on. */
 const MOST_BYTES = 800_000
 
+/** Longest line of code, in characters: Node prints the line that threw an error which is not caught, before the error. */
+const LONGEST_LINE = 500
+
 /** @typedef {import('../workspace.js').Manifest & { keywords?: string[] }} Manifest */
 /** @typedef {{ unpackedSize: number, files: { path: string }[] }} Tarball */
 
@@ -39,6 +42,14 @@ function wrongWith(folder, { unpackedSize, files }) {
   const paths = files.map(({ path }) => path)
   for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md']) {
     if (!paths.includes(path)) wrong.push(`the tarball has no ${path}`)
+  }
+  for (const path of paths.filter((each) => /\.[cm]?js$/.test(each))) {
+    const longest = Math.max(
+      ...readFileSync(join(folder, path), 'utf8')
+        .split('\n')
+        .map(({ length }) => length),
+    )
+    if (longest > LONGEST_LINE) wrong.push(`${path} has a line of ${longest} characters`)
   }
   const maps = paths.filter((path) => path.endsWith('.map'))
   if (maps.length > 0) wrong.push(`${maps.length} source maps of sources that are not in the tarball`)
