@@ -161,7 +161,7 @@ async function answersOf(kind: string, code: string, { asked, headers, notOn = [
     file,
     javascript(code)
       .replaceAll('3000', String(port))
-      .replace(/^( +)store,$/m, "$&\n$1deadline: '10s',") // no answer is due where Redis is slow for a moment
+      .replace(/^( +)store,$/m, "$&\n$1deadline: '10s',") // a slow Redis must not let it decide alone
       .replaceAll('redis://localhost:6379', `redis://${redis.host}:${redis.port}`),
   )
   const child = spawn(process.execPath, [...onSources(), file], { stdio: ['ignore', 'ignore', 'pipe'] })

@@ -70,6 +70,7 @@ const CUT_EVERY_BYTES = 10_000
 
 async function cutUntil(ended: AbortSignal, { counts, cutOnReply, heal }: Proxy): Promise<number> {
   const before = counts.cuts
+  cutOnReply()
   while (!ended.aborted) {
     const next = counts.toClient + CUT_EVERY_BYTES
     while (counts.toClient < next && !ended.aborted) await pause(1)

@@ -30,7 +30,7 @@ async function waitThrough(share: number): Promise<Outcome> {
 
 /** Redis stands still: half of the calls are under way, the others come meanwhile. */
 async function stalls(server: RedisServer, times: number): Promise<Outcome> {
-  const store = redisStore({ host: server.host, port: server.port })
+  const store = redisStore({ host: server.host, port: server.port, socketTimeout: 20_000 })
   await store.ready()
   const tally = new Tally(store)
   for (let i = 0; i < times; i++) {

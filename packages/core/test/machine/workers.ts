@@ -16,6 +16,7 @@ const [kind, folder] = isMainThread ? process.argv.slice(2) : (workerData as str
 /** The calls of one worker that were admitted. */
 async function callAll(): Promise<number> {
   const store = machineStore({ name: 'workers', folder: folder! })
+  await store.ready()
   const policies = [gcra({ limit: 10, window: '1d' })]
   const limiter = createLimiter({ name: 'api', policies, store, deadline: '10s', onStoreError: 'throw' })
   const decisions = await Promise.all(Array.from({ length: CALLS }, () => limiter.consume('k')))

@@ -92,11 +92,12 @@ interface Outcome {
   readonly reply?: string
   readonly code?: string
   readonly message?: string
-  /** From close() to the end of the process. */
+  /** From close() to the end of the process, without the time in which others had the CPU. */
   readonly lingeredMs: number
 }
 
 const PROGRAM = `
+  import { ownMs } from '../../../../test/faults/own-time.js'
   import { ownConnection } from './own.js'
   const [when, options] = [process.argv[2], JSON.parse(process.argv[3])]
   const connection = ownConnection(options)
@@ -117,8 +118,8 @@ const PROGRAM = `
   }
   main().then((outcome) => {
     connection.close()
-    const closed = performance.now()
-    process.on('exit', () => console.log(JSON.stringify({ ...outcome, lingeredMs: performance.now() - closed })))
+    const closed = ownMs()
+    process.on('exit', () => console.log(JSON.stringify({ ...outcome, lingeredMs: ownMs() - closed })))
   })
 `
 

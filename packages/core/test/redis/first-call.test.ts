@@ -59,7 +59,7 @@ describe('the first calls of a process', () => {
     afterAll(() => silent.close())
 
     it('wait for startTimeout and their deadline', async () => {
-      const { degraded, ms } = await firstCall(url, { startTimeout: '300ms' })
+      const { degraded, ms } = await firstCall(`${url}?connectTimeout=20000`, { startTimeout: '300ms' })
       expect(degraded).toEqual(['timeout', 'timeout'])
       expect(ms).toBeGreaterThanOrEqual(340)
     })
