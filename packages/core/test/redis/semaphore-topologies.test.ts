@@ -143,16 +143,19 @@ describe.each(Object.entries(topologies))('a semaphore over %s', (kind, topology
       await first.release()
       await (await waiting).release()
       const pollAgain = stopPolling()
-      for (const key of Array.from({ length: 12 }, (_, i) => `user${i}`)) {
-        const held = await semaphores[0]!.acquire(key)
-        const next = semaphores[1]!.acquire(key, { maxWait: '20s' })
-        await until('the ticket to be queued', async () => (await queued(key)) === 1)
-        await held.release()
-        const permit = await next
-        expect(permit.allowed).toBe(true)
-        await permit.release()
+      try {
+        for (const key of Array.from({ length: 12 }, (_, i) => `user${i}`)) {
+          const held = await semaphores[0]!.acquire(key)
+          const next = semaphores[1]!.acquire(key, { maxWait: '20s' })
+          await until('the ticket to be queued', async () => (await queued(key)) === 1)
+          await held.release()
+          const permit = await next
+          expect(permit.allowed).toBe(true)
+          await permit.release()
+        }
+      } finally {
+        pollAgain()
       }
-      pollAgain()
     })
   }
 
