@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
+import { until } from '@sluice/harness/redis'
 import { CannotRun } from '../demo.js'
 import { freePort, isInPath, startServer, stopServer } from '../local-server.js'
 
@@ -70,33 +70,18 @@ export class Prometheus {
   /** Waits until the service was scraped once more from now on. */
   async nextScrape(): Promise<void> {
     const now = Date.now() / 1000
-    await inTime('Prometheus does not scrape.', async () => {
-      const [scraped] = await this.query('max(timestamp(up))')
-      return scraped !== undefined && scraped.value >= now
-    })
+    const isScraped = async () => (await this.query('max(timestamp(up))')).some(({ value }) => value >= now)
+    await until('Prometheus to scrape', isScraped, PATIENCE_MS)
   }
 
   async #reach(): Promise<void> {
-    const isReady = () =>
-      fetch(`${this.origin}/-/ready`).then(
-        ({ ok }) => ok,
-        () => false, // not listening yet
-      )
+    const isReady = async () => (await fetch(`${this.origin}/-/ready`)).ok
     try {
-      await inTime('Prometheus does not start.', isReady)
-    } catch (error) {
+      await until('Prometheus to start', isReady, PATIENCE_MS)
+    } catch {
       await this.stop()
-      throw error
+      throw new CannotRun('Prometheus does not start.')
     }
-  }
-}
-
-/** Asks until the answer is yes. */
-async function inTime(complaint: string, isSo: () => Promise<boolean>): Promise<void> {
-  const giveUpAt = Date.now() + PATIENCE_MS
-  while (!(await isSo())) {
-    if (Date.now() >= giveUpAt) throw new CannotRun(complaint)
-    await sleep(100)
   }
 }
 
