@@ -71,8 +71,7 @@ describe('a server', () => {
   it('comes back empty on the same port after it was killed', async () => {
     const { pid, port } = server
     await server.kill()
-    const refused = () => command(server, 'PING').then(() => false, isRefusal)
-    await until('the server to be gone', refused)
+    await expect(command(server, 'PING')).rejects.toThrow('ECONNREFUSED')
     await server.restart()
     expect(server.port).toBe(port)
     expect(server.pid).not.toBe(pid)
@@ -102,8 +101,7 @@ describe('a server whose test process is killed', () => {
     const [, folder] = await command<string[]>(server, 'CONFIG', 'GET', 'dir')
     owner.kill('SIGKILL')
     await until('the files to be gone', () => !existsSync(folder!))
-    const refused = () => command(server, 'PING').then(() => false, isRefusal)
-    await until('the server to be gone', refused)
+    await until('the server to be gone', () => command(server, 'PING').then(() => false, isRefusal))
   })
 })
 
