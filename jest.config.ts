@@ -27,8 +27,7 @@ const config: Config = {
   ],
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {
-    '^@sluice/core/http$': '<rootDir>/packages/core/src/http/index.ts',
-    '^@sluice/core/machine$': '<rootDir>/packages/core/src/stores/machine/index.ts',
+    '^@sluice/core/internal$': '<rootDir>/packages/core/src/internal.ts',
     '^@sluice/core/redis$': '<rootDir>/packages/core/src/stores/redis/index.ts',
     '^@sluice/core/store$': '<rootDir>/packages/core/src/stores/index.ts',
     '^@sluice/testing/internal$': '<rootDir>/packages/testing/src/conformance/index.ts',

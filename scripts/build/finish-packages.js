@@ -1,10 +1,11 @@
 // Makes what is published of what the compiler wrote: dist/cjs is CommonJS in packages that are "type": "module", code
 // comes without its comments (they are in the types, and were a fifth of the size), and each package has the changelog.
 //
-// Core is 110 modules, and loading as many files took more CPU than a whole rate limiter of others. Its entries are
-// bundled: as ES modules in shared chunks, and as CommonJS in one file, in which modules are still run one by one when they
-// are needed. Whatever an entry point shares with another is there once. So are its types: the compiler's for CommonJS, which
-// the ES modules' in packages/core/types name again, and of these only what an entry reaches.
+// Core is some 100 modules, and loading as many files took more CPU than a whole rate limiter of others. The entries of a
+// package whose manifest names dist/bundle are bundled: as ES modules in shared chunks, and as CommonJS in one file, in which
+// modules are still run one by one when they are needed. Whatever an entry point shares with another is there once. So are
+// its types: the compiler's for CommonJS, which the ES modules' in the folder types name again, and of these only what an
+// entry reaches.
 import { build, transformSync } from 'esbuild'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
@@ -20,7 +21,8 @@ for (const name of readdirSync('packages')) {
   if (!existsSync(`${folder}/dist/cjs`)) continue
   writeFileSync(`${folder}/dist/cjs/package.json`, '{"type":"commonjs"}\n')
   copyFileSync('CHANGELOG.md', `${folder}/CHANGELOG.md`)
-  if (name === 'core') await bundle(folder)
+  const { main } = JSON.parse(readFileSync(`${folder}/package.json`, 'utf8'))
+  if (main?.startsWith('./dist/bundle/')) await bundle(folder)
   else stripAll(`${folder}/dist`)
 }
 
@@ -78,16 +80,16 @@ async function bundle(folder) {
   await build({
     ...shared,
     stdin: { contents, resolveDir: folder },
-    entryNames: 'core',
+    entryNames: 'all',
     outExtension: { '.js': '.cjs' },
     format: 'cjs',
-    // One file of 320 kB in long lines is not read by people: short local names make it a quarter smaller.
+    // Core's one file of 300 kB in long lines is not read by people: short local names make it a quarter smaller.
     minifyIdentifiers: true,
     // Becomes `require`: test runners that load CommonJS into a context of their own, such as Jest, have no import().
     supported: { 'dynamic-import': false },
   })
   for (const { name } of entries) {
-    writeFileSync(`${outdir}/${name}.cjs`, `module.exports = require('./core.cjs').${name}()\n`)
+    writeFileSync(`${outdir}/${name}.cjs`, `module.exports = require('./all.cjs').${name}()\n`)
   }
   const types = `${folder}/dist/cjs`
   const reached = new Set()

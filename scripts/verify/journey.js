@@ -17,7 +17,7 @@ const MOST_LAYERS = 3
 
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
-const SOURCE = /packages\/((?:core|express)\/src\/.+\.ts)/
+const SOURCE = /packages\/((?:core|http|express)\/src\/.+\.ts)/
 
 /**
  * @typedef {object} Journey

@@ -18,7 +18,7 @@ export const leftOut = {
     about: 'random sequences in full: 10,000 of the conformance kit, and 25 for the bound of leases',
     tests: [
       'packages/core/test/memory-store.conformance.test.ts',
-      'packages/core/test/machine/store.conformance.test.ts',
+      'packages/machine/test/store.conformance.test.ts',
       'packages/core/test/redis/store.conformance.test.ts',
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',

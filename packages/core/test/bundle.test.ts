@@ -8,11 +8,12 @@ import { createContext, runInContext } from 'node:vm'
  */
 
 const CORE = join(__dirname, '../src')
+const HTTP = join(__dirname, '../../http/src')
 
 /** All of both entries, as every export is kept. What must not begin while modules are loaded is in `run`. */
 const PROGRAM = `
   import * as core from '@sluice/core'
-  import * as http from '@sluice/core/http'
+  import * as http from '@sluice/http'
 
   const { createLimiter, createSemaphore, memoryStore } = core
   const day = { limit: 2, window: '1d' }
@@ -110,7 +111,11 @@ async function bundle(target: BuildOptions, more: BuildOptions = {}) {
     ...target,
     ...more,
     stdin: { contents: PROGRAM, resolveDir: __dirname },
-    alias: { '@sluice/core': join(CORE, 'index.ts'), '@sluice/core/http': join(CORE, 'http/index.ts') },
+    alias: {
+      '@sluice/core': join(CORE, 'index.ts'),
+      '@sluice/core/internal': join(CORE, 'internal.ts'),
+      '@sluice/http': join(HTTP, 'index.ts'),
+    },
     bundle: true,
     format: 'iife',
     metafile: true,

@@ -8,7 +8,7 @@ import {
   slidingLog,
 } from '../src/index.js'
 import { FakeClock } from '@sluice/testing'
-import { RemoteStore } from './resilience/remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 const policies = [slidingLog({ limit: 100, window: '10s' })]
 const limiters: Limiter[] = []

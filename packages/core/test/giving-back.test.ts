@@ -14,7 +14,7 @@ import {
 } from '../src/index.js'
 import { redisStore } from '../src/stores/redis/index.js'
 import { callsOf } from './faults/charged.js'
-import { RemoteStore } from './resilience/remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 let clock: FakeClock
 let remote: RemoteStore

@@ -8,7 +8,7 @@ import {
   type Store,
 } from '../src/index.js'
 import { FakeClock } from '@sluice/testing'
-import { RemoteStore } from './resilience/remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 const MINUTE = 60_000
 const policies = [gcra({ limit: 2, window: '1m', name: 'calls' })]

@@ -7,12 +7,12 @@ import {
   type GuardOptions,
   onResponseSent,
   type Platform,
-} from '@sluice/core/http'
+} from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { IncomingMessage } from 'node:http'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
-export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 
 export interface RateLimitOptions extends GuardOptions<Request, Response> {
   /**

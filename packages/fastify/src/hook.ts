@@ -1,4 +1,4 @@
-import { createGuard, type Denied, type GuardOptions } from '@sluice/core/http'
+import { createGuard, type Denied, type GuardOptions } from '@sluice/http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { type AnyReply, type AnyRequest, fastify } from './platform.js'
 

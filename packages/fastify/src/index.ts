@@ -1,13 +1,13 @@
 import type { Decision } from '@sluice/core'
-import { decisionAbout } from '@sluice/core/http'
+import { decisionAbout } from '@sluice/http'
 import type { FastifyInstance } from 'fastify'
 import { limitBadUrls } from './bad-urls.js'
 import { type RateLimitHook, rateLimitHook, type RateLimitOptions } from './hook.js'
 import { describesLimit, provideDefaults, type RouteLocation, withDefaults } from './inherited.js'
 import type { AnyRequest } from './platform.js'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
-export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 export { type RateLimitHook, rateLimitHook, type RateLimitOptions } from './hook.js'
 
 declare module 'fastify' {

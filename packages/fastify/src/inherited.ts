@@ -1,4 +1,5 @@
-import { digest, settingsOf } from '@sluice/core/http'
+import { digest } from '@sluice/core/internal'
+import { settingsOf } from '@sluice/http'
 import type { FastifyInstance } from 'fastify'
 import type { RateLimitOptions } from './hook.js'
 

@@ -1,4 +1,4 @@
-import { fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
+import { fastifyTrust, onResponseSent, type Platform } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request of HTTP/1 or HTTP/2, with any decorations of the application. */

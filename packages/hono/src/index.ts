@@ -1,12 +1,12 @@
 import { type Decision } from '@sluice/core'
-import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/core/http'
+import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
 export { limitMessages, type Message, type MessageLimitOptions } from './messages.js'
-export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 
 /** With `rateLimit<Env>`, callbacks get a context of the application's own variables and bindings. */
 // oxlint-disable-next-line typescript/no-explicit-any -- what Hono's own Context defaults to

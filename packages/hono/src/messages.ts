@@ -1,5 +1,6 @@
 import type { Decision } from '@sluice/core'
-import { createGuard, type Denied, type GuardOptions, noSuchOption, type Platform } from '@sluice/core/http'
+import { noSuchOption } from '@sluice/core/internal'
+import { createGuard, type Denied, type GuardOptions, type Platform } from '@sluice/http'
 import type { Context } from 'hono'
 import type { WSContext, WSEvents } from 'hono/ws'
 import { type AddressOptions, platformFor } from './platform.js'

@@ -1,4 +1,4 @@
-import { type HeaderList, headersIn, onResponseSent } from '@sluice/core/http'
+import { type HeaderList, headersIn, onResponseSent } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { type Platform } from '@sluice/core/http'
+import { type Platform } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onSent, setHeader } from './pending.js'

@@ -25,7 +25,8 @@ describe.each(['browser', 'neutral'] as const)('bundled for %s', (platform) => {
       absWorkingDir: ROOT,
       alias: {
         '@sluice/core': './packages/core/src/index.ts',
-        '@sluice/core/http': './packages/core/src/http/index.ts',
+        '@sluice/core/internal': './packages/core/src/internal.ts',
+        '@sluice/http': './packages/http/src/index.ts',
       },
       platform,
       mainFields: ['module', 'main'],

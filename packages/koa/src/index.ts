@@ -8,7 +8,7 @@ import {
   headersIn,
   onResponseSent,
   type Platform,
-} from '@sluice/core/http'
+} from '@sluice/http'
 import type {
   Context,
   DefaultContext,
@@ -19,8 +19,8 @@ import type {
   Response,
 } from 'koa'
 
-export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/core/http'
-export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/core/http'
+export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
+export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 
 /** With `rateLimit<State, Context>`, callbacks get a context of the application's own types. */
 export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> = GuardOptions<

@@ -1,5 +1,5 @@
 import { createLimiter, fixedWindow, type Limiter, memoryStore, type Store } from '@sluice/core'
-import { machineStore } from '@sluice/core/machine'
+import { machineStore } from '@sluice/machine'
 import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
 import fc from 'fast-check'

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import { ForbiddenException, HttpException, HttpStatus } from '@nestjs/common'
 import type { Decision } from '@sluice/core'
-import type { Denied } from '@sluice/core/http'
+import type { Denied } from '@sluice/http'
 import type { Limit } from './limit-maker.js'
 import { Limits } from './limits.js'
 import { IS_NEST_11 } from './nest-version.js'

@@ -1,5 +1,5 @@
-export { apiKeyKey, byApiKey, byIp, byUser, ipKey, joinKey, userKey } from '@sluice/core/http'
-export { clientAddress, decisionAbout as decisionOf, type KeyFunction } from '@sluice/core/http'
+export { apiKeyKey, byApiKey, byIp, byUser, ipKey, joinKey, userKey } from '@sluice/http'
+export { clientAddress, decisionAbout as decisionOf, type KeyFunction } from '@sluice/http'
 export { InjectLimiter, limiterToken, OverrideRateLimit, RateLimit, SkipRateLimit } from './decorators.js'
 export { RateLimitException, RateLimitGuard } from './guard.js'
 export { RateLimitModule } from './module.js'

@@ -1,14 +1,8 @@
 import type { Type } from '@nestjs/common'
 import type { ModuleRef } from '@nestjs/core'
 import { createLimiter, type Limiter, memoryStore, PolicyError, type Store } from '@sluice/core'
-import {
-  createGuard,
-  GUARD_REPLACEMENTS,
-  type Guard,
-  type GuardOptions,
-  noSuchOption,
-  settingsOf,
-} from '@sluice/core/http'
+import { noSuchOption } from '@sluice/core/internal'
+import { createGuard, GUARD_REPLACEMENTS, type Guard, type GuardOptions, settingsOf } from '@sluice/http'
 import { limiterToken } from './decorators.js'
 import type * as Options from './options.js'
 import { nest } from './platform.js'

@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common'
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
-import type { GuardOptions, KeyFunction } from '@sluice/core/http'
+import type { GuardOptions, KeyFunction } from '@sluice/http'
 
 /** `any`, as in Nest's own types, which do not know the framework either. */
 // oxlint-disable-next-line typescript/no-explicit-any

@@ -1,5 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@sluice/core/http'
+import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@sluice/http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 

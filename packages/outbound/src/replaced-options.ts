@@ -1,4 +1,4 @@
-import type { Replacements } from '@sluice/core/store'
+import type { Replacements } from '@sluice/core/internal'
 
 const RATE = 'write limiter: createLimiter({ policies: [...] })'
 const SEMAPHORE = 'write semaphore: createSemaphore({ limit })'

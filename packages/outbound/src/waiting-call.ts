@@ -1,5 +1,5 @@
 import type { Policy } from '@sluice/core'
-import { onAbort } from '@sluice/core/store'
+import { onAbort } from '@sluice/core/internal'
 import type { ExceededReason } from './exceeded.js'
 import type { Admission } from './admission.js'
 import type { KeyQueue } from './key-queue.js'

@@ -6,7 +6,7 @@ import {
   PolicyError,
   type Semaphore,
 } from '@sluice/core'
-import { checkOptionNames } from '@sluice/core/store'
+import { checkOptionNames } from '@sluice/core/internal'
 import type { CallQueueSettings } from './call-queue.js'
 import type { QueueEvent } from './events.js'
 import { REPLACEMENTS } from './replaced-options.js'

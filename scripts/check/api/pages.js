@@ -35,7 +35,7 @@ export async function writePages(packages, out) {
       validation: { notExported: false },
     })
     const project = await app.convert()
-    // The pages of `core/src/http` are those of @sluice/core/http.
+    // The pages of `core/src/stores/redis` are those of @sluice/core/redis.
     for (const entry of project?.children ?? []) entry.name = entry.name.replace(/\/src\b/, '')
     if (project) await app.generateOutputs(project)
     return app.logger.errorCount + app.logger.warningCount

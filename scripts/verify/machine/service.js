@@ -1,7 +1,7 @@
 // One process of a service on one machine: calls one limiter through a machine store, together with the others, and says how
 // many calls were admitted. It lives until the connection to run.js ends, as the others may need its state.
 import { createLimiter, gcra } from '@sluice/core'
-import { machineStore } from '@sluice/core/machine'
+import { machineStore } from '@sluice/machine'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import { setTimeout as pause } from 'node:timers/promises'

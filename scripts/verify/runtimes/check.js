@@ -8,7 +8,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@sluice/core'
-import { apiKeyKey } from '@sluice/core/http'
+import { apiKeyKey } from '@sluice/http'
 import { rateLimit } from '@sluice/hono'
 import { Hono } from 'hono'
 

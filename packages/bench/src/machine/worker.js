@@ -1,6 +1,6 @@
 // A worker of a cluster that calls its limiter in a closed loop.
 import { createLimiter, gcra } from '@sluice/core'
-import { machineStore } from '@sluice/core/machine'
+import { machineStore } from '@sluice/machine'
 import { redisStore } from '@sluice/core/redis'
 import { RateLimiterCluster } from 'rate-limiter-flexible'
 

@@ -14,7 +14,6 @@ export type {
 } from '../algorithms/contract/policy.js'
 export { Ring, type RingMark } from '../algorithms/contract/ring.js'
 export { State } from '../algorithms/contract/state.js'
-export { onAbort } from '../values/abort.js'
 export type { Clock } from '../values/clock.js'
 export type { Duration } from '../values/duration.js'
 export {
@@ -24,8 +23,6 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
-export { digest } from '../values/key.js'
-export { checkOptionNames, type Replacements } from '../values/option-names.js'
 export { keyspaceOver, type StateChange, type Update } from './bytes/keyspace-over.js'
 export type { Penalty } from './penalty.js'
 export {

@@ -12,7 +12,7 @@ export interface Installed {
   remove(): void
 }
 
-const PACKAGES = ['core', 'express', 'koa', 'fastify', 'hono', 'nest', 'outbound']
+const PACKAGES = ['core', 'http', 'express', 'koa', 'fastify', 'hono', 'nest', 'outbound']
 /** As tsconfig.base.json has it, which a copy of the sources may be without. */
 const tsconfigRaw = { compilerOptions: { experimentalDecorators: true, useDefineForClassFields: false } }
 const CONTRACT = 'values/contract.js'
@@ -54,7 +54,7 @@ async function install(scope: string): Promise<void> {
     writeFileSync(join(scope, name, 'dist/cjs/package.json'), '{"type":"commonjs"}\n')
     writeFileSync(join(scope, name, 'package.json'), JSON.stringify(manifestOf(from)))
   }
-  symlinkSync(resolve('packages/core/node_modules'), join(scope, 'core/node_modules'))
+  symlinkSync(resolve('packages/http/node_modules'), join(scope, 'http/node_modules'))
 }
 
 /** The manifest with entries as they are compiled here, where the types of CommonJS lie, and not in one file. */

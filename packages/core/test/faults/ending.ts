@@ -1,5 +1,5 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
-import { machineStore, type MachineStoreOptions } from '@sluice/core/machine'
+import { machineStore, type MachineStoreOptions } from '@sluice/machine'
 import { redisStore } from '@sluice/core/redis'
 import { ownMs } from './own-time.js'
 

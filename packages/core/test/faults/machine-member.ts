@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises'
 import { createLimiter, gcra, type Limiter, type Store } from '@sluice/core'
-import { machineStore } from '@sluice/core/machine'
+import { machineStore } from '@sluice/machine'
 import { serve } from './fleet-member.js'
 import { LIMIT, type MachineJob, type MachineResult } from './machine-jobs.js'
 

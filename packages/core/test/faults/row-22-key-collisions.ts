@@ -1,4 +1,4 @@
-import { joinKey } from '@sluice/core/http'
+import { joinKey } from '@sluice/http'
 import { digest, storedKey } from '../../src/values/key.js'
 import { keyspaceOf, redisKey } from '../../src/stores/redis/redis-key.js'
 import type { Outcome, Row } from './row.js'

@@ -1,4 +1,4 @@
-import { machineStore } from '@sluice/core/machine'
+import { machineStore } from '@sluice/machine'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { PROTOCOL } from '../../src/stores/machine/protocol.js'
+import { PROTOCOL } from '../../../machine/src/protocol.js'
 import { pause } from '@sluice/harness/redis'
 import { type Member, startMember } from './fleet.js'
 import { LIMIT, type MachineJob, type MachineResult } from './machine-jobs.js'

@@ -11,7 +11,7 @@ import {
 } from '../../src/index.js'
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
 import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
-import { RemoteStore } from '../resilience/remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 import { settled } from './slow-store.js'
 
 const policies = [slidingLog({ limit: 100, window: '1s' })]

@@ -3,7 +3,7 @@ import { FakeClock } from '@sluice/testing'
 import { collect } from '@sluice/harness/figures'
 import { createLimiter, slidingLog } from '../../src/index.js'
 import { Leases } from '../../src/leases/leases.js'
-import { RemoteStore } from '../resilience/remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 const list = (seconds: number) => [slidingLog({ limit: 100, window: `${seconds}s` })]
 

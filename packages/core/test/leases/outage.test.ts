@@ -10,7 +10,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.js'
-import { RemoteStore } from '../resilience/remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 /*
  * While the store is down, a limiter with leases decides in this process under the policies that leases are booked by.

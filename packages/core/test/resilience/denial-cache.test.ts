@@ -7,7 +7,7 @@ import {
   type LimiterOptions,
   slidingLog,
 } from '../../src/index.js'
-import { RemoteStore } from './remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 const twoIn10s = slidingLog({ limit: 2, window: '10s' })
 

@@ -9,7 +9,7 @@ import {
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
-import { RemoteStore } from './remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 const policies = [slidingLog({ limit: 10, window: '10s' })]
 

@@ -1,5 +1,5 @@
 import { createLimiter, gcra, type Limiter, type LimiterOptions } from '../../src/index.js'
-import { RemoteStore } from './remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 const policies = [gcra({ limit: 1000, window: '1s' })]
 

@@ -7,7 +7,7 @@ import {
   type Limiter,
   type StoreErrorCode,
 } from '../../src/index.js'
-import { RemoteStore } from './remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 /** Ten a second, one at a time: each call that waits comes 100 ms after the one before. */
 const policies = [gcra({ limit: 10, window: '1s', burst: 1 })]

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { GuardOptions } from '@sluice/core/http'
+import type { GuardOptions } from '@sluice/http'
 
 /*
  * What an adapter supplies to be tested by `adapterKit` (kit.ts). The kit describes an application independently of any

@@ -1,5 +1,5 @@
 import type { Limiter } from '@sluice/core'
-import type { GuardOptions } from '@sluice/core/http'
+import type { GuardOptions } from '@sluice/http'
 import type { Adapter, Answer } from './adapter.js'
 import { stopped, warningsOf } from './limits.js'
 import type { Serve, Site } from './site.js'

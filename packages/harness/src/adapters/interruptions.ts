@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Limiter } from '@sluice/core'
-import { byIp, byUser, type GuardOptions } from '@sluice/core/http'
+import { byIp, byUser, type GuardOptions } from '@sluice/http'
 import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import { stopped } from './limits.js'

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { GuardOptions } from '@sluice/core/http'
+import type { GuardOptions } from '@sluice/http'
 import type { Adapter, App, Route, Served } from './adapter.js'
 import { type Reply, send, type Sent } from './client.js'
 

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { digest } from '@sluice/core/store'
+import { digest } from '@sluice/core/internal'
 import { returnedText } from '../returned-text.js'
 import type { Summary } from './summary.js'
 

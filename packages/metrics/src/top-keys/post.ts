@@ -1,4 +1,4 @@
-import { digest } from '@sluice/core/store'
+import { digest } from '@sluice/core/internal'
 import type { DecisionCount } from './decision-counts.js'
 import type { KeyCount } from './space-saving.js'
 import type { Summary } from './summary.js'

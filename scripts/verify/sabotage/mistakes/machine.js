@@ -1,4 +1,4 @@
-const src = 'packages/core/src/stores/machine'
+const src = 'packages/machine/src'
 
 /** @type {readonly import('../mistakes.js').Mistake[]} */
 export const machineMistakes = [

@@ -1,1 +1,0 @@
-export * from '../dist/cjs/http/index.js'

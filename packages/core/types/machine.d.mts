@@ -1,1 +1,0 @@
-export * from '../dist/cjs/stores/machine/index.js'

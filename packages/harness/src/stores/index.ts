@@ -1,0 +1,1 @@
+export { RemoteStore } from './remote-store.js'

@@ -1,0 +1,117 @@
+import {
+  type Keyspace,
+  memoryStore,
+  type Policy,
+  type Store,
+  StoreError,
+  type StoreErrorCode,
+} from '@sluice/core'
+import type { Ask, Correction, DenialCacheBounds, Penalty, Report } from '@sluice/core/store'
+
+/** What a keyspace is asked to decide, how it is corrected, or one of its other operations. */
+type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
+
+/**
+ * A store elsewhere, to which things happen: it keeps state in memory and answers later, fails with a code, or stands
+ * still until it is woken and then carries out what it was sent, as a stopped Redis does.
+ */
+export class RemoteStore implements Store {
+  /** Operations that arrived, in order. */
+  readonly arrived: Operation[] = []
+  /** The `maxWait` of each booking that arrived, in order. */
+  readonly maxWaits: number[] = []
+  readonly denialCache?: DenialCacheBounds
+  readonly #memory: Store
+  #fault: Error | undefined
+  #asleep: (() => void)[] | undefined
+  #replies: (() => void)[] | undefined
+
+  constructor(clock: () => number, denialCache?: DenialCacheBounds) {
+    this.#memory = memoryStore({ clock })
+    if (denialCache) this.denialCache = denialCache
+  }
+
+  /** Every call is answered with an error, of a code like 'STORE_OOM', until the next `recover`. */
+  fail(error: StoreErrorCode | Error): void {
+    this.#fault = typeof error === 'string' ? new StoreError(error, 'as the test says') : error
+  }
+
+  stop(): void {
+    this.#asleep = []
+  }
+
+  /** Calls are carried out, and their replies are on their way until the next `recover`. */
+  holdReplies(): void {
+    this.#replies = []
+  }
+
+  recover(): void {
+    const waiting = [...(this.#asleep ?? []), ...(this.#replies ?? [])]
+    this.#fault = this.#asleep = this.#replies = undefined
+    for (const goOn of waiting) goOn()
+  }
+
+  count(operation: Operation): number {
+    return this.arrived.filter((other) => other === operation).length
+  }
+
+  /** Replies that were held arrive one by one, the last one first, as they may over several connections. */
+  async replyLastFirst(): Promise<void> {
+    const replies = this.#replies ?? []
+    this.#replies = undefined
+    for (const reply of replies.toReversed()) {
+      reply()
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+    const state = this.#memory.keyspace(name, policies, report, penalty)
+    return new Proxy(state, {
+      get: (_, name: keyof Keyspace) => {
+        if (name === 'policies' || name === 'penalty') return state[name]
+        if (name === 'consume') return undefined // optional, and a promise for each call is what is tested here
+        const act = (state[name] as (...args: unknown[]) => unknown).bind(state)
+        return (...args: unknown[]) => {
+          const operation = operationOf(name, args[0])
+          if (operation === 'book') this.maxWaits.push(args[3] as number)
+          return this.#arrive(operation, () => act(...args))
+        }
+      },
+    })
+  }
+
+  now(): number {
+    return this.#memory.now()
+  }
+
+  close(): void {
+    void this.#memory.close()
+  }
+
+  #closed(): Error | undefined {
+    try {
+      this.#memory.now()
+      return undefined
+    } catch (error) {
+      return error as Error
+    }
+  }
+
+  #arrive(operation: Operation, act: () => unknown): Promise<unknown> {
+    this.arrived.push(operation)
+    if (this.#fault) return Promise.reject(this.#closed() ?? this.#fault)
+    if (this.#asleep) return new Promise((resolve) => this.#asleep!.push(() => resolve(act())))
+    if (!this.#replies) return Promise.resolve().then(act)
+    const reply = act()
+    return new Promise((resolve) => this.#replies!.push(() => resolve(reply)))
+  }
+}
+
+function operationOf(
+  name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'consume'>,
+  first: unknown,
+): Operation {
+  if (name === 'decide') return first as Ask
+  return name === 'correct' ? (first as Correction).kind : name
+}

@@ -1,0 +1,100 @@
+import { PolicyError } from '@sluice/core'
+import { expected } from '@sluice/core/internal'
+import type { MaybePromise } from '@sluice/core/store'
+import ipaddr from 'ipaddr.js'
+import { chain } from './chain.js'
+import { clientAddress, HungUpError } from './client-address.js'
+import type { KeySource } from './keys.js'
+import type { AddressList, GuardOptions } from './options.js'
+import { proxyWarning } from './proxy-trust.js'
+
+/** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
+export type Access = 'count' | 'pass' | 'forbid'
+
+type Test<Req> = (req: Req) => MaybePromise<boolean>
+
+/**
+ * Makes the function that asks `deny`, `allow` and `skip` about a request, in this order and only as far as the first that
+ * applies; undefined if none of them is given. It throws a HungUpError if a list needs the address of a caller that is gone.
+ * @throws {PolicyError} INVALID_OPTION for an invalid list.
+ */
+export function accessChooser<Req, Res>(
+  { allow, deny, skip }: GuardOptions<Req, Res>,
+  source: KeySource<Req>,
+): ((req: Req) => MaybePromise<Access>) | undefined {
+  const tests: [Test<Req>, Access][] = []
+  if (deny !== undefined) tests.push([testOf('deny', deny, source), 'forbid'])
+  if (allow !== undefined) tests.push([testOf('allow', allow, source), 'pass'])
+  if (skip !== undefined) tests.push([skip, 'pass'])
+  if (tests.length === 0) return undefined
+
+  return (req) => ask(req, 0)
+
+  function ask(req: Req, i: number): MaybePromise<Access> {
+    const test = tests[i]
+    if (!test) return 'count'
+    return chain(test[0](req), (applies) => (applies ? test[1] : ask(req, i + 1)))
+  }
+}
+
+function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test<Req> {
+  if (typeof given === 'function') return given as Test<Req>
+  if (!Array.isArray(given)) {
+    throw expected(PolicyError, 'INVALID_OPTION', `${name} must be a list of addresses or a function`, given)
+  }
+  const isListed = addressMatcher(given, name)
+  return (req) => {
+    // With a proxy that callers can bypass they choose an address that is allowed.
+    const warning = proxyWarning(req, source)
+    if (warning) source.warn(warning)
+    const address = clientAddress(source.address(req), 128) ?? clientAddress(source.socketAddress(req), 128)
+    if (address !== undefined) return isListed(address)
+    if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
+    source.warn('ADDRESS_UNKNOWN')
+    return false
+  }
+}
+
+type Block = [ipaddr.IPv4 | ipaddr.IPv6, number]
+
+/**
+ * Makes the function that says whether a list contains an address in the form of `clientAddress(text, 128)`, which has one
+ * name for each caller. `name` is that of the option, for the message.
+ * @throws {PolicyError} INVALID_OPTION for an entry that is neither an address nor a block.
+ */
+export function addressMatcher(list: AddressList, name: string): (address: string) => boolean {
+  const single = new Set<string>()
+  const blocks: Block[] = []
+  for (const entry of list) {
+    const address = typeof entry === 'string' ? clientAddress(entry, 128) : undefined
+    const block = address === undefined ? blockOf(entry) : undefined
+    if (address !== undefined) single.add(address)
+    else if (block) blocks.push(block)
+    else {
+      const what = `${name} must list addresses and CIDR blocks, such as '10.0.0.0/8'`
+      throw expected(PolicyError, 'INVALID_OPTION', what, entry)
+    }
+  }
+  return function isListed(address) {
+    if (single.has(address)) return true
+    if (blocks.length === 0) return false
+    const parsed = ipaddr.parse(address)
+    return blocks.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits))
+  }
+}
+
+/**
+ * Bits below the prefix are ignored, as routers do: 10.1.2.3/8 is 10.0.0.0/8. Callers have no address within 64:ff9b::/96
+ * (NAT64) and 2002::/16 (6to4), because they count by the IPv4 address inside. A block of these would match nothing.
+ */
+function blockOf(entry: unknown): Block | undefined {
+  const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []
+  const address = clientAddress(text, 128)
+  if (text === undefined || address === undefined) return undefined
+  const base = ipaddr.parse(address)
+  // Not by the text alone: ::ffff:0:0:0/96 (IPv4-translated) begins like a mapped block, and stays IPv6.
+  const isMapped = base.kind() === 'ipv4' && /^::ffff:/i.test(text)
+  if (base.kind() === 'ipv4' && text.includes(':') && !isMapped) return undefined
+  const bits = Number(digits) - (isMapped ? 96 : 0)
+  return bits >= 0 && bits <= (base.kind() === 'ipv4' ? 32 : 128) ? [base, bits] : undefined
+}

@@ -1,0 +1,181 @@
+import { inCommon } from '@sluice/core/internal'
+import ipaddr from 'ipaddr.js'
+import type { RequestReader } from './platform.js'
+
+/*
+ * One caller must have one name, however its address is written; otherwise it has one allowance per spelling. Two callers
+ * must not share a name; otherwise one of them consumes the other's allowance.
+ */
+
+/** The smallest network that a provider gives to a customer. All addresses in it count as one caller. */
+export const IPV6_PREFIX = 64
+
+/**
+ * The canonical name of the caller at an address as a socket or a proxy header gives it: the IPv4 address, or the IPv6
+ * network of `ipv6Prefix` bits (32 to 128; default 64) that contains it, such as `2001:db8::/64`. Ports, brackets and zones
+ * are dropped. undefined if the text is not an address.
+ */
+export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX): string | undefined {
+  if (text === undefined) return undefined
+  if (IPV4.test(text)) return text
+  // A dual-stack server sees every IPv4 caller in this form. Masked as IPv6, all of them would be in one network, ::/64.
+  if (text.startsWith('::ffff:') && IPV4.test(text.slice(7))) return text.slice(7)
+  const bare = withoutPort(text)
+  if (IPV4.test(bare)) return bare
+  const groups = ipv6Groups(bare)
+  return groups && (ipv4Inside(groups) ?? networkOf(groups, ipv6Prefix))
+}
+
+/** Four decimal numbers. `010.0.0.1` is 10.0.0.1 to some parsers and 8.0.0.1 to others, so it is not accepted. */
+const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
+const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`)
+
+/** Some proxies forward the port, which changes with each connection; each connection would count as a new caller. */
+function withoutPort(text: string): string {
+  const match = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text) ?? /^([\d.]+):\d{1,5}$/.exec(text)
+  return match ? match[1]! : text
+}
+
+/** The eight groups, or undefined. The zone is dropped: it names an interface of the receiver. */
+function ipv6Groups(text: string): readonly number[] | undefined {
+  const [address = '', zone] = text.split('%', 2)
+  if (zone === '') return undefined
+  // ipaddr.js would accept octal and hexadecimal numbers in an IPv4 tail.
+  if (address.includes('.') && !IPV4.test(address.slice(address.lastIndexOf(':') + 1))) return undefined
+  try {
+    return ipaddr.IPv6.parse(address).parts
+  } catch {
+    return undefined
+  }
+}
+
+/**
+ * The IPv4 address that an IPv6 address represents. With NAT64 (RFC 6052) all IPv4 callers would share one /64. With 6to4
+ * (RFC 3056) every IPv4 address owns 65,536 networks of /64.
+ */
+function ipv4Inside(groups: readonly number[]): string | undefined {
+  const [a, b, c, d, e, f, g, h] = groups as [number, number, number, number, number, number, number, number]
+  if (a === 0x2002) return ipv4Text(b, c)
+  const nat64 = a === 0x64 && b === 0xff9b && f === 0
+  const mapped = a === 0 && b === 0 && f === 0xffff
+  return (nat64 || mapped) && c === 0 && d === 0 && e === 0 ? ipv4Text(g, h) : undefined
+}
+
+function ipv4Text(high: number, low: number): string {
+  return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
+}
+
+/** Callers are counted by network, because a provider gives each customer at least a /64, which is 2^64 addresses. */
+function networkOf(groups: readonly number[], prefix: number): string {
+  const masked = groups.map((group, i) => {
+    const bits = Math.min(16, Math.max(0, prefix - 16 * i))
+    return group & (0xffff << (16 - bits))
+  })
+  const text = new ipaddr.IPv6(masked).toRFC5952String()
+  return prefix === 128 ? text : `${text}/${prefix}`
+}
+
+/*
+ * Node drops the address of a closed connection. A caller that hangs up while a session is looked up would be counted as one
+ * without an address, which is a second allowance. Addresses are therefore read before anything is waited for, and kept
+ * with the request for all limiters that see it.
+ */
+
+/** By request. In a WeakMap, as few requests wait, and a property that is not there takes longer to look for in Express. */
+const kept = inCommon('addresses', () => new WeakMap<object, Addresses>())
+
+/** The addresses of a request when the first limiter saw it. */
+interface Addresses {
+  readonly address: string | undefined
+  readonly socketAddress: string | undefined
+  /** Whether the connection was closed by then, so that its address is unknown. */
+  readonly hungUp: boolean
+}
+
+/** A reader of requests that also names the object under which their addresses are kept. */
+export interface AddressSource<Req> extends RequestReader<Req> {
+  identity(req: Req): object
+}
+
+/** The addresses of a request: those that were kept, else the current ones. */
+export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
+  return kept.get(source.identity(req)) ?? readAddresses(req, source)
+}
+
+/** Only the address that the framework reports, which is enough for most requests. */
+export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | undefined {
+  const known = kept.get(source.identity(req))
+  if (known) return known.address
+  try {
+    return source.address(req)
+  } catch {
+    return readAddresses(req, source).address
+  }
+}
+
+/** Keeps the addresses of a request. To be called before anything is waited for. */
+export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
+  const request = source.identity(req)
+  if (!kept.has(request)) kept.set(request, readAddresses(req, source))
+}
+
+/** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */
+export class HungUpError extends Error {
+  override readonly name = 'HungUpError'
+}
+
+export function isHungUp(error: unknown): error is HungUpError {
+  // Not instanceof: the ESM and the CJS build of this package may meet in one process.
+  return (error as Error | undefined)?.name === 'HungUpError'
+}
+
+function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
+  try {
+    const address = source.address(req)
+    const socketAddress = source.socketAddress(req)
+    const hungUp = !address && !socketAddress && source.hungUp?.(req) === true
+    return { address, socketAddress, hungUp }
+  } catch (error) {
+    // HTTP/2 throws once a session is gone.
+    if (source.hungUp?.(req)) return { address: undefined, socketAddress: undefined, hungUp: true }
+    throw error
+  }
+}
+
+/**
+ * Remembers what a pure function made of the texts that it got recently, such as the addresses of callers that send one
+ * request after another. The last characters of a text choose its place, because texts differ there, and it replaces the
+ * text that was there. Memory is thus bounded, and a text that is not remembered costs hardly more than without this.
+ */
+export function rememberRecent<T>(make: (text: string) => T): (text: string) => T {
+  const texts = Array<string>(PLACES).fill('')
+  const results = Array<T>(PLACES).fill(make(''))
+  return (text) => {
+    if (text.length > LONGEST) return make(text)
+    const place = placeOf(text)
+    if (texts[place] === text) return results[place]!
+    const result = make(text)
+    texts[place] = copyOf(text)
+    results[place] = result
+    return result
+  }
+}
+
+/** Without this, a text that was cut out of a header would keep all of the header in memory. */
+function copyOf(text: string): string {
+  return ` ${text}`.slice(1)
+}
+
+const PLACES = 256
+/** In UTF-16 units: no address is longer, and long texts fill no memory. */
+const LONGEST = 64
+/** Characters at the end of a text that choose its place. */
+const MIXED = 6
+
+function placeOf(text: string): number {
+  let hash = 0
+  for (let i = Math.max(0, text.length - MIXED); i < text.length; i++) {
+    hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0
+  }
+  return hash & (PLACES - 1)
+}

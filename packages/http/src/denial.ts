@@ -1,0 +1,123 @@
+import type { Decision } from '@sluice/core'
+import { policiesOf } from '@sluice/core/internal'
+import type { MaybePromise } from '@sluice/core/store'
+import { chain } from './chain.js'
+import { type RequestDecision, retryAfterSeconds } from './decisions.js'
+import { reportedPolicies } from './ietf-drafts.js'
+import type { Platform, Problem, SetHeader } from './platform.js'
+
+/** What a guard returns about a request that may not pass. The request has been answered by then. */
+export interface Denied {
+  /** What `onDenied` or the platform's `send` returned. */
+  readonly answer: unknown
+  /** Set if the caller hung up before it could be identified. Nothing was charged, and no response is needed. */
+  readonly hungUp?: true
+  /** Set if `deny` matched the caller. Nothing was charged, and there is no decision. */
+  readonly forbidden?: true
+}
+
+/** Answers the requests that may not pass. A response that has begun is left to its handler. */
+export interface Responder<Req, Res> {
+  /** Answers a request that `decision` denied; `all` are the decisions about it. */
+  deny(req: Req, res: Res, decision: Decision, all: readonly RequestDecision[]): MaybePromise<Denied>
+  /** Answers a caller in the list `deny`. */
+  forbid(req: Req, res: Res): Denied
+}
+
+/**
+ * The answers of one guard. If the store failed and no policy denied the request, the caller has done nothing wrong: 503, to
+ * be retried in a second. A denial by the local policies in an outage is a 429.
+ */
+export function responder<Req, Res>(
+  onDenied: ((req: Req, res: Res, decision: Decision) => unknown) | undefined,
+  platform: Platform<Req, Res>,
+  setHeader: SetHeader<Res>,
+): Responder<Req, Res> {
+  return { deny, forbid }
+
+  function deny(
+    req: Req,
+    res: Res,
+    decision: Decision,
+    all: readonly RequestDecision[],
+  ): MaybePromise<Denied> {
+    if (platform.headersSent(res)) return { answer: undefined }
+    const isDegraded = decision.reason === 'degraded'
+    const retryAfter = isDegraded ? 1 : retryAfterSeconds(decision)
+    platform.setStatus(res, isDegraded ? CAPACITY_REDUCED.status : QUOTA_EXCEEDED.status)
+    setHeader(res, 'Cache-Control', 'no-store')
+    if (retryAfter !== undefined) setHeader(res, 'Retry-After', String(retryAfter))
+    if (onDenied) return chain(onDenied(req, res, decision), (answer) => ({ answer }))
+    setHeader(res, 'Content-Type', PROBLEM_TYPE)
+    if (isDegraded) return { answer: platform.send(req, res, CAPACITY_REDUCED, CAPACITY_TEXT) }
+    const detail = detailOf(retryAfter)
+    const names = violatedPolicies(decision, all)
+    const text = `${QUOTA_TEXT}"detail":"${detail}","violated-policies":${listText(names)}}`
+    return { answer: platform.send(req, res, quotaExceeded(detail, names), text) }
+  }
+
+  function forbid(req: Req, res: Res): Denied {
+    if (platform.headersSent(res)) return { answer: undefined, forbidden: true }
+    platform.setStatus(res, FORBIDDEN.status)
+    platform.setHeader(res, 'Cache-Control', 'no-store')
+    platform.setHeader(res, 'Content-Type', PROBLEM_TYPE)
+    return { answer: platform.send(req, res, FORBIDDEN, FORBIDDEN_TEXT), forbidden: true }
+  }
+}
+
+const PROBLEM_TYPE = 'application/problem+json'
+
+const TYPES = 'https://iana.org/assignments/http-problem-types'
+
+const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota Exceeded', status: 429 }
+
+/** The part that every denial begins with, up to its last comma: the details need no escapes. */
+const QUOTA_TEXT = `${JSON.stringify(QUOTA_EXCEEDED).slice(0, -1)},`
+
+/** A literal: with a spread V8 takes a microsecond and not 30 ns. */
+function quotaExceeded(detail: string, names: readonly string[]): Problem {
+  const { type, title, status } = QUOTA_EXCEEDED
+  return { type, title, status, detail, 'violated-policies': names }
+}
+
+const CAPACITY_REDUCED = {
+  type: `${TYPES}#temporary-reduced-capacity`,
+  title: 'Temporary Reduced Capacity',
+  status: 503,
+  detail: 'Requests cannot be counted for now. Try again in 1 second.',
+} satisfies Problem
+
+const CAPACITY_TEXT = JSON.stringify(CAPACITY_REDUCED)
+
+/** The response to a caller in `deny`. */
+const FORBIDDEN = {
+  type: 'about:blank',
+  title: 'Forbidden',
+  status: 403,
+  detail: 'Requests from this client are not accepted.',
+} satisfies Problem
+
+const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
+
+function detailOf(retryAfter: number | undefined): string {
+  if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
+  return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
+}
+
+/** Names as in the RateLimit headers. A block or a hold violates no policy. */
+function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
+  if (denied.reason === 'blocked' || denied.reason === 'held') return []
+  if (all.length === 1 && policiesOf(denied).length === 1) return [denied.limiter]
+  return reportedPolicies(all)
+    .filter(({ state }) => state.retryAfterMs > 0)
+    .map(({ name }) => name)
+}
+
+/** A list of names as JSON. */
+function listText(names: readonly string[]): string {
+  const isPlain = names.length === 1 && PLAIN.test(names[0]!)
+  return isPlain ? `["${names[0]!}"]` : JSON.stringify(names)
+}
+
+/** Names without characters that JSON escapes, as nearly all are. */
+const PLAIN = /^[\w .:/-]*$/

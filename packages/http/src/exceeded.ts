@@ -1,0 +1,59 @@
+import type { Decision, Limiter } from '@sluice/core'
+import { inCommon } from '@sluice/core/internal'
+
+/** Calls `onExceeded` if a denial is the one with which its key went over its limit. An error in it does not affect the request. */
+export function exceededReporter<Req, Res>(
+  limiter: Limiter,
+  onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
+): (req: Req, res: Res, key: string, decision: Decision) => void {
+  return (req, res, key, decision) => {
+    if (decision.reason === 'limit' && wentOver(limiter, key, decision)) void report(req, res, decision)
+  }
+
+  async function report(req: Req, res: Res, decision: Decision): Promise<void> {
+    try {
+      await onExceeded(req, res, decision)
+    } catch (error) {
+      limiter.warn('EXCEEDED_FAILED', `onExceeded failed: ${String(error)}`)
+    }
+  }
+}
+
+/** Keys that are remembered for each limiter; beyond them the ones that were denied longest ago are forgotten. */
+const MOST_KEYS = 10_000
+
+/** By limiter and key, what was seen of its denials. */
+const overLimit = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, OverLimit>>())
+
+/** Instants of the monotonic clock, in milliseconds. */
+interface OverLimit {
+  /** The allowance of the key may be full again, as of its last denial. */
+  readonly fullAt: number
+  /** A window has passed since the key went over its limit. */
+  readonly windowEnd: number
+}
+
+/**
+ * Records that `decision` denied `key`. Returns whether the key went over its limit just now: it was not denied before, or
+ * its allowance could have been full again since, and a window has passed since it last went over.
+ */
+function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
+  let keys = overLimit.get(limiter)
+  if (!keys) overLimit.set(limiter, (keys = new Map()))
+  const now = performance.now()
+  const before = keys.get(key)
+  const isNew = before === undefined || now >= Math.max(before.fullAt, before.windowEnd)
+  const windowEnd = isNew ? now + windowOf(decision) : before.windowEnd
+  // Deleted first, so that it becomes the newest of the map.
+  keys.delete(key)
+  if (keys.size >= MOST_KEYS) keys.delete(keys.keys().next().value!)
+  // A limit of 0 is never full again, and counts by its window.
+  const fullAt = now + (decision.retryAfterMs < Infinity ? decision.resetAfterMs : windowOf(decision))
+  keys.set(key, { fullAt, windowEnd })
+  return isNew
+}
+
+/** The window of the policy that denied, in milliseconds. */
+function windowOf(decision: Decision): number {
+  return decision.policies.find(({ name }) => name === decision.policy)!.windowMs
+}

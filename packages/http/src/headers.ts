@@ -1,0 +1,159 @@
+import { PolicyError } from '@sluice/core'
+import { expected } from '@sluice/core/internal'
+import { mostRestrictive, type RequestDecision, wholeSeconds } from './decisions.js'
+import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
+import type { Platform, SetHeader } from './platform.js'
+
+/** A set of headers that reports limits to clients. 'ietf' is the newest draft that is supported. */
+export type HeaderFormat = 'x-ratelimit' | 'ietf' | 'draft-6' | 'draft-7'
+
+export interface HeaderOptions {
+  /**
+   * The headers of every response, allowed or denied; of the IETF's drafts at most one, because all of them set
+   * RateLimit-Policy. false leaves only Retry-After on denials.
+   * @default 'x-ratelimit'
+   */
+  readonly headers?: HeaderFormat | readonly HeaderFormat[] | false
+  /**
+   * Other names for single headers, by their usual names; false omits a header.
+   * @default {}
+   * @example
+   * { 'X-RateLimit-Limit': 'X-Rate-Limit-Limit', 'Retry-After': false }
+   */
+  readonly headerNames?: HeaderNames
+  /**
+   * X-RateLimit-Reset in seconds since 1970 ('epoch') or from now ('delta').
+   * @default 'epoch'
+   */
+  readonly resetAs?: 'epoch' | 'delta'
+}
+
+/** Writes the headers of all limiters that have counted a request. */
+export type WriteHeaders = <Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>) => void
+
+/**
+ * Makes the function that writes the headers `options` ask for; undefined if they ask for none.
+ * @throws {PolicyError} INVALID_OPTION for an unknown format.
+ */
+export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
+  const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
+  if (resetAs !== 'epoch' && resetAs !== 'delta') {
+    throw expected(PolicyError, 'INVALID_OPTION', "resetAs must be 'epoch' or 'delta'", resetAs)
+  }
+  const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
+  const drafts = formats.filter((format) => format !== 'x-ratelimit')
+  if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {
+    const what = "headers must be 'x-ratelimit', 'ietf', 'draft-6', 'draft-7', a list of them or false"
+    throw expected(PolicyError, 'INVALID_OPTION', what, headers)
+  }
+  if (new Set(drafts).size > 1) {
+    const what = `${drafts.join(' and ')} exclude each other: both set RateLimit-Policy`
+    throw new PolicyError('INVALID_OPTION', what)
+  }
+  const xRateLimit = formats.includes('x-ratelimit')
+  const writeDraft = drafts[0] && DRAFTS[drafts[0]]
+  if (!xRateLimit && !writeDraft) return undefined
+  return function writeHeaders(all, res, set) {
+    const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
+    if (xRateLimit) writeXRateLimit(shown, resetAs, res, set)
+    if (writeDraft) writeDraft(shown, res, set)
+  }
+}
+
+/** How each draft of the IETF is written. */
+const DRAFTS: Record<Exclude<HeaderFormat, 'x-ratelimit'>, WriteHeaders> = {
+  ietf: writeDraft11,
+  'draft-6': writeDraft6,
+  'draft-7': writeDraft7,
+}
+
+/**
+ * X-RateLimit-*, which no standard defines and most clients read. It has room for one limiter: the most restrictive one.
+ * X-RateLimit-Reset is when its allowance is full again.
+ */
+function writeXRateLimit<Res>(
+  all: readonly RequestDecision[],
+  resetAs: 'epoch' | 'delta',
+  res: Res,
+  set: SetHeader<Res>,
+): void {
+  const decision = mostRestrictive(all)
+  const origin = resetAs === 'epoch' ? Date.now() : 0
+  set(res, 'X-RateLimit-Limit', String(decision.limit))
+  set(res, 'X-RateLimit-Remaining', String(decision.remaining))
+  set(res, 'X-RateLimit-Reset', String(wholeSeconds(origin + decision.resetAfterMs)))
+}
+
+/**
+ * Headers that limiters set on a response, the latest first, for frameworks that lose them. A list takes less time than an
+ * object by their names.
+ */
+export interface HeaderList {
+  readonly name: string
+  readonly value: string
+  readonly earlier: HeaderList | undefined
+}
+
+/** The latest value of each header of a list, by its name. */
+export function headersIn(list: HeaderList | undefined): Readonly<Record<string, string>> {
+  const headers: Record<string, string> = {}
+  for (let header = list; header; header = header.earlier) headers[header.name] ??= header.value
+  return headers
+}
+
+/** The headers that can be renamed or omitted. */
+const RENAMEABLE = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'RateLimit',
+  'RateLimit-Policy',
+  'RateLimit-Limit',
+  'RateLimit-Remaining',
+  'RateLimit-Reset',
+  'Retry-After',
+] as const
+
+/** Other names for headers, by their usual names; false omits one. */
+export type HeaderNames = Readonly<Partial<Record<(typeof RENAMEABLE)[number], string | false>>>
+
+/**
+ * The platform's function that sets headers, or one that sets them under the names that are given.
+ * @throws {PolicyError} INVALID_OPTION for a header that cannot be renamed, or for an invalid name or one given twice.
+ */
+export function headerSetter<Res>(
+  names: HeaderNames | undefined,
+  { setHeader }: Pick<Platform<never, Res>, 'setHeader'>,
+): SetHeader<Res> {
+  if (names === undefined) return setHeader
+  if (typeof names !== 'object' || names === null) {
+    throw expected(PolicyError, 'INVALID_OPTION', 'headerNames must be an object', names)
+  }
+  const renamed = new Map(Object.entries(names).filter(([, to]) => to !== undefined))
+  for (const [name, to] of renamed) checkName(name, to)
+  const set = RENAMEABLE.map((name) => renamed.get(name) ?? name).filter((to) => to !== false)
+  if (new Set(set.map((to) => to.toLowerCase())).size < set.length) {
+    throw new PolicyError('INVALID_OPTION', 'headerNames must not give two headers one name')
+  }
+  return (res, name, value) => {
+    const to = renamed.get(name) ?? name
+    if (to !== false) setHeader(res, to, value)
+  }
+}
+
+function checkName(name: string, to: unknown): void {
+  if (!(RENAMEABLE as readonly string[]).includes(name)) {
+    const what = `headerNames knows ${RENAMEABLE.join(', ')}`
+    throw expected(PolicyError, 'INVALID_OPTION', what, name)
+  }
+  if (to === false || (typeof to === 'string' && TOKEN.test(to))) return
+  throw expected(
+    PolicyError,
+    'INVALID_OPTION',
+    `headerNames: ${name} must be the name of a header or false`,
+    to,
+  )
+}
+
+/** The name of a header (RFC 9110, section 5.6.2). */
+const TOKEN = /^[!#$%&'*+.^_`|~\w-]+$/

@@ -1,0 +1,115 @@
+import type { Policy, PolicyState } from '@sluice/core'
+import { policiesOf } from '@sluice/core/internal'
+import {
+  mostRestrictive,
+  mostRestrictiveOfEach,
+  type RequestDecision,
+  retryAfterSeconds,
+  wholeSeconds,
+} from './decisions.js'
+import type { SetHeader } from './platform.js'
+
+/*
+ * draft-ietf-httpapi-ratelimit-headers-11 (23 May 2026), sections 3 and 4: two lists of structured fields (RFC 9651),
+ * with one item for each policy. A later draft gets functions of its own.
+ */
+
+/** Writes RateLimit-Policy, which states the quotas, and RateLimit, which states what is left of them. */
+export function writeDraft11<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
+  const list = reportedPolicies(all)
+  set(res, 'RateLimit-Policy', list.map(policyItem).join(', '))
+  set(res, 'RateLimit', list.map(limitItem).join(', '))
+}
+
+function policyItem({ name, policy }: ReportedPolicy): string {
+  // The draft has no fractions of a second, and a rounded window would state another rate.
+  const window = policy.windowMs % 1000 === 0 ? `;w=${policy.windowMs / 1000}` : ''
+  return `${quoted(name)};q=${integer(policy.limit)}${window}`
+}
+
+/** `t` is when the quota is full again or, on a policy that denies, when it would pass; left out if that is never. */
+function limitItem({ name, state }: ReportedPolicy): string {
+  const seconds = wholeSeconds(state.retryAfterMs > 0 ? state.retryAfterMs : state.resetAfterMs)
+  const time = Number.isFinite(seconds) ? `;t=${integer(seconds)}` : ''
+  return `${quoted(name)};r=${integer(state.remaining)}${time}`
+}
+
+/** A String of RFC 9651. Names are printable ASCII, which is all that it can hold. */
+function quoted(text: string): string {
+  return `"${text.replace(/[\\"]/g, '\\$&')}"`
+}
+
+/** The largest Integer of RFC 9651. A parser must discard the whole field if it meets a larger one. */
+const LARGEST_INTEGER = 999_999_999_999_999
+
+function integer(value: number): string {
+  return String(Math.min(value, LARGEST_INTEGER))
+}
+
+/*
+ * Drafts 6 and 7 of draft-ietf-httpapi-ratelimit-headers, which older clients read. Both list the quotas in RateLimit-Policy
+ * without their names, and have room for one limiter beside it: the most restrictive one.
+ */
+
+/** Draft 6: RateLimit-Limit, -Remaining and -Reset, a header each. */
+export function writeDraft6<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
+  const { limit, remaining, reset } = stateOf(all)
+  set(res, 'RateLimit-Policy', quotas(all))
+  set(res, 'RateLimit-Limit', limit)
+  set(res, 'RateLimit-Remaining', remaining)
+  if (reset) set(res, 'RateLimit-Reset', reset)
+}
+
+/** Draft 7: the same in one header, RateLimit. */
+export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
+  const { limit, remaining, reset } = stateOf(all)
+  set(res, 'RateLimit-Policy', quotas(all))
+  set(res, 'RateLimit', `limit=${limit}, remaining=${remaining}${reset ? `, reset=${reset}` : ''}`)
+}
+
+/** The drafts require a window in whole seconds. Rounding up never states more than the rate that is allowed. */
+function quotas(all: readonly RequestDecision[]): string {
+  return reportedPolicies(all)
+    .map(({ policy }) => `${policy.limit};w=${wholeSeconds(policy.windowMs)}`)
+    .join(', ')
+}
+
+/**
+ * `reset` is when the quota is full again or, on a denial, the same as Retry-After, which both drafts ask for; undefined if
+ * no wait helps.
+ */
+function stateOf(all: readonly RequestDecision[]) {
+  const decision = mostRestrictive(all)
+  const seconds = decision.allowed ? wholeSeconds(decision.resetAfterMs) : retryAfterSeconds(decision)
+  const reset = seconds !== undefined && Number.isFinite(seconds) ? String(seconds) : undefined
+  return { limit: String(decision.limit), remaining: String(decision.remaining), reset }
+}
+
+/** One policy as it is reported to clients. */
+export interface ReportedPolicy {
+  /** The limiter's name, followed by the policy's if the limiter has several. Unique in a response. */
+  readonly name: string
+  readonly policy: Policy
+  readonly state: PolicyState
+}
+
+/** The policies of all limiters that counted a request, each limiter once. */
+export function reportedPolicies(all: readonly RequestDecision[]): readonly ReportedPolicy[] {
+  const list: ReportedPolicy[] = []
+  for (const decision of mostRestrictiveOfEach(all)) {
+    const policies = policiesOf(decision)
+    decision.policies.forEach((state, i) => {
+      const name = policies.length === 1 ? decision.limiter : `${decision.limiter}-${state.name}`
+      list.push({ name: uniqueName(name, list), policy: policies[i]!, state })
+    })
+  }
+  return list
+}
+
+/** Two limiters may have the same name, for example the default; two items of a RateLimit list may not. */
+function uniqueName(name: string, list: readonly ReportedPolicy[]): string {
+  const isTaken = (candidate: string): boolean => list.some((reported) => reported.name === candidate)
+  let candidate = name
+  for (let i = 2; isTaken(candidate); i++) candidate = `${name}-${i}`
+  return candidate
+}

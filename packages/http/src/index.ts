@@ -1,0 +1,33 @@
+/*
+ * What HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
+ */
+export { clientAddress } from './client-address.js'
+export { decisionAbout } from './decisions.js'
+export type { Denied } from './denial.js'
+export { createGuard, type Guard } from './guard.js'
+export {
+  type HeaderFormat,
+  type HeaderList,
+  type HeaderNames,
+  type HeaderOptions,
+  headersIn,
+} from './headers.js'
+export {
+  apiKeyKey,
+  byApiKey,
+  byIp,
+  type ByIpOptions,
+  byUser,
+  ipKey,
+  joinKey,
+  type KeyFunction,
+  type KeyPart,
+  type KeySource,
+  userKey,
+} from './keys.js'
+export { type AddressList, type GuardOptions, settingsOf } from './options.js'
+export { GUARD_REPLACEMENTS } from './replaced-options.js'
+export type { Platform, Problem, RequestReader } from './platform.js'
+export { expressTrust, fastifyTrust } from './proxy-trust.js'
+export { onResponseSent } from './response-sent.js'
+export type { SetupWarning } from './setup-warnings.js'

@@ -1,0 +1,140 @@
+import type { Decision, Limiter } from '@sluice/core'
+import type { MaybePromise } from '@sluice/core/store'
+import { isPromise } from './chain.js'
+import type { Denied } from './denial.js'
+import type { Platform } from './platform.js'
+
+/*
+ * A GraphQL request may run one operation under thousands of aliases, all in one tick. The first denial of a limiter decides
+ * the later operations under the same key: neither the store nor any callback is asked again. A remote store would be asked
+ * about all of them before its first reply, so only some operations of a request ask at once; the others wait.
+ */
+
+/** A limiter's denial of a request, which decides the later operations of the same request. */
+interface EarlierDenial {
+  readonly decision: Decision
+  readonly cost: number
+  /** The answer of each guard of the limiter. */
+  readonly answers: Map<object, MaybePromise<Denied>>
+}
+
+/** What a guard does with a request that is no operation, or with the first ones. */
+export interface OperationSteps<Req, Res> {
+  /** Asks the limiter, and answers. */
+  ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined>
+  /** Answers a request that was denied. */
+  deny(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied>
+}
+
+/** How one guard decides requests that repeat. */
+export class OperationGuard<Req, Res> {
+  readonly #limiter: Limiter
+  readonly #platform: Platform<Req, Res>
+  readonly #steps: OperationSteps<Req, Res>
+
+  constructor(limiter: Limiter, platform: Platform<Req, Res>, steps: OperationSteps<Req, Res>) {
+    this.#limiter = limiter
+    this.#platform = platform
+    this.#steps = steps
+  }
+
+  /** Whether a request is an operation of one that repeats. */
+  includes(req: Req): boolean {
+    return this.#platform.repeats?.(req) ?? false
+  }
+
+  decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
+    const ask = (): MaybePromise<Denied | undefined> =>
+      this.deniedEarlier(req, res, key, cost) ?? this.#steps.ask(req, res, key, cost)
+    return this.#of(req, key).run(ask)
+  }
+
+  /** The answer if the limiter has denied an earlier operation of the request, and so denies this one. */
+  deniedEarlier(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
+    const denial = this.#of(req, key).denialFor(cost)
+    if (!denial) return undefined
+    this.#platform.decided?.(req, denial.decision)
+    return denial.answers.get(this) ?? this.#answer(req, res, key, denial)
+  }
+
+  /** Answers a denial that decides the later operations of the same request too. */
+  deny(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
+    return this.#answer(req, res, key, { decision, cost, answers: new Map() })
+  }
+
+  #answer(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
+    const denied = this.#steps.deny(req, res, key, denial.decision)
+    denial.answers.set(this, denied)
+    this.#of(req, key).remember(denial)
+    return denied
+  }
+
+  #of(req: Req, key: string): Operations {
+    return operationsOf(this.#platform.identity(req), this.#limiter, key)
+  }
+}
+
+const MOST_AT_ONCE = 16
+
+/** The operations of one request that one limiter counts under one key. */
+class Operations {
+  #denial: EarlierDenial | undefined
+  #asking = 0
+  readonly #waiting: (() => void)[] = []
+  /** Index of the first waiting operation. Removing each from the front of the list would be quadratic. */
+  #next = 0
+
+  /**
+   * The denial that decides a further operation of this cost, 0 while it is unknown. The denial of a cost that never fits
+   * decides only operations of at least that cost.
+   */
+  denialFor(cost = 0): EarlierDenial | undefined {
+    const denial = this.#denial
+    return denial && (denial.decision.reason !== 'cost' || cost >= denial.cost) ? denial : undefined
+  }
+
+  remember(denial: EarlierDenial): void {
+    this.#denial = denial
+  }
+
+  /** Calls `ask` as soon as fewer than 16 operations are asking. `ask` must check `denialFor` first: a denial may exist by then. */
+  run<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
+    if (this.#asking >= MOST_AT_ONCE) {
+      const room = new Promise<void>((resolve) => this.#waiting.push(resolve))
+      return room.then(() => this.run(ask))
+    }
+    this.#asking++
+    let answer
+    try {
+      answer = ask()
+    } catch (error) {
+      this.#done()
+      throw error
+    }
+    if (isPromise(answer)) return answer.finally(() => this.#done())
+    this.#done()
+    return answer
+  }
+
+  #done(): void {
+    this.#asking--
+    if (this.#next === this.#waiting.length) return
+    // Only one, which starts the next when it is answered. If a denial decides it, that is at once.
+    const start = this.#waiting[this.#next++]!
+    if (this.#next === this.#waiting.length) this.#next = this.#waiting.length = 0
+    start()
+  }
+}
+
+const OPERATIONS = new WeakMap<object, Map<Limiter, Map<string, Operations>>>()
+
+/** The operations of `request` that `limiter` counts under `key`. */
+function operationsOf(request: object, limiter: Limiter, key: string): Operations {
+  let byLimiter = OPERATIONS.get(request)
+  if (!byLimiter) OPERATIONS.set(request, (byLimiter = new Map()))
+  let byKey = byLimiter.get(limiter)
+  if (!byKey) byLimiter.set(limiter, (byKey = new Map()))
+  let operations = byKey.get(key)
+  if (!operations) byKey.set(key, (operations = new Operations()))
+  return operations
+}

@@ -1,0 +1,190 @@
+import {
+  createLimiter,
+  type Decision,
+  type Duration,
+  InputError,
+  type Limiter,
+  type LimiterOptions,
+  type Policy,
+  PolicyError,
+  slidingLog,
+} from '@sluice/core'
+import { checkContract, expected, type LimiterSettings, noSuchOption, SETTINGS } from '@sluice/core/internal'
+import type { MaybePromise } from '@sluice/core/store'
+import { chain } from './chain.js'
+import type { HeaderOptions } from './headers.js'
+import type { KeyFunction } from './keys.js'
+import { GUARD_REPLACEMENTS } from './replaced-options.js'
+
+/** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
+export type AddressList = readonly string[]
+
+/** Returns the policies for a request; undefined for the limiter's own. */
+export type ChoosePolicies<Req> = (req: Req) => MaybePromise<readonly Policy[] | undefined>
+
+/** The options of every adapter: a limiter or the options to make one, and how requests are counted and answered. */
+export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'policies'>>, HeaderOptions {
+  /** A limiter to share, instead of the options that make one. */
+  readonly limiter?: Limiter
+  /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */
+  readonly limit?: number
+  readonly window?: Duration
+  /**
+   * All policies must admit a request. A function chooses them for each request, for example by the caller's tier, from
+   * lists that are made once; if it returns undefined, the limiter's own policies apply.
+   */
+  readonly policies?: readonly Policy[] | ChoosePolicies<Req>
+  /**
+   * The key that a request is counted under.
+   * @default byIp()
+   */
+  readonly key?: KeyFunction<Req>
+  /**
+   * Units that a request takes.
+   * @default () => 1
+   */
+  readonly cost?: (req: Req) => MaybePromise<number>
+  /**
+   * Whether a request passes uncounted and without headers.
+   * @default () => false
+   */
+  readonly skip?: (req: Req) => MaybePromise<boolean>
+  /**
+   * Callers that pass uncounted and without headers, after `deny`: addresses and CIDR blocks such as '10.0.0.0/8', or a
+   * function of the request.
+   * @default none
+   */
+  readonly allow?: AddressList | ((req: Req) => MaybePromise<boolean>)
+  /**
+   * Callers that are answered 403 and not counted: addresses and CIDR blocks, or a function of the request. What is in
+   * both lists is denied.
+   * @default none
+   */
+  readonly deny?: AddressList | ((req: Req) => MaybePromise<boolean>)
+  /**
+   * Called when the response has been sent: false gives back what the request was charged on entry. Not called if the
+   * caller hung up before, so that hanging up is never free.
+   * @default () => true
+   */
+  readonly shouldCharge?: (req: Req, res: Res) => MaybePromise<boolean>
+  /** Answers a denial in place of the problem details. Status and headers are set by then. */
+  readonly onDenied?: (req: Req, res: Res, decision: Decision) => unknown
+  /**
+   * Called once each time a key goes over its limit: with its first denial, and again with a denial that comes after
+   * `resetAfterMs` of the one before. Before the answer, which does not wait for it. 10,000 keys are remembered per limiter.
+   */
+  readonly onExceeded?: (req: Req, res: Res, decision: Decision) => unknown
+}
+
+/**
+ * The limiter in `options`, or a new one made from them.
+ * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
+ */
+export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
+  if (typeof options !== 'object' || options === null) {
+    throw expected(PolicyError, 'INVALID_OPTION', 'options must be an object', options)
+  }
+  for (const [name, value] of Object.entries(options)) checkOption(name, value)
+  return options.limiter ? checkShared(options, options.limiter) : createLimiter(limiterOptionsOf(options))
+}
+
+/**
+ * The function that chooses the policies of each request; undefined if the limiter's own apply to all of them.
+ * It throws {InputError} INVALID_POLICIES for a request that gets no policies from a limiter without its own.
+ */
+export function policyChooser<Req, Res>(options: GuardOptions<Req, Res>): ChoosePolicies<Req> | undefined {
+  const { limiter, limit, policies } = options
+  if (typeof policies !== 'function') return undefined
+  return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
+}
+
+/**
+ * The store and the outage behaviour of a limiter, for other limiters that are to share them under another name. `store` is
+ * missing if the limiter was given none.
+ */
+export function settingsOf(limiter: Limiter): LimiterSettings {
+  return limiter[SETTINGS]
+}
+
+/** What each option is for. The type makes sure that none is missing. */
+const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies' | 'callback' | 'other'> = {
+  name: 'limiter',
+  store: 'limiter',
+  enforce: 'limiter',
+  onStoreError: 'limiter',
+  deadline: 'limiter',
+  leases: 'limiter',
+  penalty: 'limiter',
+  limit: 'policies',
+  window: 'policies',
+  policies: 'policies',
+  key: 'callback',
+  cost: 'callback',
+  skip: 'callback',
+  shouldCharge: 'callback',
+  onDenied: 'callback',
+  onExceeded: 'callback',
+  allow: 'other',
+  deny: 'other',
+  headers: 'other',
+  headerNames: 'other',
+  resetAs: 'other',
+  limiter: 'other',
+}
+
+function checkOption(name: string, value: unknown): void {
+  if (!Object.hasOwn(KINDS, name)) {
+    throw noSuchOption(name, GUARD_REPLACEMENTS)
+  }
+  const callback = KINDS[name as keyof typeof KINDS] === 'callback'
+  if (callback && value !== undefined && typeof value !== 'function') {
+    throw expected(PolicyError, 'INVALID_OPTION', `${name} must be a function`, value)
+  }
+}
+
+/** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */
+function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter): Limiter {
+  if (typeof limiter.decide !== 'function') {
+    throw expected(PolicyError, 'INVALID_OPTION', 'limiter must be made by createLimiter()', limiter)
+  }
+  checkContract('limiter', limiter)
+  for (const [name, value] of Object.entries(options)) {
+    const kind = KINDS[name as keyof typeof KINDS]
+    const describes = kind === 'limiter' || (kind === 'policies' && typeof value !== 'function')
+    if (describes && value !== undefined) throw conflictingOptions(name, 'limiter')
+  }
+  return limiter
+}
+
+function limiterOptionsOf<Req, Res>(options: GuardOptions<Req, Res>): LimiterOptions {
+  const own = Object.entries(options).filter(([name]) => KINDS[name as keyof typeof KINDS] === 'limiter')
+  return { ...(Object.fromEntries(own) as Partial<LimiterOptions>), policies: ownPolicies(options) }
+}
+
+/** The policies that a limiter is made with: `policies` if it is a list, else those of `limit` and `window`. */
+function ownPolicies<Req, Res>({ limit, window, policies }: GuardOptions<Req, Res>): readonly Policy[] {
+  const list = typeof policies === 'function' ? undefined : policies
+  if (list !== undefined && !Array.isArray(list)) {
+    const what = 'policies must be a list or a function that gives one'
+    throw expected(PolicyError, 'INVALID_OPTION', what, list)
+  }
+  if (list && limit !== undefined) throw conflictingOptions('limit', 'policies')
+  if (list && window !== undefined) throw conflictingOptions('window', 'policies')
+  if (limit !== undefined && window !== undefined) return [slidingLog({ limit, window })]
+  if (limit !== undefined || window !== undefined || !policies) {
+    throw new PolicyError('INVALID_OPTION', 'limit and window are needed, both, or policies, or a limiter')
+  }
+  return list ?? PLACEHOLDER
+}
+
+/** A limiter cannot be made without policies. `requirePolicies` makes sure that no request is counted under these. */
+const PLACEHOLDER: readonly Policy[] = [slidingLog({ limit: 1, window: '1s' })]
+
+function requirePolicies(list: readonly Policy[] | undefined): readonly Policy[] {
+  if (list) return list
+  throw expected(InputError, 'INVALID_POLICIES', 'policies must give a list where there is no limit', list)
+}
+
+function conflictingOptions(name: string, other: string): PolicyError {
+  return new PolicyError('INVALID_OPTION', `${name} and ${other} exclude each other: leave one of them out`)
+}

@@ -1,0 +1,48 @@
+import type { Decision } from '@sluice/core'
+import type { KeepDecisions } from './decisions.js'
+
+/** How an adapter reads the requests of its framework. */
+export interface RequestReader<Req> {
+  /** The caller's address according to the framework, with trusted proxies taken into account. */
+  address(req: Req): string | undefined
+  /** The address at the other end of the socket. */
+  socketAddress(req: Req): string | undefined
+  /** Whether the connection of the request is gone. Default: never. */
+  hungUp?(req: Req): boolean
+  /** The value of a request header; `name` is in lower case. */
+  header(req: Req, name: string): string | undefined
+  /**
+   * Names and values of the request's headers as Node received them, which it has without parsing; undefined on other
+   * platforms, where `header` is asked.
+   */
+  rawHeaders?(req: Req): readonly string[] | undefined
+  /** Which proxies the framework trusts to set X-Forwarded-For. With 'all', callers choose their own address. */
+  proxyTrust(req: Req): 'none' | 'some' | 'all'
+}
+
+/** Sets a header of a response. */
+export type SetHeader<Res> = (res: Res, name: string, value: string) => void
+
+/** Problem details (RFC 9457), of the types that draft-ietf-httpapi-ratelimit-headers-11 section 5 defines. */
+export type Problem = Readonly<Record<string, unknown>>
+
+/** Everything that an adapter has to supply. */
+export interface Platform<Req, Res> extends RequestReader<Req> {
+  /** The object that stays the same while a request passes through every middleware. */
+  identity(req: Req): object
+  /** Where decisions about a request are kept. Default: on the request. */
+  readonly keepDecisions?: (req: Req) => KeepDecisions
+  /** Whether one limiter may count a request several times, once for each operation of a GraphQL request. Default: no. */
+  repeats?(req: Req): boolean
+  /** Called with each decision about a request, before the decision takes effect. */
+  decided?(req: Req, decision: Decision): void
+  headersSent(res: Res): boolean
+  readonly setHeader: SetHeader<Res>
+  setStatus(res: Res, status: number): void
+  /** Answers with `text`, which is `problem` as JSON; status and headers are set. The guard returns its result to the adapter. */
+  send(req: Req, res: Res, problem: Problem, text: string): unknown
+  /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
+  onFinished(req: Req, res: Res, listener: () => void): void
+  /** Matches a stack trace in which the framework is calling a handler. */
+  readonly handlerFrame: RegExp
+}

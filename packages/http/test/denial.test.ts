@@ -1,0 +1,150 @@
+import {
+  createLimiter,
+  type FailureMode,
+  gcra,
+  type Limiter,
+  type LimiterOptions,
+  memoryStore,
+  slidingLog,
+} from '@sluice/core'
+import { RemoteStore } from '@sluice/harness/stores'
+import { createGuard, type Problem } from '../src/index.js'
+import { FROM_HOME, guardOf, pass, plain, type PlainOptions, PlainResponse } from './plain-platform.js'
+
+const TYPES = 'https://iana.org/assignments/http-problem-types'
+
+describe('a denial', () => {
+  it('is problem details of the type quota-exceeded', async () => {
+    const { status, headers, body } = await denied(limiterOf({}))
+    expect(status).toBe(429)
+    expect(headers['Content-Type']).toBe('application/problem+json')
+    expect(JSON.parse(body!)).toEqual({
+      type: `${TYPES}#quota-exceeded`,
+      title: 'Quota Exceeded',
+      status: 429,
+      detail: 'Too many requests. Try again in 60 seconds.',
+      'violated-policies': ['api'],
+    })
+  })
+
+  it.each([
+    ['no more than a limit', { limit: 1, window: '1m' }, 'quota "q"'],
+    ['a cost that never fits', { limit: 1, window: '1m', cost: () => 2 }, 'api'],
+    [
+      'two policies',
+      { policies: [gcra({ limit: 1, window: '1s' }), gcra({ limit: 1, window: '1h' })] },
+      'a"b',
+    ],
+  ] as const)('is the same as an object and as text: %s', (_, options, name) => {
+    const sent: unknown[] = []
+    const send = (_req: unknown, _res: unknown, problem: Problem, text: string) =>
+      void sent.push([text, JSON.stringify(problem)])
+    const guard = createGuard({ ...options, name }, { ...plain, send })
+    for (let i = 0; i < 2; i++) void guard({ ...FROM_HOME }, new PlainResponse())
+    expect(sent.length).toBeGreaterThan(0)
+    for (const [text, problem] of sent as [string, string][]) expect(text).toBe(problem)
+  })
+
+  it('forbids caches to store it', async () => {
+    const { headers } = await denied(limiterOf({}))
+    expect(headers['Cache-Control']).toBe('no-store')
+  })
+
+  it('names only the policies that deny, as the RateLimit headers do', async () => {
+    const policies = [
+      slidingLog({ limit: 1, window: '1s', name: 'a' }),
+      slidingLog({ limit: 9, window: '1m', name: 'b' }),
+      gcra({ limit: 1, window: '1h', name: 'c' }),
+    ]
+    const { body } = await denied(limiterOf({ policies }))
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api-a', 'api-c'] })
+  })
+
+  it("names only the denying limiter's policies if several limiters count", async () => {
+    const limiter = limiterOf({})
+    const { body } = await denied(limiter, {}, [guardOf({ limit: 9, window: '1m' })])
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
+  })
+
+  it('says that a cost never fits, and promises no time', async () => {
+    const { headers, body } = await denied(limiterOf({}), { cost: () => 2 })
+    expect(headers).not.toHaveProperty('Retry-After')
+    expect(JSON.parse(body!)).toMatchObject({
+      detail: 'This request takes more than the quota ever allows at once.',
+      'violated-policies': ['api'],
+    })
+  })
+
+  it.each(['block', 'hold'] as const)(
+    'violates no policy if a %s caused it, and says when that ends',
+    async (bar) => {
+      const limiter = limiterOf({})
+      await limiter[bar]('ip:192.0.2.1', '10m')
+      const { headers, body } = await denied(limiter)
+      expect(headers['Retry-After']).toBe('600')
+      expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': [] })
+    },
+  )
+
+  it('is 503 temporary-reduced-capacity if the store cannot decide', async () => {
+    const { status, headers, body } = await denied(cutOff('deny'))
+    expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 503, retryAfter: '1' })
+    expect(JSON.parse(body!)).toMatchObject({ type: `${TYPES}#temporary-reduced-capacity`, status: 503 })
+  })
+
+  it('is an ordinary 429 if the local policies decided while the store could not', async () => {
+    const { status, headers, body } = await denied(cutOff('local'))
+    expect({ status, retryAfter: headers['Retry-After'] }).toEqual({ status: 429, retryAfter: '60' })
+    expect(JSON.parse(body!)).toMatchObject({ 'violated-policies': ['api'] })
+  })
+})
+
+describe('onDenied', () => {
+  it('replaces the problem details, with status and headers set', async () => {
+    const { status, headers, body } = await denied(limiterOf({}), {
+      onDenied: (_req, res, decision) => void (res.body = `${res.status} ${decision.policy}`),
+    })
+    expect({ status, body }).toEqual({ status: 429, body: '429 1-per-1m' })
+    expect(headers).toMatchObject({
+      'Retry-After': '60',
+      'Cache-Control': 'no-store',
+      'X-RateLimit-Limit': '1',
+    })
+    expect(headers).not.toHaveProperty('Content-Type')
+  })
+
+  it('passes its result to the adapter', async () => {
+    const guard = guardOf({ limiter: limiterOf({}), cost: () => 2, onDenied: async () => 'a response' })
+    expect(await guard({ ...FROM_HOME }, new PlainResponse())).toEqual({ answer: 'a response' })
+  })
+
+  it('makes the guard throw when it throws', async () => {
+    const onDenied = () => {
+      throw new Error('no template')
+    }
+    await expect(denied(limiterOf({}), { onDenied })).rejects.toThrow('no template')
+  })
+})
+
+/** The response to the second request, of which the limiter allows one. */
+async function denied(
+  limiter: Limiter,
+  options: PlainOptions = {},
+  before: Parameters<typeof pass>[0] = [],
+): Promise<PlainResponse> {
+  const guards = [...before, guardOf({ limiter, ...options })]
+  await pass(guards).catch(() => undefined)
+  return pass(guards)
+}
+
+function limiterOf(options: Partial<LimiterOptions>): Limiter {
+  const policies = [slidingLog({ limit: 1, window: '1m' })]
+  return createLimiter({ name: 'api', store: memoryStore({ clock: () => 0 }), policies, ...options })
+}
+
+/** A limiter whose store is out of reach. */
+function cutOff(onStoreError: FailureMode): Limiter {
+  const store = new RemoteStore(() => 0)
+  store.fail('STORE_UNAVAILABLE')
+  return limiterOf({ store, onStoreError })
+}

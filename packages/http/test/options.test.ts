@@ -1,0 +1,125 @@
+import { createLimiter, memoryStore, PolicyError, slidingLog } from '@sluice/core'
+import { guardOf, pass, type PlainOptions } from './plain-platform.js'
+
+const policies = [slidingLog({ limit: 99, window: '1m' })]
+const limiter = createLimiter({ policies })
+const store = memoryStore()
+
+afterAll(() => Promise.all([limiter.close(), store.close()]))
+
+describe('a window from the environment', () => {
+  const window: string = ['1', 'm'].join('')
+
+  it('may be any string, and is checked when the limiter is made', () => {
+    expect(() => guardOf({ limit: 1, window })).not.toThrow()
+    expect(() => guardOf({ limit: 1, window: `${window} ` })).toThrow(PolicyError)
+    expect(() => slidingLog({ limit: 1, window: '' })).toThrow('window must be')
+  })
+})
+
+describe('options of a guard', () => {
+  it.each<[string, unknown]>([
+    ['nothing', undefined],
+    ['null', null],
+    ['no limit at all', {}],
+    ['a limit without a window', { limit: 1 }],
+    ['a window without a limit', { window: '1m' }],
+    ['a function of policies and a limit without a window', { policies: () => policies, limit: 1 }],
+    ['an option of another library', { limit: 1, window: '1m', windowMs: 1000 }],
+    ['an option named like a property of every object', { limit: 1, window: '1m', constructor: 1 }],
+    ['something else as a limiter', { limiter: {} }],
+    ['limiter and limit', { limiter, limit: 1 }],
+    ['limiter and window', { limiter, window: '1m' }],
+    ['limiter and policies', { limiter, policies }],
+    ['limiter and name', { limiter, name: 'api' }],
+    ['limiter and store', { limiter, store }],
+    ['limiter and enforce', { limiter, enforce: false }],
+    ['limit and policies', { limit: 1, window: '1m', policies }],
+    ['window and policies', { window: '1m', policies }],
+    ['policies that are not a list', { policies: policies[0] }],
+    ['a key that is not a function', { limiter, key: 'x-api-key' }],
+    ['a cost that is not a function', { limiter, cost: 3 }],
+    ['a skip that is not a function', { limiter, skip: true }],
+    ['a shouldCharge that is not a function', { limiter, shouldCharge: false }],
+    ['an onDenied that is not a function', { limiter, onDenied: 'slow down' }],
+    ['an unknown format of headers', { limiter, headers: 'draft-5' }],
+    ['a list of headers with an unknown format', { limiter, headers: ['ietf', 'draft-5'] }],
+    ['two drafts at once', { limiter, headers: ['draft-6', 'draft-7'] }],
+    ['header names that are no object', { limiter, headerNames: 'X-Limit' }],
+    ['a name for an unknown header', { limiter, headerNames: { 'X-Limit': 'X-Other' } }],
+    ['a header name with a space', { limiter, headerNames: { 'Retry-After': 'Retry After' } }],
+    ['true for a header name', { limiter, headerNames: { 'Retry-After': true } }],
+    [
+      'one name for two headers',
+      { limiter, headerNames: { 'X-RateLimit-Limit': 'x-n', 'X-RateLimit-Reset': 'X-N' } },
+    ],
+    ['an allow that is neither a list nor a function', { limiter, allow: '10.0.0.0/8' }],
+    ['a deny that is neither a list nor a function', { limiter, deny: true }],
+    ['an onExceeded that is not a function', { limiter, onExceeded: 'log' }],
+    ['a list of headers with a hole', { limiter, headers: [undefined] }],
+    ['headers: true', { limiter, headers: true }],
+    ['the former name of shouldCharge', { limiter, charge: () => true }],
+    ['the former name of resetAs', { limiter, reset: 'delta' }],
+    ['an unknown resetAs', { limiter, resetAs: 'date' }],
+  ])('are refused with INVALID_OPTION: %s', (_, options) => {
+    expect(() => guardOf(options as PlainOptions)).toThrow(
+      expect.objectContaining({ constructor: PolicyError, code: 'INVALID_OPTION' }),
+    )
+  })
+
+  it.each([
+    ['charge', "it is called 'shouldCharge'"],
+    ['reset', "it is called 'resetAs'"],
+    ['windowMs', "it is called 'window'"],
+    ['duration', "it is called 'window'"],
+    ['ttl', "it is called 'window'"],
+    ['max', "it is called 'limit'"],
+    ['points', "it is called 'limit'"],
+    ['keyGenerator', "it is called 'key'"],
+    ['getTracker', "it is called 'key'"],
+    ['standardHeaders', "write headers: 'ietf', or 'draft-7' or 'draft-6'"],
+    ['legacyHeaders', "write headers: 'x-ratelimit', which is the default, or headers: false"],
+    ['handler', "it is called 'onDenied', a function that answers a denial"],
+    ['skipFailedRequests', 'write shouldCharge: (req, res) => boolean'],
+    ['skipSuccessfulRequests', 'write shouldCharge: (req, res) => boolean'],
+    ['allowList', "it is called 'allow'"],
+    ['blacklist', "it is called 'deny'"],
+    ['skipOnError', "write onStoreError: 'allow'"],
+    ['storeClient', 'write store: redisStore(client), of @sluice/core/redis'],
+    ['blockDuration', "write penalty: { after: 3, block: '10m' }"],
+  ])('are refused under the name %s, and the message has what to write', (former, present) => {
+    const options = { limiter, [former]: undefined }
+    expect(() => guardOf(options)).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_OPTION',
+        message: `there is no option '${former}': ${present}`,
+      }),
+    )
+  })
+
+  it('need a name with a store', () => {
+    const options = { store, limit: 1, window: '1m' } as const
+    expect(() => guardOf(options)).toThrow(expect.objectContaining({ code: 'NAME_REQUIRED' }))
+  })
+
+  it.each<[string, PlainOptions]>([
+    ['limit and window', { limit: 2, window: '1m' }],
+    ['a list of policies', { policies }],
+    ['a limiter', { limiter }],
+    ['a store with a name', { policies, store, name: 'orders' }],
+    ['options left undefined', { limiter, limit: undefined, key: undefined } as unknown as PlainOptions],
+    ['an empty list of headers', { limiter, headers: [] }],
+  ])('may be %s', async (_, options) => {
+    expect((await pass([guardOf(options)])).status).toBe(200)
+  })
+
+  it('name the limiter', async () => {
+    const { headers } = await pass([guardOf({ policies, name: 'orders', headers: 'ietf' })])
+    expect(headers['RateLimit']).toMatch(/^"orders";/)
+  })
+
+  it('name the limiter default if no name is given', async () => {
+    const { headers } = await pass([guardOf({ policies, headers: 'ietf' })])
+    expect(headers['RateLimit']).toMatch(/^"default";/)
+  })
+})

@@ -1,0 +1,53 @@
+import { createGuard, type Denied, type GuardOptions, type Platform } from '../src/index.js'
+
+/** A request without a framework around it. */
+export interface PlainRequest {
+  readonly address?: string
+  readonly socketAddress?: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly proxyTrust?: 'none' | 'some' | 'all'
+}
+
+export class PlainResponse {
+  status = 200
+  headersSent = false
+  body: string | undefined
+  readonly headers: Record<string, string> = {}
+  readonly onFinished: (() => void)[] = []
+}
+
+/** The least that an adapter has to supply. */
+export const plain: Platform<PlainRequest, PlainResponse> = {
+  identity: (req) => req,
+  address: (req) => req.address,
+  socketAddress: (req) => req.socketAddress,
+  header: (req, name) => req.headers?.[name],
+  proxyTrust: (req) => req.proxyTrust ?? 'none',
+  headersSent: (res) => res.headersSent,
+  setHeader: (res, name, value) => void (res.headers[name] = value),
+  setStatus: (res, status) => void (res.status = status),
+  send: (_req, res, _problem, text) => (res.body = text),
+  onFinished: (_req, res, listener) => void res.onFinished.push(listener),
+  handlerFrame: /\bhandleRequest\b/,
+}
+
+export type PlainOptions = GuardOptions<PlainRequest, PlainResponse>
+
+/** Sends one request through the guards and returns the response, as far as the first denial. */
+export async function pass(
+  guards: readonly PlainGuard[],
+  req: PlainRequest = FROM_HOME,
+): Promise<PlainResponse> {
+  const res = new PlainResponse()
+  const request = { ...req }
+  for (const guard of guards) if (await guard(request, res)) break
+  return res
+}
+
+export function guardOf(options: PlainOptions): PlainGuard {
+  return createGuard(options, plain)
+}
+
+export const FROM_HOME: PlainRequest = { address: '192.0.2.1', socketAddress: '192.0.2.1' }
+
+type PlainGuard = (req: PlainRequest, res: PlainResponse) => Denied | undefined | Promise<Denied | undefined>

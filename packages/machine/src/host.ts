@@ -1,0 +1,127 @@
+import { type MemoryStore, memoryStore } from '@sluice/core'
+import type {
+  Answer,
+  Ask,
+  Clock,
+  Correction,
+  DatedCharge,
+  Keyspace,
+  Notice,
+  Report,
+  TicketState,
+} from '@sluice/core/store'
+import { KeptBookings } from './kept-bookings.js'
+import type { PermitCall } from './machine-server.js'
+import { type PermitHolder, PermitQueues } from './permit-queues.js'
+import type { PolicyListing } from './policy-listing.js'
+
+export interface HostOptions {
+  readonly maxKeys?: number | undefined
+  readonly maxShapes?: number | undefined
+  readonly clock?: Clock | undefined
+}
+
+/** The state of a machine, in the process that serves: an ordinary memory store, whose clock decides, and the permits. */
+export class Host {
+  /** Never 0. */
+  readonly life = 1 + Math.floor(Math.random() * 2 ** 48)
+  readonly #bookings = new KeptBookings()
+  readonly #store: MemoryStore
+  readonly #permits = new PermitQueues()
+  readonly #reports = new Map<string, Report>()
+  #holders = 0
+  /** The process whose call is carried out: it alone is told what the call caused. */
+  #caller: HostCaller | undefined
+
+  constructor({ maxKeys, maxShapes, clock }: HostOptions) {
+    this.#store = memoryStore({
+      ...(maxKeys !== undefined && { maxKeys }),
+      ...(maxShapes !== undefined && { maxShapes }),
+      ...(clock && { clock }),
+    })
+  }
+
+  now(): number {
+    return this.#store.now()
+  }
+
+  /** A number for a process that comes. */
+  newHolder(): number {
+    return ++this.#holders
+  }
+
+  open({ name, policies, penalty }: PolicyListing, caller: HostCaller): Keyspace {
+    let report = this.#reports.get(name)
+    if (!report) this.#reports.set(name, (report = (notice) => this.#caller?.notice(name, notice)))
+    const opened = report
+    return this.#for(caller, () => this.#store.keyspace(name, policies, opened, penalty))
+  }
+
+  decide(
+    caller: HostCaller,
+    keyspace: Keyspace,
+    ask: Ask,
+    key: string,
+    cost: number,
+    maxWait: number,
+  ): Answer {
+    this.#caller = caller
+    const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
+    this.#caller = undefined
+    return answer
+  }
+
+  /** Keeps the booking of an answer, and returns its number; 0 if there is none. */
+  keep({ booking, now }: Answer): number {
+    return booking ? this.#bookings.keep(booking, now) : 0
+  }
+
+  confirm(keyspace: Keyspace, number: number): 'stands' | 'lost' | 'held' {
+    const booking = this.#bookings.get(number)
+    return booking ? (keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
+  }
+
+  /** The units of a booking that is forgotten are released. */
+  cancel(caller: HostCaller, keyspace: Keyspace, number: number, key: string, charge: DatedCharge): boolean {
+    const booking = this.#bookings.get(number)
+    this.#bookings.forget(number)
+    if (booking) return this.#for(caller, () => keyspace.cancel(booking) as boolean)
+    this.correct(caller, keyspace, { kind: 'release', key, charge, units: charge.cost })
+    return false
+  }
+
+  correct(caller: HostCaller, keyspace: Keyspace, change: Correction): number {
+    return this.#for(caller, () => keyspace.correct(change) as number)
+  }
+
+  permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
+    return this.#permits.carryOut(holder, call, this.now())
+  }
+
+  /** A process that knew a server of a former life has come. */
+  stateWasLost(): void {
+    this.#permits.stateWasLost(this.now())
+  }
+
+  left(holder: PermitHolder): void {
+    this.#permits.leave(holder, this.now())
+  }
+
+  close(): void {
+    void this.#store.close()
+  }
+
+  #for<T>(caller: HostCaller, act: () => T): T {
+    this.#caller = caller
+    try {
+      return act()
+    } finally {
+      this.#caller = undefined
+    }
+  }
+}
+
+/** A process whose calls are carried out. */
+export interface HostCaller {
+  notice(name: string, notice: Notice): void
+}

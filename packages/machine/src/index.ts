@@ -1,0 +1,95 @@
+import type { Policy } from '@sluice/core'
+import { Closing, CONTRACT, CONTRACT_NUMBER, storeClosed, systemClock } from '@sluice/core/internal'
+import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } from '@sluice/core/store'
+import { MachineKeyspace } from './machine-keyspace.js'
+import { MachinePermits } from './machine-permits.js'
+import { Membership } from './membership.js'
+import type { MachineStoreOptions } from './options.js'
+import { Reports } from './reports.js'
+import { checkOptions } from './settings.js'
+
+export type { DenialCacheOptions } from '@sluice/core/internal'
+export type { MachineStoreOptions } from './options.js'
+
+/** Made by `machineStore`. */
+export interface MachineStore extends Store {
+  /**
+   * Resolves once this process serves, or reaches the process that does.
+   * @throws {StoreError} STORE_UNAVAILABLE if it can do neither now, or CLOSED.
+   */
+  ready(): Promise<void>
+}
+
+/**
+ * A store for the processes and worker threads of one machine and one user, without a server of its own: services, forks,
+ * node:cluster and PM2. The first of them keeps the state in a memory store and serves the others over a Unix socket that
+ * only their user can open (on Windows: a named pipe). When it ends, another one takes over and the state begins anew: each
+ * key has its full allowance once more.
+ *
+ * The store keeps no process alive, not even the one that serves.
+ * @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, or INVALID_OPTION for a bad option or a folder of another user.
+ * @example
+ * import { createLimiter, gcra } from '@sluice/core'
+ * import { machineStore } from '@sluice/machine'
+ * const store = machineStore({ name: 'shop' })
+ * const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1m' })], store })
+ */
+export function machineStore(options: MachineStoreOptions): MachineStore {
+  return new StoreOfMachine(options)
+}
+
+class StoreOfMachine implements MachineStore {
+  readonly [CONTRACT] = CONTRACT_NUMBER
+  readonly denialCache?: DenialCacheBounds
+  readonly #membership: Membership
+  readonly #now = systemClock()
+  readonly #reports = new Reports()
+  readonly #permits = new Map<number, MachinePermits>()
+  #semaphores = 0
+  readonly #closing = new Closing()
+
+  constructor(options: MachineStoreOptions) {
+    const { denialCache, ...membership } = checkOptions(options)
+    if (denialCache) this.denialCache = denialCache
+    this.#membership = new Membership(membership, {
+      notice: (name, notice) => this.#reports.pass(name, notice),
+      granted: (semaphore, ticket) => this.#permits.get(semaphore)?.granted(ticket),
+    })
+  }
+
+  start(): Promise<unknown> | undefined {
+    return this.#membership.isReached ? undefined : this.#membership.joined
+  }
+
+  async ready(): Promise<void> {
+    this.now()
+    if (!this.#membership.isReached) await this.#membership.joined
+  }
+
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+    this.#reports.add(name, report)
+    return new MachineKeyspace(name, policies, penalty, report, this.#membership)
+  }
+
+  now(): number {
+    if (this.#closing.isClosed) throw storeClosed()
+    return this.#now()
+  }
+
+  permits(name: string, leaseMs: number): Permits {
+    const number = ++this.#semaphores
+    const onClose = (): unknown => this.#permits.delete(number)
+    const permits = new MachinePermits({ number, name, leaseMs, membership: this.#membership, onClose })
+    this.#permits.set(number, permits)
+    return permits
+  }
+
+  get closed(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  close(): void {
+    this.#closing.close()
+    this.#membership.close()
+  }
+}

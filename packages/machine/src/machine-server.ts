@@ -1,0 +1,65 @@
+import type {
+  Answer,
+  Ask,
+  Booking,
+  Caller,
+  Correction,
+  MaybePromise,
+  Notice,
+  TicketState,
+} from '@sluice/core/store'
+import type { PolicyListing } from './policy-listing.js'
+import type { PermitOperation } from './protocol.js'
+
+/** The server of a machine's state, as one process reaches it: this process itself, or another one. */
+export interface MachineServer {
+  /** A random number for each server. State that was made under another one is lost. */
+  readonly life: number
+  /** The latest instant that this process has seen on the server's clock, in microseconds. */
+  readonly latest: number
+  decide(
+    list: PolicyListing,
+    ask: Ask,
+    key: string,
+    cost: number,
+    maxWait: number,
+    caller?: Caller,
+  ): MaybePromise<Answer>
+  confirm(list: PolicyListing, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
+  cancel(list: PolicyListing, booking: MachineBooking): MaybePromise<boolean>
+  correct(list: PolicyListing, change: Correction): MaybePromise<number>
+  permits(call: PermitCall): MaybePromise<readonly TicketState[]>
+  /** Ends the connection, or the serving. Calls without an answer reject with `error`. */
+  close(error: Error): void
+}
+
+/** A booking, which is known to its server by a number. */
+export interface MachineBooking extends Booking {
+  readonly life: number
+  readonly number: number
+  isCancelled: boolean
+}
+
+/** One operation on the permits of a semaphore. */
+export interface PermitCall {
+  readonly operation: PermitOperation
+  /** Of the semaphore in its process. Tickets of two semaphores are never the same. */
+  readonly semaphore: number
+  /** The name that semaphores share. */
+  readonly name: string
+  readonly key: string
+  readonly tickets: readonly number[]
+  readonly limit: number
+  /** Microseconds. */
+  readonly lease: number
+  readonly waits: boolean
+}
+
+/** Receives what a server says without being asked. */
+export interface ServerListener {
+  /** A notice about a key of the limiter `name`, caused by a call of this process. */
+  notice(name: string, notice: Notice): void
+  granted(semaphore: number, ticket: number): void
+  /** The server has ended, or the connection to it. */
+  ended(server: MachineServer): void
+}

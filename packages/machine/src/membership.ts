@@ -1,0 +1,196 @@
+import { StoreError } from '@sluice/core'
+import { storeClosed } from '@sluice/core/internal'
+import type { Caller, MaybePromise } from '@sluice/core/store'
+import { greet } from './greeting.js'
+import { Host, type HostOptions } from './host.js'
+import type { MachineServer, ServerListener } from './machine-server.js'
+import { OwnServer } from './own-server.js'
+import type { MeetingPoint } from './meeting-point.js'
+import { notSent } from './remote-call.js'
+import { RemoteServer } from './remote-server.js'
+import { Service } from './service.js'
+
+export interface MembershipOptions {
+  readonly meetingPoint: MeetingPoint
+  readonly name: string
+  readonly serve: 'auto' | boolean
+  readonly host: HostOptions
+}
+
+/**
+ * This process's part in a store: it reaches the server, or becomes the server where there is none. When the server ends, it
+ * begins anew. Calls wait for that as long as it takes no longer than a moment; otherwise they fail at once, and the server
+ * is looked for in the background.
+ */
+export class Membership {
+  readonly #options: MembershipOptions
+  readonly #listener: Omit<ServerListener, 'ended'>
+  #server: MachineServer | undefined
+  /** Calls that wait for the server; undefined while calls fail at once. */
+  #waiting: (() => void)[] | undefined = []
+  #failure: unknown
+  #retry: ReturnType<typeof setTimeout> | undefined
+  #formerLife = 0
+  #formerLatest = -Infinity
+  #isClosed = false
+  readonly #closing = new AbortController()
+  /** Settles with the outcome of the latest attempt to reach a server. */
+  joined: Promise<void>
+
+  constructor(options: MembershipOptions, listener: Omit<ServerListener, 'ended'>) {
+    this.#options = options
+    this.#listener = listener
+    this.joined = this.#join()
+  }
+
+  /** Whether a server is reached. */
+  get isReached(): boolean {
+    return this.#server !== undefined
+  }
+
+  /** Whether a charge may have been decided by a server that has ended. Then the units that are there now are others'. */
+  isFormer(decidedAt: number): boolean {
+    return decidedAt <= this.#formerLatest
+  }
+
+  /** Carries out a call on the server, at once or when it is reached. */
+  ask<T>(act: (server: MachineServer) => MaybePromise<T>, caller?: Caller): MaybePromise<T> {
+    if (this.#server) return act(this.#server)
+    if (this.#isClosed) throw storeClosed()
+    if (!this.#waiting) throw unavailable(this.#failure)
+    if (caller) caller.unsent = true
+    return new Promise((resolve, reject) => {
+      this.#waiting!.push(() => {
+        if (caller?.gone) return reject(notSent('the caller gave up before it was sent'))
+        if (caller) caller.unsent = false
+        try {
+          resolve(this.ask(act, caller))
+        } catch (error) {
+          reject(error)
+        }
+      })
+    })
+  }
+
+  close(): void {
+    this.#isClosed = true
+    clearTimeout(this.#retry)
+    this.#closing.abort()
+    const server = this.#server
+    this.#server = undefined
+    server?.close(storeClosed())
+    this.#release()
+  }
+
+  #join(): Promise<void> {
+    this.joined = this.#attempt()
+    this.joined.catch(() => {})
+    return this.joined
+  }
+
+  /** Rejects when there is no server to be reached now; it is then looked for again. */
+  async #attempt(): Promise<void> {
+    try {
+      const server = await this.#reach()
+      if (this.#isClosed) server.close(storeClosed())
+      else this.#server = server
+    } catch (error) {
+      this.#failure = error
+      if (!this.#isClosed) this.#retry = setTimeout(() => void this.#join(), retryMs())
+      this.#retry?.unref()
+    }
+    this.#release()
+    if (this.#isClosed) throw storeClosed()
+    if (!this.#server) throw unavailable(this.#failure)
+  }
+
+  #release(): void {
+    const waiting = this.#waiting
+    this.#waiting = undefined
+    for (const resume of waiting ?? []) resume()
+  }
+
+  async #reach(): Promise<MachineServer> {
+    const { meetingPoint, name, serve } = this.#options
+    for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
+      const newest = meetingPoint.newest()
+      // A process that does not stay has no permits to renew there.
+      const formerLife = serve === true ? 0 : this.#formerLife
+      const found =
+        newest === undefined ? 'gone' : await greet(newest, name, formerLife, this.#closing.signal)
+      if (typeof found === 'object') {
+        if (serve !== true) return new RemoteServer(found.socket, found.life, this.#serverListener())
+        found.socket.destroy()
+        throw new Error('another process serves already')
+      }
+      if (found === 'closed' || (found === 'gone' && meetingPoint.newest() !== newest)) continue
+      if (serve === false) throw new Error('no process serves')
+      const own = await this.#serve(newest)
+      if (own) return own
+    }
+    throw new Error('other processes begin and end to serve all the time')
+  }
+
+  /** Undefined if another process was faster. */
+  async #serve(former: string | undefined): Promise<MachineServer | undefined> {
+    const { meetingPoint, name, host: options } = this.#options
+    const host = new Host(options)
+    const service = new Service(host, name)
+    const claim = await meetingPoint.claim(service.listener, former).catch((error: unknown) => {
+      service.close()
+      throw error
+    })
+    if (!claim) {
+      service.close()
+      return undefined
+    }
+    service.listener.unref()
+    if (this.#formerLife !== 0) host.stateWasLost()
+    const listener = this.#serverListener()
+    const server: MachineServer = new OwnServer(host, listener, () => {
+      clearInterval(watch)
+      service.close()
+    })
+    const watch = setInterval(() => {
+      if (claim.isNewest()) return
+      listener.ended(server)
+      server.close(storeClosed())
+    }, WATCH_MS)
+    watch.unref()
+    return server
+  }
+
+  #serverListener(): ServerListener {
+    return {
+      ...this.#listener,
+      ended: (server) => {
+        if (server !== this.#server) return
+        this.#formerLife = server.life
+        this.#formerLatest = Math.max(this.#formerLatest, server.latest)
+        this.#server = undefined
+        this.#waiting = []
+        void this.#join()
+      },
+    }
+  }
+}
+
+/** An error of the set-up, such as a folder of another user, is as good a reason as any other not to be reached. */
+function unavailable(cause: unknown): StoreError {
+  const why = cause instanceof Error ? cause.message : String(cause)
+  return new StoreError('STORE_UNAVAILABLE', `the process that serves is not reached: ${why}`, {
+    cause,
+    sent: false,
+  })
+}
+
+/** Attempts of one round: in each of them a server came or went. */
+const MOST_ATTEMPTS = 20
+
+/** Milliseconds until a server is looked for again; random, so that processes spread. */
+function retryMs(): number {
+  return 50 * (0.5 + Math.random())
+}
+
+/** Milliseconds between two looks at whether this process still is the one that serves. */
+const WATCH_MS = 5000

@@ -1,0 +1,93 @@
+import { type Policy, PolicyError } from '@sluice/core'
+import { printableName } from '@sluice/core/internal'
+import type { Penalty } from '@sluice/core/store'
+import { algorithms } from '@sluice/core/store'
+import { MalformedFrame } from './frames.js'
+import { whole } from './protocol.js'
+
+/**
+ * A limiter's name, its policies and its penalty, as they are sent: a policy is its shape and its numbers. The receiver makes
+ * policies of its own from them, so that nothing that runs is sent.
+ */
+export class PolicyListing {
+  /** Equal for lists that decide alike. */
+  readonly text: string
+
+  /** @throws {PolicyError} INVALID_POLICIES for an algorithm that this package does not have. */
+  constructor(
+    readonly name: string,
+    readonly policies: readonly Policy[],
+    readonly penalty?: Penalty,
+  ) {
+    const sent = policies.map(({ shape, limit, capacity }) => [shape, limit, capacity] as const)
+    for (const [shape, limit, capacity] of sent) {
+      if (factoryOf(shape) && policyOf(shape, limit, capacity).shape === shape) continue
+      const message = `machineStore has no algorithm for the shape '${shape}'`
+      throw new PolicyError('INVALID_POLICIES', message)
+    }
+    this.text = JSON.stringify(penalty ? [name, sent, numbersOf(penalty)] : [name, sent])
+  }
+}
+
+/** The list that was sent as `text`, with policies made anew. @throws {MalformedFrame} */
+export function readPolicyListing(text: string): PolicyListing {
+  try {
+    const [name, sent, penalty] = JSON.parse(text) as [string, [string, number, number][], number[]?]
+    if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
+    const policies = sent.map(([shape, limit, capacity]) => policyOf(shape, limit, capacity))
+    return new PolicyListing(printableName(name, 'limiter name'), policies, penalty && penaltyOf(penalty))
+  } catch (cause) {
+    throw new MalformedFrame('an unreadable list of policies', { cause })
+  }
+}
+
+const MOST_POLICIES = 10
+
+function numbersOf({ after, block, grow, most, forget }: Penalty): readonly number[] {
+  return [after, block, grow, most, forget]
+}
+
+/** The penalty of its numbers. @throws {MalformedFrame} */
+function penaltyOf([after, block, grow = NaN, most, forget]: readonly number[]): Penalty {
+  if (!(grow >= 1 && grow < Infinity)) throw new MalformedFrame(`a penalty that grows by ${grow}`)
+  return { after: whole(after), block: whole(block), grow, most: whole(most), forget: whole(forget) }
+}
+
+type Factory = (options: object) => Policy
+
+/** The factories by the names of their algorithms. */
+const FACTORIES = new Map(
+  Object.entries(algorithms).map(([name, factory]) => [
+    name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    factory as Factory,
+  ]),
+)
+
+/** What the variants of algorithms are made with, by the end of their names. */
+const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
+  weighted: () => ({ count: 'weighted' }),
+  interval: () => ({ refill: 'interval' }),
+  slots: (buckets) => ({ slots: buckets }),
+}
+
+function policyOf(shape: string, limit: number, capacity: number): Policy {
+  const [name = '', windowMs, buckets = '1'] = shape.split('/')
+  const { factory, variant } = factoryOf(shape) ?? {}
+  if (!factory) throw new Error(`no algorithm is named '${name}'`)
+  const numbers = { limit, window: Number(windowMs), capacity, burst: capacity, buckets: Number(buckets) }
+  // Inherited: a factory reads those that it has, and refuses none of the others.
+  const policy = factory(Object.create({ ...numbers, ...variant?.(Number(buckets)) }) as object)
+  // Leases keep a part of the capacity back, also of algorithms without that option.
+  return policy.capacity === capacity ? policy : policy.with({ capacity })
+}
+
+function factoryOf(
+  shape: string,
+): { factory: Factory; variant: ((buckets: number) => object) | undefined } | undefined {
+  const [name = ''] = shape.split('/')
+  const plain = FACTORIES.get(name)
+  if (plain) return { factory: plain, variant: undefined }
+  const end = name.lastIndexOf('-')
+  const [factory, variant] = [FACTORIES.get(name.slice(0, end)), VARIANTS[name.slice(end + 1)]]
+  return factory && variant && { factory, variant }
+}

@@ -1,0 +1,121 @@
+import type { Ask, Correction, Reason, TicketState } from '@sluice/core/store'
+import { MalformedFrame } from './frames.js'
+
+/**
+ * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
+ * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
+ */
+export const PROTOCOL = 2
+
+/** The kinds of frames that a client sends. */
+export const REQUEST = {
+  /** protocol, the server's life that this process knew before or 0; the store's name. Answered by `hello`. */
+  hello: 1,
+  /** The tag becomes the number of the list in the text. Not answered. */
+  open: 2,
+  /** Of the list of the tag on the key in the text: cost, maxWait. Answered by `answer`. */
+  consume: 3,
+  peek: 4,
+  book: 5,
+  /** The booking's number. Answered by `effect`: 0 stands, 1 lost, 2 held. */
+  confirm: 6,
+  /** The booking's number, at, cost, decidedAt. Answered by `effect`: 1 where it is as if never booked. */
+  cancel: 7,
+  /** cost. The following are answered by `effect`: the units that took effect. */
+  refund: 8,
+  charge: 9,
+  /** at, cost, decidedAt of the charge, units. */
+  release: 10,
+  /** Microseconds. */
+  block: 11,
+  hold: 12,
+  reset: 13,
+  /** The semaphore's number, limit, lease in microseconds, tickets. The tag is 1 if the ticket waits. Answered by `states`. */
+  take: 14,
+  poll: 15,
+  renew: 16,
+  leave: 17,
+} as const
+
+/** The kinds of frames that a server sends. All but `notice` and `granted` answer the oldest call that has no answer. */
+export const REPLY = {
+  /** protocol, life. */
+  hello: 1,
+  /** now, at, remaining, resetAt, the booking's number or 0, parts. The tag is the reason, and 8 times the binding policy. */
+  answer: 2,
+  effect: 3,
+  /** A number for each ticket. */
+  states: 4,
+  /** The limiter's name, a line break, the notice in JSON. */
+  notice: 5,
+  /** The semaphore's number, the ticket. */
+  granted: 6,
+} as const
+
+export const ASKS: Readonly<Record<Ask, number>> = {
+  consume: REQUEST.consume,
+  peek: REQUEST.peek,
+  book: REQUEST.book,
+}
+
+export const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
+export const STANDINGS = ['stands', 'lost', 'held'] as const
+export const TICKET_STATES: readonly TicketState[] = ['unknown', 'waiting', 'held']
+
+/** The operations of permits, as they are sent. */
+export type PermitOperation = 'take' | 'poll' | 'renew' | 'leave'
+
+/** The numbers of a correction, as they are sent with the request of its kind. */
+export function numbersOf(change: Correction): readonly number[] {
+  switch (change.kind) {
+    case 'refund':
+    case 'charge':
+      return [change.cost]
+    case 'release':
+      return [change.charge.at, change.charge.cost, change.charge.decidedAt, change.units]
+    case 'block':
+    case 'hold':
+      return [change.duration]
+    case 'reset':
+      return []
+  }
+}
+
+/** The correction of a request. @throws {MalformedFrame} */
+export function correctionOf(kind: number, key: string, numbers: readonly number[]): Correction {
+  const [first = NaN, second = NaN, third = NaN, fourth = NaN] = numbers
+  switch (kind) {
+    case REQUEST.refund:
+      return { kind: 'refund', key, cost: whole(first, LARGEST_COST) }
+    case REQUEST.charge:
+      return { kind: 'charge', key, cost: whole(first, LARGEST_COST) }
+    case REQUEST.release: {
+      const charge = { at: whole(first), cost: whole(second, LARGEST_COST), decidedAt: whole(third) }
+      return { kind: 'release', key, charge, units: whole(fourth, LARGEST_COST) }
+    }
+    case REQUEST.block:
+      return { kind: 'block', key, duration: whole(first) }
+    case REQUEST.hold:
+      return { kind: 'hold', key, duration: whole(first) }
+    case REQUEST.reset:
+      return { kind: 'reset', key }
+    default:
+      throw new MalformedFrame(`a request of kind ${kind}`)
+  }
+}
+
+/** A whole number from 0 to `most`. @throws {MalformedFrame} */
+export function whole(value: number | undefined, most = Number.MAX_SAFE_INTEGER): number {
+  if (value !== undefined && Number.isInteger(value) && value >= 0 && value <= most) return value
+  throw new MalformedFrame(`${value} where a whole number from 0 to ${most} belongs`)
+}
+
+/**
+ * A wait as it is sent: the server refuses a number that is not whole, and with it all calls of this process. Instants are
+ * whole, so the rest of a microsecond admits no call.
+ */
+export function wholeWait(maxWait: number): number {
+  return Math.min(Math.floor(maxWait), Number.MAX_SAFE_INTEGER)
+}
+
+export const LARGEST_COST = 2 ** 31

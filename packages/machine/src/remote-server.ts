@@ -1,0 +1,199 @@
+import { StoreError } from '@sluice/core'
+import type { Answer, Ask, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
+import type { Socket } from 'node:net'
+import { type Frame, FrameReader, FrameWriter } from './frames.js'
+import type { MachineBooking, MachineServer, PermitCall, ServerListener } from './machine-server.js'
+import type { PolicyListing } from './policy-listing.js'
+import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, TICKET_STATES, wholeWait } from './protocol.js'
+import { answerIn, notSent, type RemoteCall, remoteCall } from './remote-call.js'
+import { MOST_LISTS } from './session.js'
+
+/**
+ * The server in another process. While few calls are in flight, a call is sent at once; beyond that, the calls of one turn of
+ * the event loop leave in one write. Replies come in the order of the calls.
+ */
+export class RemoteServer implements MachineServer {
+  readonly life: number
+  latest = 0
+  readonly #socket: Socket
+  readonly #listener: ServerListener
+  readonly #reader = new FrameReader()
+  readonly #writer = new FrameWriter()
+  /** The lists that the server knows, by their text. */
+  readonly #lists = new Map<string, number>()
+  /** Calls that were written, the oldest at `#answered`. */
+  #written: RemoteCall[] = []
+  #answered = 0
+  #waiting: RemoteCall[] = []
+  #error: Error | undefined
+
+  /** `socket` has greeted and was greeted. */
+  constructor(socket: Socket, life: number, listener: ServerListener) {
+    this.life = life
+    this.#socket = socket
+    this.#listener = listener
+    socket.unref()
+    socket.on('data', (chunk) => this.#receive(chunk))
+    socket.on('close', () => {
+      this.#fail(new StoreError('STORE_UNAVAILABLE', 'the connection to the process that serves ended'))
+      listener.ended(this)
+    })
+  }
+
+  decide(
+    list: PolicyListing,
+    ask: Ask,
+    key: string,
+    cost: number,
+    maxWait: number,
+    caller?: Caller,
+  ): Promise<Answer> {
+    return remoteCall(
+      this.#send,
+      caller,
+      (writer) => writer.add(ASKS[ask], this.#numberOf(list), [cost, wholeWait(maxWait)], key),
+      REPLY.answer,
+      (reply) => {
+        const answer = answerIn(reply, this.life, key, cost)
+        if (answer.now > this.latest) this.latest = answer.now
+        return answer
+      },
+    )
+  }
+
+  async confirm(list: PolicyListing, { number }: MachineBooking): Promise<'stands' | 'lost' | 'held'> {
+    return STANDINGS[await this.#effect(REQUEST.confirm, list, '', [number])] ?? 'lost'
+  }
+
+  async cancel(list: PolicyListing, { number, key, at, cost, decidedAt }: MachineBooking): Promise<boolean> {
+    return (await this.#effect(REQUEST.cancel, list, key, [number, at, cost, decidedAt])) === 1
+  }
+
+  correct(list: PolicyListing, change: Correction): Promise<number> {
+    return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
+  }
+
+  permits({
+    operation,
+    semaphore,
+    name,
+    key,
+    tickets,
+    limit,
+    lease,
+    waits,
+  }: PermitCall): Promise<readonly TicketState[]> {
+    const numbers = [semaphore, limit, lease, ...tickets]
+    return remoteCall(
+      this.#send,
+      undefined,
+      (writer) => writer.add(REQUEST[operation], waits ? 1 : 0, numbers, `${name}\n${key}`),
+      REPLY.states,
+      (reply) => reply.numbers.map((state) => TICKET_STATES[state] ?? 'unknown'),
+    )
+  }
+
+  close(error: Error): void {
+    this.#fail(error)
+    this.#socket.destroy()
+  }
+
+  #effect(kind: number, list: PolicyListing, key: string, numbers: readonly number[]): Promise<number> {
+    return remoteCall(
+      this.#send,
+      undefined,
+      (writer) => writer.add(kind, this.#numberOf(list), numbers, key),
+      REPLY.effect,
+      (reply) => reply.numbers[0]!,
+    )
+  }
+
+  /** The number by which the server knows a list. Beyond the bound, the list that was opened first is replaced. */
+  #numberOf(list: PolicyListing): number {
+    const known = this.#lists.get(list.text)
+    if (known !== undefined) return known
+    let number = this.#lists.size
+    if (number === MOST_LISTS) {
+      const [text, oldest] = this.#lists.entries().next().value!
+      this.#lists.delete(text)
+      number = oldest
+    }
+    this.#lists.set(list.text, number)
+    this.#writer.add(REQUEST.open, number, [], list.text)
+    return number
+  }
+
+  readonly #send = (call: RemoteCall): void => {
+    if (this.#error) return call.fail(this.#error)
+    this.#waiting.push(call)
+    if (this.#waiting.length > 1) return void (call.caller && (call.caller.unsent = true))
+    if (this.#written.length - this.#answered < FEW_CALLS) return this.#flush()
+    if (call.caller) call.caller.unsent = true
+    setImmediate(() => this.#flush())
+  }
+
+  /** Writes the calls that wait, but none whose caller is gone. */
+  #flush(): void {
+    const calls = this.#waiting
+    this.#waiting = []
+    for (const call of calls) {
+      const { caller } = call
+      if (caller?.gone) {
+        call.fail(notSent('the caller gave up before it was sent'))
+        continue
+      }
+      if (caller) caller.unsent = false
+      try {
+        call.write(this.#writer)
+        this.#written.push(call)
+      } catch (error) {
+        call.fail(error) // it is too long to be sent
+      }
+    }
+    if (!this.#writer.isEmpty && !this.#error) this.#socket.write(this.#writer.take())
+  }
+
+  #receive(chunk: Buffer): void {
+    try {
+      this.#reader.push(chunk, (frame) => this.#read(frame))
+    } catch {
+      this.#socket.destroy()
+    }
+  }
+
+  #read(frame: Frame): void {
+    const { kind, numbers, text } = frame
+    if (kind === REPLY.granted) return this.#listener.granted(numbers[0]!, numbers[1]!)
+    if (kind === REPLY.notice) {
+      const end = text.indexOf('\n')
+      return this.#listener.notice(text.slice(0, end), JSON.parse(text.slice(end + 1)) as Notice)
+    }
+    this.#written[this.#answered]?.answer(frame) // before it counts as answered: it throws if the reply makes no sense
+    this.#answered++
+    if (this.#answered === this.#written.length) {
+      this.#written = []
+      this.#answered = 0
+    } else if (this.#answered === MOST_ANSWERED) {
+      this.#written = this.#written.slice(MOST_ANSWERED)
+      this.#answered = 0
+    }
+  }
+
+  /** Rejects all calls: those that were written may have been carried out. */
+  #fail(error: Error): void {
+    if (this.#error) return
+    this.#error = error
+    const [waiting, written] = [this.#waiting, this.#written.slice(this.#answered)]
+    this.#waiting = []
+    this.#written = []
+    this.#answered = 0
+    const isClosed = (error as StoreError).code === 'CLOSED'
+    for (const call of waiting) call.fail(isClosed ? error : notSent(error.message))
+    for (const call of written) call.fail(error)
+  }
+}
+
+/** With fewer calls than this in flight, a call is sent at once. */
+const FEW_CALLS = 4
+/** Answered calls that are kept in the list before it is shortened. */
+const MOST_ANSWERED = 1024

@@ -1,0 +1,150 @@
+import type { Ask, Keyspace, Notice } from '@sluice/core/store'
+import type { Socket } from 'node:net'
+import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
+import type { Host, HostCaller } from './host.js'
+import type { PermitHolder } from './permit-queues.js'
+import { readPolicyListing } from './policy-listing.js'
+import {
+  correctionOf,
+  LARGEST_COST,
+  type PermitOperation,
+  PROTOCOL,
+  REASONS,
+  REPLY,
+  REQUEST,
+  STANDINGS,
+  TICKET_STATES,
+  whole,
+} from './protocol.js'
+
+/** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
+export class Session implements HostCaller, PermitHolder {
+  readonly id: number
+  readonly #host: Host
+  readonly #name: string
+  readonly #socket: Socket
+  readonly #reader = new FrameReader()
+  readonly #writer = new FrameWriter()
+  readonly #keyspaces: Keyspace[] = []
+  #isGreeted = false
+
+  /** `name` is that of the store. */
+  constructor(host: Host, name: string, socket: Socket) {
+    this.id = host.newHolder()
+    this.#host = host
+    this.#name = name
+    this.#socket = socket
+  }
+
+  /** Carries out what has arrived. A frame that makes no sense ends the connection, after the replies to those before it. */
+  receive(chunk: Buffer): void {
+    if (!this.#socket.writable) return
+    try {
+      this.#reader.push(chunk, (frame) => this.#carryOut(frame))
+      this.#flush()
+    } catch {
+      this.#flush()
+      this.#socket.destroySoon()
+    }
+  }
+
+  notice(name: string, notice: Notice): void {
+    this.#writer.add(REPLY.notice, 0, [], `${name}\n${JSON.stringify(notice)}`)
+  }
+
+  /** Sent at once if it was caused by another process. */
+  granted(semaphore: number, ticket: number): void {
+    if (this.#writer.isEmpty) queueMicrotask(() => this.#flush())
+    this.#writer.add(REPLY.granted, 0, [semaphore, ticket])
+  }
+
+  #flush(): void {
+    if (this.#writer.isEmpty || !this.#socket.writable) return
+    this.#socket.write(this.#writer.take())
+    // The process has stopped, and reads nothing.
+    if (this.#socket.writableLength > MOST_UNREAD) this.#socket.destroy()
+  }
+
+  #carryOut({ kind, tag, numbers, text }: Frame): void {
+    if (kind === REQUEST.hello) return this.#greet(numbers, text)
+    if (!this.#isGreeted) throw new MalformedFrame('a request before the greeting')
+    switch (kind) {
+      case REQUEST.open:
+        if (tag >= MOST_LISTS || tag > this.#keyspaces.length) throw new MalformedFrame(`list ${tag}`)
+        this.#keyspaces[tag] = this.#host.open(readPolicyListing(text), this)
+        return
+      case REQUEST.consume:
+        return this.#decide('consume', tag, text, numbers)
+      case REQUEST.peek:
+        return this.#decide('peek', tag, text, numbers)
+      case REQUEST.book:
+        return this.#decide('book', tag, text, numbers)
+      case REQUEST.confirm: {
+        const standing = this.#host.confirm(this.#keyspaceOf(tag), whole(numbers[0]))
+        return this.#writer.add(REPLY.effect, 0, [STANDINGS.indexOf(standing)])
+      }
+      case REQUEST.cancel: {
+        const charge = {
+          at: whole(numbers[1]),
+          cost: whole(numbers[2], LARGEST_COST),
+          decidedAt: whole(numbers[3]),
+        }
+        const isUndone = this.#host.cancel(this, this.#keyspaceOf(tag), whole(numbers[0]), text, charge)
+        return this.#writer.add(REPLY.effect, 0, [isUndone ? 1 : 0])
+      }
+      case REQUEST.take:
+      case REQUEST.poll:
+      case REQUEST.renew:
+      case REQUEST.leave:
+        return this.#permits(OPERATIONS[kind - REQUEST.take]!, tag === 1, numbers, text)
+      default: {
+        const change = correctionOf(kind, text, numbers)
+        const effect = this.#host.correct(this, this.#keyspaceOf(tag), change)
+        return this.#writer.add(REPLY.effect, 0, [effect])
+      }
+    }
+  }
+
+  #greet([protocol, formerLife]: readonly number[], name: string): void {
+    if (protocol !== PROTOCOL || name !== this.#name) throw new MalformedFrame('another protocol or store')
+    this.#isGreeted = true
+    if (formerLife !== 0 && formerLife !== this.#host.life) this.#host.stateWasLost()
+    this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.#host.life])
+  }
+
+  #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
+    const cost = whole(numbers[0], LARGEST_COST)
+    const answer = this.#host.decide(this, this.#keyspaceOf(list), ask, key, cost, whole(numbers[1]))
+    const { now, at, reason, binding, remaining, resetAt, parts } = answer
+    const all = [now, at, remaining, resetAt, this.#host.keep(answer)]
+    if (parts) all.push(...parts)
+    this.#writer.add(REPLY.answer, REASONS.indexOf(reason) + 8 * binding, all)
+  }
+
+  #permits(operation: PermitOperation, waits: boolean, numbers: readonly number[], text: string): void {
+    const [semaphore, limit, lease, ...tickets] = numbers.map((number) => whole(number))
+    const end = text.indexOf('\n')
+    if (lease === undefined || end < 0) throw new MalformedFrame('permits without a semaphore')
+    const [name, key] = [text.slice(0, end), text.slice(end + 1)]
+    const call = { operation, semaphore: semaphore!, name, key, tickets, limit: limit!, lease, waits }
+    const states = this.#host.permits(this, call)
+    this.#writer.add(
+      REPLY.states,
+      0,
+      states.map((state) => TICKET_STATES.indexOf(state)),
+    )
+  }
+
+  #keyspaceOf(list: number): Keyspace {
+    const keyspace = this.#keyspaces[list]
+    if (keyspace) return keyspace
+    throw new MalformedFrame(`list ${list}, which was not opened`)
+  }
+}
+
+const OPERATIONS: readonly PermitOperation[] = ['take', 'poll', 'renew', 'leave']
+
+/** Lists that a process may have opened at once. */
+export const MOST_LISTS = 1024
+/** Bytes of replies that a process may leave unread. A thousand calls in flight make less than a tenth of it. */
+const MOST_UNREAD = 2 ** 22
