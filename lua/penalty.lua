@@ -13,8 +13,8 @@ if reason == LIMIT and op ~= PEEK then
   refusals = refusals + 1
   if refusals >= @{after} then
     local lasts, more = @{block}, refusals - @{after}
-    while more > 0 and lasts < @{most} do
-      local longer = min(@{most}, floor(lasts * @{grow}))
+    while more > 0 and lasts < @{maxBlock} do
+      local longer = min(@{maxBlock}, floor(lasts * @{factor}))
       more = longer > lasts and more - 1 or 0
       lasts = longer
     end

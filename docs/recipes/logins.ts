@@ -13,7 +13,7 @@ export type Verify = (user: string, password: string) => Promise<boolean>
  * from many addresses, count by user and address together: `joinKey('login', user, address)`.
  */
 export function logins(verify: Verify, store: Store = memoryStore()): Router {
-  const penalty = { after: 3, block: '10m', grow: 2, most: '1d', forget: '1d' }
+  const penalty = { after: 3, block: '10m', factor: 2, maxBlock: '1d', forgetAfter: '1d' }
   const addresses = createLimiter({
     name: 'login-address',
     policies: [slidingLog({ limit: 20, window: '1h' })],

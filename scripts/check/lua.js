@@ -24,7 +24,7 @@ const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
 try {
   for (const [name, policy] of Object.entries(alone)) {
     write(name, [policy])
-    write(`${name}-penalty`, [policy], { after: 3, block: 1e9, grow: 2, most: 1e12, forget: 1e12 })
+    write(`${name}-penalty`, [policy], { after: 3, block: 1e9, factor: 2, maxBlock: 1e12, forgetAfter: 1e12 })
   }
   write('all', Object.values(alone))
   writeFileSync(join(folder, 'semaphore.lua'), modules.semaphore ?? '')

@@ -2,11 +2,10 @@
  * The entry point for the other packages of this repository, `@sluice/core/internal`. Its names change with any minor version:
  * nothing else may import it.
  */
-export { printableName } from './algorithms/contract/policy.js'
 export { policiesOf } from './limiter/decision.js'
-export type { LimiterSettings } from './limiter/limiter-options.js'
-export { LIMITER_REPLACEMENTS } from './limiter/replaced-options.js'
-export { denialCacheBounds, type DenialCacheOptions } from './stores/denial-cache-options.js'
+export { LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
+export { MEMORY_STORE } from './stores/memory/index.js'
+export { denialCache, type DenialCacheOptions } from './stores/denial-cache-options.js'
 export { onAbort } from './values/abort.js'
 export { systemClock } from './values/clock.js'
 export { Closing, storeClosed } from './values/closing.js'
@@ -14,5 +13,23 @@ export { checkContract, CONTRACT, CONTRACT_NUMBER, inCommon, SETTINGS } from './
 export { checkCost } from './values/cost.js'
 export { expected } from './values/errors.js'
 export { digest } from './values/key.js'
-export { checkOptionNames, each, noSuchOption, type Replacements } from './values/option-names.js'
+export { checkOptionNames, type Replacements } from './values/option-names.js'
+export {
+  checkNames,
+  type DeclarationOf,
+  duration,
+  func,
+  oneOf,
+  type Option,
+  printableName,
+  read,
+  readOne,
+  required,
+  type Settings,
+  text,
+  unchecked,
+  uncheckedLike,
+  unknownOption,
+  whole,
+} from './values/options.js'
 export { sha256 } from './values/sha256.js'

@@ -133,133 +133,15 @@ describe('createLimiter', () => {
   })
 })
 
-describe('an option of a policy', () => {
-  const CALLED = "it is called 'limit'"
-  const WINDOW = "it is called 'window': a text such as '1m', or milliseconds"
-  const CAPACITY =
-    "it is called 'capacity' of tokenBucket and leakyBucket, 'burst' of gcra; other algorithms have none"
-  it.each<[make: (options: never) => unknown, options: object, name: string, advice: string]>([
-    [fixedWindow, { points: 5, duration: 1 }, 'points', CALLED],
-    [fixedWindow, { limit: 5, duration: 1 }, 'duration', WINDOW],
-    [fixedWindow, { max: 5, windowMs: 1000 }, 'max', CALLED],
-    [slidingLog, { limit: 5, windowMs: 1000 }, 'windowMs', WINDOW],
-    [slidingLog, { ...minute, burst: 5 }, 'burst', CAPACITY],
-    [slidingWindow, { ...minute, precision: 5 }, 'precision', "it is called 'buckets', of slidingWindow"],
-    [
-      tokenBucket,
-      { capacity: 5, refillRate: 1 },
-      'refillRate',
-      'write limit and window, which give the rate',
-    ],
-    [tokenBucket, { bucketSize: 5, tokensPerInterval: 1, interval: 'second' }, 'bucketSize', CAPACITY],
-    [leakyBucket, { ...minute, burst: 5 }, 'burst', CAPACITY],
-    [gcra, { ...minute, capacity: 5 }, 'capacity', CAPACITY],
-    [gcra, { reservoir: 5 }, 'reservoir', CALLED],
-    [gcra, { minTime: 100 }, 'minTime', 'write gcra({ limit: 1, window: minTime, burst: 1 })'],
-    [gcra, { ...minute, maxConcurrent: 5 }, 'maxConcurrent', 'use createSemaphore({ limit })'],
-    [gcra, { ...minute, keyPrefix: 'a' }, 'keyPrefix', 'it belongs to createLimiter()'],
-  ])('that another package has is refused with what to write: %p %p', (make, options, name, advice) => {
-    const message = `there is no option '${name}': ${advice}`
-    expect(() => make(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
-  })
-
-  const AMOUNTS = ['reservoirRefreshAmount', 'reservoirIncreaseAmount', 'refillAmount']
-  const SPANS = ['windowMs', 'duration', 'ttl', 'timeWindow', 'interval', 'period', 'refillInterval']
-  it.each<[advice: string, names: string[]]>([
-    [CALLED, ['max', 'points', 'requests', 'intervalCap', 'tokensPerInterval', 'reservoir', ...AMOUNTS]],
-    [WINDOW, [...SPANS, 'reservoirRefreshInterval', 'reservoirIncreaseInterval']],
-    [
-      'write limit and window, which give the rate',
-      ['rate', 'refillRate', 'fillRate', 'leakRate', 'drainRate'],
-    ],
-    [CAPACITY, ['capacity', 'burst', 'maxBurst', 'bucketSize', 'reservoirIncreaseMaximum']],
-    [
-      'it belongs to createLimiter()',
-      ['store', 'onStoreError', 'deadline', 'leases', 'penalty', 'enforce', 'keyPrefix'].concat([
-        'storeClient',
-        'redis',
-        'insuranceLimiter',
-      ]),
-    ],
-    [
-      'it belongs to a call: limiter.consume(key, { cost }), or to rateLimit() of an adapter',
-      ['key', 'cost', 'weight', 'keyGenerator', 'skip'],
-    ],
-    ["write penalty: { after: 3, block: '10m' } in createLimiter()", ['blockDuration']],
-    ['use createSemaphore({ limit })', ['maxConcurrent', 'concurrency']],
-  ])('is refused with "%s" by each name that other packages have for it', (advice, names) => {
-    const messageOf = (name: string) => {
-      try {
-        fixedWindow({ ...minute, [name]: 1 })
-      } catch (error) {
-        return (error as Error).message
-      }
-    }
-    expect(names.map(messageOf)).toEqual(names.map((name) => `there is no option '${name}': ${advice}`))
-  })
-
-  it('that is not known is an error, unless it is undefined', () => {
-    expect(() => gcra({ ...minute, brust: 5 } as never)).toThrow("there is no option 'brust'")
-    expect(() => gcra({ ...minute, brust: undefined } as never)).not.toThrow()
-  })
-
-  it.each([undefined, null, 'minute'])('cannot be read from %p', (options) => {
-    const message = `a policy takes an object with limit and window, got ${JSON.stringify(options)}`
+describe('the options of a policy', () => {
+  it.each([undefined, null, 'minute'])('are refused when they are %p', (options) => {
+    const message = `gcra takes an object of options, got ${JSON.stringify(options)}`
     expect(() => gcra(options as never)).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
   })
 })
 
-describe('an option of createSemaphore', () => {
-  const RATE = 'a semaphore bounds how many run at once: for a rate use createLimiter()'
-  it.each([
-    ['maxConcurrent', "it is called 'limit'"],
-    ['concurrency', "it is called 'limit'"],
-    ['minTime', RATE],
-    ['reservoir', RATE],
-    ['interval', RATE],
-    ['intervalCap', RATE],
-    ['expiration', "it is called 'lease'"],
-    ['priority', 'it belongs to createQueue() of @sluice/outbound'],
-    ['maxWait', 'it belongs to acquire(key, { maxWait, signal })'],
-  ])('that another package calls %s is refused with what to write', (name, advice) => {
-    const message = `there is no option '${name}': ${advice}`
-    expect(() => createSemaphore({ [name]: 2 } as never)).toThrow(
-      expect.objectContaining({ code: 'INVALID_OPTION', message }),
-    )
-  })
-
-  it('that is not known is an error, unless it is undefined', () => {
-    expect(() => createSemaphore({ limit: 1, limits: 2 } as never)).toThrow("there is no option 'limits'")
-    expect(() => createSemaphore({ limit: 1, limits: undefined } as never)).not.toThrow()
-    expect(codeOf(() => createSemaphore(undefined as never))).toBe('INVALID_OPTION')
-  })
-})
-
-describe('an option of createLimiter', () => {
+describe('the option store', () => {
   const create = (options: object) => () => createLimiter({ policies: [gcra(minute)], name: 'a', ...options })
-
-  it('that is not known is an error, unless it is undefined', () => {
-    expect(create({ polices: [] })).toThrow("there is no option 'polices'")
-    expect(create({ polices: undefined })).not.toThrow()
-  })
-
-  it.each([
-    ['limit', 'write policies: [slidingLog({ limit, window })]'],
-    ['windowMs', 'write policies: [slidingLog({ limit, window })]'],
-    ['points', 'write policies: [slidingLog({ limit, window })]'],
-    ['duration', 'write policies: [slidingLog({ limit, window })]'],
-    ['reservoir', 'write policies: [slidingLog({ limit, window })]'],
-    ['minTime', 'write policies: [gcra({ limit: 1, window: minTime, burst: 1 })]'],
-    ['maxConcurrent', 'use createSemaphore({ limit })'],
-    ['storeClient', 'write store: redisStore(client), of @sluice/core/redis'],
-    ['keyPrefix', "write name, which begins the limiter's keys"],
-    ['insuranceLimiter', "write onStoreError: 'local', which is the default"],
-    ['blockDuration', "write penalty: { after: 3, block: '10m' }"],
-    ['keyGenerator', 'it belongs to rateLimit() of an adapter: see docs/http.md'],
-  ])('that another package calls %s is refused with what to write', (name, advice) => {
-    const message = `there is no option '${name}': ${advice}`
-    expect(create({ [name]: 1 })).toThrow(expect.objectContaining({ code: 'INVALID_OPTION', message }))
-  })
 
   it.each([
     [null, 'got null, leave it out'],
@@ -272,7 +154,7 @@ describe('an option of createLimiter', () => {
     [Promise.resolve(memoryStore()), 'await it'],
     [{}, 'an object without keyspace(), now() and close()'],
     [6379, 'got number'],
-  ])('store: %p is refused with what to write', (store, advice) => {
+  ])('is refused as %p with what to write', (store, advice) => {
     const error = expect.objectContaining({
       code: 'INVALID_OPTION',
       message: expect.stringContaining(advice),

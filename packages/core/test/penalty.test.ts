@@ -12,7 +12,7 @@ import { RemoteStore } from '@sluice/harness/stores'
 
 const MINUTE = 60_000
 const policies = [gcra({ limit: 2, window: '1m', name: 'calls' })]
-const penalty: PenaltyOptions = { after: 3, block: '10m', grow: 2, most: '30m', forget: '1d' }
+const penalty: PenaltyOptions = { after: 3, block: '10m', factor: 2, maxBlock: '30m', forgetAfter: '1d' }
 
 let clock: FakeClock
 beforeEach(() => void (clock = new FakeClock()))
@@ -187,7 +187,7 @@ describe('a penalty that cannot work', () => {
     ...[...durations, undefined].map((block) => [{ block }, 'block']),
     ...durations.map((most) => [{ block: 1, most }, 'most']),
     ...durations.map((forget) => [{ block: 1, forget }, 'forget']),
-    [{ block: '10m', most: '9m' }, 'most'],
+    [{ block: '10m', maxBlock: '9m' }, 'maxBlock'],
   ] as [PenaltyOptions, string][])('%j names %s', (given, name) => {
     const make = () => open({ penalty: given })
     expect(make).toThrow(PolicyError)
@@ -200,8 +200,8 @@ describe('a penalty that cannot work', () => {
   })
 
   it('says what was expected and what came', () => {
-    expect(() => open({ penalty: { block: '10m', most: '9m' } })).toThrow(
-      'penalty.most must be at least penalty.block, which is 10m, got "9m"',
+    expect(() => open({ penalty: { block: '10m', maxBlock: '9m' } })).toThrow(
+      'penalty.maxBlock must be at least penalty.block, which is 10m, got "9m"',
     )
     expect(() => open({ penalty: 3 as never })).toThrow(
       "penalty must be an object like { after: 3, block: '10m' }, got 3",
@@ -230,7 +230,7 @@ describe('a penalty that cannot work', () => {
   it('may be as short as a block and as long as a year', () => {
     expect(() => open({ penalty: { block: '365d' } })).not.toThrow()
     expect(() =>
-      open({ penalty: { block: 1, most: 1, forget: '365d', grow: 1.5, after: 1e6 } }),
+      open({ penalty: { block: 1, maxBlock: 1, forgetAfter: '365d', factor: 1.5, after: 1e6 } }),
     ).not.toThrow()
   })
 })

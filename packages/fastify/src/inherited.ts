@@ -1,5 +1,5 @@
-import { digest } from '@sluice/core/internal'
-import { settingsOf } from '@sluice/http'
+import { digest, LIMITER } from '@sluice/core/internal'
+import { HEADERS, settingsOf } from '@sluice/http'
 import type { FastifyInstance } from 'fastify'
 import type { RateLimitOptions } from './hook.js'
 
@@ -9,8 +9,9 @@ import type { RateLimitOptions } from './hook.js'
  * the options of limiters come from that one.
  */
 
-const OF_LIMITERS = ['store', 'onStoreError', 'deadline', 'leases', 'enforce'] as const
-const OF_HEADERS = ['headers', 'headerNames', 'resetAs'] as const
+const { name: _name, policies: _policies, penalty: _penalty, ...limiters } = LIMITER
+const OF_LIMITERS = Object.keys(limiters) as (keyof typeof limiters)[]
+const OF_HEADERS = Object.keys(HEADERS) as (keyof typeof HEADERS)[]
 const OF_REQUESTS = ['key', 'skip', 'allow', 'deny', ...OF_HEADERS, 'onDenied', 'onExceeded'] as const
 const INHERITED = new Set<string>([...OF_LIMITERS, ...OF_REQUESTS, 'name'])
 

@@ -1,6 +1,6 @@
 import type { Decision } from '@sluice/core'
-import { noSuchOption } from '@sluice/core/internal'
-import { createGuard, type Denied, type GuardOptions, type Platform } from '@sluice/http'
+import { checkNames } from '@sluice/core/internal'
+import { createGuard, type Denied, GUARD, type GuardOptions, type Platform } from '@sluice/http'
 import type { Context } from 'hono'
 import type { WSContext, WSEvents } from 'hono/ws'
 import { type AddressOptions, platformFor } from './platform.js'
@@ -32,7 +32,7 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
  */
 export function limitMessages(options: MessageLimitOptions): (createEvents: CreateEvents) => CreateEvents {
   const { connInfo: _connInfo, trustProxy: _trustProxy, ...rest } = { ...options }
-  for (const name of FOR_RESPONSES) if (name in rest) throw noSuchOption(name, {})
+  checkNames(MESSAGES, rest, { what: 'limitMessages' })
   const decisions = new WeakMap<Message, Decision>()
   const platform = messagePlatform(platformFor({ ...options }), decisions)
   const guard = createGuard<Message, Message>({ ...rest, headers: false }, platform)
@@ -79,7 +79,14 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   }
 }
 
-const FOR_RESPONSES: readonly ForResponses[] = ['headers', 'headerNames', 'resetAs', 'shouldCharge']
+/** A message has no response: it has no headers, and cannot be charged by its outcome. */
+const {
+  headers: _headers,
+  headerNames: _names,
+  resetAs: _resetAs,
+  shouldCharge: _charge,
+  ...MESSAGES
+} = GUARD
 
 /** A message has no response: nothing is set or sent by the guard. */
 function messagePlatform(

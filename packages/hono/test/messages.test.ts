@@ -120,8 +120,8 @@ describe('limitMessages', () => {
     [{ limit: 1, window: '1m', key: () => 'k', deny: ['10.0.0.0/8'] }, 'connInfo is needed for addresses'],
     [{ limit: 1, window: '1m', key: () => 'k', headers: 'ietf' }, "there is no option 'headers'"],
     [
-      { limit: 1, window: '1m', key: () => 'k', windowMs: 5 },
-      "there is no option 'windowMs': it is called 'window'",
+      { limit: 1, window: '1m', key: () => 'k', windows: 5 },
+      "there is no option 'windows' of limitMessages: did you mean 'window'?",
     ],
   ])('refuses %j', (options, message) => {
     expect(() => limitMessages(options as MessageLimitOptions)).toThrow(

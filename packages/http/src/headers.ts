@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { expected } from '@sluice/core/internal'
+import { type DeclarationOf, expected, oneOf, unchecked } from '@sluice/core/internal'
 import { mostRestrictive, type RequestDecision, wholeSeconds } from './decisions.js'
 import { writeDraft6, writeDraft7, writeDraft11 } from './ietf-drafts.js'
 import type { Platform, SetHeader } from './platform.js'
@@ -28,6 +28,13 @@ export interface HeaderOptions {
   readonly resetAs?: 'epoch' | 'delta'
 }
 
+/** Options of the headers. The formats and names are checked where they are read. */
+export const HEADERS = {
+  headers: unchecked(),
+  headerNames: unchecked(),
+  resetAs: oneOf(['epoch', 'delta'], 'epoch'),
+} satisfies DeclarationOf<HeaderOptions>
+
 /** Writes the headers of all limiters that have counted a request. */
 export type WriteHeaders = <Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>) => void
 
@@ -37,9 +44,6 @@ export type WriteHeaders = <Res>(all: readonly RequestDecision[], res: Res, set:
  */
 export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
   const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
-  if (resetAs !== 'epoch' && resetAs !== 'delta') {
-    throw expected(PolicyError, 'INVALID_OPTION', "resetAs must be 'epoch' or 'delta'", resetAs)
-  }
   const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
   const drafts = formats.filter((format) => format !== 'x-ratelimit')
   if (!drafts.every((draft) => Object.hasOwn(DRAFTS, draft))) {

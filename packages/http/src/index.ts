@@ -10,6 +10,7 @@ export {
   type HeaderList,
   type HeaderNames,
   type HeaderOptions,
+  HEADERS,
   headersIn,
 } from './headers.js'
 export {
@@ -25,8 +26,7 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export { type AddressList, type GuardOptions, settingsOf } from './options.js'
-export { GUARD_REPLACEMENTS } from './replaced-options.js'
+export { type AddressList, GUARD, type GuardOptions, settingsOf } from './options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
 export { expressTrust, fastifyTrust } from './proxy-trust.js'
 export { onResponseSent } from './response-sent.js'

@@ -1,5 +1,5 @@
 import { InputError, PolicyError } from '@sluice/core'
-import { expected, sha256 } from '@sluice/core/internal'
+import { type DeclarationOf, expected, read, sha256, whole } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { chain } from './chain.js'
 import { clientAddress, HungUpError, IPV6_PREFIX, rememberRecent } from './client-address.js'
@@ -32,7 +32,7 @@ export interface ByIpOptions {
  * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
  */
 export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
-  const toKey = addressKeys(checkedPrefix(options))
+  const toKey = addressKeys(read(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
   return (req, source) => addressKey(req, source, toKey)
 }
 
@@ -83,7 +83,7 @@ export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
  * @throws {InputError} INVALID_KEY if it is not an IP address.
  */
 export function ipKey(address: string, options: ByIpOptions = {}): string {
-  const caller = clientAddress(address, checkedPrefix(options))
+  const caller = clientAddress(address, read(BY_IP, options, { what: 'ipKey' }).ipv6Prefix)
   if (caller === undefined)
     throw expected(InputError, 'INVALID_KEY', 'address must be an IP address', address)
   return joinKey('ip', caller)
@@ -129,11 +129,7 @@ function hashedKey(apiKey: string): string {
   return joinKey('api-key', sha256(new TextEncoder().encode(apiKey)))
 }
 
-function checkedPrefix({ ipv6Prefix = IPV6_PREFIX }: ByIpOptions): number {
-  if (Number.isInteger(ipv6Prefix) && ipv6Prefix >= 32 && ipv6Prefix <= 128) return ipv6Prefix
-  const what = 'ipv6Prefix must be a whole number from 32 to 128'
-  throw expected(PolicyError, 'INVALID_OPTION', what, ipv6Prefix)
-}
+const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationOf<ByIpOptions>
 
 function addressKey<Req>(req: Req, source: KeySource<Req>, toKey = DEFAULT_KEYS): string {
   const warning = proxyWarning(req, source)

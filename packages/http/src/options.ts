@@ -9,12 +9,22 @@ import {
   PolicyError,
   slidingLog,
 } from '@sluice/core'
-import { checkContract, expected, type LimiterSettings, noSuchOption, SETTINGS } from '@sluice/core/internal'
+import {
+  checkContract,
+  type DeclarationOf,
+  expected,
+  func,
+  LIMITER,
+  type LimiterSettings,
+  read,
+  SETTINGS,
+  unchecked,
+  uncheckedLike,
+} from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { chain } from './chain.js'
-import type { HeaderOptions } from './headers.js'
+import { type HeaderOptions, HEADERS } from './headers.js'
 import type { KeyFunction } from './keys.js'
-import { GUARD_REPLACEMENTS } from './replaced-options.js'
 
 /** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
 export type AddressList = readonly string[]
@@ -81,10 +91,7 @@ export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'po
  * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
 export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
-  if (typeof options !== 'object' || options === null) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'options must be an object', options)
-  }
-  for (const [name, value] of Object.entries(options)) checkOption(name, value)
+  read(GUARD, options, { what: 'rateLimit' })
   return options.limiter ? checkShared(options, options.limiter) : createLimiter(limiterOptionsOf(options))
 }
 
@@ -106,41 +113,24 @@ export function settingsOf(limiter: Limiter): LimiterSettings {
   return limiter[SETTINGS]
 }
 
-/** What each option is for. The type makes sure that none is missing. */
-const KINDS: Record<keyof GuardOptions<unknown, unknown>, 'limiter' | 'policies' | 'callback' | 'other'> = {
-  name: 'limiter',
-  store: 'limiter',
-  enforce: 'limiter',
-  onStoreError: 'limiter',
-  deadline: 'limiter',
-  leases: 'limiter',
-  penalty: 'limiter',
-  limit: 'policies',
-  window: 'policies',
-  policies: 'policies',
-  key: 'callback',
-  cost: 'callback',
-  skip: 'callback',
-  shouldCharge: 'callback',
-  onDenied: 'callback',
-  onExceeded: 'callback',
-  allow: 'other',
-  deny: 'other',
-  headers: 'other',
-  headerNames: 'other',
-  resetAs: 'other',
-  limiter: 'other',
-}
+/** What describes a limit, and excludes `limiter`. */
+const LIMIT = { limit: unchecked(), window: unchecked(), policies: unchecked() }
 
-function checkOption(name: string, value: unknown): void {
-  if (!Object.hasOwn(KINDS, name)) {
-    throw noSuchOption(name, GUARD_REPLACEMENTS)
-  }
-  const callback = KINDS[name as keyof typeof KINDS] === 'callback'
-  if (callback && value !== undefined && typeof value !== 'function') {
-    throw expected(PolicyError, 'INVALID_OPTION', `${name} must be a function`, value)
-  }
-}
+/** The options of every adapter. `createLimiter` checks those of limiters. */
+export const GUARD = {
+  ...uncheckedLike(LIMITER),
+  ...LIMIT,
+  ...HEADERS,
+  limiter: unchecked(),
+  key: func(),
+  cost: func(),
+  skip: func(),
+  shouldCharge: func(),
+  onDenied: func(),
+  onExceeded: func(),
+  allow: unchecked(),
+  deny: unchecked(),
+} satisfies DeclarationOf<GuardOptions<unknown, unknown>>
 
 /** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */
 function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter): Limiter {
@@ -149,15 +139,14 @@ function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter
   }
   checkContract('limiter', limiter)
   for (const [name, value] of Object.entries(options)) {
-    const kind = KINDS[name as keyof typeof KINDS]
-    const describes = kind === 'limiter' || (kind === 'policies' && typeof value !== 'function')
+    const describes = name in LIMIT ? typeof value !== 'function' : name in LIMITER
     if (describes && value !== undefined) throw conflictingOptions(name, 'limiter')
   }
   return limiter
 }
 
 function limiterOptionsOf<Req, Res>(options: GuardOptions<Req, Res>): LimiterOptions {
-  const own = Object.entries(options).filter(([name]) => KINDS[name as keyof typeof KINDS] === 'limiter')
+  const own = Object.entries(options).filter(([name]) => name in LIMITER)
   return { ...(Object.fromEntries(own) as Partial<LimiterOptions>), policies: ownPolicies(options) }
 }
 

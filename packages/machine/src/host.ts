@@ -16,8 +16,8 @@ import { type PermitHolder, PermitQueues } from './permit-queues.js'
 import type { PolicyListing } from './policy-listing.js'
 
 export interface HostOptions {
-  readonly maxKeys?: number | undefined
-  readonly maxShapes?: number | undefined
+  readonly maxKeys?: number
+  readonly maxShapes?: number
   readonly clock?: Clock | undefined
 }
 

@@ -4,12 +4,11 @@ import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } fro
 import { MachineKeyspace } from './machine-keyspace.js'
 import { MachinePermits } from './machine-permits.js'
 import { Membership } from './membership.js'
-import type { MachineStoreOptions } from './options.js'
 import { Reports } from './reports.js'
-import { checkOptions } from './settings.js'
+import { type MachineStoreOptions, readOptions } from './settings.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'
-export type { MachineStoreOptions } from './options.js'
+export type { MachineStoreOptions } from './settings.js'
 
 /** Made by `machineStore`. */
 export interface MachineStore extends Store {
@@ -49,7 +48,7 @@ class StoreOfMachine implements MachineStore {
   readonly #closing = new Closing()
 
   constructor(options: MachineStoreOptions) {
-    const { denialCache, ...membership } = checkOptions(options)
+    const { denialCache, ...membership } = readOptions(options)
     if (denialCache) this.denialCache = denialCache
     this.#membership = new Membership(membership, {
       notice: (name, notice) => this.#reports.pass(name, notice),

@@ -1,5 +1,5 @@
 import { type Policy, PolicyError } from '@sluice/core'
-import { printableName } from '@sluice/core/internal'
+import { printableName, readOne, required } from '@sluice/core/internal'
 import type { Penalty } from '@sluice/core/store'
 import { algorithms } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
@@ -35,7 +35,8 @@ export function readPolicyListing(text: string): PolicyListing {
     const [name, sent, penalty] = JSON.parse(text) as [string, [string, number, number][], number[]?]
     if (sent.length < 1 || sent.length > MOST_POLICIES) throw new Error(`${sent.length} policies`)
     const policies = sent.map(([shape, limit, capacity]) => policyOf(shape, limit, capacity))
-    return new PolicyListing(printableName(name, 'limiter name'), policies, penalty && penaltyOf(penalty))
+    const checked = readOne(required(printableName), name, 'name', { what: 'a limiter' })
+    return new PolicyListing(checked, policies, penalty && penaltyOf(penalty))
   } catch (cause) {
     throw new MalformedFrame('an unreadable list of policies', { cause })
   }
@@ -43,14 +44,20 @@ export function readPolicyListing(text: string): PolicyListing {
 
 const MOST_POLICIES = 10
 
-function numbersOf({ after, block, grow, most, forget }: Penalty): readonly number[] {
-  return [after, block, grow, most, forget]
+function numbersOf({ after, block, factor, maxBlock, forgetAfter }: Penalty): readonly number[] {
+  return [after, block, factor, maxBlock, forgetAfter]
 }
 
 /** The penalty of its numbers. @throws {MalformedFrame} */
-function penaltyOf([after, block, grow = NaN, most, forget]: readonly number[]): Penalty {
-  if (!(grow >= 1 && grow < Infinity)) throw new MalformedFrame(`a penalty that grows by ${grow}`)
-  return { after: whole(after), block: whole(block), grow, most: whole(most), forget: whole(forget) }
+function penaltyOf([after, block, factor = NaN, maxBlock, forgetAfter]: readonly number[]): Penalty {
+  if (!(factor >= 1 && factor < Infinity)) throw new MalformedFrame(`a penalty that grows by ${factor}`)
+  return {
+    after: whole(after),
+    block: whole(block),
+    factor,
+    maxBlock: whole(maxBlock),
+    forgetAfter: whole(forgetAfter),
+  }
 }
 
 type Factory = (options: object) => Policy

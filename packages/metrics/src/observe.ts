@@ -1,4 +1,5 @@
 import { type Limiter, PolicyError, type Semaphore, type Store, StoreError } from '@sluice/core'
+import { type DeclarationOf, func, read, text, unchecked } from '@sluice/core/internal'
 import type { MeterLike } from './sinks/open-telemetry.js'
 import type { PromClientLike, RegistryLike } from './sinks/prometheus.js'
 import { sinkOf } from './sinks/sinks.js'
@@ -31,6 +32,14 @@ export interface ObserveOptions {
   readonly name?: string
 }
 
+const OBSERVE = {
+  meter: unchecked(),
+  prometheus: unchecked(),
+  registry: unchecked(),
+  tag: func<TagOf>('of the key'),
+  name: text('a string', /^/, 'default'),
+} satisfies DeclarationOf<ObserveOptions>
+
 /** A queue of @sluice/outbound. */
 export interface QueueLike {
   readonly size: number
@@ -62,11 +71,7 @@ export function observe(
   options: ObserveOptions,
 ): () => void {
   const kind = kindOf(observed)
-  const { tag, name = 'default' } = options ?? {}
-  if (tag !== undefined && typeof tag !== 'function') {
-    throw new PolicyError('INVALID_OPTION', 'tag must be a function of the key')
-  }
-  if (typeof name !== 'string') throw new PolicyError('INVALID_OPTION', 'name must be a string')
+  const { tag, name } = read(OBSERVE, options, { what: 'observe' })
   const sink = sinkOf(options)
   const known = sink.observed.get(observed)
   if (known) return known

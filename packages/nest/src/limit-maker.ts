@@ -1,10 +1,10 @@
 import type { Type } from '@nestjs/common'
 import type { ModuleRef } from '@nestjs/core'
 import { createLimiter, type Limiter, memoryStore, PolicyError, type Store } from '@sluice/core'
-import { noSuchOption } from '@sluice/core/internal'
-import { createGuard, GUARD_REPLACEMENTS, type Guard, type GuardOptions, settingsOf } from '@sluice/http'
+import { checkNames, LIMITER, unchecked } from '@sluice/core/internal'
+import { createGuard, GUARD, type Guard, type GuardOptions, settingsOf } from '@sluice/http'
 import { limiterToken } from './decorators.js'
-import type * as Options from './options.js'
+import * as Options from './options.js'
 import { nest } from './platform.js'
 
 /**
@@ -31,8 +31,7 @@ export class LimitMaker {
 
   /** @throws {PolicyError} INVALID_OPTION for options of the module that do not exist. */
   constructor(options: Options.RateLimitModuleOptions, modules: ModuleRef) {
-    for (const name of Object.keys(options))
-      if (!Object.hasOwn(MODULE_OPTIONS, name)) throw noSuchOption(name, GUARD_REPLACEMENTS)
+    checkNames(MODULE, options, { what: 'RateLimitModule' })
     this.#options = options
     this.#store = options.store ?? memoryStore()
     this.#modules = modules
@@ -65,11 +64,11 @@ export class LimitMaker {
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
     return this.#once(changes, owner, () => {
       const { name: knownAs, ...rest } = changes
-      for (const option of ['limiter', 'store']) if (option in rest) throw noSuchOption(option, {})
+      checkNames(OVERRIDE, rest, { what: '@OverrideRateLimit' })
       const { limiter: _l, name: _n, store: _s, ...given } = outer.given
       const { limit: _limit, window: _w, policies, ...ofCalls } = given
       if (!['limit', 'window', 'policies'].some((number) => number in changes)) {
-        const kept = Object.fromEntries(Object.entries(ofCalls).filter(([name]) => !OF_ITSELF.has(name)))
+        const kept = Object.fromEntries(Object.entries(ofCalls).filter(([name]) => !(name in LIMITER)))
         const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...rest }
         return Object.assign(this.#make(merged, { limiter: outer.limiter }), { knownAs })
       }
@@ -136,22 +135,7 @@ function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
 type LimiterOfGuard = Pick<GuardOptions<unknown, unknown>, 'limiter' | 'name' | 'store' | OfLimiters>
 type OfLimiters = (typeof OF_LIMITERS)[number]
 
-const MODULE_OPTIONS: Record<keyof Options.RateLimitModuleOptions, true> = {
-  limits: true,
-  store: true,
-  onStoreError: true,
-  deadline: true,
-  enforce: true,
-  key: true,
-  skip: true,
-  allow: true,
-  deny: true,
-  headers: true,
-  headerNames: true,
-  resetAs: true,
-  onDenied: true,
-  onExceeded: true,
-}
+const MODULE = Object.fromEntries(['limits', ...Options.DEFAULTS].map((name) => [name, unchecked()]))
+/** A limit counts in the limiter that it replaces, or in one of its own in the same store. */
+const { limiter: _limiter, store: _store, ...OVERRIDE } = GUARD
 const OF_LIMITERS = ['onStoreError', 'deadline', 'enforce'] as const
-/** What only a limiter of its own may have. */
-const OF_ITSELF = new Set<string>([...OF_LIMITERS, 'leases', 'penalty'])

@@ -44,20 +44,24 @@ export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> 
   readonly limits?: readonly RateLimitOptions[]
 }
 
-type Default =
-  | 'store'
-  | 'onStoreError'
-  | 'deadline'
-  | 'enforce'
-  | 'key'
-  | 'skip'
-  | 'allow'
-  | 'deny'
-  | 'headers'
-  | 'headerNames'
-  | 'resetAs'
-  | 'onDenied'
-  | 'onExceeded'
+type Default = (typeof DEFAULTS)[number]
+
+/** The options of limits that the module may give a default. */
+export const DEFAULTS = [
+  'store',
+  'onStoreError',
+  'deadline',
+  'enforce',
+  'key',
+  'skip',
+  'allow',
+  'deny',
+  'headers',
+  'headerNames',
+  'resetAs',
+  'onDenied',
+  'onExceeded',
+] as const
 
 /** The options of `createLimiter`; `name` is also that of `@InjectLimiter`. */
 export type NamedLimiterOptions = LimiterOptions & { readonly name: string }

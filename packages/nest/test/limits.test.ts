@@ -283,7 +283,7 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       }
       await expect(serve(Site, [{ limit: 9, window: '1m' }])).rejects.toMatchObject({
         code: 'INVALID_OPTION',
-        message: `there is no option '${option}'`,
+        message: expect.stringContaining(`there is no option '${option}' of @OverrideRateLimit`),
       })
     })
   })

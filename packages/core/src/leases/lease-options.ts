@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from '../values/duration.js'
-import { expected, PolicyError } from '../values/errors.js'
+import type { Duration } from '../values/duration.js'
+import { type DeclarationOf, duration, required, type Settings, whole } from '../values/options.js'
 
 /** How much of a hot key's allowance a process may hold, and for how long. */
 export interface LeaseOptions {
@@ -20,26 +20,11 @@ export interface LeaseOptions {
   readonly maxKeys?: number
 }
 
-export interface ParsedLeaseOptions {
-  readonly ttlMs: number
-  readonly size: number
-  readonly maxKeys: number
-}
+/** Options of leases. `ttl` is in milliseconds. */
+export const LEASES = {
+  ttl: required(duration('1ms', '1h')),
+  size: whole(1, 1_000_000, 100),
+  maxKeys: whole(1, 1_000_000, 10_000),
+} satisfies DeclarationOf<LeaseOptions>
 
-/** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
-export function parseLeaseOptions(given: LeaseOptions): ParsedLeaseOptions {
-  if (typeof given !== 'object' || given === null) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'leases must be { ttl, size, maxKeys }', given)
-  }
-  const { ttl, size = 100, maxKeys = 10_000 } = given
-  return {
-    ttlMs: parseDuration(ttl, 'leases.ttl', { most: 3_600_000, error: PolicyError }),
-    size: upToAMillion(size, 'leases.size'),
-    maxKeys: upToAMillion(maxKeys, 'leases.maxKeys'),
-  }
-}
-
-function upToAMillion(value: number, what: string): number {
-  if (Number.isInteger(value) && value >= 1 && value <= 1_000_000) return value
-  throw expected(PolicyError, 'INVALID_OPTION', `${what} must be a whole number from 1 to 1000000`, value)
-}
+export type LeaseSettings = Settings<typeof LEASES>

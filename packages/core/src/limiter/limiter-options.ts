@@ -1,14 +1,26 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import type { LeaseOptions } from '../leases/lease-options.js'
-import type { PenaltyOptions } from './penalty-options.js'
-import type { ResilienceOptions } from '../resilience/guarded-store.js'
+import { type LeaseOptions, LEASES } from '../leases/lease-options.js'
+import { RESILIENCE, type ResilienceOptions } from '../resilience/guarded-store.js'
 import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
-import { type Duration, parseDuration } from '../values/duration.js'
+import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
-import { checkOptionNames } from '../values/option-names.js'
-import { LIMITER_REPLACEMENTS } from './replaced-options.js'
+import {
+  checkedBy,
+  checkNames,
+  type Declaration,
+  type DeclarationOf,
+  duration,
+  flag,
+  nested,
+  printableName,
+  read,
+  readOne,
+  type Settings,
+  unchecked,
+} from '../values/options.js'
+import { penalty, type PenaltyOptions } from './penalty-options.js'
 
 export interface LimiterOptions extends ResilienceOptions {
   /**
@@ -74,66 +86,73 @@ export interface AcquireOptions extends CallOptions {
   readonly signal?: AbortSignal
 }
 
-/** @throws {InputError} INVALID_COST. */
-export function costOf(options: CallOptions | undefined): number {
-  if (options?.cost !== undefined) return checkCost(options.cost)
+const SHAPE = { policies: unchecked() } satisfies DeclarationOf<ShapeOptions>
+const CALL = { ...SHAPE, cost: unchecked() } satisfies DeclarationOf<CallOptions>
+const ACQUIRE = {
+  ...CALL,
+  maxWait: duration(0, '1d', '30s'),
+  signal: unchecked(),
+} satisfies DeclarationOf<AcquireOptions>
+const ABOUT_CALL = { what: 'a call', error: InputError }
+
+/** @throws {InputError} INVALID_COST; INVALID_OPTION for an option that a call does not have. */
+export function costOf(options: CallOptions | undefined, declaration: Declaration = CALL): number {
+  if (options === undefined) return 1
   // Some packages take the cost itself. Taken for options it would count as 1.
-  if (options !== undefined && (typeof options !== 'object' || options === null)) {
-    throw expected(
-      InputError,
-      'INVALID_COST',
-      'the options of a call must be an object like { cost: 3 }',
-      options,
-    )
-  }
-  return 1
-}
-
-/** In microseconds. @throws {InputError} INVALID_DURATION. */
-export function maxWaitOf({ maxWait }: AcquireOptions): number {
-  return parseDuration(maxWait ?? '30s', 'maxWait', { least: 0, most: 86_400_000 }) * 1000
-}
-
-/** Every option there is. The type checker sees to it that none is missing. */
-const OPTIONS: Record<keyof LimiterOptions, true> = {
-  name: true,
-  policies: true,
-  store: true,
-  onStoreError: true,
-  deadline: true,
-  leases: true,
-  penalty: true,
-  enforce: true,
-}
-
-/** @throws {PolicyError} INVALID_OPTION for an unknown option, an invalid store or `enforce`; NAME_REQUIRED. */
-export function checkLimiterOptions(options: LimiterOptions): void {
   if (typeof options !== 'object' || options === null) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'createLimiter takes an object of options', options)
+    const bound = 'the options of a call must be an object like { cost: 3 }'
+    throw expected(InputError, 'INVALID_COST', bound, options)
   }
-  checkOptionNames(options, OPTIONS, LIMITER_REPLACEMENTS)
-  const { name, store, leases, penalty, enforce = true } = options
-  if (store !== undefined) checkStore(store)
-  if (store !== undefined && name === undefined) {
+  checkNames(declaration, options, ABOUT_CALL)
+  return options.cost === undefined ? 1 : checkCost(options.cost)
+}
+
+/** The cost and, in microseconds, the longest wait. @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION. */
+export function waitOf(options: AcquireOptions): { readonly cost: number; readonly maxWait: number } {
+  const cost = costOf(options, ACQUIRE)
+  return { cost, maxWait: readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) * 1000 }
+}
+
+/** @throws {InputError} INVALID_OPTION for an option beside `policies`. */
+export function checkShapeOptions(options: ShapeOptions | undefined): void {
+  if (options !== undefined) checkNames(SHAPE, options, ABOUT_CALL)
+}
+
+/** Options of `createLimiter`. */
+export const LIMITER = {
+  name: printableName,
+  policies: unchecked<readonly Policy[]>(),
+  store: checkedBy(checkStore),
+  ...RESILIENCE,
+  leases: nested(LEASES),
+  penalty,
+  enforce: flag(true),
+} satisfies DeclarationOf<LimiterOptions>
+
+/** @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option. */
+export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIMITER> {
+  const settings = read(LIMITER, options, { what: 'createLimiter' })
+  if (settings.store !== undefined && settings.name === undefined) {
     const why = 'a limiter with a store needs a name: other limiters may share the store'
     throw new PolicyError('NAME_REQUIRED', why)
   }
-  if (penalty !== undefined && leases !== undefined) {
+  if (settings.penalty !== undefined && settings.leases !== undefined) {
     const why =
       'penalty and leases exclude each other, because a lease serves calls that the store does not see'
     throw new PolicyError('INVALID_OPTION', `${why}: leave one of them out`)
   }
-  if (typeof enforce !== 'boolean') {
-    throw expected(PolicyError, 'INVALID_OPTION', 'enforce must be true or false', enforce)
-  }
+  return settings
 }
 
 /** @throws {PolicyError} INVALID_OPTION, with what to write instead; VERSION_MISMATCH. */
-export function checkStore(store: unknown): void {
+export function checkStore(store: unknown): Store {
   const parts = (store ?? {}) as Record<string, unknown>
   const has = (...names: readonly string[]): boolean =>
     names.every((name) => typeof parts[name] === 'function')
-  if (has('keyspace', 'now', 'close')) return checkContract('store', parts)
+  if (has('keyspace', 'now', 'close')) {
+    checkContract('store', parts)
+    return store as Store
+  }
   throw new PolicyError(
     'INVALID_OPTION',
     `store must be made by memoryStore() or redisStore(): ${adviceOn()}`,

@@ -1,4 +1,4 @@
-import { type Policy, printableName } from '../algorithms/contract/policy.js'
+import type { Policy } from '../algorithms/contract/policy.js'
 import { leasedStore } from '../leases/leased-store.js'
 import { guardedStore } from '../resilience/guarded-store.js'
 import { memoryStore } from '../stores/memory/index.js'
@@ -13,15 +13,15 @@ import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
   type AcquireOptions,
   type CallOptions,
-  checkLimiterOptions,
+  checkShapeOptions,
   costOf,
   type LimiterOptions,
   type LimiterSettings,
-  maxWaitOf,
+  readLimiterOptions,
   type ShapeOptions,
+  waitOf,
 } from './limiter-options.js'
 import { decideLater, type ReportDecision } from './later-decision.js'
-import { parsePenalty } from './penalty-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
@@ -54,21 +54,15 @@ export class Limiter {
   #closed = false
 
   constructor(options: LimiterOptions) {
-    checkLimiterOptions(options)
-    const { name, policies, penalty, ...settings } = options
-    const { store, leases, enforce = true } = settings
-    this.name = printableName(name ?? 'default', 'limiter name')
-    this.#settings = settings
-    this.#store = leasedStore(guardedStore(store ?? memoryStore(), options), leases)
+    const settings = readLimiterOptions(options)
+    const { name = 'default', policies, store, leases, penalty, enforce } = settings
+    const { name: _name, policies: _policies, penalty: _penalty, ...given } = options
+    this.name = name
+    this.#settings = given
+    this.#store = leasedStore(guardedStore(store ?? memoryStore(), settings), leases)
     this.#ownsStore = this.#store !== store
-    this.#events = new Events(this.name)
-    this.#sets = new PolicySets(
-      this.name,
-      enforce,
-      penalty === undefined ? undefined : parsePenalty(penalty),
-      this.#store,
-      (notice) => this.#events.receive(notice),
-    )
+    this.#events = new Events(name)
+    this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
     this.#set = this.#sets.get(policies)
     this.#queue = new WaitQueue(this.#store)
   }
@@ -127,9 +121,8 @@ export class Limiter {
    */
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
     const set = this.#setOf(options)
-    const cost = costOf(options)
+    const { cost, maxWait } = waitOf(options)
     const stored = storedKey(key)
-    const maxWait = maxWaitOf(options)
     const { answer, waited, late, asked } = await this.#queue.turn(set, stored, cost, maxWait, options.signal)
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
@@ -158,6 +151,7 @@ export class Limiter {
 
   /** Removes the key's state: what it consumed, its block and its hold. */
   async reset(key: string, options?: ShapeOptions): Promise<void> {
+    checkShapeOptions(options)
     await this.#setOf(options).keyspace.correct({ kind: 'reset', key: storedKey(key) })
   }
 
@@ -212,6 +206,7 @@ export class Limiter {
 
   /** Blocks or holds a key. */
   async #bar(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+    checkShapeOptions(options)
     const us = parseDuration(duration, 'duration') * 1000
     await this.#setOf(options).keyspace.correct({ kind, key: storedKey(key), duration: us })
   }

@@ -1,6 +1,15 @@
 import type { Penalty } from '../stores/penalty.js'
-import { type Duration, formatDuration, parseDuration } from '../values/duration.js'
+import { type Duration, formatDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
+import {
+  type DeclarationOf,
+  duration,
+  number,
+  type Option,
+  read,
+  required,
+  whole,
+} from '../values/options.js'
 
 /**
  * Blocks for keys that go on calling after they were refused, each longer than the one before.
@@ -20,62 +29,47 @@ export interface PenaltyOptions {
   /** How long the first block lasts, from 1 ms to 365 days. */
   readonly block: Duration
   /**
-   * Each block is so many times as long as the one before: a number from 1, which keeps all of them equal, to 1,000.
+   * Factor by which each block is longer than the last, from 1, which keeps all of them equal, to 1,000.
    * @default 1
    */
-  readonly grow?: number
+  readonly factor?: number
   /**
-   * How long a block lasts at most, from `block` to 365 days.
+   * The longest block, from `block` to 365 days.
    * @default '1d', or `block` if that is longer
    */
-  readonly most?: Duration
+  readonly maxBlock?: Duration
   /**
-   * The count is forgotten so long after the key is full again and its last block is over, from 1 ms to 365 days.
+   * Time after which refusals are forgotten, counted from when the key is full again and its block is over: 1 ms to 365 days.
    * @default '1d'
    */
-  readonly forget?: Duration
+  readonly forgetAfter?: Duration
 }
 
-const OPTIONS: Record<keyof PenaltyOptions, true> = {
-  after: true,
-  block: true,
-  grow: true,
-  most: true,
-  forget: true,
-}
-const DAY_MS = 86_400_000
+const PENALTY = {
+  after: whole(1, 1_000_000, 1),
+  block: required(duration('1ms', '365d')),
+  factor: number(1, 1000, 1),
+  maxBlock: duration('1ms', '365d'),
+  forgetAfter: duration('1ms', '365d', '1d'),
+} satisfies DeclarationOf<PenaltyOptions>
 
-/** @throws {PolicyError} INVALID_PENALTY. */
-export function parsePenalty(given: PenaltyOptions): Penalty {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
-    throw invalid("penalty must be an object like { after: 3, block: '10m' }", given)
-  }
-  for (const name of Object.keys(given)) {
-    if (!Object.hasOwn(OPTIONS, name)) {
-      const names = Object.keys(OPTIONS).join(', ')
-      throw new PolicyError('INVALID_PENALTY', `penalty has no option '${name}': its options are ${names}`)
+/** The option `penalty`, in microseconds. Every error about it is an INVALID_PENALTY. */
+export const penalty: Option<Penalty | undefined> = {
+  accepts: "an object like { after: 3, block: '10m' }",
+  parse(given, name) {
+    const about = { what: name, prefix: `${name}.`, code: 'INVALID_PENALTY' } as const
+    const {
+      block,
+      maxBlock = Math.max(block, DAY_MS),
+      ...rest
+    } = read(PENALTY, given as PenaltyOptions, about)
+    if (maxBlock < block) {
+      const bound = `penalty.maxBlock must be at least penalty.block, which is ${formatDuration(block)}`
+      throw expected(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
     }
-  }
-  const { after = 1, block, grow = 1, most, forget = '1d' } = given
-  if (!(Number.isInteger(after) && after >= 1 && after <= 1_000_000)) {
-    throw invalid('penalty.after must be a whole number from 1 to 1000000', after)
-  }
-  if (!(typeof grow === 'number' && grow >= 1 && grow <= 1000)) {
-    throw invalid('penalty.grow must be a number from 1 to 1000', grow)
-  }
-  const blockMs = durationOf(block, 'block')
-  const mostMs = most === undefined ? Math.max(blockMs, DAY_MS) : durationOf(most, 'most')
-  if (mostMs < blockMs) {
-    throw invalid(`penalty.most must be at least penalty.block, which is ${formatDuration(blockMs)}`, most)
-  }
-  const forgetMs = durationOf(forget, 'forget')
-  return { after, block: blockMs * 1000, grow, most: mostMs * 1000, forget: forgetMs * 1000 }
+    const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: rest.forgetAfter * 1000 }
+    return { after: rest.after, factor: rest.factor, ...us }
+  },
 }
 
-function durationOf(value: Duration, name: string): number {
-  return parseDuration(value, `penalty.${name}`, { error: PolicyError, code: 'INVALID_PENALTY' })
-}
-
-function invalid(what: string, value: unknown): Error {
-  return expected(PolicyError, 'INVALID_PENALTY', what, value)
-}
+const DAY_MS = 86_400_000

@@ -1,5 +1,6 @@
 import type { Answer, Keyspace, Report } from '../stores/store.js'
-import { expected, PolicyError, STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
+import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
+import { oneOf, type Option, read, REFUSED, whole } from '../values/options.js'
 
 /**
  * What a call gets when the store cannot decide.
@@ -12,28 +13,27 @@ import { expected, PolicyError, STORE_FAILURES, StoreError, type StoreFailure } 
 export type FailureMode =
   'local' | { readonly mode: 'local'; readonly share?: number } | 'allow' | 'deny' | 'throw'
 
-export interface ParsedFailureMode {
+/** `share` is 1 where it is not given. */
+export interface FailureSettings {
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly share: number
 }
 
-const MODES: readonly unknown[] = ['local', 'allow', 'deny', 'throw']
+const LOCAL = { mode: oneOf(['local'], 'local'), share: whole(1, 1_000_000, 1) }
+const MODES = oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 
-/** @throws {PolicyError} INVALID_OPTION. */
-export function parseFailureMode(given: FailureMode = 'local'): ParsedFailureMode {
-  const { mode, share = 1 } = typeof given === 'object' && given !== null ? given : { mode: given }
-  if (!MODES.includes(mode) || (mode !== 'local' && mode !== given)) {
-    const bound = "onStoreError must be 'local', { mode: 'local', share }, 'allow', 'deny' or 'throw'"
-    throw expected(PolicyError, 'INVALID_OPTION', bound, given)
-  }
-  if (!(Number.isInteger(share) && share >= 1 && share <= MOST_PROCESSES)) {
-    const bound = `share must be the number of processes, a whole number from 1 to ${MOST_PROCESSES}`
-    throw expected(PolicyError, 'INVALID_OPTION', bound, share)
-  }
-  return { mode, share }
+/** The option `onStoreError`. */
+export const onStoreError: Option<FailureSettings> = {
+  accepts: `${MODES.accepts}, or { mode: 'local', share }`,
+  otherwise: { mode: 'local', share: 1 },
+  parse(value, name) {
+    if (typeof value === 'object' && value !== null) {
+      return read(LOCAL, value, { what: name, prefix: `${name}.` })
+    }
+    const mode = MODES.parse(value, name)
+    return mode === REFUSED ? REFUSED : { mode, share: 1 }
+  },
 }
-
-const MOST_PROCESSES = 1_000_000
 
 /**
  * The answer under 'allow' and 'deny', where no policy decided, and to a cost above the share of the keyspace `by`. A denied

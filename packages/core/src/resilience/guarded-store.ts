@@ -1,11 +1,11 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
-import { type Duration, parseDuration } from '../values/duration.js'
-import { PolicyError } from '../values/errors.js'
+import type { Duration } from '../values/duration.js'
+import { type DeclarationOf, duration, type Settings } from '../values/options.js'
 import { CachedBlocks } from './cached-blocks.js'
 import { Deadline } from './deadline.js'
-import { type FailureMode, Health, type ParsedFailureMode, parseFailureMode } from './failure.js'
+import { type FailureMode, type FailureSettings, Health, onStoreError } from './failure.js'
 import { GuardedKeyspace } from './guarded-keyspace.js'
 import { type SharedStoreState, sharedStateOf } from './shared-store-state.js'
 
@@ -23,25 +23,28 @@ export interface ResilienceOptions {
   readonly deadline?: Duration
 }
 
+/** The longest that a store may take to answer. */
+export const deadline = duration('1ms', '1m', '50ms')
+
+/** Options of what calls get from a store that may fail. */
+export const RESILIENCE = { onStoreError, deadline } satisfies DeclarationOf<ResilienceOptions>
+
 /**
  * The store as one limiter uses it. A store of this process is used as it is; any other is guarded, so that every decision
  * comes within the deadline.
- * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
  */
-export function guardedStore(store: Store, { onStoreError, deadline = '50ms' }: ResilienceOptions): Store {
-  const failureMode = parseFailureMode(onStoreError)
-  const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
-  return store.local ? store : new GuardedStore(store, failureMode, deadlineMs)
+export function guardedStore(store: Store, settings: Settings<typeof RESILIENCE>): Store {
+  return store.local ? store : new GuardedStore(store, settings.onStoreError, settings.deadline)
 }
 
 class GuardedStore implements Store {
   readonly #store: Store
   readonly #shared: SharedStoreState
-  readonly #failureMode: ParsedFailureMode
+  readonly #failureMode: FailureSettings
   readonly #deadline: Deadline
   #health: Health | undefined
 
-  constructor(store: Store, failureMode: ParsedFailureMode, deadlineMs: number) {
+  constructor(store: Store, failureMode: FailureSettings, deadlineMs: number) {
     this.#store = store
     this.#shared = sharedStateOf(store)
     this.#failureMode = failureMode

@@ -1,7 +1,20 @@
+import { checkStore } from '../limiter/limiter-options.js'
+import { deadline } from '../resilience/guarded-store.js'
 import type { Store } from '../stores/store.js'
-import { type Duration, parseDuration } from '../values/duration.js'
+import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'
-import { checkOptionNames, each, type Replacements } from '../values/option-names.js'
+import {
+  checkedBy,
+  type DeclarationOf,
+  duration,
+  func,
+  printableName,
+  read,
+  required,
+  type Settings,
+  unchecked,
+  whole,
+} from '../values/options.js'
 
 export interface SemaphoreOptions {
   /**
@@ -45,76 +58,35 @@ export interface SemaphoreAcquireOptions {
   readonly signal?: AbortSignal
 }
 
-const LIMIT = "it is called 'limit'"
-const LEASE = "it is called 'lease'"
-const RATE = 'a semaphore bounds how many run at once: for a rate use createLimiter()'
-const REDIS = 'write store: redisStore(client), of @sluice/core/redis'
-const CALL = 'it belongs to acquire(key, { maxWait, signal })'
-const QUEUE = 'it belongs to createQueue() of @sluice/outbound'
+/** Most permits held at once, for each key. */
+export const permitLimit = required(whole(1, 1_000_000, undefined, 'INVALID_LIMIT'))
 
-/** What other packages call the options. docs/migrate has a page for each package with all of its options. */
-const REPLACEMENTS: Replacements = {
-  ...each(['maxConcurrent', 'concurrency', 'max', 'permits', 'capacity', 'count'], LIMIT),
-  ...each(['ttl', 'lockTimeout', 'expiration'], LEASE),
-  ...each(['minTime', 'interval', 'intervalCap', 'window', 'reservoir', 'reservoirRefreshAmount'], RATE),
-  ...each(['reservoirRefreshInterval', 'duration', 'points', 'policies'], RATE),
-  ...each(['datastore', 'clientOptions', 'storeClient', 'redis', 'client'], REDIS),
-  ...each(['key', 'maxWait', 'signal', 'timeout', 'acquireTimeout'], CALL),
-  ...each(['priority', 'highWater', 'maxQueue', 'strategy', 'queueClass', 'autoStart'], QUEUE),
-  id: "it is called 'name'",
+const SEMAPHORE = {
+  name: printableName,
+  limit: permitLimit,
+  lease: duration('1s', '1h', '30s'),
+  store: checkedBy(checkStore),
+  deadline,
+  onLost: func<(key: string) => void>(),
+} satisfies DeclarationOf<SemaphoreOptions>
+
+/** @throws {PolicyError} INVALID_OPTION, INVALID_LIMIT, INVALID_NAME, INVALID_DURATION, NAME_REQUIRED. */
+export function readSemaphoreOptions(options: SemaphoreOptions): Settings<typeof SEMAPHORE> {
+  const settings = read(SEMAPHORE, options, { what: 'createSemaphore' })
+  if (settings.store === undefined || settings.name !== undefined) return settings
+  throw new PolicyError('NAME_REQUIRED', 'a semaphore with a store needs a name: others may share the store')
 }
 
-const OPTIONS: Record<keyof SemaphoreOptions, true> = {
-  name: true,
-  limit: true,
-  lease: true,
-  store: true,
-  deadline: true,
-  onLost: true,
-}
+const ACQUIRE = {
+  maxWait: duration(0, '1d', '30s'),
+  signal: unchecked<AbortSignal | undefined>(),
+} satisfies DeclarationOf<SemaphoreAcquireOptions>
 
-/**
- * @throws {PolicyError} INVALID_OPTION for an option that there is not and an `onLost` that is no function; NAME_REQUIRED for a
- * store without a name.
- */
-export function checkSemaphoreOptions(options: SemaphoreOptions): void {
-  if (typeof options !== 'object' || options === null) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'createSemaphore takes an object of options', options)
+/** @throws {InputError} INVALID_OPTION; INVALID_DURATION, also for options that are no object: some packages take the wait itself. */
+export function readAcquireOptions(options: SemaphoreAcquireOptions): Settings<typeof ACQUIRE> {
+  if (typeof options === 'object' && options !== null) {
+    return read(ACQUIRE, options, { what: 'acquire', error: InputError })
   }
-  checkOptionNames(options, OPTIONS, REPLACEMENTS)
-  const { name, store, onLost } = options
-  if (store !== undefined && name === undefined) {
-    throw new PolicyError(
-      'NAME_REQUIRED',
-      'a semaphore with a store needs a name: others may share the store',
-    )
-  }
-  if (onLost !== undefined && typeof onLost !== 'function') {
-    throw expected(PolicyError, 'INVALID_OPTION', 'onLost must be a function', onLost)
-  }
+  const bound = "the options of a call must be an object like { maxWait: '10s' }"
+  throw expected(InputError, 'INVALID_DURATION', bound, options)
 }
-
-/** @throws {PolicyError} INVALID_LIMIT. */
-export function checkLimit(limit: number): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_PERMITS) return limit
-  throw expected(
-    PolicyError,
-    'INVALID_LIMIT',
-    `limit must be a whole number from 1 to ${MOST_PERMITS}`,
-    limit,
-  )
-}
-
-const MOST_PERMITS = 1_000_000
-
-/** @throws {InputError} INVALID_DURATION, also for options that are no object: some packages take the wait itself. */
-export function maxWaitMsOf(options: SemaphoreAcquireOptions): number {
-  if (typeof options !== 'object' || options === null) {
-    const what = "the options of a call must be an object like { maxWait: '10s' }"
-    throw expected(InputError, 'INVALID_DURATION', what, options)
-  }
-  const { maxWait = '30s' } = options
-  return parseDuration(maxWait, 'maxWait', { least: 0, most: LONGEST_WAIT_MS, error: InputError })
-}
-
-const LONGEST_WAIT_MS = 86_400_000

@@ -1,8 +1,5 @@
-import { parseDuration } from '../values/duration.js'
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { checkStore } from '../limiter/limiter-options.js'
-import { printableName } from '../algorithms/contract/policy.js'
 import { guardedPermits } from '../resilience/guarded-permits.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits, Store } from '../stores/store.js'
@@ -11,12 +8,13 @@ import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
 import {
-  checkLimit,
-  checkSemaphoreOptions,
-  maxWaitMsOf,
+  permitLimit,
+  readAcquireOptions,
+  readSemaphoreOptions,
   type SemaphoreAcquireOptions,
   type SemaphoreOptions,
 } from './semaphore-options.js'
+import { readOne } from '../values/options.js'
 import { Waiters } from './waiters.js'
 
 /**
@@ -46,14 +44,17 @@ export class Semaphore {
   #closed = false
 
   constructor(options: SemaphoreOptions) {
-    checkSemaphoreOptions(options)
-    const { name, limit, lease = '30s', store, deadline = '50ms', onLost } = options
-    this.name = printableName(name ?? 'default', 'semaphore name')
-    this.#limit = checkLimit(limit)
+    const {
+      name = 'default',
+      limit,
+      lease: leaseMs,
+      store,
+      deadline: deadlineMs,
+      onLost,
+    } = readSemaphoreOptions(options)
+    this.name = name
+    this.#limit = limit
     if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
-    const leaseMs = parseDuration(lease, 'lease', { least: 1000, most: 3_600_000, error: PolicyError })
-    const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
-    if (store !== undefined) checkStore(store)
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
     if (typeof this.#store.permits !== 'function') {
@@ -78,8 +79,7 @@ export class Semaphore {
     if (this.#closed) throw closedError()
     checkKey(key)
     const stored = storedKey(key)
-    const maxWaitMs = maxWaitMsOf(options)
-    const { signal } = options
+    const { maxWait, signal } = readAcquireOptions(options)
     signal?.throwIfAborted()
     const start = this.#store.now()
     let heldSince: number | undefined
@@ -91,7 +91,7 @@ export class Semaphore {
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
     }
     const lost = (): void => ended('lost')
-    const { ticket, waiter } = await this.#waiters.take(stored, maxWaitMs, lost, signal)
+    const { ticket, waiter } = await this.#waiters.take(stored, maxWait, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
     const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeWait.ms } as const
@@ -143,7 +143,7 @@ export class Semaphore {
    * @throws {PolicyError} INVALID_LIMIT.
    */
   resize(limit: number): void {
-    this.#limit = checkLimit(limit)
+    this.#limit = readOne(permitLimit, limit, 'limit', { what: 'resize' })
     void this.#waiters.pollAll()
   }
 

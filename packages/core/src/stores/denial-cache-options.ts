@@ -1,5 +1,5 @@
-import { type Duration, parseDuration } from '../values/duration.js'
-import { expected, PolicyError } from '../values/errors.js'
+import type { Duration } from '../values/duration.js'
+import { type DeclarationOf, duration, type Option, read, whole } from '../values/options.js'
 import type { DenialCacheBounds } from './store.js'
 
 /** Bounds of the cache of denials of a store in another process. */
@@ -16,20 +16,20 @@ export interface DenialCacheOptions {
   readonly maxKeys?: number
 }
 
-/** Undefined for `false`, which disables the cache. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
-export function denialCacheBounds(options: DenialCacheOptions | false = {}): DenialCacheBounds | undefined {
-  if (options === false) return undefined
-  if (typeof options !== 'object' || options === null) {
-    const bound = 'denialCache must be { maxAge, maxKeys } or false'
-    throw expected(PolicyError, 'INVALID_OPTION', bound, options)
-  }
-  const { maxAge = '1s', maxKeys = 100_000 } = options
-  if (!(Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MOST_DENIED_KEYS)) {
-    const bound = `denialCache.maxKeys must be a whole number from 1 to ${MOST_DENIED_KEYS}`
-    throw expected(PolicyError, 'INVALID_OPTION', bound, maxKeys)
-  }
-  const maxAgeMs = parseDuration(maxAge, 'denialCache.maxAge', { most: 3_600_000, error: PolicyError })
-  return { maxAge: maxAgeMs * 1000, maxKeys }
+const DENIAL_CACHE = {
+  maxAge: duration('1ms', '1h', '1s'),
+  maxKeys: whole(1, 2 ** 23, 100_000),
+} satisfies DeclarationOf<DenialCacheOptions>
+
+/** Bounds of the cache; undefined for `false`, which disables it. */
+export const denialCache: Option<DenialCacheBounds | undefined> = {
+  accepts: '{ maxAge, maxKeys } or false',
+  otherwise: boundsOf({}),
+  parse: (value) => (value === false ? undefined : boundsOf(value as DenialCacheOptions)),
 }
 
-const MOST_DENIED_KEYS = 8_388_608
+function boundsOf(given: DenialCacheOptions): DenialCacheBounds {
+  const about = { what: 'denialCache', prefix: 'denialCache.' }
+  const { maxAge, maxKeys } = read(DENIAL_CACHE, given, about)
+  return { maxAge: maxAge * 1000, maxKeys }
+}

@@ -2,7 +2,7 @@
  * Blocks for keys that go on calling after they were refused. Durations are microseconds.
  *
  * A refusal counts if a `consume` or a `book` of a cost above 0 is refused with the reason 'limit'. From the refusal number
- * `after` on, each one blocks the key, and answers with the end of the block in `at`. The count is forgotten `forget` after
+ * `after` on, each one blocks the key, and answers with the end of the block in `at`. The count is forgotten `forgetAfter` after
  * the key is full again and its block is over, as of the last counted refusal, and by a reset.
  */
 export interface Penalty {
@@ -11,18 +11,18 @@ export interface Penalty {
   /** The first block. */
   readonly block: number
   /** Each block is so many times as long as the one before. */
-  readonly grow: number
+  readonly factor: number
   /** The longest block. */
-  readonly most: number
-  readonly forget: number
+  readonly maxBlock: number
+  readonly forgetAfter: number
 }
 
 /** The length of the block that refusal number `refusals` starts, which is at least `after`. Its twin is in lua/penalty.lua. */
-export function blockOf({ after, block, grow, most }: Penalty, refusals: number): number {
+export function blockOf({ after, block, factor, maxBlock }: Penalty, refusals: number): number {
   let length = block
   // Powers differ by platform in their last digit, products do not.
-  for (let more = refusals - after; more > 0 && length < most; more--) {
-    const longer = Math.min(most, Math.floor(length * grow))
+  for (let more = refusals - after; more > 0 && length < maxBlock; more--) {
+    const longer = Math.min(maxBlock, Math.floor(length * factor))
     if (longer === length) break
     length = longer
   }

@@ -1,11 +1,7 @@
-import { expected, PolicyError } from '../values/errors.js'
+import { whole } from '../values/options.js'
 
-/** @throws {PolicyError} INVALID_OPTION */
-export function checkMaxShapes(maxShapes = 1000): number {
-  if (Number.isInteger(maxShapes) && maxShapes >= 1 && maxShapes <= 1_000_000) return maxShapes
-  const bound = 'maxShapes must be a whole number from 1 to 1000000'
-  throw expected(PolicyError, 'INVALID_OPTION', bound, maxShapes)
-}
+/** Most lists of shapes that a store holds at once. */
+export const maxShapes = whole(1, 1_000_000, 1000)
 
 export const SHAPES = {
   code: 'SHAPES_FULL',

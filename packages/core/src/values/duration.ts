@@ -38,15 +38,23 @@ type DurationErrorClass<Code extends DurationErrorCode> = new (code: Code, messa
  */
 export function parseDuration(value: Duration, what: string, bounds: DurationBounds = {}): number {
   const { least = 1, most = YEAR_MS, error = InputError, code = 'INVALID_DURATION' } = bounds
-  const ms = typeof value === 'string' ? fromText(value) : value
+  const ms = millisecondsOf(value)
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
+  const bound = `${what} must be ${durationsFrom(least, most)}`
+  throw expected(error as DurationErrorClass<DurationErrorCode>, code, bound, value)
+}
+
+/** The accepted durations, as a message names them. */
+export function durationsFrom(leastMs: number, mostMs: number): string {
   const form = `a whole number of milliseconds or a text like '250ms', '10s', '1m', '1h', '1d'`
-  throw expected(
-    error as DurationErrorClass<DurationErrorCode>,
-    code,
-    `${what} must be ${form} from ${least} ms to ${formatDuration(most)}`,
-    value,
-  )
+  return `${form} from ${leastMs} ms to ${formatDuration(mostMs)}`
+}
+
+/** The number of milliseconds; NaN for a text that is no duration. */
+export function millisecondsOf(value: Duration): number {
+  if (typeof value !== 'string') return value
+  const match = /^(\d{1,15})(ms|s|m|h|d)$/.exec(value)
+  return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : NaN
 }
 
 /** The shortest text for a number of milliseconds: 60000 is '1m', 90000 is '90s'. */
@@ -55,9 +63,4 @@ export function formatDuration(ms: number): string {
     if (ms >= size && ms % size === 0) return `${ms / size}${unit}`
   }
   return `${ms}ms`
-}
-
-function fromText(text: string): number {
-  const match = /^(\d{1,15})(ms|s|m|h|d)$/.exec(text)
-  return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : NaN
 }

@@ -80,7 +80,12 @@ export class InputError extends SluiceError {
 }
 
 export type InputErrorCode =
-  'INVALID_KEY' | 'INVALID_COST' | 'INVALID_DURATION' | 'INVALID_POLICIES' | 'INVALID_PRIORITY'
+  | 'INVALID_KEY'
+  | 'INVALID_COST'
+  | 'INVALID_DURATION'
+  | 'INVALID_POLICIES'
+  | 'INVALID_PRIORITY'
+  | 'INVALID_OPTION'
 
 /**
  * Why a store did not decide, and what follows from each reason:

@@ -5,7 +5,7 @@ import type { Address } from '@sluice/harness/redis'
 import type { Outcome } from './row.js'
 
 const HOUR = 3_600_000
-const penalty = { after: 2, block: '10m', forget: HOUR } as const
+const penalty = { after: 2, block: '10m', forgetAfter: HOUR } as const
 
 /** What a penalty has counted is there until a millisecond before its time, and then it is forgotten, in both stores. */
 export async function forgets(redis: Address): Promise<Outcome> {

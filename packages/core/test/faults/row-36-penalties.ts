@@ -18,7 +18,7 @@ const AFTER = 50
 const CALLERS = 32
 /** Of calls that Redis has to decide, and of those in an outage, which may wait for so long until they are decided here. */
 const [PATIENT, DEADLINE] = ['10s', '1s'] as const
-const penalty = { after: AFTER, block: '10m', grow: 2, most: '1d' } as const
+const penalty = { after: AFTER, block: '10m', factor: 2, maxBlock: '1d' } as const
 /** Minutes of the blocks that follow one another. */
 const BLOCKS = [10, 20, 40]
 

@@ -6,7 +6,7 @@ const missing = luaIsMissing()
 const describeWithLua = missing ? describe.skip : describe
 const MINUTE = 60_000
 const START = 1_800_000_000_000
-const penalty = { after: 2, block: '10m', forget: '1h' } as const
+const penalty = { after: 2, block: '10m', forgetAfter: '1h' } as const
 
 describeWithLua(missing ?? 'the count of a penalty in Redis', () => {
   let redis: LuaRedis

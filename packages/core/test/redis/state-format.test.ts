@@ -40,7 +40,7 @@ it('has the layout that belongs to its format', async () => {
 
 /** The state that a penalty leaves after its first block. */
 async function stateAfterRefusals(policies: readonly Policy[], key: string): Promise<Buffer> {
-  const penalty = { after: 2, block: 60_000_000, grow: 2, most: 600_000_000, forget: 600_000_000 }
+  const penalty = { after: 2, block: 60_000_000, factor: 2, maxBlock: 600_000_000, forgetAfter: 600_000_000 }
   for (const [i, cost] of [5, 1, 1].entries()) {
     const argument = packRequest({ operation: 'consume', policies, cost }, START + i * 1_000_000, i + 1)
     await client.callBuffer('EVAL', composeScript(policies, penalty), 1, key, argument)

@@ -1,4 +1,5 @@
-import { type Duration, parseDuration, PolicyError, type Store, StoreError } from '@sluice/core'
+import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
+import { duration, read } from '@sluice/core/internal'
 import { added, type DecisionCount } from './decision-counts.js'
 import { postsOf } from './post.js'
 import { boardOf } from './posting.js'
@@ -18,6 +19,8 @@ export interface FleetTopKeys {
   readonly decisions: readonly DecisionCount[]
 }
 
+const FLEET_TOP_KEYS = { deadline: duration('1ms', '1m', '5s') }
+
 /**
  * Merges the top keys of all processes that count those of a limiter with `topKeys(limiter, { fleet: store })`. A key came at
  * most `count` times and at least `count - error` times. `limiter` is its name. The processes need not include this one.
@@ -34,14 +37,14 @@ export interface FleetTopKeys {
 export async function fleetTopKeys(
   store: Store,
   limiter: string,
-  { deadline = '5s' }: { readonly deadline?: Duration } = {},
+  options: { readonly deadline?: Duration } = {},
 ): Promise<FleetTopKeys> {
   const board = boardOf(store)
   if (typeof limiter !== 'string') {
     throw new PolicyError('INVALID_OPTION', "fleetTopKeys takes a store and a limiter's name")
   }
-  const deadlineMs = parseDuration(deadline, 'deadline', { most: 60_000, error: PolicyError })
-  const texts = await within(deadlineMs, board.read())
+  const { deadline } = read(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
+  const texts = await within(deadline, board.read())
   const byProcess = texts.map((text) => postsOf(text).filter((post) => post.limiter === limiter))
   const posts = byProcess.flat()
   // The smallest: a summary of fewer keys says less of what it missed.

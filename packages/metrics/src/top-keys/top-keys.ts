@@ -1,4 +1,5 @@
-import { type Duration, type Limiter, parseDuration, PolicyError, type Store, StoreError } from '@sluice/core'
+import { type Duration, type Limiter, PolicyError, type Store, StoreError } from '@sluice/core'
+import { type DeclarationOf, duration, read, unchecked, whole } from '@sluice/core/internal'
 import { KeyCounts } from './key-counts.js'
 import { hashed, type KeyHash, keyHashOf } from './key-hash.js'
 import { share } from './posting.js'
@@ -29,6 +30,13 @@ export interface TopKeysOptions {
    */
   readonly fleet?: Store
 }
+
+const TOP_KEYS = {
+  size: whole(1, 10_000, 100),
+  window: duration('1s', '1d', '10m'),
+  hashKeys: unchecked<boolean | KeyHash | undefined>(),
+  fleet: unchecked<Store | undefined>(),
+} satisfies DeclarationOf<TopKeysOptions>
 
 /** Made by `topKeys`. Keys are listed with the most calls first. */
 export interface TopKeys {
@@ -65,14 +73,7 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
 }
 
 function count(limiter: Limiter, options: TopKeysOptions): TopKeys {
-  const { size = 100, window = '10m', hashKeys, fleet } = options
-  if (!(Number.isInteger(size) && size >= 1 && size <= 10_000)) {
-    throw new PolicyError(
-      'INVALID_OPTION',
-      `size must be a whole number from 1 to 10000, got ${String(size)}`,
-    )
-  }
-  const windowMs = parseDuration(window, 'window', { least: 1000, most: 86_400_000, error: PolicyError })
+  const { size, window: windowMs, hashKeys, fleet } = read(TOP_KEYS, options, { what: 'topKeys' })
   const hash = keyHashOf(hashKeys)
   const counts = new KeyCounts(size, fleet !== undefined)
   const unshare = fleet && share(fleet, { limiter, counts, hash })

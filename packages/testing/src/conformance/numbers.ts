@@ -33,8 +33,8 @@ export const penalties: fc.Arbitrary<Penalty> = fc
     fc.constantFrom(1, 3, 24),
     fc.constantFrom(...WINDOWS.slice(0, -1)),
   )
-  .map(([after, block, grow, times, forget]) => {
-    return { after, block: block * 1000, grow, most: block * times * 1000, forget: forget * 1000 }
+  .map(([after, block, factor, times, forgetAfter]) => {
+    return { after, block: block * 1000, factor, maxBlock: block * times * 1000, forgetAfter: forgetAfter * 1000 }
   })
 
 /** One set of options of the shape. */

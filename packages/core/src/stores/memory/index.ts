@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import { Closing, closedClock } from '../../values/closing.js'
-import { expected, PolicyError } from '../../values/errors.js'
+import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { MemoryBoards } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
@@ -12,7 +12,7 @@ import { MemoryPermits } from './permits.js'
 import { sweepInBackground } from './sweeper.js'
 import { Table, type TableOwner } from './table.js'
 import { Tables } from './tables.js'
-import { checkMaxShapes, SHAPES } from '../shapes.js'
+import { maxShapes, SHAPES } from '../shapes.js'
 import type { Penalty } from '../penalty.js'
 import type { Board, Keyspace, Permits, Report, Store } from '../store.js'
 
@@ -54,7 +54,13 @@ export interface MemoryStore extends Store {
   resetAll(): void
 }
 
-const MOST_KEYS = 2 ** 23
+/** Options of `memoryStore`. */
+export const MEMORY_STORE = {
+  maxKeys: whole(1, 2 ** 23, 1_000_000),
+  maxShapes,
+  clock,
+} satisfies DeclarationOf<MemoryStoreOptions>
+
 const SLICE_ROWS = 4096
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
@@ -79,16 +85,9 @@ class Memory implements MemoryStore, TableOwner {
   #latest = 0
   readonly #closing = new Closing()
 
-  constructor({ maxKeys = 1_000_000, maxShapes, clock = systemClock() }: MemoryStoreOptions) {
-    if (!(Number.isInteger(maxKeys) && maxKeys >= 1 && maxKeys <= MOST_KEYS)) {
-      const bound = `maxKeys must be a whole number from 1 to ${MOST_KEYS}`
-      throw expected(PolicyError, 'INVALID_OPTION', bound, maxKeys)
-    }
-    if (typeof clock !== 'function') {
-      const what = 'clock must be a function that returns microseconds'
-      throw expected(PolicyError, 'INVALID_OPTION', what, clock)
-    }
-    this.#tables = new Tables(checkMaxShapes(maxShapes))
+  constructor(options: MemoryStoreOptions) {
+    const { maxKeys, maxShapes, clock = systemClock() } = read(MEMORY_STORE, options, { what: 'memoryStore' })
+    this.#tables = new Tables(maxShapes)
     this.#maxKeys = maxKeys
     this.#overflow = new Overflow(maxKeys)
     this.#clock = clock

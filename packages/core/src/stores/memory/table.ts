@@ -126,7 +126,7 @@ export class Table implements CorrectedTable {
     }
     const opensAt = Math.max(barredUntil, this.bookings.lastOf(row))
     const answer = answerOf(cursor, policies, now, at, reason, binding, barredUntil, opensAt, booking)
-    if (isRefusalCounted) this.refusals.keep(row, answer.resetAt + penalty!.forget)
+    if (isRefusalCounted) this.refusals.keep(row, answer.resetAt + penalty!.forgetAfter)
     return answer
   }
 

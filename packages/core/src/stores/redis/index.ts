@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../values/clock.js'
 import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
 import { Closing, storeClosed } from '../../values/closing.js'
+import { read } from '../../values/options.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { RedisConnection } from './redis-connection.js'
 import { connectionOf, isRedisClient } from './clients/detect.js'
@@ -10,7 +11,7 @@ import { redisBoard } from './board.js'
 import { EvictionCheck } from './eviction.js'
 import type { GroupCommit } from './group-commit.js'
 import { RedisKeyspace } from './keyspace.js'
-import { checkOptions, type RedisStoreOptions } from './options.js'
+import { REDIS_STORE, type RedisStoreOptions } from './options.js'
 import { RedisPermits } from './permits.js'
 import { keyspaceOf } from './redis-key.js'
 import { Groups, ScriptRunner } from './script/script-runner.js'
@@ -66,11 +67,14 @@ class StoreInRedis implements RedisStore {
   readonly #closing = new Closing()
 
   constructor(client: unknown, options: RedisStoreOptions) {
-    const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy, startMs } =
-      checkOptions(options)
+    const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy, startTimeout } = read(
+      REDIS_STORE,
+      options,
+      { what: 'redisStore' },
+    )
     this.#smallestLimits = new SmallestLimits(maxShapes)
     this.maxPending = maxPending
-    this.#startMs = startMs
+    this.#startMs = startTimeout
     this.#prefix = prefix
     this.#clock = clock
     this.#now = clock ?? systemClock()

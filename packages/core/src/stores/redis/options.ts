@@ -1,9 +1,8 @@
 import type { Clock } from '../../values/clock.js'
-import { type Duration, parseDuration } from '../../values/duration.js'
-import { expected, PolicyError } from '../../values/errors.js'
-import { type DenialCacheOptions, denialCacheBounds } from '../denial-cache-options.js'
-import { checkMaxShapes } from '../shapes.js'
-import type { DenialCacheBounds } from '../store.js'
+import type { Duration } from '../../values/duration.js'
+import { clock, type DeclarationOf, duration, flag, text, whole } from '../../values/options.js'
+import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
+import { maxShapes } from '../shapes.js'
 
 export interface RedisStoreOptions {
   /**
@@ -56,39 +55,18 @@ export interface RedisStoreOptions {
   readonly startTimeout?: Duration
 }
 
-/** Options with their defaults, checked. */
-export interface CheckedOptions {
-  readonly prefix: string
-  readonly clock: Clock | undefined
-  readonly denialCache: DenialCacheBounds | undefined
-  readonly groupCommit: boolean
-  readonly maxPending: number
-  readonly maxShapes: number
-  readonly lazy: boolean
-  readonly startMs: number
-}
-
-/** @throws {PolicyError} INVALID_OPTION */
-export function checkOptions(options: RedisStoreOptions): CheckedOptions {
-  const { prefix = 'sluice', clock, denialCache, groupCommit = true, maxPending = 10_000 } = options
-  const { lazy = false, startTimeout = '1s' } = options
-  if (typeof prefix !== 'string' || !/^[\x21-\x7a|~]{1,64}$/.test(prefix)) {
-    throw invalid('prefix must be 1 to 64 characters of printable ASCII without spaces and braces', prefix)
-  }
-  if (clock !== undefined && typeof clock !== 'function') {
-    throw invalid('clock must be a function that returns microseconds', clock)
-  }
-  if (typeof groupCommit !== 'boolean') throw invalid('groupCommit must be true or false', groupCommit)
-  if (!(Number.isInteger(maxPending) && maxPending >= 1000 && maxPending <= 1_000_000)) {
-    throw invalid('maxPending must be a whole number from 1000 to 1000000', maxPending)
-  }
-  if (typeof lazy !== 'boolean') throw invalid('lazy must be true or false', lazy)
-  const maxShapes = checkMaxShapes(options.maxShapes)
-  const startMs = parseDuration(startTimeout, 'startTimeout', { least: 0, most: 60_000, error: PolicyError })
-  const bounds = denialCacheBounds(denialCache)
-  return { prefix, clock, denialCache: bounds, groupCommit, maxPending, maxShapes, lazy, startMs }
-}
-
-function invalid(bound: string, value: unknown): Error {
-  return expected(PolicyError, 'INVALID_OPTION', bound, value)
-}
+/** Options of `redisStore`. */
+export const REDIS_STORE = {
+  prefix: text(
+    '1 to 64 characters of printable ASCII without spaces and braces',
+    /^[\x21-\x7a|~]{1,64}$/,
+    'sluice',
+  ),
+  clock,
+  denialCache,
+  groupCommit: flag(true),
+  maxPending: whole(1000, 1_000_000, 10_000),
+  maxShapes,
+  lazy: flag(false),
+  startTimeout: duration(0, '1m', '1s'),
+} satisfies DeclarationOf<RedisStoreOptions>

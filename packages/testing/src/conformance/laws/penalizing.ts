@@ -25,7 +25,7 @@ export function penalizing(subject: Subject): void {
   law(subject, 'blocks for longer with every refusal that counts', drawn, async (session, value) => {
     const caller = await open(session, value, value.penalty)
     assert.deepEqual(caller.keyspaces[1]!.penalty, value.penalty)
-    const { after, block, grow, most } = value.penalty
+    const { after, block, factor, maxBlock } = value.penalty
     let lasts = block
     for (let refusals = 1; refusals < after + 4; refusals++) {
       await fill(caller)
@@ -43,7 +43,7 @@ export function penalizing(subject: Subject): void {
       }
       session.now += 1
       assert.notEqual((await caller.peek(0)).reason, 'blocked')
-      lasts = Math.min(most, Math.floor(lasts * grow))
+      lasts = Math.min(maxBlock, Math.floor(lasts * factor))
     }
   })
 
@@ -82,7 +82,7 @@ export function penalizing(subject: Subject): void {
       const caller = await open(session, { ...value, steps: [] }, penalty)
       await fill(caller)
       const { resetAt } = await caller.consume(1, 1)
-      session.now = resetAt + penalty.forget - early
+      session.now = resetAt + penalty.forgetAfter - early
       await fill(caller)
       await caller.consume(1, 1)
       assert.equal((await caller.peek(0)).reason, early ? 'blocked' : undefined)
