@@ -7,7 +7,7 @@ export {
   type DeniedDecision,
   isDecision,
 } from './limiter/decision.js'
-export type { PolicyState } from './limiter/policy-state.js'
+export type { PolicyState } from './limiter/decision.js'
 export { type Duration, parseDuration } from './values/duration.js'
 export {
   InputError,

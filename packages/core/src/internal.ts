@@ -29,7 +29,6 @@ export {
   text,
   unchecked,
   uncheckedLike,
-  unknownOption,
   whole,
 } from './values/options.js'
 export { sha256 } from './values/sha256.js'

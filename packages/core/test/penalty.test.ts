@@ -183,10 +183,10 @@ describe('a penalty that cannot work', () => {
   const durations = ['0s', '-1s', '1 day', NaN, Infinity, 1.5, '366d', null, {}]
   it.each([
     ...[0, -1, 1.5, NaN, Infinity, 1_000_001, '3', null].map((after) => [{ block: '1m', after }, 'after']),
-    ...[0, 0.5, -1, NaN, Infinity, 1001, '2', null].map((grow) => [{ block: '1m', grow }, 'grow']),
+    ...[0, 0.5, -1, NaN, Infinity, 1001, '2', null].map((factor) => [{ block: '1m', factor }, 'factor']),
     ...[...durations, undefined].map((block) => [{ block }, 'block']),
-    ...durations.map((most) => [{ block: 1, most }, 'most']),
-    ...durations.map((forget) => [{ block: 1, forget }, 'forget']),
+    ...durations.map((maxBlock) => [{ block: 1, maxBlock }, 'maxBlock']),
+    ...durations.map((forgetAfter) => [{ block: 1, forgetAfter }, 'forgetAfter']),
     [{ block: '10m', maxBlock: '9m' }, 'maxBlock'],
   ] as [PenaltyOptions, string][])('%j names %s', (given, name) => {
     const make = () => open({ penalty: given })
@@ -203,11 +203,9 @@ describe('a penalty that cannot work', () => {
     expect(() => open({ penalty: { block: '10m', maxBlock: '9m' } })).toThrow(
       'penalty.maxBlock must be at least penalty.block, which is 10m, got "9m"',
     )
-    expect(() => open({ penalty: 3 as never })).toThrow(
-      "penalty must be an object like { after: 3, block: '10m' }, got 3",
-    )
+    expect(() => open({ penalty: 3 as never })).toThrow('penalty takes an object of options, got 3')
     expect(() => open({ penalty: { block: 1, duration: 5 } as never })).toThrow(
-      "penalty has no option 'duration': its options are after, block, grow, most, forget",
+      "there is no option 'duration' of penalty: its options are after, block, factor, maxBlock, forgetAfter",
     )
   })
 

@@ -1,10 +1,9 @@
+import type { Policy } from '../algorithms/contract/policy.js'
+import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from '../stores/store.js'
+import { wholeMs } from '../values/clock.js'
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
-import type { Policy } from '../algorithms/contract/policy.js'
-import type { Answer, Keyspace, Reason } from '../stores/store.js'
-import { wholeMs } from '../values/clock.js'
-import { type PolicyState, policyStatesOf } from './policy-state.js'
-import { answerAfterGivingBack, settleCharge } from './settlement.js'
+import { storedKey } from '../values/key.js'
 
 /** What a decision comes from, and where it is settled. */
 export interface DecisionSource {
@@ -246,3 +245,89 @@ export type DecisionRecord = Pick<LimiterDecision, (typeof FIELDS)[number]>
 export const Decision = LimiterDecision as new (
   ...parts: ConstructorParameters<typeof LimiterDecision>
 ) => Decision
+
+/**
+ * Corrects the charge of an answer, `cost` units of a caller's key, to the real cost, in the keyspace that decided:
+ * `keyspace`, unless the answer names another. Returns the units that took effect, below 0 if units were given back.
+ */
+export async function settleCharge(
+  answer: Answer,
+  keyspace: Keyspace,
+  callerKey: string,
+  cost: number,
+  realCost: number,
+): Promise<number> {
+  const difference = realCost - cost
+  if (difference === 0 || !isCharged(answer)) return 0
+  const charged = answer.degraded?.by ?? keyspace
+  const key = storedKey(callerKey)
+  if (difference > 0) return charged.correct({ kind: 'charge', key, cost: difference })
+  const charge = chargeOf(answer, cost)
+  const given = await charged.correct({ kind: 'release', key, charge, units: -difference })
+  return given === 0 ? 0 : -given
+}
+
+/** The answer after `units` of its charge were given back. */
+export function answerAfterGivingBack(answer: Answer, policies: readonly Policy[], units: number): Answer {
+  const { parts, remaining, binding } = answer
+  const left = policies.map(({ capacity }, i) =>
+    Math.min(capacity, Math.floor((parts ? parts[3 * i + 1]! : remaining) + units)),
+  )
+  const least = Math.min(...left)
+  return {
+    ...answer,
+    remaining: least,
+    binding: parts ? left.indexOf(least) : binding,
+    parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
+  }
+}
+
+/** Whether a keyspace holds the charge. */
+function isCharged(answer: Answer): boolean {
+  const { degraded } = answer
+  return !isDenied(answer) && !(degraded && !degraded.by)
+}
+
+function chargeOf({ now, at, chargedAt }: Answer, cost: number): DatedCharge {
+  return chargedAt === undefined
+    ? { at, cost, decidedAt: now }
+    : { at: chargedAt, cost, decidedAt: chargedAt }
+}
+
+/** The state of one policy of the list. Times are whole milliseconds, rounded up. */
+export interface PolicyState {
+  readonly name: string
+  /** The most that `remaining` can be. */
+  readonly limit: number
+  readonly windowMs: number
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+}
+
+/**
+ * The states at `now` of the policies that an answer is about, from its `parts`. `all` is the state under all of them, which is
+ * that of a single one.
+ */
+export function policyStatesOf(
+  policies: readonly Policy[],
+  parts: Answer['parts'],
+  now: number,
+  all: StateUnderAll,
+): readonly PolicyState[] {
+  return policies.map((policy, i) => ({
+    name: policy.name,
+    limit: policy.capacity,
+    windowMs: policy.windowMs,
+    remaining: parts ? parts[3 * i + 1]! : all.remaining,
+    retryAfterMs: !parts || all.allowed ? all.retryAfterMs : wholeMs(parts[3 * i]! - now),
+    resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - now) : all.resetAfterMs,
+  }))
+}
+
+interface StateUnderAll {
+  readonly allowed: boolean
+  readonly remaining: number
+  readonly retryAfterMs: number
+  readonly resetAfterMs: number
+}

@@ -1,10 +1,16 @@
 import { giveBack } from '../stores/giving-back.js'
+import {
+  type Answer,
+  type Booking,
+  type Caller,
+  isDenied,
+  type Keyspace,
+  type MaybePromise,
+  type Store,
+} from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
-import { type Answer, type Caller, isDenied, type Keyspace, type Store } from '../stores/store.js'
-import { KeyspaceBooking } from './keyspace-booking.js'
 import type { PolicySet } from './policy-set.js'
-import { StoreClock } from './store-clock.js'
 
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000
@@ -196,3 +202,70 @@ export interface Turn {
 function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
 }
+
+/** A booking, in the keyspace that holds it, of a call that waits. A failure of the store rejects nothing here. */
+export class KeyspaceBooking {
+  readonly #keyspace: Keyspace
+  readonly #booking: Booking | undefined
+  #cancelled: Promise<boolean> | undefined
+
+  constructor(keyspace: Keyspace, booking: Booking | undefined) {
+    this.#keyspace = keyspace
+    this.#booking = booking
+  }
+
+  /** Whether the call may pass at its turn. A booking on a held key is cancelled; if the store cannot confirm, the booking stands. */
+  async stands(): Promise<boolean> {
+    const booking = this.#booking
+    if (!booking) return true
+    const state = await attempt(() => this.#keyspace.confirm(booking), 'stands')
+    if (state === 'held') await this.cancel()
+    return state === 'stands'
+  }
+
+  /** Cancels the booking, once however often it is called. If the store fails, it stays. */
+  async cancel(): Promise<void> {
+    const booking = this.#booking
+    if (booking) await (this.#cancelled ??= attempt(() => this.#keyspace.cancel(booking), false))
+  }
+}
+
+/** The result of `act`, or `otherwise` if the store fails. */
+async function attempt<T>(act: () => MaybePromise<T>, otherwise: T): Promise<T> {
+  try {
+    return await act()
+  } catch {
+    return otherwise
+  }
+}
+
+/**
+ * The store's clock as this process sees it. An answer holds the store's time at its decision, which lies somewhere between
+ * sending the call and receiving the answer. The answer with the shortest way back is the most precise one, so an answer
+ * that was received late because this process was busy delays no turn.
+ */
+export class StoreClock {
+  /** The smallest difference between the local instant of an answer's receipt and the store's time in it. */
+  #offset = Infinity
+  #previousOffset = Infinity
+  #since = -Infinity
+
+  /**
+   * The local instant, in microseconds, of the store's instant `at`. It comes from an answer that was decided at `now`,
+   * sent for at `sent` and received at `received`. It is not early, as long as both clocks run at the same speed.
+   */
+  toLocal(at: number, now: number, sent: number, received: number): number {
+    if (received - this.#since >= REMEMBERED_US) {
+      this.#previousOffset = received - this.#since < 2 * REMEMBERED_US ? this.#offset : Infinity
+      this.#offset = Infinity
+      this.#since = received
+    }
+    this.#offset = Math.min(this.#offset, received - now)
+    const decidedAt = now + Math.min(this.#offset, this.#previousOffset)
+    // After a clock was set, the remembered offset is wrong. These bounds still hold.
+    return at - now + Math.max(sent, Math.min(received, decidedAt))
+  }
+}
+
+/** Short enough for clocks not to drift apart meanwhile. */
+const REMEMBERED_US = 1_000_000

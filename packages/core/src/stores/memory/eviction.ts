@@ -1,5 +1,6 @@
-import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
-import { BANNED, DENIED, EXHAUSTED, FULL, fullAt, rankOf } from './rank.js'
+import type { Policy, View } from '../../algorithms/contract/policy.js'
+import type { Notice } from '../store.js'
+import { type Chunk, CHUNK_ROWS, type Chunks } from './chunks.js'
 import type { Table } from './table.js'
 
 /*
@@ -167,3 +168,93 @@ const ROUND = 64
 /** Most draws of a sample. Most of them miss if many tables hold one or two keys each. */
 const MOST_TRIES = 8192
 const NEARBY_WALK = 256
+
+/**
+ * How much would be lost with a key at `now`, under the limits it was last decided with. FULL: nothing. Below EXHAUSTED: the
+ * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
+ * future bookings or is held. BANNED: it is blocked. A key whose refusals are counted for a penalty ranks as exhausted.
+ */
+export function rankOf(table: Table, row: number, now: number): number {
+  const { cursor, barriers, bookings, lists } = table
+  const barrier = barriers.of(row, now)
+  if (barrier !== undefined && barrier.blockedUntil > now) return BANNED
+  cursor.moveTo(row)
+  if (barrier !== undefined || bookings.lastOf(row) > now) return AWAITED
+  const policies = lists.at(cursor.rows.listOf(row))
+  const spent = spentOf(table, policies, now)
+  if (spent === 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
+  if (spent > 0 || lists.areSmallest(policies)) return spent
+  // Usage recorded under a higher tier still counts when a lower tier asks.
+  return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
+}
+
+/** The instant from which the key in `row` is decided as an absent one, under the limits it was last decided with. */
+export function fullAt(table: Table, row: number, now: number): number {
+  const { cursor, lists } = table
+  cursor.moveTo(row)
+  let at = Math.max(now, table.refusals.forgottenAt(row))
+  lists.at(cursor.rows.listOf(row)).forEach((policy, i) => {
+    policy.algorithm.view(cursor.states[i]!, policy, now, view)
+    at = Math.max(at, view.resetAt)
+  })
+  return at
+}
+
+/** The largest fraction that is spent under any policy, 1 if nothing is left, of the key that the cursor is on. */
+function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
+  let most = 0
+  for (let i = 0; i < policies.length; i++) {
+    const policy = policies[i]!
+    policy.algorithm.view(cursor.states[i]!, policy, now, view)
+    if (view.resetAt > now) most = Math.max(most, LEAST, 1 - view.remaining / policy.capacity)
+  }
+  return most
+}
+
+const view: View = { remaining: 0, resetAt: 0 }
+
+export const FULL = 0
+const LEAST = Number.MIN_VALUE
+export const EXHAUSTED = 1
+/** Exhausted, and denied once. */
+export const DENIED = 2
+const AWAITED = 9
+export const BANNED = 10
+
+/**
+ * Counts the evicted keys that still mattered, for the warnings of each limiter: one for the first of them, one for the first
+ * exhausted caller, and another each time the `maxKeys` that would have held all keys has doubled.
+ */
+export class Overflow {
+  readonly #maxKeys: number
+  /** Evicted keys of this span, and of the one before. A span lasts until its first key would have been full again. */
+  #forgotten = 0
+  #before = 0
+  #spanEnd = 0
+
+  constructor(maxKeys: number) {
+    this.#maxKeys = maxKeys
+  }
+
+  /** Counts an evicted key. Returns the warning to be reported, if any. */
+  note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
+    if (now >= this.#spanEnd) {
+      this.#before = this.#forgotten
+      this.#forgotten = 0
+      this.#spanEnd = Math.max(fullAgainAt, now + 1)
+    }
+    this.#forgotten++
+    const needed = this.#maxKeys + Math.max(this.#forgotten, this.#before)
+    if (wasExhausted && needed >= 2 * table.neededKeys) {
+      table.neededKeys = needed
+      const message =
+        `the memory store forgets exhausted callers, who may then call again: ` +
+        `maxKeys is ${this.#maxKeys} and had to be at least ${needed}`
+      return { event: 'warning', code: 'STORE_FULL', message, id: `STORE_FULL ${needed}` }
+    }
+    if (table.hasWarned || table.neededKeys > 0) return undefined
+    table.hasWarned = true
+    const message = 'the memory store holds maxKeys keys and begins to forget some that still count'
+    return { event: 'warning', code: 'STORE_FULL', message }
+  }
+}

@@ -1,6 +1,6 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
-import { Barriers } from './barriers.js'
+import { Barriers, Refusals } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
 import { cancel, correct, type CorrectedTable } from './corrections.js'
@@ -8,7 +8,6 @@ import { Cursor } from './cursor.js'
 import { answerOf } from './memory-answer.js'
 import { type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
-import { Refusals } from './refusals.js'
 
 /** What a table needs of the store it belongs to. */
 export interface TableOwner {
