@@ -1,6 +1,6 @@
 -- Fixed window; twin of algorithms/fixed-window.ts.
 -- cells: start, count
--- holds: start <= latest, start % window == 0
+-- valid: start <= latest, start % window == 0
 --   start  microseconds, start of the newest window that was booked
 --   count  units booked in it
 

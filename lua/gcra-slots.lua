@@ -1,9 +1,9 @@
--- The debt of gcra.lua with slots; twin of algorithms/debt/slots.ts and of what gcra.ts does with it. The charges of the
--- last two windows are counted apart in slots of equal width, as if each slot's had come at its end.
+-- The debt of gcra.lua with slots; twin of algorithms/debt/slots.ts. The charges of the last two windows are counted apart in
+-- slots of equal width, as if each slot's had come at its end.
 -- needs: slots, gcra
 -- cells: debt, since, fastest
 -- slots: buckets + 3
--- holds: since <= latest, debt * tick <= (expires - since) * fastest
+-- valid: since <= latest, debt * tick <= (expires - since) * fastest
 --   debt, since, fastest  see gcra.lua
 -- In the slots lie begun, before, newest, then the units charged in slot number s in the (s mod buckets)-th one.
 --   begun   microseconds, from when on charges are kept apart; EXACT: they are not

@@ -1,6 +1,6 @@
--- GCRA as a debt that drains; twin of algorithms/gcra.ts. The leaky bucket and the token bucket share it.
+-- GCRA as a debt that drains; twin of algorithms/debt/debt.ts. The leaky bucket and the token bucket share it.
 -- cells: debt, since, fastest
--- holds: since <= latest, debt * tick <= (expires - since) * fastest
+-- valid: since <= latest, debt * tick <= (expires - since) * fastest
 -- The engine checks this of each state it reads (README.md): latest is the instant of the last write or booking, expires the
 -- instant at which Redis drops the key. Expires is at least one second after the debt has drained under the limit of the last
 -- write, and that limit is at most fastest. That second exceeds the rounding error of the products.

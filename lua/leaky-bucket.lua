@@ -2,4 +2,4 @@
 -- needs: gcra
 -- functions: gcra
 -- cells: debt, since, fastest
--- holds: since <= latest, debt * tick <= (expires - since) * fastest
+-- valid: since <= latest, debt * tick <= (expires - since) * fastest

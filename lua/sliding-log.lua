@@ -3,7 +3,7 @@
 -- needs: slots
 -- cells: head, size, cap
 -- slots: cap
--- holds: size <= cap
+-- valid: size <= cap
 --   head  number of the next entry
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit
@@ -79,7 +79,7 @@ local function sliding_log_remove(head, size, cap, base, i, n)
 end
 
 -- Takes the newest entries at or before at away that still count; places booked beyond it stay.
-local function sliding_log_give_back(head, size, cap, base, window, at, cost)
+local function sliding_log_refund(head, size, cap, base, window, at, cost)
   local booked = sliding_log_newer_than(head, size, cap, base, at)
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   return sliding_log_remove(head, size, cap, base, booked, min(cost, live - booked))
@@ -89,7 +89,7 @@ local function sliding_log_admit(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
   if cost < 0 then
-    return sliding_log_give_back(head, size, cap, base, window, at, -cost)
+    return sliding_log_refund(head, size, cap, base, window, at, -cost)
   end
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   local pushed = min(cost, max(0, 2 * limit - live))

@@ -3,7 +3,7 @@
 -- needs: slots
 -- cells: newest, total
 -- slots: buckets + 1
--- holds: newest * window <= latest * buckets
+-- valid: newest * window <= latest * buckets
 --   newest  number of the newest bucket that was booked
 --   total   units in the N+1 buckets that end with it
 
@@ -81,7 +81,7 @@ local function sliding_window_weighted_earliest(
 end
 
 -- Takes up to units out of a bucket.
-local function sliding_window_take_out(newest, total, base, buckets, bucket, units)
+local function sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
   local count = sliding_window_count_of(newest, base, buckets, bucket)
   local taken = min(units, count)
   if taken > 0 then
@@ -91,10 +91,10 @@ local function sliding_window_take_out(newest, total, base, buckets, bucket, uni
 end
 
 -- Takes units out of the newest buckets at or before bucket.
-local function sliding_window_give_back(newest, total, base, buckets, bucket, cost)
+local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   local given, taken = 0, 0
   for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
-    newest, total, taken = sliding_window_take_out(newest, total, base, buckets, b, cost - given)
+    newest, total, taken = sliding_window_take_from_bucket(newest, total, base, buckets, b, cost - given)
     given = given + taken
     if given == cost then
       break
@@ -109,7 +109,7 @@ local function sliding_window_whole_at(newest, total, base, window, ticks, tick,
 end
 
 -- The same with the oldest bucket faded, rounded up.
-local function sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, instant)
+local function sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, instant)
   local width = window / buckets
   local bucket = floor(instant / width)
   local oldest = sliding_window_count_of(newest, base, buckets, bucket - buckets)
@@ -140,7 +140,7 @@ local function sliding_window_admit(
 )
   local bucket = floor(at / (window / buckets))
   if cost < 0 then
-    return sliding_window_give_back(newest, total, base, buckets, bucket, -cost)
+    return sliding_window_refund(newest, total, base, buckets, bucket, -cost)
   end
   newest, total = sliding_window_slide_to(newest, total, base, buckets, bucket)
   local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, at)
@@ -152,10 +152,10 @@ local function sliding_window_weighted_admit(
 )
   local bucket = floor(at / (window / buckets))
   if cost < 0 then
-    return sliding_window_give_back(newest, total, base, buckets, bucket, -cost)
+    return sliding_window_refund(newest, total, base, buckets, bucket, -cost)
   end
   newest, total = sliding_window_slide_to(newest, total, base, buckets, bucket)
-  local counted = sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, at)
+  local counted = sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, at)
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
@@ -174,7 +174,7 @@ end
 local function sliding_window_weighted_view(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now
 )
-  local counted = sliding_window_fading_at(newest, total, base, window, ticks, tick, buckets, now)
+  local counted = sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
@@ -209,7 +209,7 @@ local function sliding_window_release(
   if bucket < floor(now / width) - buckets then
     return newest, total, 0
   end
-  return sliding_window_take_out(newest, total, base, buckets, bucket, units)
+  return sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
 end
 
 local function sliding_window_weighted_release(

@@ -3,8 +3,8 @@
 -- needs: gcra
 -- functions: gcra
 -- cells: missing, since, fastest
--- holds: since <= latest, missing * tick <= (expires - since) * fastest
--- holds of token-bucket-interval: since <= latest, (missing * window <= (expires - since + window) * fastest or expires >= NEVER)
+-- valid: since <= latest, missing * tick <= (expires - since) * fastest
+-- valid of token-bucket-interval: since <= latest, (missing * window <= (expires - since + window) * fastest or expires >= NEVER)
 --   missing  interval refill: tokens missing after the refill at or before the instant since; greedy: see gcra.lua
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket

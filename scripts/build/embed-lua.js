@@ -1,5 +1,5 @@
 // Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time. Comments that
-// only people read are left out; those that begin with "-- word:" tell what a module needs and stay.
+// only people read are left out; those that begin with "-- word:" say what a module needs and stay.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
@@ -28,7 +28,7 @@ function stripped(lua) {
       (line) =>
         line !== '' &&
         (!line.startsWith('--') ||
-          /^--\s*@|^-- (needs|functions|cells|slots|holds( of [\w-]+)?): /.test(line)),
+          /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /.test(line)),
     )
     .join('\n')
 }

@@ -1,5 +1,5 @@
 // Makes deliberate mistakes in the algorithms, one at a time, and counts how many the tests catch: npm run verify --
-// mutation. Files, or lines of them, may be named: npm run verify -- mutation packages/core/src/algorithms/gcra.ts:20-40.
+// mutation. Files, or lines of them, may be named: npm run verify -- mutation packages/core/src/algorithms/debt/debt.ts:20-40.
 // In stages, because the conformance kit takes longest: what the tables miss is tried on the leases' tests and on the kit, what a
 // short run of the kit misses on a longer one. Prints who survived; exit 1 when less than 96 % were caught.
 import { spawnSync } from 'node:child_process'

@@ -1,11 +1,4 @@
-import {
-  type Algorithm,
-  type Charge,
-  type Leasing,
-  Policy,
-  type PolicyOptions,
-  type View,
-} from './contract/policy.js'
+import { type Algorithm, Policy, type PolicyOptions } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import type { State } from './contract/state.js'
 
@@ -33,57 +26,69 @@ export function fixedWindow(options: PolicyOptions): Policy {
   return new Policy(algorithm, options)
 }
 
-export function earliest(state: State, policy: Policy, from: number, cost: number): number {
-  if (cost > policy.limit) return Infinity
-  if (countAt(state, policy, from) + cost <= policy.limit) return from
-  return windowStart(policy, from) + policy.window
-}
+const algorithm: Algorithm = {
+  name: 'fixed-window',
+  ring: false,
+  cells: () => 2,
 
-export function admit(state: State, policy: Policy, at: number, cost: number): number {
-  const start = windowStart(policy, at)
-  if (start < state.get(START)) return 0 // a refund behind a booked place: its window is not kept any more
-  const before = countAt(state, policy, at)
-  const most = Math.max(before, 2 * policy.limit)
-  const count = Math.max(0, Math.min(most, before + cost))
-  state.set(START, start)
-  state.set(COUNT, count)
-  return Math.abs(count - before)
-}
+  earliest(state, policy, from, cost) {
+    if (cost > policy.limit) return Infinity
+    if (countAt(state, policy, from) + cost <= policy.limit) return from
+    return windowStart(policy, from) + policy.window
+  },
 
-export function view(state: State, policy: Policy, now: number, view: View): void {
-  const count = countAt(state, policy, now)
-  view.remaining = Math.max(0, policy.limit - count)
-  view.resetAt = count === 0 ? now : state.get(START) + policy.window
-}
-
-export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
-  const { limit, window } = policy
-  const start = windowStart(policy, now)
-  const before = start > state.get(START) ? 0 : state.get(COUNT)
-  const fits = before + cost <= limit
-  const count = fits ? before + cost : before
-  if (fits) {
+  admit(state, policy, at, cost) {
+    const start = windowStart(policy, at)
+    if (start < state.get(START)) return 0 // a refund behind a booking: its window is not kept any more
+    const before = countAt(state, policy, at)
+    const most = Math.max(before, 2 * policy.limit)
+    const count = Math.max(0, Math.min(most, before + cost))
     state.set(START, start)
     state.set(COUNT, count)
-  }
-  view.remaining = Math.max(0, limit - count)
-  view.resetAt = count === 0 ? now : start + window
-  if (fits) return now
-  return cost > limit ? Infinity : start + window
-}
+    return Math.abs(count - before)
+  },
 
-/** Gives back units of the charge's own window, while that is the newest one and has not ended. */
-export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  const start = state.get(START)
-  if (windowStart(policy, charge.at) !== start || windowStart(policy, now) > start) return 0
-  const given = Math.min(units, state.get(COUNT))
-  state.set(COUNT, state.get(COUNT) - given)
-  return given
-}
+  view(state, policy, now, view) {
+    const count = countAt(state, policy, now)
+    view.remaining = Math.max(0, policy.limit - count)
+    view.resetAt = count === 0 ? now : state.get(START) + policy.window
+  },
 
-export function holds(state: State, { window }: Policy, latest: number): boolean {
-  const start = state.get(START)
-  return start <= latest && start % window === 0
+  take(state, policy, now, cost, view) {
+    const { limit, window } = policy
+    const start = windowStart(policy, now)
+    const before = start > state.get(START) ? 0 : state.get(COUNT)
+    const fits = before + cost <= limit
+    const count = fits ? before + cost : before
+    if (fits) {
+      state.set(START, start)
+      state.set(COUNT, count)
+    }
+    view.remaining = Math.max(0, limit - count)
+    view.resetAt = count === 0 ? now : start + window
+    if (fits) return now
+    return cost > limit ? Infinity : start + window
+  },
+
+  /** Gives back units of the charge's own window, while that is the newest one and has not ended. */
+  release(state, policy, now, charge, units) {
+    const start = state.get(START)
+    if (windowStart(policy, charge.at) !== start || windowStart(policy, now) > start) return 0
+    const given = Math.min(units, state.get(COUNT))
+    state.set(COUNT, state.get(COUNT) - given)
+    return given
+  },
+
+  isValid(state, { window }, latest) {
+    const start = state.get(START)
+    return start <= latest && start % window === 0
+  },
+
+  /** Units that are booked in a window are served in it. */
+  leasing: {
+    book: (policy) => policy,
+    end: (policy, now) => windowStart(policy, now) + policy.window,
+  },
 }
 
 function countAt(state: State, policy: Policy, instant: number): number {
@@ -92,23 +97,4 @@ function countAt(state: State, policy: Policy, instant: number): number {
 
 function windowStart(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
-}
-
-/** Units that are booked in a window are served in it. */
-const leasing: Leasing = {
-  book: (policy) => policy,
-  end: (policy, now) => windowStart(policy, now) + policy.window,
-}
-
-export const algorithm: Algorithm = {
-  name: 'fixed-window',
-  ring: false,
-  cells: () => 2,
-  earliest,
-  admit,
-  view,
-  take,
-  release,
-  holds,
-  leasing,
 }

@@ -1,12 +1,12 @@
 import type { Algorithm, Policy } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
-import { holds } from './debt/holds.js'
-import { admit, check, type DebtOptions, debtPolicy, earliest, leasing, release, take, view } from './gcra.js'
+import { debt } from './debt/debt.js'
+import { type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
- * limit/window, and a call fits while level + cost <= capacity. The level is the debt of gcra.ts divided by the
- * window, so the two share their arithmetic. With `acquire` it is a shaper: capacity units start at once, then one each
+ * limit/window, and a call fits while level + cost <= capacity. The level is the debt of debt/debt.ts divided by the
+ * window. With `acquire` it is a shaper: capacity units start at once, then one each
  * window/limit.
  */
 
@@ -33,16 +33,4 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
   return debtPolicy(algorithm, options, 'capacity', options.capacity)
 }
 
-export const algorithm: Algorithm = {
-  name: 'leaky-bucket',
-  ring: false,
-  cells: () => 3,
-  earliest,
-  admit,
-  view,
-  take,
-  release,
-  holds,
-  leasing,
-  check,
-}
+const algorithm: Algorithm = { name: 'leaky-bucket', ...debt }

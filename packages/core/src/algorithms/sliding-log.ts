@@ -1,12 +1,4 @@
-import {
-  type Algorithm,
-  type Charge,
-  type Leasing,
-  noEarlierEnd,
-  Policy,
-  type PolicyOptions,
-  type View,
-} from './contract/policy.js'
+import { type Algorithm, Policy, type PolicyOptions } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
@@ -36,55 +28,67 @@ export function slidingLog(options: PolicyOptions): Policy {
   return new Policy(algorithm, options)
 }
 
-function check({ limit }: Policy): void {
-  if (limit <= LARGEST_LIMIT) return
-  const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow beyond)`
-  throw expected(PolicyError, 'INVALID_LIMIT', bound, limit)
-}
+const algorithm: Algorithm = {
+  name: 'sliding-log',
+  ring: true,
+  cells: () => 0,
 
-export function earliest(state: State, policy: Policy, from: number, cost: number): number {
-  if (cost > policy.limit) return Infinity
-  return Math.max(from, state.ring.at(policy.limit - cost) + policy.window)
-}
+  earliest(state, policy, from, cost) {
+    if (cost > policy.limit) return Infinity
+    return Math.max(from, state.ring.at(policy.limit - cost) + policy.window)
+  },
 
-export function admit(state: State, policy: Policy, at: number, cost: number): number {
-  if (cost < 0) return giveBack(state, policy, at, -cost)
-  const live = liveAt(state, policy, at)
-  const pushed = Math.min(cost, Math.max(0, 2 * policy.limit - live))
-  state.ring.keep(live)
-  state.ring.push(at, pushed)
-  return pushed
-}
+  admit(state, policy, at, cost) {
+    if (cost < 0) return refund(state, policy, at, -cost)
+    const live = liveAt(state, policy, at)
+    const pushed = Math.min(cost, Math.max(0, 2 * policy.limit - live))
+    state.ring.keep(live)
+    state.ring.push(at, pushed)
+    return pushed
+  },
 
-export function view(state: State, policy: Policy, now: number, view: View): void {
-  const live = liveAt(state, policy, now)
-  view.remaining = Math.max(0, policy.limit - live)
-  view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
-}
+  view(state, policy, now, view) {
+    const live = liveAt(state, policy, now)
+    view.remaining = Math.max(0, policy.limit - live)
+    view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
+  },
 
-export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
-  const { ring } = state
-  const live = liveAt(state, policy, now)
-  if (live + cost <= policy.limit) {
-    ring.keep(live)
-    ring.push(now, cost)
-    view.remaining = policy.limit - live - cost
-    view.resetAt = now + policy.window
-    return now
-  }
-  view.remaining = Math.max(0, policy.limit - live)
-  view.resetAt = live === 0 ? now : ring.at(0) + policy.window
-  return cost > policy.limit ? Infinity : ring.at(policy.limit - cost) + policy.window
-}
+  take(state, policy, now, cost, view) {
+    const { ring } = state
+    const live = liveAt(state, policy, now)
+    if (live + cost <= policy.limit) {
+      ring.keep(live)
+      ring.push(now, cost)
+      view.remaining = policy.limit - live - cost
+      view.resetAt = now + policy.window
+      return now
+    }
+    view.remaining = Math.max(0, policy.limit - live)
+    view.resetAt = live === 0 ? now : ring.at(0) + policy.window
+    return cost > policy.limit ? Infinity : ring.at(policy.limit - cost) + policy.window
+  },
 
-/** Removes entries of exactly the charge's instant, within the newest 1,000: newer entries have to move. */
-export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  if (charge.at <= now - policy.window) return 0
-  const newer = newerThan(state, charge.at)
-  const last = Math.min(newerThan(state, charge.at - 1), MOST_MOVED)
-  const given = Math.max(0, Math.min(units, last - newer))
-  state.ring.remove(newer, given)
-  return given
+  /** Removes entries of exactly the charge's instant, within the newest 1,000: newer entries have to move. */
+  release(state, policy, now, charge, units) {
+    if (charge.at <= now - policy.window) return 0
+    const newer = newerThan(state, charge.at)
+    const last = Math.min(newerThan(state, charge.at - 1), MOST_MOVED)
+    const given = Math.max(0, Math.min(units, last - newer))
+    state.ring.remove(newer, given)
+    return given
+  },
+
+  leasing: {
+    /** Units that are served in (t - window, t] were booked in (t - window - ttl, t]. */
+    book: (policy, ttlMs) => policy.with({ window: policy.windowMs + ttlMs }),
+    end: () => Infinity,
+  },
+
+  check({ limit }) {
+    if (limit <= LARGEST_LIMIT) return
+    const bound = `limit of a sliding log must be at most ${LARGEST_LIMIT} (use slidingWindow beyond)`
+    throw expected(PolicyError, 'INVALID_LIMIT', bound, limit)
+  },
 }
 
 /** Number of entries inside the window that ends at `instant`. */
@@ -93,7 +97,7 @@ function liveAt(state: State, policy: Policy, instant: number): number {
 }
 
 /** Removes the newest entries at or before `at` that still count; later bookings stay. */
-function giveBack(state: State, policy: Policy, at: number, cost: number): number {
+function refund(state: State, policy: Policy, at: number, cost: number): number {
   const booked = newerThan(state, at)
   const given = Math.min(cost, liveAt(state, policy, at) - booked)
   state.ring.remove(booked, given)
@@ -118,23 +122,4 @@ function newerThan({ ring }: State, instant: number): number {
     else most = middle
   }
   return least
-}
-
-/** Units that are served in (t - window, t] were booked in (t - window - ttl, t]. */
-const leasing: Leasing = {
-  book: (policy, ttlMs) => policy.with({ window: policy.windowMs + ttlMs }),
-  end: noEarlierEnd,
-}
-
-export const algorithm: Algorithm = {
-  name: 'sliding-log',
-  ring: true,
-  cells: () => 0,
-  earliest,
-  admit,
-  view,
-  take,
-  release,
-  leasing,
-  check,
 }

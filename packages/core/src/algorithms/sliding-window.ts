@@ -1,32 +1,26 @@
-import { type Algorithm, type Charge, Policy, type PolicyOptions, type View } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
 import {
-  bucketOf,
-  cells,
-  checkBuckets,
-  checkFadingBuckets,
-  countOf,
-  fadingAt,
-  giveBack,
-  holds,
-  putIn,
-  show,
-  takeOut,
-  ticksInto,
-  totalAt,
-  wholeAt,
-  width,
-} from './buckets/counts.js'
-import { fadingLeasing, wholeLeasing } from './buckets/leasing.js'
-import { expected, PolicyError } from '../values/errors.js'
+  type Algorithm,
+  type Charge,
+  LARGEST_PRODUCT,
+  Policy,
+  type PolicyOptions,
+  type View,
+} from './contract/policy.js'
+import { checkPolicyOptions } from './contract/replaced-options.js'
 import type { State } from './contract/state.js'
+import { expected, PolicyError } from '../values/errors.js'
 
 /*
  * The window slides over N buckets of equal width, aligned to the Unix epoch. The N+1 buckets that (t - window, t] touches are kept,
- * with their total. `whole` counts all of them in full, which never admits more than `limit` and loses up to one bucket of
- * rate. `weighted` counts the oldest one by the part that the window still covers, as if its calls had been spread evenly
- * (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
+ * by their number modulo N+1, with their total. `whole` counts all of them in full, which never admits more than `limit` and
+ * loses up to one bucket of rate. `weighted` counts the oldest one by the part that the window still covers, as if its calls had
+ * been spread evenly (the two-counter form is the case N = 1, known from the Cloudflare blog, 2017).
  */
+
+/** The cells: number of the newest bucket, total of the N+1 buckets that end with it, then their counts. */
+const NEWEST = 0
+const TOTAL = 1
+const COUNTS = 2
 
 export interface SlidingWindowOptions extends PolicyOptions {
   /**
@@ -61,125 +55,275 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   if (!(Number.isInteger(buckets) && buckets >= 1 && buckets <= 1000)) {
     throw expected(PolicyError, 'INVALID_BUCKETS', 'buckets must be a whole number from 1 to 1000', buckets)
   }
-  const weighted = count === 'weighted'
-  return new Policy(weighted ? fading : algorithm, options, { buckets, multiplied: weighted })
+  const isWeighted = count === 'weighted'
+  return new Policy(isWeighted ? weighted : whole, options, { buckets, multiplied: isWeighted })
 }
 
-/** whole: the buckets pass one after the other until enough is gone. */
-export function earliest(state: State, policy: Policy, from: number, cost: number): number {
-  if (cost > policy.limit) return Infinity
-  let oldest = bucketOf(policy, from) - policy.buckets
-  let total = totalAt(state, policy, oldest + policy.buckets)
-  if (total + cost <= policy.limit) return from
-  while (total + cost > policy.limit) total -= countOf(state, policy, oldest++)
-  return (oldest + policy.buckets) * width(policy)
-}
-
-/** weighted: in each bucket that becomes the newest, solve for the tick at which the oldest has faded enough. */
-export function earliestFading(state: State, policy: Policy, from: number, cost: number): number {
-  if (cost > policy.limit) return Infinity
-  const ticks = policy.windowTicks / policy.buckets
-  let newest = bucketOf(policy, from)
-  let total = totalAt(state, policy, newest)
-  let instant = from
-  for (;;) {
-    const oldest = countOf(state, policy, newest - policy.buckets)
-    const over = (total + cost - policy.limit) * ticks
-    if (over <= oldest * ticksInto(policy, instant)) return instant
-    const faded = Math.ceil(over / oldest)
-    if (faded < ticks) return newest * width(policy) + faded * policy.tick
-    total -= oldest
-    newest++
-    instant = newest * width(policy)
-  }
-}
-
-export function admit(state: State, policy: Policy, at: number, cost: number): number {
-  return add(state, policy, at, cost, wholeAt(state, policy, at))
-}
-
-export function admitFading(state: State, policy: Policy, at: number, cost: number): number {
-  return add(state, policy, at, cost, fadingAt(state, policy, at))
-}
-
-export function view(state: State, policy: Policy, now: number, view: View): void {
-  show(state, policy, now, wholeAt(state, policy, now), view)
-}
-
-export function viewFading(state: State, policy: Policy, now: number, view: View): void {
-  show(state, policy, now, fadingAt(state, policy, now), view)
-}
-
-export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
-  const isTaken = takeNow(state, policy, now, cost, wholeAt(state, policy, now), view)
-  return isTaken ? now : earliest(state, policy, now, cost)
-}
-
-export function takeFading(state: State, policy: Policy, now: number, cost: number, view: View): number {
-  const isTaken = takeNow(state, policy, now, cost, fadingAt(state, policy, now), view)
-  return isTaken ? now : earliestFading(state, policy, now, cost)
-}
-
-/** Gives back units of the charge's own bucket, while that counts. */
-export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  const bucket = bucketOf(policy, charge.at)
-  if (bucket < bucketOf(policy, now) - policy.buckets) return 0
-  return takeOut(state, policy, bucket, units)
-}
-
-/** A charge is capped where twice the limit counts; one that fits never reaches that. */
-function add(state: State, policy: Policy, at: number, cost: number, counted: number): number {
-  const bucket = bucketOf(policy, at)
-  if (cost < 0) return giveBack(state, policy, bucket, -cost)
-  const added = Math.min(cost, Math.max(0, 2 * policy.limit - counted))
-  putIn(state, policy, bucket, added)
-  return added
-}
-
-/** Charges `cost` if it fits beside `counted`, and fills `view`. Returns whether it was charged. */
-function takeNow(
-  state: State,
-  policy: Policy,
-  now: number,
-  cost: number,
-  counted: number,
-  view: View,
-): boolean {
-  if (counted + cost > policy.limit) {
-    show(state, policy, now, counted, view)
-    return false
-  }
-  const bucket = bucketOf(policy, now)
-  putIn(state, policy, bucket, cost)
-  view.remaining = policy.limit - counted - cost
-  view.resetAt = (bucket + policy.buckets + 1) * width(policy)
-  return true
-}
-
-export const algorithm: Algorithm = {
+/** The algorithm of `count: 'whole'`. */
+const whole: Algorithm = {
   name: 'sliding-window',
   ring: false,
   cells,
-  earliest,
-  admit,
-  view,
-  take,
+
+  /** The buckets leave the window one after the other until enough is gone. */
+  earliest(state, policy, from, cost) {
+    if (cost > policy.limit) return Infinity
+    let oldest = bucketOf(policy, from) - policy.buckets
+    let total = totalAt(state, policy, oldest + policy.buckets)
+    if (total + cost <= policy.limit) return from
+    while (total + cost > policy.limit) total -= countOf(state, policy, oldest++)
+    return (oldest + policy.buckets) * width(policy)
+  },
+
+  admit(state, policy, at, cost) {
+    return add(state, policy, at, cost, wholeAt(state, policy, at))
+  },
+
+  view(state, policy, now, view) {
+    show(state, policy, now, wholeAt(state, policy, now), view)
+  },
+
+  take(state, policy, now, cost, view) {
+    const counted = wholeAt(state, policy, now)
+    if (counted + cost <= policy.limit) {
+      view.remaining = policy.limit - counted - cost
+      view.resetAt = record(state, policy, bucketOf(policy, now), cost)
+      return now
+    }
+    show(state, policy, now, counted, view)
+    return whole.earliest(state, policy, now, cost)
+  },
+
   release,
-  holds,
-  leasing: wholeLeasing,
+  isValid,
+
+  leasing: {
+    /** Units that are served in a span of one window were booked in a span that is longer by the ttl. */
+    book: (policy, ttlMs) => policy.with({ window: longerWindow(policy, ttlMs, 1000) }),
+    end: () => Infinity,
+  },
+
   check: checkBuckets,
 }
 
-export const fading: Algorithm = {
+/** The algorithm of `count: 'weighted'`. */
+const weighted: Algorithm = {
   name: 'sliding-window-weighted',
   ring: false,
   cells,
-  earliest: earliestFading,
-  admit: admitFading,
-  view: viewFading,
-  take: takeFading,
+
+  /** In each bucket that becomes the newest, solves for the tick at which the oldest has faded enough. */
+  earliest(state, policy, from, cost) {
+    if (cost > policy.limit) return Infinity
+    const ticks = policy.windowTicks / policy.buckets
+    let newest = bucketOf(policy, from)
+    let total = totalAt(state, policy, newest)
+    let instant = from
+    for (;;) {
+      const oldest = countOf(state, policy, newest - policy.buckets)
+      const over = (total + cost - policy.limit) * ticks
+      if (over <= oldest * ticksInto(policy, instant)) return instant
+      const faded = Math.ceil(over / oldest)
+      if (faded < ticks) return newest * width(policy) + faded * policy.tick
+      total -= oldest
+      newest++
+      instant = newest * width(policy)
+    }
+  },
+
+  admit(state, policy, at, cost) {
+    return add(state, policy, at, cost, weightedAt(state, policy, at))
+  },
+
+  view(state, policy, now, view) {
+    show(state, policy, now, weightedAt(state, policy, now), view)
+  },
+
+  take(state, policy, now, cost, view) {
+    const counted = weightedAt(state, policy, now)
+    if (counted + cost <= policy.limit) {
+      view.remaining = policy.limit - counted - cost
+      view.resetAt = record(state, policy, bucketOf(policy, now), cost)
+      return now
+    }
+    show(state, policy, now, counted, view)
+    return weighted.earliest(state, policy, now, cost)
+  },
+
   release,
-  holds,
-  leasing: fadingLeasing,
-  check: checkFadingBuckets,
+  isValid,
+
+  leasing: {
+    /**
+     * Units that are served in a span of length s were booked in a span of s + ttl, which admits at most
+     * limit' * (1 + (s + ttl) / window') with window' = window + ttl. That does not exceed limit * (1 + s / window) for
+     * limit' = limit * window' / (window' + ttl).
+     */
+    book(policy, ttlMs) {
+      const ticks = policy.windowMs + ttlMs > 3_600_000 ? 1 : 1000
+      const window = longerWindow(policy, ttlMs, ticks)
+      const limit = Number((BigInt(policy.limit) * BigInt(window)) / BigInt(window + ttlMs))
+      return limit < 1 ? undefined : policy.with({ limit, window })
+    },
+    end: () => Infinity,
+  },
+
+  /** Checks also that counts times ticks are exact. */
+  check(policy) {
+    checkBuckets(policy)
+    // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
+    const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
+    if (policy.limit <= largest) return
+    throw expected(
+      PolicyError,
+      'CAPACITY_TOO_LARGE',
+      `limit must be at most ${largest} for weighted buckets of this width (use more buckets, or count: 'whole')`,
+      policy.limit,
+    )
+  },
+}
+
+function cells(policy: Policy): number {
+  return COUNTS + policy.buckets + 1
+}
+
+/** Checks that the buckets divide the window into whole ticks. */
+function checkBuckets({ windowTicks, tick, buckets }: Policy): void {
+  if (windowTicks % buckets === 0) return
+  const unit = tick === 1 ? 'microseconds' : 'milliseconds'
+  const bound = `buckets must divide the window of ${windowTicks} ${unit}`
+  throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
+}
+
+/** The window longer by `byMs`, in milliseconds of `ticks` each, rounded up until the buckets divide it. */
+function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number): number {
+  let window = windowMs + byMs
+  while ((window * ticks) % buckets !== 0) window++
+  return window
+}
+
+function isValid(state: State, policy: Policy, latest: number): boolean {
+  let sum = 0
+  for (let i = 0; i <= policy.buckets; i++) sum += state.get(COUNTS + i)
+  return state.get(NEWEST) <= bucketOf(policy, latest) && state.get(TOTAL) === sum
+}
+
+/** Gives back units of the charge's own bucket, while that counts. */
+function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
+  const bucket = bucketOf(policy, charge.at)
+  if (bucket < bucketOf(policy, now) - policy.buckets) return 0
+  return takeFromBucket(state, policy, bucket, units)
+}
+
+/** Charges `cost` beside the `counted` units, capped where twice the limit counts: a charge that fits never reaches that. */
+function add(state: State, policy: Policy, at: number, cost: number, counted: number): number {
+  const bucket = bucketOf(policy, at)
+  if (cost < 0) return refund(state, policy, bucket, -cost)
+  const added = Math.min(cost, Math.max(0, 2 * policy.limit - counted))
+  record(state, policy, bucket, added)
+  return added
+}
+
+/** Fills `view` for a key of which `counted` units count at `now`. */
+function show(state: State, policy: Policy, now: number, counted: number, view: View): void {
+  view.remaining = Math.max(0, policy.limit - counted)
+  view.resetAt = counted === 0 ? now : emptyAt(state, policy)
+}
+
+/** Adds units to a bucket, which is the newest from then on. Returns the instant at which it leaves the window. */
+function record(state: State, policy: Policy, bucket: number, units: number): number {
+  slideTo(state, policy, bucket)
+  const cell = cellOf(policy, bucket)
+  state.set(cell, state.get(cell) + units)
+  state.set(TOTAL, state.get(TOTAL) + units)
+  return goneAt(policy, bucket)
+}
+
+/** Takes units out of the newest buckets at or before `bucket`. */
+function refund(state: State, policy: Policy, bucket: number, cost: number): number {
+  const newest = state.get(NEWEST)
+  const oldest = Math.max(newest, bucket) - policy.buckets
+  let given = 0
+  for (let b = Math.min(bucket, newest); given < cost && b >= oldest; b--) {
+    given += takeFromBucket(state, policy, b, cost - given)
+  }
+  return given
+}
+
+/** Takes up to `units` out of a bucket; returns how many were there. */
+function takeFromBucket(state: State, policy: Policy, bucket: number, units: number): number {
+  const count = countOf(state, policy, bucket)
+  const taken = Math.min(units, count)
+  if (taken === 0) return 0
+  state.set(cellOf(policy, bucket), count - taken)
+  state.set(TOTAL, state.get(TOTAL) - taken)
+  return taken
+}
+
+/** Makes `bucket` the newest and empties the buckets that leave the window. */
+function slideTo(state: State, policy: Policy, bucket: number): void {
+  const newest = state.get(NEWEST)
+  if (bucket <= newest) return
+  const total = totalAt(state, policy, bucket)
+  for (let b = Math.max(newest + 1, bucket - policy.buckets); b <= bucket; b++)
+    state.set(cellOf(policy, b), 0)
+  state.set(NEWEST, bucket)
+  state.set(TOTAL, total)
+}
+
+/** Units that count at `instant`. */
+function wholeAt(state: State, policy: Policy, instant: number): number {
+  return totalAt(state, policy, bucketOf(policy, instant))
+}
+
+/** The same with the oldest bucket weighted by the part that still counts, rounded up. */
+function weightedAt(state: State, policy: Policy, instant: number): number {
+  const newest = bucketOf(policy, instant)
+  const faded = countOf(state, policy, newest - policy.buckets) * ticksInto(policy, instant)
+  return totalAt(state, policy, newest) - Math.floor(faded / (policy.windowTicks / policy.buckets))
+}
+
+/** Sum of the N+1 buckets that end with `bucket`: the running total less the buckets that have left since. */
+function totalAt(state: State, policy: Policy, bucket: number): number {
+  const newest = state.get(NEWEST)
+  if (bucket - policy.buckets > newest) return 0
+  let total = state.get(TOTAL)
+  for (let b = newest - policy.buckets; b < bucket - policy.buckets; b++) total -= countOf(state, policy, b)
+  return total
+}
+
+/** Instant at which the last bucket with units leaves the window. */
+function emptyAt(state: State, policy: Policy): number {
+  const newest = state.get(NEWEST)
+  let bucket = newest
+  while (bucket > newest - policy.buckets && countOf(state, policy, bucket) === 0) bucket--
+  return goneAt(policy, bucket)
+}
+
+/** Instant at which a bucket leaves the window. */
+function goneAt(policy: Policy, bucket: number): number {
+  return (bucket + policy.buckets + 1) * width(policy)
+}
+
+function countOf(state: State, policy: Policy, bucket: number): number {
+  const newest = state.get(NEWEST)
+  return bucket > newest || bucket < newest - policy.buckets ? 0 : state.get(cellOf(policy, bucket))
+}
+
+function cellOf(policy: Policy, bucket: number): number {
+  const slot = bucket % (policy.buckets + 1)
+  return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the Unix epoch
+}
+
+function bucketOf(policy: Policy, instant: number): number {
+  return Math.floor(instant / width(policy))
+}
+
+/** Whole ticks since the newest bucket began. */
+function ticksInto(policy: Policy, instant: number): number {
+  return Math.floor((instant % width(policy)) / policy.tick)
+}
+
+function width(policy: Policy): number {
+  return policy.window / policy.buckets
 }

@@ -1,13 +1,13 @@
-import { type Algorithm, type Charge, type Leasing, Policy, type View } from './contract/policy.js'
+import { type Algorithm, Policy } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { State } from './contract/state.js'
-import { holds as debtHolds } from './debt/holds.js'
-import * as debt from './gcra.js'
+import { debt } from './debt/debt.js'
+import { type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
 /*
  * A bucket of tokens that starts full and is refilled (RFC 2697 meters traffic with it). Greedy refill adds tokens continuously
- * at limit/window: the missing tokens are the debt of gcra.ts divided by the window. Interval refill adds `limit` tokens
+ * at limit/window: the missing tokens are the debt of debt/debt.ts divided by the window. Interval refill adds `limit` tokens
  * together at each multiple of the window since the Unix epoch; its missing tokens are counted in units.
  */
 
@@ -16,13 +16,13 @@ import * as debt from './gcra.js'
  * them.
  */
 const MISSING = 0
-const AT = 1
+const SINCE = 1
 const FASTEST = 2
 
 /** An expiry, in microseconds, beyond which refills cannot be counted exactly. */
 const NEVER = 1e21
 
-export interface TokenBucketOptions extends debt.DebtOptions {
+export interface TokenBucketOptions extends DebtOptions {
   /**
    * Tokens that the bucket holds.
    * @default limit
@@ -48,7 +48,7 @@ export interface TokenBucketOptions extends debt.DebtOptions {
 export function tokenBucket(options: TokenBucketOptions): Policy {
   checkPolicyOptions(options, { capacity: true, refill: true, slots: true })
   const { capacity, refill = 'greedy', slots } = options
-  if (refill === 'greedy') return debt.debtPolicy(algorithm, options, 'capacity', capacity)
+  if (refill === 'greedy') return debtPolicy(greedy, options, 'capacity', capacity)
   if (refill === 'interval') {
     if (slots !== undefined) {
       throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
@@ -58,54 +58,68 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
   throw expected(PolicyError, 'INVALID_OPTION', `refill must be 'greedy' or 'interval'`, refill)
 }
 
-export function earliest(state: State, policy: Policy, from: number, cost: number): number {
-  if (cost > policy.capacity) return Infinity
-  const short = missingAt(state, policy, from) + cost - policy.capacity
-  if (short <= 0) return from
-  return refilledAt(policy, from, short)
-}
+const greedy: Algorithm = { name: 'token-bucket', ...debt }
 
-export function admit(state: State, policy: Policy, at: number, cost: number): number {
-  const before = refill(state, policy, at)
-  const most = Math.max(before, 2 * policy.capacity)
-  const missing = Math.max(0, Math.min(most, before + cost))
-  state.set(MISSING, missing)
-  return Math.abs(missing - before)
-}
+const interval: Algorithm = {
+  name: 'token-bucket-interval',
+  ring: false,
+  cells: () => 3,
 
-export function view(state: State, policy: Policy, now: number, view: View): void {
-  const missing = missingAt(state, policy, now)
-  view.remaining = Math.max(0, policy.capacity - missing)
-  view.resetAt = missing === 0 ? now : refilledAt(policy, Math.max(now, state.get(AT)), missing)
-}
+  earliest(state, policy, from, cost) {
+    if (cost > policy.capacity) return Infinity
+    const short = missingAt(state, policy, from) + cost - policy.capacity
+    if (short <= 0) return from
+    return refilledAt(policy, from, short)
+  },
 
-export function take(state: State, policy: Policy, now: number, cost: number, view: View): number {
-  const before = missingAt(state, policy, now)
-  const short = before + cost - policy.capacity
-  const missing = short <= 0 ? before + cost : before
-  view.remaining = Math.max(0, policy.capacity - missing)
-  view.resetAt = missing === 0 ? now : refilledAt(policy, now, missing)
-  if (short > 0) return cost > policy.capacity ? Infinity : refilledAt(policy, now, short)
-  refillTo(state, policy, now)
-  state.set(MISSING, missing)
-  return now
-}
+  admit(state, policy, at, cost) {
+    const before = refill(state, policy, at)
+    const most = Math.max(before, 2 * policy.capacity)
+    const missing = Math.max(0, Math.min(most, before + cost))
+    state.set(MISSING, missing)
+    return Math.abs(missing - before)
+  },
 
-/** As in gcra.ts: units that refills since the charge may have returned are not given back again. */
-export function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  const missing = refill(state, policy, now)
-  const refills = (refillBefore(policy, now) - refillBefore(policy, charge.at)) / policy.window
-  const left = charge.cost - refills * state.get(FASTEST)
-  const given = Math.max(0, Math.min(units, left, missing))
-  state.set(MISSING, missing - given)
-  return given
-}
+  view(state, policy, now, view) {
+    const missing = missingAt(state, policy, now)
+    view.remaining = Math.max(0, policy.capacity - missing)
+    view.resetAt = missing === 0 ? now : refilledAt(policy, Math.max(now, state.get(SINCE)), missing)
+  },
 
-/** The refills until the state expires add all missing tokens. */
-export function holds(state: State, { window }: Policy, latest: number, expiresAt: number): boolean {
-  const since = state.get(AT)
-  const mostMissing = ((expiresAt - since + window) / window) * state.get(FASTEST)
-  return since <= latest && (state.get(MISSING) <= mostMissing || expiresAt >= NEVER)
+  take(state, policy, now, cost, view) {
+    const before = missingAt(state, policy, now)
+    const short = before + cost - policy.capacity
+    const missing = short <= 0 ? before + cost : before
+    view.remaining = Math.max(0, policy.capacity - missing)
+    view.resetAt = missing === 0 ? now : refilledAt(policy, now, missing)
+    if (short > 0) return cost > policy.capacity ? Infinity : refilledAt(policy, now, short)
+    refillTo(state, policy, now)
+    state.set(MISSING, missing)
+    return now
+  },
+
+  /** As in debt/debt.ts: units that refills since the charge may have returned are not given back again. */
+  release(state, policy, now, charge, units) {
+    const missing = refill(state, policy, now)
+    const refills = (refillBefore(policy, now) - refillBefore(policy, charge.at)) / policy.window
+    const left = charge.cost - refills * state.get(FASTEST)
+    const given = Math.max(0, Math.min(units, left, missing))
+    state.set(MISSING, missing - given)
+    return given
+  },
+
+  /** The refills until the state expires add all missing tokens. */
+  isValid(state, { window }, latest, expiresAt) {
+    const since = state.get(SINCE)
+    const mostMissing = ((expiresAt - since + window) / window) * state.get(FASTEST)
+    return since <= latest && (state.get(MISSING) <= mostMissing || expiresAt >= NEVER)
+  },
+
+  /** Units that are booked after a refill are served before the next, so that both use the same tokens. */
+  leasing: {
+    book: (policy) => policy,
+    end: (policy, now) => refillBefore(policy, now) + policy.window,
+  },
 }
 
 /** Adds the tokens of all refills until the instant `at`. Returns the tokens that are missing then. */
@@ -117,7 +131,7 @@ function refill(state: State, policy: Policy, at: number): number {
 
 /** Records that all refills until the instant `at` were made. */
 function refillTo(state: State, policy: Policy, at: number): void {
-  state.set(AT, Math.max(at, state.get(AT)))
+  state.set(SINCE, Math.max(at, state.get(SINCE)))
   if (policy.limit > state.get(FASTEST)) state.set(FASTEST, policy.limit)
 }
 
@@ -127,44 +141,11 @@ function refilledAt(policy: Policy, from: number, tokens: number): number {
 }
 
 function missingAt(state: State, policy: Policy, instant: number): number {
-  const passed = refillBefore(policy, instant) - refillBefore(policy, state.get(AT))
+  const passed = refillBefore(policy, instant) - refillBefore(policy, state.get(SINCE))
   const refilled = (Math.max(0, passed) / policy.window) * policy.limit
   return Math.max(0, state.get(MISSING) - refilled)
 }
 
 function refillBefore(policy: Policy, instant: number): number {
   return instant - (instant % policy.window)
-}
-
-/** Interval refill: units that are booked after a refill are served before the next, so that both use the same tokens. */
-const leasing: Leasing = {
-  book: (policy) => policy,
-  end: (policy, now) => refillBefore(policy, now) + policy.window,
-}
-
-export const algorithm: Algorithm = {
-  name: 'token-bucket',
-  ring: false,
-  cells: () => 3,
-  earliest: debt.earliest,
-  admit: debt.admit,
-  view: debt.view,
-  take: debt.take,
-  release: debt.release,
-  holds: debtHolds,
-  leasing: debt.leasing,
-  check: debt.check,
-}
-
-export const interval: Algorithm = {
-  name: 'token-bucket-interval',
-  ring: false,
-  cells: () => 3,
-  earliest,
-  admit,
-  view,
-  take,
-  release,
-  holds,
-  leasing,
 }

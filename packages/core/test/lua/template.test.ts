@@ -37,7 +37,7 @@ describe('a slip in a text of lua/ is an error when a script is composed', () =>
     ['an unknown constant', 'engine', 'if op == CONSUM then x = 1 end', `unknown constant 'CONSUM'`],
     ['an unknown constant of an algorithm', 'gcra', 'x = HUGH', `unknown constant 'HUGH'`],
     ['an unknown module', 'gcra', '-- needs: slotz', `unknown module 'slotz'`],
-    ['an unknown cell', 'sliding-log', '-- holds: sice <= cap', `unknown word 'sice'`],
+    ['an unknown cell', 'sliding-log', '-- valid: sice <= cap', `unknown word 'sice'`],
     [
       'an unknown number of slots',
       'sliding-log',

@@ -47,7 +47,8 @@ export interface Algorithm {
    * earliest instant; `now` means admitted. Called only if nothing is booked after `now`. Optional: it must decide exactly as
    * the three functions do, which a law of the conformance kit checks.
    */
-  readonly take?: (this: void, state: State, policy: Policy, now: number, cost: number, view: View) => number
+  readonly take?:
+    ((this: void, state: State, policy: Policy, now: number, cost: number, view: View) => number) | undefined
   /**
    * Gives back `units` of one charge, as far as they still count at `now`, which is never before the last booked instant.
    * Afterwards the remaining units, counted at the instants at which they were charged, obey the algorithm's promise.
@@ -55,10 +56,10 @@ export interface Algorithm {
    */
   release(state: State, policy: Policy, now: number, charge: Charge, units: number): number
   /**
-   * Whether a call can have left this state, the twin of `holds` in Lua. `latest` is the instant of the last write or booking,
+   * Whether a call can have left this state, the twin of `valid` in Lua. `latest` is the instant of the last write or booking,
    * and `expiresAt` comes at least a second after `resetAt` under the limit of the last write.
    */
-  holds?(state: State, policy: Policy, latest: number, expiresAt: number): boolean
+  isValid?(state: State, policy: Policy, latest: number, expiresAt: number): boolean
   /** How booked units may be served later. Without it the algorithm cannot be leased. */
   readonly leasing?: Leasing
   /**
@@ -72,12 +73,9 @@ export interface Algorithm {
 export interface Leasing {
   /** The policy to book by if units are served up to `ttlMs` later; undefined if it would leave no unit. */
   book(policy: Policy, ttlMs: number): Policy | undefined
-  /** The instant by which units booked at `now` must be served, whatever the ttl. */
+  /** The instant by which units booked at `now` must be served, whatever the ttl; Infinity if only the ttl ends a lease. */
   end(policy: Policy, now: number): number
 }
-
-/** For leases that end with their ttl only. */
-export const noEarlierEnd = (): number => Infinity
 
 /** One rule: an algorithm and its numbers. Made by `gcra()`, `slidingLog()` and the other factories. */
 export class Policy {

@@ -1,13 +1,23 @@
-import { type Charge, LARGEST_PRODUCT, type Policy } from '../contract/policy.js'
-import { PolicyError } from '../../values/errors.js'
+import { type Algorithm, type Charge, LARGEST_PRODUCT, type Policy } from '../contract/policy.js'
 import type { State } from '../contract/state.js'
-import { BEFORE, BEGUN, NEWEST, UNITS } from './layout.js'
+import { PolicyError } from '../../values/errors.js'
+import { DEBT, debt, debtAt, FASTEST, SINCE } from './debt.js'
 
 /*
- * The charges of the last two windows, counted in slots of equal width, and the debt before them. From these, the debt can
- * be computed again without the units of one charge, however long ago that was made. The charges of a slot count as if they
- * had been made at its end, which never makes the debt smaller than it is.
+ * The option `slots`; twin of lua/gcra-slots.lua. The charges of the last two windows are counted in slots of equal width, and
+ * the debt before them is kept. From these, the debt can be computed again without the units of one charge, however long ago
+ * that was made. The charges of a slot count as if they had been made at its end, which never makes the debt smaller than it
+ * is.
  */
+
+/**
+ * The cells behind those of the debt: the instant from which on charges are counted in slots; the debt, in units x ticks, at
+ * which the oldest slot began; the number of the newest slot; then the units of each slot, by its number modulo their count.
+ */
+const BEGUN = 3
+const BEFORE = 4
+const NEWEST = 5
+const UNITS = 6
 
 /** In BEGUN: the slots are not valid, because another limit has drained this debt too. */
 const UNKNOWN = 2 ** 53
@@ -15,25 +25,58 @@ const UNKNOWN = 2 ** 53
 /** Bound of a computed debt, so that no sum exceeds 2^53. */
 const MOST_DEBT = LARGEST_PRODUCT
 
-export const cells = (policy: Policy): number => UNITS + policy.buckets
+/** The algorithm of gcra, token bucket and leaky bucket with `slots`. */
+export const debtWithSlots: Algorithm = {
+  name: 'gcra-slots',
+  ...debt,
+  cells: (policy) => UNITS + policy.buckets,
+  take: undefined, // that of the debt counts a charge in no slot
 
-/** @throws {PolicyError} CAPACITY_TOO_LARGE if sums of the slots would not be exact. */
-export function checkSlots(policy: Policy, name: string): void {
-  if (mostUnits(policy) * policy.windowTicks <= LARGEST_PRODUCT) return
-  throw new PolicyError(
-    'CAPACITY_TOO_LARGE',
-    `${name} and limit are too large for slots in this window, got ${policy.capacity} and ${policy.limit}: ` +
-      `use a shorter window, or slidingWindow, which has no such bound`,
-  )
+  /** As without slots; the units are also counted in the slot of `at`. */
+  admit(state, policy, at, cost) {
+    forgetOtherLimits(state, policy)
+    const isFirst = debtAt(state, policy, at) === 0
+    const isSteady = state.get(FASTEST) <= policy.limit
+    const units = debt.admit(state, policy, at, cost)
+    if (cost < 0) return units
+    if (isFirst && isSteady) begin(state, policy, at)
+    record(state, policy, at, units)
+    return units
+  },
+
+  /** As without slots, unless the charge is in a slot: then the debt is computed again without its units. */
+  release(state, policy, now, charge, units) {
+    forgetOtherLimits(state, policy)
+    const before = debtAt(state, policy, now)
+    const given = debt.release(state, policy, now, charge, units)
+    if (!takeFromSlot(state, policy, charge, units)) return given
+    const owed = recount(state, policy, now)
+    if (owed >= state.get(DEBT)) return given
+    state.set(DEBT, owed)
+    state.set(SINCE, now)
+    return Math.min(units, (before - owed) / policy.windowTicks)
+  },
+
+  /** Checks also that sums of the slots are exact. */
+  check(policy, name) {
+    debt.check(policy, name)
+    if (mostUnits(policy) * policy.windowTicks <= LARGEST_PRODUCT) return
+    throw new PolicyError(
+      'CAPACITY_TOO_LARGE',
+      `${name} and limit are too large for slots in this window, got ${policy.capacity} and ${policy.limit}: ` +
+        `use a shorter window, or slidingWindow, which has no such bound`,
+    )
+  },
 }
 
-/** Invalidates the slots until the debt is paid off, because another limit drains it. */
-export function forget(state: State): void {
-  state.set(BEGUN, UNKNOWN)
+/** Invalidates the slots until the debt is paid off if another limit drains it: they hold the debt of one limit only. */
+function forgetOtherLimits(state: State, policy: Policy): void {
+  const fastest = state.get(FASTEST)
+  if (fastest !== 0 && fastest !== policy.limit) state.set(BEGUN, UNKNOWN)
 }
 
 /** Begins to count charges in slots at the instant `at`, at which nothing is owed. */
-export function begin(state: State, policy: Policy, at: number): void {
+function begin(state: State, policy: Policy, at: number): void {
   state.set(BEGUN, at)
   state.set(BEFORE, 0)
   state.set(NEWEST, slotOf(policy, at))
@@ -41,7 +84,7 @@ export function begin(state: State, policy: Policy, at: number): void {
 }
 
 /** Counts units that were charged at the instant `at`. */
-export function record(state: State, policy: Policy, at: number, units: number): void {
+function record(state: State, policy: Policy, at: number, units: number): void {
   if (state.get(BEGUN) === UNKNOWN) return
   const slot = slotOf(policy, at)
   slideTo(state, policy, slot)
@@ -51,7 +94,7 @@ export function record(state: State, policy: Policy, at: number, units: number):
 }
 
 /** Takes units of a charge out of its slot. Returns whether the charge was counted in a slot. */
-export function take(state: State, policy: Policy, charge: Charge, units: number): boolean {
+function takeFromSlot(state: State, policy: Policy, charge: Charge, units: number): boolean {
   const slot = slotOf(policy, charge.at)
   const newest = state.get(NEWEST)
   const isKept = charge.at >= state.get(BEGUN) && slot <= newest && slot > newest - policy.buckets
@@ -60,7 +103,7 @@ export function take(state: State, policy: Policy, charge: Charge, units: number
 }
 
 /** The debt at `instant`, no earlier than the newest charge, computed from the slots. */
-export function recount(state: State, policy: Policy, instant: number): number {
+function recount(state: State, policy: Policy, instant: number): number {
   const newest = state.get(NEWEST)
   let debt = state.get(BEFORE)
   for (let slot = newest - policy.buckets + 1; slot < newest; slot++) {

@@ -14,7 +14,7 @@ export function isSound(state: KeptState, policies: readonly Policy[]): boolean 
     cells.every((cell) => cell <= EXACT) &&
     cells[BORN]! <= written &&
     rings.every((instants) => isInOrder(instants, latest)) &&
-    allHold(state, policies, latest)
+    areValid(state, policies, latest)
   )
 }
 
@@ -23,12 +23,12 @@ function isInOrder(instants: ArrayLike<number>, latest: number): boolean {
   return instants.length === 0 || instants[instants.length - 1]! <= latest
 }
 
-function allHold({ cells, expiresAt }: KeptState, policies: readonly Policy[], latest: number): boolean {
+function areValid({ cells, expiresAt }: KeptState, policies: readonly Policy[], latest: number): boolean {
   let base = BORN + 1
   return policies.every((policy) => {
     const state = new State(cells, base)
     base += policy.algorithm.cells(policy)
-    return policy.algorithm.holds?.(state, policy, latest, expiresAt) ?? true
+    return policy.algorithm.isValid?.(state, policy, latest, expiresAt) ?? true
   })
 }
 

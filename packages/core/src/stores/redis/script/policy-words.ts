@@ -14,8 +14,8 @@ export interface ScriptPolicy {
   readonly cells: readonly string[]
   /** `'ring'` for slots that grow with use, a number of slots, or none. */
   readonly slots: number | 'ring' | undefined
-  /** What is true of the cells of every state that a call has written. */
-  readonly holds: readonly string[]
+  /** Conditions on the cells of every state that a call has written. */
+  readonly valid: readonly string[]
   /** The function that decides a plain call: its parameters, body and results. */
   readonly take: RegExpExecArray | null
 }
@@ -35,7 +35,7 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
   const needed = [...(header('needs') ?? []), module]
   const prefix = ((name === module && header('functions')?.[0]) || name).replaceAll('-', '_')
   const take = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
-  const conditions = header(`holds of ${name}`) ?? header('holds') ?? []
+  const conditions = header(`valid of ${name}`) ?? header('valid') ?? []
   return {
     i,
     policy,
@@ -43,7 +43,7 @@ export function describePolicy(policy: Policy, index: number): ScriptPolicy {
     modules: needed,
     cells: cells.map((cell) => `${cell}_${i}`),
     slots: slotsOf(header('slots')?.[0], policy),
-    holds: conditions.map((condition) => inScript(condition, cells, policy, i)),
+    valid: conditions.map((condition) => inScript(condition, cells, policy, i)),
     take: take.exec(needed.map((file) => `${known(modules, file, 'module')}\n`).join('')),
   }
 }
@@ -104,7 +104,7 @@ export function wordsOf(part: ScriptPolicy, base: string | undefined): Words {
     state: state.join(', '),
     numbers,
     slowest: `slowest_${i}, ${shape}`,
-    sane: [...isWhole, ...part.holds].join(' and '),
+    sane: [...isWhole, ...part.valid].join(' and '),
     take: part.take ? takeInPlace(part, part.take, [...state, ...numbers.split(', ')]) : '',
   }
 }
