@@ -128,7 +128,7 @@ local function sliding_log_take(head, size, cap, base, limit, capacity, window, 
     fits and rep(pack('<d', now), cost)
 end
 
--- Entries made at exactly the instant of the charge, within the newest 1,000: others may have to move.
+-- Entries made at exactly the instant of the charge, within the newest MOST_ENTRIES: newer ones have to move.
 local function sliding_log_release(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
@@ -136,6 +136,6 @@ local function sliding_log_release(
     return head, size, cap, 0
   end
   local newer = sliding_log_newer_than(head, size, cap, base, charged_at)
-  local last = min(sliding_log_newer_than(head, size, cap, base, charged_at - 1), 1000)
+  local last = min(sliding_log_newer_than(head, size, cap, base, charged_at - 1), MOST_ENTRIES)
   return sliding_log_remove(head, size, cap, base, newer, max(0, min(units, last - newer)))
 end

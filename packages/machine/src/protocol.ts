@@ -1,4 +1,4 @@
-import type { Ask, Correction, Reason, TicketState } from '@sluice/core/store'
+import type { Ask, Correction, TicketState } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**
@@ -58,7 +58,6 @@ export const ASKS: Readonly<Record<Ask, number>> = {
   book: REQUEST.book,
 }
 
-export const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
 export const STANDINGS = ['stands', 'lost', 'held'] as const
 export const TICKET_STATES: readonly TicketState[] = ['unknown', 'waiting', 'held']
 

@@ -1,9 +1,9 @@
 import { StoreError } from '@sluice/core'
+import { REASONS } from '@sluice/core/internal'
 import type { Answer, Caller } from '@sluice/core/store'
 import type { Frame, FrameWriter } from './frames.js'
 import { MalformedFrame } from './frames.js'
 import type { MachineBooking } from './machine-server.js'
-import { REASONS } from './protocol.js'
 
 /** One call to a server elsewhere. */
 export interface RemoteCall {

@@ -1,3 +1,4 @@
+import { REASONS } from '@sluice/core/internal'
 import type { Ask, Keyspace, Notice } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
@@ -9,7 +10,6 @@ import {
   LARGEST_COST,
   type PermitOperation,
   PROTOCOL,
-  REASONS,
   REPLY,
   REQUEST,
   STANDINGS,

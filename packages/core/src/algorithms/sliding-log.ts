@@ -1,7 +1,7 @@
 import { type Algorithm, Policy, type PolicyOptions } from './contract/policy.js'
 import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
-import type { State } from './contract/state.js'
+import { MOST_ENTRIES, type State } from './contract/state.js'
 
 /*
  * Every admitted unit is kept with its instant, so the limit is exact in every span and not only on average. It costs 8 bytes
@@ -10,9 +10,6 @@ import type { State } from './contract/state.js'
 
 /** Largest limit of a log: it takes 800 kB per key; beyond that, another algorithm serves better. */
 const LARGEST_LIMIT = 100_000
-
-/** Newest entries that a release may remove. Bounded because a script must not block Redis for long. */
-const MOST_MOVED = 1000
 
 /**
  * At most `limit` in every span (t - window, t], exactly. An entry made at s is gone at exactly s + window.
@@ -72,7 +69,7 @@ const algorithm: Algorithm = {
   release(state, policy, now, charge, units) {
     if (charge.at <= now - policy.window) return 0
     const newer = newerThan(state, charge.at)
-    const last = Math.min(newerThan(state, charge.at - 1), MOST_MOVED)
+    const last = Math.min(newerThan(state, charge.at - 1), MOST_ENTRIES)
     const given = Math.max(0, Math.min(units, last - newer))
     state.ring.remove(newer, given)
     return given

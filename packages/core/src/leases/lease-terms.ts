@@ -1,4 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
+import { MOST_ENTRIES } from '../algorithms/contract/state.js'
 import { PolicyError } from '../values/errors.js'
 
 /** What a list of policies becomes if units are served up to a while after they were booked. */
@@ -7,14 +8,11 @@ export interface LeaseTerms {
   readonly booked: readonly Policy[]
   /** The policies that callers see: as declared, with the capacity that is left. */
   readonly reported: readonly Policy[]
-  /** Most units of one call to the store. */
+  /** Most units of one call to the store: those of a log take an entry each. */
   readonly mostUnits: number
   /** How long units booked at `now` (store time) may be served, in microseconds. */
   lifetime(now: number): number
 }
-
-/** A log takes a slot for each unit, and stores bound how many one call may fill. */
-const LARGEST_LOG_COST = 1000
 
 /** @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease. */
 export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseTerms {
@@ -23,7 +21,7 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
     const { capacity } = booked[i]!
     return capacity === policy.capacity ? policy : policy.with({ capacity })
   })
-  const mostUnits = policies.some(({ algorithm }) => algorithm.ring) ? LARGEST_LOG_COST : Infinity
+  const mostUnits = policies.some(({ algorithm }) => algorithm.ring) ? MOST_ENTRIES : Infinity
   const lifetime = (now: number): number => {
     let left = ttlMs * 1000
     for (const policy of booked) left = Math.min(left, policy.algorithm.leasing!.end(policy, now) - now)

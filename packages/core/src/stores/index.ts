@@ -12,8 +12,7 @@ export type {
   PolicyOptions,
   View,
 } from '../algorithms/contract/policy.js'
-export { Ring, type RingMark } from '../algorithms/contract/ring.js'
-export { State } from '../algorithms/contract/state.js'
+export { Ring, type RingMark, State } from '../algorithms/contract/state.js'
 export type { Clock } from '../values/clock.js'
 export type { Duration } from '../values/duration.js'
 export {

@@ -145,6 +145,9 @@ export type MaybePromise<T> = T | Promise<T>
 /** Why a call was denied: no room now, a cost that never fits, a block, or a hold. */
 export type Reason = 'limit' | 'cost' | 'blocked' | 'held'
 
+/** The reasons by number, as a store may send or keep them; 0 is none. */
+export const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
+
 /** The answer to one call. Instants are microseconds on the store's clock. */
 export interface Answer {
   readonly now: number

@@ -1,4 +1,4 @@
-import { Ring } from '../../src/algorithms/contract/ring.js'
+import { Ring } from '../../src/algorithms/contract/state.js'
 
 describe('a ring', () => {
   const ringOf = (...instants: number[]) => {

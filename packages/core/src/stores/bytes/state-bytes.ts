@@ -1,4 +1,4 @@
-import type { Ring } from '../../algorithms/contract/ring.js'
+import type { Ring } from '../../algorithms/contract/state.js'
 
 /** The state of one key under one list of policies, as `keyspaceOver` keeps it. Instants are microseconds. */
 export interface KeptState {

@@ -1,4 +1,4 @@
-import type { Ring, RingMark } from '../../algorithms/contract/ring.js'
+import type { Ring, RingMark } from '../../algorithms/contract/state.js'
 import type { Booking } from '../store.js'
 
 /**

@@ -1,6 +1,5 @@
 import type { Charge, Policy } from '../../algorithms/contract/policy.js'
-import type { Ring } from '../../algorithms/contract/ring.js'
-import { State } from '../../algorithms/contract/state.js'
+import { type Ring, State } from '../../algorithms/contract/state.js'
 import type { Undo } from './bookings.js'
 import { type Page, Rows } from './rows.js'
 

@@ -1,4 +1,4 @@
-import { Ring } from '../../algorithms/contract/ring.js'
+import { Ring } from '../../algorithms/contract/state.js'
 
 /**
  * The memory for the state of many keys: a row is `stride` cells in a Float64Array, and the rings of the key. Rows lie in

@@ -1,3 +1,4 @@
+import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import type { ScriptCall } from './script-call.js'
 
 /** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
@@ -6,6 +7,7 @@ export class Batch {
   readonly #byKeyspace = new Map<string, Map<string, ScriptCall>>()
   readonly #calls: ScriptCall[] = []
   #size = 0
+  /** On logs, which write an entry for each; a single call may have as many as a batch. */
   #units = 0
 
   /** Number of calls, equal ones included. */
@@ -14,7 +16,7 @@ export class Batch {
   }
 
   get isFull(): boolean {
-    return this.#calls.length >= MOST_KEYS || this.#size >= MOST_CALLS || this.#units >= MOST_UNITS
+    return this.#calls.length >= MOST_KEYS || this.#size >= MOST_CALLS || this.#units >= MOST_ENTRIES
   }
 
   has({ keyspace, callerKey }: ScriptCall): boolean {
@@ -23,7 +25,7 @@ export class Batch {
 
   /** Adds a call if there is room; for a key that is in the batch already, only a call equal to the first one. */
   take(call: ScriptCall): boolean {
-    if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_UNITS)) return false
+    if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
     let calls = this.#byKeyspace.get(call.keyspace)
     const first = calls?.get(call.callerKey)
     if (first === undefined) {
@@ -61,6 +63,3 @@ export function gather(call: ScriptCall, waiting: Batch[]): void {
  */
 const MOST_KEYS = 64
 export const MOST_CALLS = 128
-
-/** Most units on logs, which write one slot per unit. A single call may have as many. */
-const MOST_UNITS = 1000

@@ -1,5 +1,6 @@
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
+import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Receiver } from '../store.js'
 import type { GroupCommit } from './group-commit.js'
@@ -14,9 +15,6 @@ import {
   unpackConfirmation,
   unpackEffect,
 } from './script/wire.js'
-
-/** Largest cost of one script call on a log, which writes one slot per unit and blocks all other clients meanwhile. */
-const LARGEST_LOG_COST = 1000
 
 export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
@@ -107,7 +105,7 @@ export class RedisKeyspace implements Keyspace {
   /** A charge on a log takes several calls, each as short as a decision. */
   async #charge(key: string, cost: number): Promise<number> {
     const { policies } = this
-    const most = this.#hasLog ? LARGEST_LOG_COST : cost
+    const most = this.#hasLog ? MOST_ENTRIES : cost
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
       const request = { operation: 'charge', policies, cost: Math.min(left, most) } as const
@@ -142,7 +140,7 @@ export class RedisKeyspace implements Keyspace {
   }
 
   #isTooCostly(cost: number): boolean {
-    return this.#hasLog && cost > LARGEST_LOG_COST
+    return this.#hasLog && cost > MOST_ENTRIES
   }
 
   #slowestLimits(): readonly number[] | undefined {
@@ -156,7 +154,7 @@ export class RedisKeyspace implements Keyspace {
 }
 
 function tooCostly(cost: number): Error {
-  const bound = `cost of a call on a sliding log in Redis must be at most ${LARGEST_LOG_COST}`
+  const bound = `cost of a call on a sliding log in Redis must be at most ${MOST_ENTRIES}`
   return expected(InputError, 'INVALID_COST', bound, cost)
 }
 

@@ -1,10 +1,12 @@
 import type { Policy } from '../../../algorithms/contract/policy.js'
+import { MOST_ENTRIES } from '../../../algorithms/contract/state.js'
 import type { Penalty } from '../../penalty.js'
+import { REASONS } from '../../store.js'
 import { modules } from './modules.gen.js'
 import { withOperators } from './operators.js'
 import { describePolicy, placeSlots, type ScriptPolicy, type SlotOffsets, wordsOf } from './policy-words.js'
 import { expand, fill, known, withConstants, type Words } from './template.js'
-import { OPERATIONS, REASONS } from './wire.js'
+import { OPERATIONS } from './wire.js'
 
 /*
  * A script for each list of shapes: the engine with the modules that the list needs, lines repeated for each policy
@@ -159,6 +161,7 @@ const CONSTANTS: Words = {
   FAR: '1125899906842624',
   /** No key expires later, as Redis takes no longer time to live. */
   NEVER: '1e21',
+  MOST_ENTRIES: `${MOST_ENTRIES}`,
 }
 
 function numbered(names: readonly (readonly [string, number])[]): Words {

@@ -38,7 +38,7 @@ function fillOwn(line: string, words: Words): string {
  * @throws {Error} for a name in capitals that is neither in `constants` nor a global of Redis.
  */
 export function withConstants(script: string, constants: Words): string {
-  return script.replace(/--.*$|'(?:[^'\\\n]|\\.)*'|\b[A-Z]+\b/gm, (token) =>
+  return script.replace(/--.*$|'(?:[^'\\\n]|\\.)*'|\b[A-Z][A-Z_]*\b/gm, (token) =>
     /^[A-Z]/.test(token) && !REDIS_GLOBALS.has(token) ? known(constants, token, 'constant') : token,
   )
 }

@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Policy } from '../../../algorithms/contract/policy.js'
-import type { Answer, Booking, DatedCharge, Reason } from '../../store.js'
+import { type Answer, type Booking, type DatedCharge, REASONS } from '../../store.js'
 
 /*
  * The packed argument and the packed reply of a script: numbers as little-endian doubles, which cost Redis and the client
@@ -36,7 +36,6 @@ export interface ScriptRequest {
   readonly slowest?: readonly number[] | undefined
 }
 
-export const REASONS: readonly (Reason | undefined)[] = [undefined, 'limit', 'cost', 'blocked', 'held']
 const DOUBLE = 8
 const FAILURE = '!'.charCodeAt(0)
 /** In the first number of an answer. */
