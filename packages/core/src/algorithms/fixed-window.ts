@@ -1,5 +1,5 @@
-import { type Algorithm, Policy, type PolicyOptions } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
+import { type Algorithm, POLICY, Policy, type PolicyOptions } from './contract/policy.js'
+import { read } from '../values/options.js'
 import type { State } from './contract/state.js'
 
 /*
@@ -22,8 +22,7 @@ const COUNT = 1
  * const { remaining } = await limiter.consume('user:42')
  */
 export function fixedWindow(options: PolicyOptions): Policy {
-  checkPolicyOptions(options, {})
-  return new Policy(algorithm, options)
+  return new Policy(algorithm, read(POLICY, options, { what: 'fixedWindow' }))
 }
 
 const algorithm: Algorithm = {

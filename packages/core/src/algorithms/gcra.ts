@@ -1,7 +1,7 @@
-import type { Algorithm, Policy } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
+import { type DeclarationOf, read } from '../values/options.js'
+import { type Algorithm, capacity, type Policy } from './contract/policy.js'
 import { debt } from './debt/debt.js'
-import { type DebtOptions, debtPolicy } from './debt/debt-policy.js'
+import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
 export interface GcraOptions extends DebtOptions {
   /**
@@ -23,9 +23,11 @@ export interface GcraOptions extends DebtOptions {
  * const { allowed } = await limiter.consume('user:42')
  */
 export function gcra(options: GcraOptions): Policy {
-  checkPolicyOptions(options, { burst: true, slots: true })
-  return debtPolicy(algorithm, options, 'burst', options.burst)
+  const settings = read(GCRA, options, { what: 'gcra' })
+  return debtPolicy(algorithm, settings, 'burst', settings.burst)
 }
+
+const GCRA = { ...DEBT_POLICY, burst: capacity } satisfies DeclarationOf<GcraOptions>
 
 /** The generic cell rate algorithm of ITU-T I.371, explained in debt/debt.ts. */
 const algorithm: Algorithm = { name: 'gcra', ...debt }

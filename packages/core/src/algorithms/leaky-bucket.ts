@@ -1,7 +1,7 @@
-import type { Algorithm, Policy } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
+import { type DeclarationOf, read } from '../values/options.js'
+import { type Algorithm, capacity, type Policy } from './contract/policy.js'
 import { debt } from './debt/debt.js'
-import { type DebtOptions, debtPolicy } from './debt/debt-policy.js'
+import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
 /*
  * The leaky bucket as a meter (Turner 1986; the "funnel"): each unit raises the level by one, the level drains at
@@ -29,8 +29,10 @@ export interface LeakyBucketOptions extends DebtOptions {
  * const { waitMs } = await limiter.acquire('printer')
  */
 export function leakyBucket(options: LeakyBucketOptions): Policy {
-  checkPolicyOptions(options, { capacity: true, slots: true })
-  return debtPolicy(algorithm, options, 'capacity', options.capacity)
+  const settings = read(LEAKY_BUCKET, options, { what: 'leakyBucket' })
+  return debtPolicy(algorithm, settings, 'capacity', settings.capacity)
 }
+
+const LEAKY_BUCKET = { ...DEBT_POLICY, capacity } satisfies DeclarationOf<LeakyBucketOptions>
 
 const algorithm: Algorithm = { name: 'leaky-bucket', ...debt }

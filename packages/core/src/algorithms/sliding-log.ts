@@ -1,5 +1,5 @@
-import { type Algorithm, Policy, type PolicyOptions } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
+import { type Algorithm, POLICY, Policy, type PolicyOptions } from './contract/policy.js'
+import { read } from '../values/options.js'
 import { expected, PolicyError } from '../values/errors.js'
 import { MOST_ENTRIES, type State } from './contract/state.js'
 
@@ -21,8 +21,7 @@ const LARGEST_LIMIT = 100_000
  * const { allowed } = await logins.consume('user:42')
  */
 export function slidingLog(options: PolicyOptions): Policy {
-  checkPolicyOptions(options, {})
-  return new Policy(algorithm, options)
+  return new Policy(algorithm, read(POLICY, options, { what: 'slidingLog' }))
 }
 
 const algorithm: Algorithm = {

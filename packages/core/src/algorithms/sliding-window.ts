@@ -2,13 +2,14 @@ import {
   type Algorithm,
   type Charge,
   LARGEST_PRODUCT,
+  POLICY,
   Policy,
   type PolicyOptions,
   type View,
 } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
 import type { State } from './contract/state.js'
 import { expected, PolicyError } from '../values/errors.js'
+import { type DeclarationOf, oneOf, read, whole } from '../values/options.js'
 
 /*
  * The window slides over N buckets of equal width, aligned to the Unix epoch. The N+1 buckets that (t - window, t] touches are kept,
@@ -47,20 +48,19 @@ export interface SlidingWindowOptions extends PolicyOptions {
  * const { allowed } = await limiter.consume('user:42')
  */
 export function slidingWindow(options: SlidingWindowOptions): Policy {
-  checkPolicyOptions(options, { buckets: true, count: true })
-  const { buckets = 10, count = 'whole' } = options
-  if (count !== 'whole' && count !== 'weighted') {
-    throw expected(PolicyError, 'INVALID_OPTION', `count must be 'whole' or 'weighted'`, count)
-  }
-  if (!(Number.isInteger(buckets) && buckets >= 1 && buckets <= 1000)) {
-    throw expected(PolicyError, 'INVALID_BUCKETS', 'buckets must be a whole number from 1 to 1000', buckets)
-  }
+  const { buckets, count, ...settings } = read(SLIDING_WINDOW, options, { what: 'slidingWindow' })
   const isWeighted = count === 'weighted'
-  return new Policy(isWeighted ? weighted : whole, options, { buckets, multiplied: isWeighted })
+  return new Policy(isWeighted ? weighted : inWhole, settings, { buckets, multiplied: isWeighted })
 }
 
+const SLIDING_WINDOW = {
+  ...POLICY,
+  buckets: whole(1, 1000, 10, 'INVALID_BUCKETS'),
+  count: oneOf(['whole', 'weighted'], 'whole'),
+} satisfies DeclarationOf<SlidingWindowOptions>
+
 /** The algorithm of `count: 'whole'`. */
-const whole: Algorithm = {
+const inWhole: Algorithm = {
   name: 'sliding-window',
   ring: false,
   cells,
@@ -91,7 +91,7 @@ const whole: Algorithm = {
       return now
     }
     show(state, policy, now, counted, view)
-    return whole.earliest(state, policy, now, cost)
+    return inWhole.earliest(state, policy, now, cost)
   },
 
   release,

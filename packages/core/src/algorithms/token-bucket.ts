@@ -1,9 +1,9 @@
-import { type Algorithm, Policy } from './contract/policy.js'
-import { checkPolicyOptions } from './contract/replaced-options.js'
 import { expected, PolicyError } from '../values/errors.js'
+import { type DeclarationOf, oneOf, read } from '../values/options.js'
+import { type Algorithm, capacity, Policy } from './contract/policy.js'
 import type { State } from './contract/state.js'
 import { debt } from './debt/debt.js'
-import { type DebtOptions, debtPolicy } from './debt/debt-policy.js'
+import { DEBT_POLICY, type DebtOptions, debtPolicy } from './debt/debt-policy.js'
 
 /*
  * A bucket of tokens that starts full and is refilled (RFC 2697 meters traffic with it). Greedy refill adds tokens continuously
@@ -46,17 +46,20 @@ export interface TokenBucketOptions extends DebtOptions {
  * const { allowed } = await limiter.consume('user:42', { cost: 20 })
  */
 export function tokenBucket(options: TokenBucketOptions): Policy {
-  checkPolicyOptions(options, { capacity: true, refill: true, slots: true })
-  const { capacity, refill = 'greedy', slots } = options
-  if (refill === 'greedy') return debtPolicy(greedy, options, 'capacity', capacity)
-  if (refill === 'interval') {
-    if (slots !== undefined) {
-      throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
-    }
-    return new Policy(interval, options, { capacity: { name: 'capacity', value: capacity } })
+  const settings = read(TOKEN_BUCKET, options, { what: 'tokenBucket' })
+  const { capacity, refill, slots } = settings
+  if (refill === 'greedy') return debtPolicy(greedy, settings, 'capacity', capacity)
+  if (slots !== undefined) {
+    throw expected(PolicyError, 'INVALID_OPTION', "slots are for refill: 'greedy'", slots)
   }
-  throw expected(PolicyError, 'INVALID_OPTION', `refill must be 'greedy' or 'interval'`, refill)
+  return new Policy(interval, settings, { capacity: { name: 'capacity', value: capacity } })
 }
+
+const TOKEN_BUCKET = {
+  ...DEBT_POLICY,
+  capacity,
+  refill: oneOf(['greedy', 'interval'], 'greedy'),
+} satisfies DeclarationOf<TokenBucketOptions>
 
 const greedy: Algorithm = { name: 'token-bucket', ...debt }
 

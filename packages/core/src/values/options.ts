@@ -108,9 +108,10 @@ function nearestTo(name: string, names: readonly string[]): string | undefined {
   return near && near.distance <= most ? near.known : undefined
 }
 
-/** Letters to insert, remove or replace (Levenshtein); half of one where one text ends with the other. */
+/** Letters to insert, remove or replace (Levenshtein); one for letters in another order, half of one for a part that is missing in front. */
 function distanceOf(one: string, other: string): number {
-  if (one.endsWith(other) || other.endsWith(one)) return one === other ? 0 : 0.5
+  if ([...one].sort().join() === [...other].sort().join()) return one === other ? 0 : 1
+  if (one.endsWith(other) || other.endsWith(one)) return 0.5
   let row = Array.from({ length: other.length + 1 }, (_, i) => i)
   for (let i = 1; i <= one.length; i++) {
     const next = [i]

@@ -25,7 +25,7 @@ describe('a policy', () => {
 
   it('refuses a name that is not printable, and says which', () => {
     expect(() => gcra({ ...minute, limit: 1, name: '' })).toThrow(
-      'policy name must be 1 to 64 characters of printable ASCII, got ""',
+      'name must be 1 to 64 characters of printable ASCII, got ""',
     )
   })
 
@@ -41,12 +41,12 @@ describe('a policy', () => {
     expect(suspended.map((policy) => policy.with({ limit: 9 }).capacity)).toEqual([5, 9, 9])
   })
 
-  it('keeps its capacity where it gets another limit, and names the option of its own in an error', () => {
+  it('keeps its capacity where it gets another limit, and refuses one that is no number of units', () => {
     const burst = gcra({ ...minute, limit: 3, burst: 2 })
     expect(burst.with({ limit: 9 })).toMatchObject({ limit: 9, capacity: 2, windowMs: 60_000 })
     expect(gcra({ ...minute, limit: 3 }).with({ limit: 9 }).capacity).toBe(3)
     expect(fixedWindow({ ...minute, limit: 3 }).with({ limit: 9 }).capacity).toBe(9)
-    expect(() => burst.with({ capacity: 0 })).toThrow('burst must be a whole number from 1 to 2^52, got 0')
+    expect(() => burst.with({ capacity: 0 })).toThrow('capacity must be a whole number from 1 to 2^52, got 0')
     expect(() => leakyBucket({ ...minute, limit: 3 }).with({ capacity: 0 })).toThrow(
       'capacity must be a whole number from 1 to 2^52, got 0',
     )

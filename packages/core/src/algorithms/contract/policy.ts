@@ -1,6 +1,14 @@
 import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { type Duration, formatDuration, parseDuration } from '../../values/duration.js'
-import { expected, PolicyError, type PolicyErrorCode } from '../../values/errors.js'
+import { type Duration, formatDuration } from '../../values/duration.js'
+import {
+  type DeclarationOf,
+  duration,
+  printableName,
+  read,
+  required,
+  type Settings,
+  whole,
+} from '../../values/options.js'
 import type { State } from './state.js'
 
 /** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
@@ -100,21 +108,19 @@ export class Policy {
   readonly shape: string
   readonly #numbers: PolicyNumbers
 
-  /** For factories. Everything is checked here, so that every `Policy` is valid. */
-  constructor(algorithm: Algorithm, options: PolicyOptions, numbers: PolicyNumbers = {}) {
+  /** For factories, with settings that were read by a declaration. */
+  constructor(algorithm: Algorithm, { limit, window, name }: PolicySettings, numbers: PolicyNumbers = {}) {
     this.algorithm = algorithm
-    this.limit = whole(options.limit, 0, 'limit', 'INVALID_LIMIT')
-    this.windowMs = parseDuration(options.window, 'window', { code: 'INVALID_WINDOW', error: PolicyError })
-    this.window = this.windowMs * 1000
+    this.limit = limit
+    this.windowMs = window
+    this.window = window * 1000
     this.tick = this.windowMs > HOUR_MS && numbers.multiplied ? 1000 : 1
     this.windowTicks = this.window / this.tick
-    const { name: capacityName = 'capacity', value: capacity } = numbers.capacity ?? {}
-    const units = capacity === undefined ? this.limit : whole(capacity, 1, capacityName, 'INVALID_CAPACITY')
-    this.capacity = this.limit === 0 ? 0 : units
+    const { name: capacityName = 'capacity', value: capacity = limit } = numbers.capacity ?? {}
+    this.capacity = limit === 0 ? 0 : capacity
     this.buckets = numbers.buckets ?? 1
-    const { name = `${this.limit}-per-${formatDuration(this.windowMs)}` } = options
-    this.name = printableName(name, 'policy name')
-    this.isNamed = options.name !== undefined
+    this.name = name ?? `${limit}-per-${formatDuration(window)}`
+    this.isNamed = name !== undefined
     this.shape = [algorithm.name, this.windowMs, ...(numbers.buckets ? [numbers.buckets] : [])].join('/')
     this.#numbers = numbers
     Object.freeze(this)
@@ -131,18 +137,20 @@ export class Policy {
    * capacity of an algorithm without such an option is its limit.
    * @throws {PolicyError} for invalid numbers.
    */
-  with({
-    limit = this.limit,
-    capacity,
-    window = this.windowMs,
-    name: named = this.name,
-  }: PolicyChanges): Policy {
+  with(changes: PolicyChanges): Policy {
+    const {
+      limit = this.limit,
+      capacity,
+      window = this.windowMs,
+      name = this.name,
+    } = read(CHANGES, changes, {
+      what: 'policy.with',
+    })
     const { capacity: own } = this.#numbers
-    const name = own?.name ?? 'capacity'
     const kept = this.limit === 0 ? own?.value : this.capacity
     const value = capacity ?? (own ? kept : undefined)
-    const numbers = { ...this.#numbers, capacity: { name, value } }
-    return new Policy(this.algorithm, { limit, window, name: named }, numbers)
+    const numbers = { ...this.#numbers, capacity: { name: own?.name ?? 'capacity', value } }
+    return new Policy(this.algorithm, { limit, window, name }, numbers)
   }
 }
 
@@ -173,6 +181,26 @@ export interface PolicyOptions {
   readonly name?: string
 }
 
+/** Largest product of units and ticks; twice that is still an exact integer in a double. */
+export const LARGEST_PRODUCT = 2 ** 52
+
+const limit = whole(0, LARGEST_PRODUCT, undefined, 'INVALID_LIMIT')
+const window = duration('1ms', '365d', undefined, 'INVALID_WINDOW')
+
+/** A capacity, or a burst. */
+export const capacity = whole(1, LARGEST_PRODUCT, undefined, 'INVALID_CAPACITY')
+
+/** Options of every policy. */
+export const POLICY = {
+  limit: required(limit),
+  window: required(window),
+  name: printableName,
+} satisfies DeclarationOf<PolicyOptions>
+
+export type PolicySettings = Settings<typeof POLICY>
+
+const CHANGES = { limit, capacity, window, name: printableName } satisfies DeclarationOf<PolicyChanges>
+
 interface PolicyNumbers {
   readonly capacity?: { readonly name: string; readonly value: number | undefined }
   readonly buckets?: number
@@ -181,17 +209,3 @@ interface PolicyNumbers {
 }
 
 const HOUR_MS = 3_600_000
-
-/** Largest product of units and ticks; twice that is still an exact integer in a double. */
-export const LARGEST_PRODUCT = 2 ** 52
-
-function whole(value: number, least: 0 | 1, what: string, code: PolicyErrorCode): number {
-  if (Number.isInteger(value) && value >= least && value <= LARGEST_PRODUCT) return value
-  throw expected(PolicyError, code, `${what} must be a whole number from ${least} to 2^52`, value)
-}
-
-/** @throws {PolicyError} INVALID_NAME unless `value` is 1 to 64 characters of printable ASCII. */
-export function printableName(value: string, what: string): string {
-  if (typeof value === 'string' && /^[\x20-\x7e]{1,64}$/.test(value)) return value
-  throw expected(PolicyError, 'INVALID_NAME', `${what} must be 1 to 64 characters of printable ASCII`, value)
-}

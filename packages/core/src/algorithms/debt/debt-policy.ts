@@ -1,5 +1,5 @@
-import { type Algorithm, Policy, type PolicyOptions } from '../contract/policy.js'
-import { expected, PolicyError } from '../../values/errors.js'
+import { type DeclarationOf, type Settings, whole } from '../../values/options.js'
+import { type Algorithm, POLICY, Policy, type PolicyOptions } from '../contract/policy.js'
 import { debtWithSlots } from './slots.js'
 
 /** The options that gcra, token bucket and leaky bucket share. */
@@ -12,20 +12,19 @@ export interface DebtOptions extends PolicyOptions {
   readonly slots?: number
 }
 
+export const DEBT_POLICY = { ...POLICY, slots: whole(4, 64) } satisfies DeclarationOf<DebtOptions>
+
 /**
  * A policy of gcra, token bucket or leaky bucket. With `slots` all three have one algorithm, otherwise it is `plain`. The
  * capacity is the option `capacityName`, given as `capacity`.
  */
 export function debtPolicy(
   plain: Algorithm,
-  options: DebtOptions,
+  settings: Settings<typeof DEBT_POLICY>,
   capacityName: string,
-  capacity?: number,
+  capacity: number | undefined,
 ): Policy {
   const numbers = { capacity: { name: capacityName, value: capacity }, multiplied: true }
-  if (options.slots === undefined) return new Policy(plain, options, numbers)
-  if (!(Number.isInteger(options.slots) && options.slots >= 4 && options.slots <= 64)) {
-    throw expected(PolicyError, 'INVALID_OPTION', 'slots must be a whole number from 4 to 64', options.slots)
-  }
-  return new Policy(debtWithSlots, options, { ...numbers, buckets: options.slots })
+  if (settings.slots === undefined) return new Policy(plain, settings, numbers)
+  return new Policy(debtWithSlots, settings, { ...numbers, buckets: settings.slots })
 }
