@@ -33,7 +33,7 @@ export class LimitMaker {
   constructor(options: Options.RateLimitModuleOptions, modules: ModuleRef) {
     checkNames(MODULE, options, { what: 'RateLimitModule' })
     this.#options = options
-    this.#store = options.store ?? memoryStore()
+    this.#store = options.store === undefined ? memoryStore() : options.store
     this.#modules = modules
   }
 

@@ -260,6 +260,26 @@ describe('an application does not start', () => {
     await expect(module.createNestApplication({ logger: false }).init()).rejects.toThrow(message)
   })
 
+  it.each<[string, unknown]>([
+    ['null', null],
+    ['5', 5],
+    ['a URL', 'redis://h'],
+    ['no store', {}],
+    ['{ url }', { url: 'redis://h' }],
+    ['{ socket }', { socket: { host: 'h' } }],
+    ['{ client }', { client: {} }],
+    ['an array', []],
+    ['a Map', new Map()],
+    ['a promise', Promise.resolve(memoryStore())],
+    ['a function', memoryStore],
+    ['a client', { sendCommand() {} }],
+  ])('with %s for a store', async (_, store) => {
+    const imports = [RateLimitModule.forRoot({ store: store as never, limits: [limit] })]
+    const module = await Test.createTestingModule({ imports }).compile()
+    const message = expect.stringMatching(/^store must be made by memoryStore\(\) or redisStore\(\)/)
+    await expect(module.init()).rejects.toMatchObject({ code: 'INVALID_OPTION', message })
+  })
+
   it('with invalid limits, and fails again when tried again', async () => {
     const imports = [RateLimitModule.forRoot({ limits: [{ limit: -1, window: '1m' }] })]
     const module = await Test.createTestingModule({ imports }).compile()

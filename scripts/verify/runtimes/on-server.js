@@ -8,7 +8,7 @@ process.exit()
 
 /** @returns {Promise<string[]>} */
 async function checkRedis() {
-  const store = redisStore(process.argv[2])
+  const store = redisStore(process.argv[2] ?? '')
   const policies = [gcra({ limit: 3, window: '1h' })]
   const limiter = createLimiter({
     name: process.argv[3] ?? '',

@@ -1,6 +1,7 @@
 import type { Notice } from '../stores/store.js'
 import type { StoreFailure } from '../values/errors.js'
 import { Listeners } from '../values/listeners.js'
+import { warnProcess } from '../values/process-warning.js'
 import type { DecisionEvent } from './decision-event.js'
 
 /** The events of a limiter, by name. */
@@ -59,12 +60,7 @@ export class Events {
     const isHeard = this.listeners.hasActive('warning') && !this.#isWarning
     if (!this.#isWarning) this.#emitWarning(code, message)
     if (isHeard) return
-    const text = `limiter '${this.#limiter}': ${message}`
-    if (typeof process === 'object' && typeof process.emitWarning === 'function') {
-      process.emitWarning(text, { type: 'SluiceWarning', code })
-    } else {
-      console.warn(`SluiceWarning [${code}] ${text}`)
-    }
+    warnProcess(code, `limiter '${this.#limiter}': ${message}`)
   }
 
   #emitWarning(code: string, message: string): void {

@@ -1,4 +1,5 @@
 import { StoreError } from '../values/errors.js'
+import { isOutage } from '../resilience/failure.js'
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
 import type { Permits, Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
@@ -128,7 +129,7 @@ export class Waiters {
     } catch (error) {
       if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
       waiter.failure = error
-      if (!waits) void waiter.leave(error)
+      if (!waits || !isOutage(error)) void waiter.leave(error)
     }
     waiter.isAsking = false
     if (!this.#byTicket.has(ticket)) return

@@ -1,13 +1,13 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { machineStore, type MachineStoreOptions } from '@sluice/machine'
-import { redisStore } from '@sluice/core/redis'
+import { type RedisOptions, redisStore } from '@sluice/core/redis'
 import { ownMs } from './own-time.js'
 
 /** What a process is in the middle of when it closes its limiter and its store. */
 export type Moment = 'nothing' | 'a wait' | 'calls' | 'an outage'
 
 /** Where the store is: the options of Redis's client, or of a store of the machine. */
-type Where = { readonly machine: MachineStoreOptions } | { readonly machine?: undefined }
+type Where = { readonly machine: MachineStoreOptions } | (RedisOptions & { readonly machine?: undefined })
 
 /** A process that lets go of everything and ends by itself: `node ending.cjs <moment> [<where the store is>]`. */
 async function end(moment: Moment, where: Where | undefined): Promise<void> {

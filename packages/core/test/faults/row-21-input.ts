@@ -6,11 +6,12 @@ import {
   PolicyError,
   SluiceError,
 } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
 import type { Outcome, Row } from './row.js'
 
 /**
  * Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing; options that do not exist throw one that
- * says what to write.
+ * says what to write; what is no Redis client is no store.
  */
 export const row: Row = { number: 21, fault: 'input', run: input }
 
@@ -36,9 +37,23 @@ const MAKERS: ((option: object) => unknown)[] = [
   (option) => fixedWindow({ limit: 1, window: '1s', ...option }),
   (option) => createLimiter({ policies: [fixedWindow({ limit: 1, window: '1s' })], ...option }),
   (option) => createSemaphore({ limit: 1, ...option }),
+  (option) => redisStore({ host: '127.0.0.1', ...option }),
 ]
 const FOREIGN = ['max', 'windowMs', 'concurrency', 'keyPrefix'] // of other packages
 const UNKNOWN_OPTIONS = ['__proto__', 'constructor', 'toString', '', 'Limit', 'limits', ...FOREIGN]
+/** Each would be a connection to whatever Redis is on 127.0.0.1. */
+const NO_CLIENTS: unknown[] = [
+  undefined,
+  null,
+  5,
+  true,
+  {},
+  [],
+  new Map(),
+  memoryStore,
+  Promise.resolve(),
+  { client: {} },
+]
 const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
 
 async function input(share: number): Promise<Outcome> {
@@ -76,6 +91,8 @@ async function input(share: number): Promise<Outcome> {
   if (store.size !== calls + 2) wrong.push(`${store.size} keys are held for ${calls + 2}`)
   if ((await limiter.consume('witness')).allowed) wrong.push('another key was touched')
   await limiter.close()
+  for (const client of NO_CLIENTS)
+    expectThrown(() => redisStore(client as string), `a store over ${typeof client}`)
   wrong.push(...wrongOptions())
   return {
     pass: wrong.length === 0,

@@ -1,3 +1,4 @@
+import { Redis } from 'ioredis'
 import { createLimiter, type Decision, fixedWindow, gcra, type Limiter, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { pause, type RedisServer, startProxy, startRedis } from '@sluice/harness/redis'
@@ -28,9 +29,13 @@ async function waitThrough(share: number): Promise<Outcome> {
   }
 }
 
-/** Redis stands still: half of the calls are under way, the others come meanwhile. */
+/**
+ * Redis stands still: half of the calls are under way, the others come meanwhile. The client waits for replies however long
+ * they take on a busy machine.
+ */
 async function stalls(server: RedisServer, times: number): Promise<Outcome> {
-  const store = redisStore({ host: server.host, port: server.port, socketTimeout: 20_000 })
+  const client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+  const store = redisStore(client)
   await store.ready()
   const tally = new Tally(store)
   for (let i = 0; i < times; i++) {
@@ -43,6 +48,7 @@ async function stalls(server: RedisServer, times: number): Promise<Outcome> {
     await tally.count(`stall ${i}`)
   }
   await tally.end()
+  client.disconnect()
   return tally.outcome(`${WAITING} calls, Redis still for ${STILL_MS} ms, ${times} times`, 0)
 }
 

@@ -2,7 +2,7 @@ import { Cluster as IoredisCluster, Redis as Ioredis } from 'ioredis'
 import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
 import type { Address } from '@sluice/harness/redis'
-import { connectionOf } from '../../src/stores/redis/clients/detect.js'
+import { connectionOf, type RedisClient } from '../../src/stores/redis/clients/detect.js'
 import { ownConnection } from '../../src/stores/redis/connection/own.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 
@@ -39,7 +39,7 @@ function at({ host, port }: Address): Address {
   return { host, port }
 }
 
-interface IoredisLike {
+type IoredisLike = RedisClient & {
   readonly status: string
   once(event: 'ready', listener: () => void): unknown
   disconnect(): void
@@ -51,7 +51,7 @@ async function ioredisLink(client: IoredisLike): Promise<Link> {
   return { connection, end: () => client.disconnect() }
 }
 
-interface NodeRedisLike {
+type NodeRedisLike = RedisClient & {
   connect(): Promise<unknown>
   destroy(): unknown
 }

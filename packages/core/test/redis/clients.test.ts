@@ -102,14 +102,12 @@ describe.each(Object.entries(ofCluster))('%s', (_kind, open) => {
 })
 
 describe('a client that was handed in', () => {
-  it('is recognised without importing its package, and anything else is refused', () => {
+  it('is recognised without importing its package, and nothing else is', () => {
     const redis = new Redis({ lazyConnect: true })
     expect(isRedisClient(redis)).toBe(true)
     expect(isRedisClient(createClient())).toBe(true)
     for (const other of [undefined, null, 'redis://h', {}, new EventEmitter(), { get: () => null }, Redis]) {
       expect(isRedisClient(other)).toBe(false)
-      expect(() => connectionOf(other)).toThrow(PolicyError)
-      expect(() => connectionOf(other)).toThrow(/^client must be one of ioredis or iovalkey .*, got /)
     }
     redis.disconnect()
   })

@@ -18,7 +18,7 @@ import {
   slidingWindow,
   type Store,
 } from '../../src/index.js'
-import { redisStore } from '../../src/stores/redis/index.js'
+import { type RedisClient, redisStore } from '../../src/stores/redis/index.js'
 
 jest.setTimeout(60_000)
 
@@ -177,11 +177,13 @@ function keyCount(node: Address): Promise<number> {
   return command<number>(node, 'DBSIZE')
 }
 
-function overIoredis(client: { disconnect(): void }): Opened {
+function overIoredis(client: RedisClient & { disconnect(): void }): Opened {
   return { store: redisStore(client), end: () => client.disconnect() }
 }
 
-async function overNodeRedis(client: { connect(): Promise<unknown>; destroy(): unknown }): Promise<Opened> {
+async function overNodeRedis(
+  client: RedisClient & { connect(): Promise<unknown>; destroy(): unknown },
+): Promise<Opened> {
   const store = redisStore(client)
   await client.connect()
   return { store, end: () => client.destroy() }

@@ -27,6 +27,14 @@ export const redisMistakes = [
     broken: 'if false then',
   },
   {
+    mechanism: 'checked clients',
+    mistake: 'what says nothing of Redis is a connection to 127.0.0.1',
+    row: 21,
+    file: `${src}/connection/endpoint.ts`,
+    text: '  if (places.length === 0) throw notRedis(given)\n',
+    broken: '',
+  },
+  {
     mechanism: 'at most once',
     mistake: 'the client keeps its default of 20 retries',
     row: 10,

@@ -38,7 +38,8 @@ const LEASES = { ttl: '100ms', size: 100_000 }
  * @returns {Contender}
  */
 function deciding(redis, name, policies, { groupCommit = true, leases } = {}) {
-  const store = redisStore(redis, { denialCache: false, groupCommit })
+  const client = /** @type {import('@sluice/core/redis').RedisClient} */ (redis)
+  const store = redisStore(client, { denialCache: false, groupCommit })
   const rest = leases ? { leases } : {}
   const limiter = createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '10s', ...rest })
   return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }

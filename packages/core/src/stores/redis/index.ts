@@ -4,8 +4,9 @@ import { Closing, storeClosed } from '../../values/closing.js'
 import { read } from '../../values/options.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import type { RedisConnection } from './redis-connection.js'
-import { connectionOf, isRedisClient } from './clients/detect.js'
+import { connectionOf, isRedisClient, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
+import type { RedisOptions } from './connection/endpoint.js'
 import { type OwnConnection, ownConnection } from './connection/own.js'
 import { redisBoard } from './board.js'
 import { EvictionCheck } from './eviction.js'
@@ -21,6 +22,8 @@ import type { Penalty } from '../penalty.js'
 import type { Board, DenialCacheBounds, Keyspace, Permits, Report, Store } from '../store.js'
 
 export type { DenialCacheOptions } from '../denial-cache-options.js'
+export type { RedisClient } from './clients/detect.js'
+export type { Address, RedisOptions } from './connection/endpoint.js'
 export type { RedisStoreOptions } from './options.js'
 
 /** Made by `redisStore`. */
@@ -36,13 +39,16 @@ export interface RedisStore extends Store {
  * A store in Redis 6.2 or newer, or in Valkey, so that all processes share their limits. Each decision is atomic, takes one
  * round trip and is made on Redis's own clock.
  *
- * `client` is a client of ioredis, iovalkey or node-redis (single, Sentinel or Cluster), or a URL or options. From a URL or
- * options the store makes its own connection, which `close()` ends.
- * @throws {PolicyError} INVALID_OPTION for a bad client or option.
+ * `client` is a client of ioredis, iovalkey or node-redis 5 or later (single, Sentinel or Cluster), or a URL or options. From a
+ * URL or options the store makes its own connection, which `close()` ends.
+ * @throws {PolicyError} INVALID_OPTION for what is no client, and for a bad option; INVALID_DURATION.
  * @example
  * const limiter = createLimiter({ name: 'api', policies, store: redisStore('redis://localhost:6379') })
  */
-export function redisStore(client: unknown, options: RedisStoreOptions = {}): RedisStore {
+export function redisStore(
+  client: RedisClient | string | RedisOptions,
+  options: RedisStoreOptions = {},
+): RedisStore {
   return new StoreInRedis(client, options)
 }
 
@@ -66,7 +72,7 @@ class StoreInRedis implements RedisStore {
   #started: Promise<unknown> | undefined
   readonly #closing = new Closing()
 
-  constructor(client: unknown, options: RedisStoreOptions) {
+  constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy, startTimeout } = read(
       REDIS_STORE,
       options,
@@ -81,7 +87,7 @@ class StoreInRedis implements RedisStore {
     if (denialCache) this.denialCache = denialCache
     this.#client = client as object
     if (isRedisClient(client)) this.#connection = connectionOf(client)
-    else this.#connection = this.#own = ownConnection(client as string | object, lazy)
+    else this.#connection = this.#own = ownConnection(client, lazy)
     if (!lazy) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())

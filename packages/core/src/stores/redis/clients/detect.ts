@@ -1,36 +1,56 @@
-import { expected, PolicyError } from '../../../values/errors.js'
 import type { RedisConnection } from '../redis-connection.js'
 import { type IoredisClient, ioredisConnection } from './ioredis.js'
 import { type NodeRedisClient, nodeRedisConnection } from './node-redis.js'
 
-/** Whether `connectionOf` accepts the value. It is recognised by its methods, as no client package need be installed. */
-export function isRedisClient(value: unknown): value is IoredisClient | NodeRedisClient {
+/**
+ * A client of ioredis or iovalkey (Redis, Cluster), or of node-redis 5 or later (client, pool, cluster, sentinel), by the
+ * methods that their types have in common, as no client package need be installed.
+ */
+export type RedisClient =
+  | (Methods<'evalsha' | 'sendCommand' | 'on' | 'off'> & { readonly options: object })
+  | Methods<'withTypeMapping' | 'evalSha' | 'eval' | 'on' | 'off'>
+
+type Methods<Name extends string> = { readonly [N in Name]: (...args: never[]) => unknown }
+
+/** The clients that are known, for messages. */
+export const CLIENTS =
+  'a client of ioredis or iovalkey (Redis, Cluster) or of node-redis 5 or later (client, pool, cluster, sentinel)'
+
+export function isRedisClient(value: unknown): value is RedisClient {
   return isIoredis(value) || isNodeRedis(value)
 }
 
-/**
- * A connection over a client that was handed in. Closing the connection leaves the client open.
- * @throws {PolicyError} INVALID_OPTION for anything else.
- */
-export function connectionOf(client: unknown): RedisConnection {
-  if (isIoredis(client)) return ioredisConnection(client)
-  if (isNodeRedis(client)) return nodeRedisConnection(client)
-  const what = `client must be one of ioredis or iovalkey (Redis, Cluster) or node-redis 5 or later (client, cluster, sentinel)`
-  throw expected(PolicyError, 'INVALID_OPTION', what, client)
+/** A connection over a client that was handed in. Closing the connection leaves the client open. */
+export function connectionOf(client: RedisClient): RedisConnection {
+  return isIoredis(client) ? ioredisConnection(client) : nodeRedisConnection(client as NodeRedisClient)
 }
 
 function isIoredis(value: unknown): value is IoredisClient {
-  return has(value, 'evalshaBuffer', 'evalBuffer', 'sendCommand', 'on', 'off') && isObject(value.options)
+  const isOne = has(value, 'evalshaBuffer', 'evalBuffer', 'sendCommand', 'on', 'off')
+  return isOne && isRecord((value as { options?: unknown }).options)
 }
 
 function isNodeRedis(value: unknown): value is NodeRedisClient {
   return has(value, 'withTypeMapping', 'evalSha', 'eval', 'on', 'off')
 }
 
-function has(value: unknown, ...methods: string[]): value is Record<string, unknown> {
-  return isObject(value) && methods.every((name) => typeof value[name] === 'function')
+/** What is no client, for messages, with what to do if that is known. Nothing that it holds is shown. */
+export function described(value: unknown): string {
+  if (typeof value === 'function') return 'a function: hand in the client that it makes'
+  if (!isRecord(value)) return String(value)
+  if (has(value, 'then')) return 'a promise: await it'
+  if (has(value, 'EVALSHA'))
+    return 'a client of node-redis 4 or older, or its legacy(): npm install redis@latest'
+  const name = value.constructor?.name
+  return typeof name === 'string' && name !== 'Object' && name !== ''
+    ? `an object of the class ${name}`
+    : 'an object'
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
+function has(value: unknown, ...methods: string[]): boolean {
+  return isRecord(value) && methods.every((name) => typeof value[name] === 'function')
+}
+
+export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null
 }

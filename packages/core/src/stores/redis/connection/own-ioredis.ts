@@ -1,12 +1,12 @@
 import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
-import type { RedisOptions } from './endpoint.js'
+import type { Endpoint } from './endpoint.js'
 import { isReadOnly } from '../clients/failure.js'
 import { ioredisConnection } from '../clients/ioredis.js'
 import type { Opened } from './opened.js'
 import type { IoredisPackage, OwnIoredis } from './packages.js'
 
 /** Makes an ioredis or iovalkey client that repeats no command and reconnects soon after Redis is back. It connects at once. */
-export function openIoredis({ Redis, Cluster }: IoredisPackage, options: RedisOptions): Opened {
+export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoint): Opened {
   const { cluster, ...rest } = options
   const client = cluster
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })

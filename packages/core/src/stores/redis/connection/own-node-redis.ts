@@ -1,12 +1,12 @@
 import { StoreError } from '../../../values/errors.js'
 import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
-import type { RedisOptions } from './endpoint.js'
+import type { Endpoint } from './endpoint.js'
 import { nodeRedisConnection } from '../clients/node-redis.js'
 import type { Opened } from './opened.js'
 import type { NodeRedisPackage, OwnNodeRedis } from './packages.js'
 
 /** Makes a node-redis client, which never repeats a command. It connects at once. */
-export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions): Opened {
+export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): Opened {
   if (options.sentinels) {
     const what = 'a connection by Sentinel needs ioredis or iovalkey: npm install ioredis'
     throw new StoreError('CLIENT_MISSING', `${what}, or hand in a client`)
@@ -45,8 +45,10 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: RedisOptions
   }
 }
 
-function clientOptions({ username, password, db, tls, path, connectTimeout }: RedisOptions) {
+function clientOptions({ username, password, db, tls, path, ...rest }: Endpoint) {
+  const { connectTimeout, keepAlive, family, connectionName } = rest
   return {
+    ...(connectionName !== undefined && { name: connectionName }),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
     ...(db !== undefined && { database: db }),
@@ -55,6 +57,8 @@ function clientOptions({ username, password, db, tls, path, connectTimeout }: Re
       reconnectStrategy: (retries: number) => shortBackOffMs(retries + 1),
       ...(tls && { ...tls, tls: true }),
       ...(path !== undefined && { path }),
+      ...(keepAlive !== undefined && { keepAliveInitialDelay: keepAlive }),
+      ...(family !== undefined && { family }),
       // Idle time counts too, so pings keep replies coming.
       socketTimeout: SILENCE_MS,
     },

@@ -1,7 +1,9 @@
+import { inCommon } from '../../../values/contract.js'
 import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
+import { warnProcess } from '../../../values/process-warning.js'
 import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
-import { type RedisOptions, redisOptions } from './endpoint.js'
+import { type Endpoint, endpointOf } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
 import type { Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'
@@ -12,11 +14,11 @@ import { loadClientPackage } from './packages.js'
  * A connection that the store makes and that `close()` ends. No call is carried out twice. Up to 1,000 calls that are made while
  * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. A `lazy` one
  * connects with the first call.
- * @throws {PolicyError} INVALID_OPTION. Where no client package is installed, calls reject with StoreError
+ * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
-export function ownConnection(options: string | object, lazy = false): OwnConnection {
-  return new OwnConnection(redisOptions(options), lazy)
+export function ownConnection(given: unknown, lazy = false): OwnConnection {
+  return new OwnConnection(endpointOf(given), lazy)
 }
 
 export class OwnConnection implements RedisConnection {
@@ -24,7 +26,7 @@ export class OwnConnection implements RedisConnection {
   readonly replays = false
   /** Rejects each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
   readonly #pending = new Set<(error: Error) => void>()
-  readonly #options: RedisOptions
+  readonly #options: Endpoint
   #opening: Promise<Opened> | undefined
   #first: Promise<void> | undefined
   /** Rejects `#first`. */
@@ -32,7 +34,7 @@ export class OwnConnection implements RedisConnection {
   #opened: Opened | undefined
   #closed = false
 
-  constructor(options: RedisOptions, lazy: boolean) {
+  constructor(options: Endpoint, lazy: boolean) {
     this.isCluster = options.cluster !== undefined
     this.#options = options
     if (!lazy) void this.#open()
@@ -122,6 +124,7 @@ export class OwnConnection implements RedisConnection {
     if (this.#opening) return this.#opening
     this.#opening = this.#load()
     const opening = this.#opening
+    opening.catch(warnOfMissingPackage)
     this.#first = new Promise((resolve, reject) => {
       this.#rejectFirst = reject
       opening.then(({ first }) => first).then(() => resolve(), reject)
@@ -139,6 +142,14 @@ export class OwnConnection implements RedisConnection {
         : openNodeRedis(found.nodeRedis, this.#options)
     return this.#opened
   }
+}
+
+/** Once per process: where nobody awaits the first calls, nothing else would be seen of it. */
+function warnOfMissingPackage({ code, message }: StoreError): void {
+  const warned = inCommon('warnedCodes', () => new Set<string>())
+  if (code !== 'CLIENT_MISSING' || warned.has(code)) return
+  warned.add(code)
+  warnProcess(code, message)
 }
 
 /** The failure of a call that was never written. A refusal by the server is left as it is. */
