@@ -35,4 +35,14 @@ export type { Permit } from './semaphore/permit.js'
 export type { PermitEnd, PermitEvent, PermitWait, SemaphoreEvents } from './semaphore/semaphore-events.js'
 export type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore/semaphore-options.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory/index.js'
-export type { Answer, Board, Booking, Keyspace, Permits, Reason, Store, TicketState } from './stores/store.js'
+export type {
+  Answer,
+  Board,
+  Booking,
+  Keyspace,
+  Outage,
+  Permits,
+  Reason,
+  Store,
+  TicketState,
+} from './stores/store.js'

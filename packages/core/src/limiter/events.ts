@@ -1,5 +1,4 @@
-import type { Notice } from '../stores/store.js'
-import type { StoreFailure } from '../values/errors.js'
+import type { Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess } from '../values/process-warning.js'
 import type { DecisionEvent } from './decision-event.js'
@@ -8,10 +7,10 @@ import type { DecisionEvent } from './decision-event.js'
 export interface LimiterEvents {
   /** Every decision of `consume`, `decide` and `acquire`. A `peek` is no traffic and is not reported. */
   decision: DecisionEvent
-  /** The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`. */
-  degraded: { readonly reason: StoreFailure }
+  /** The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`, `cause` the code below it. */
+  degraded: Outage
   /** The store decides again, after `decisions` degraded decisions. */
-  recovered: { readonly reason: StoreFailure; readonly decisions: number }
+  recovered: Outage & { readonly decisions: number }
   /** A likely mistake in the set-up. Emitted once per code. */
   warning: { readonly code: string; readonly message: string }
   /** The store was full and removed a key that had consumed something. */

@@ -180,7 +180,7 @@ class GuardedCall implements StoreRequest<Answer> {
     const { denials, health, remote } = this.options
     if (this.begun) denials!.record(remote.policies, this.key, this.cost, this.begun, answer)
     else if (answer.booking) denials?.forget(this.key)
-    if (health.reason !== undefined) health.decided()
+    if (health.outage) health.decided()
   }
 
   /** The answer of the failure mode. Throws where that is the failure. */
@@ -188,7 +188,7 @@ class GuardedCall implements StoreRequest<Answer> {
     const { mode, local, health, remote } = this.options
     if (!isOutage(failure)) throw failure
     const why = failureOf(failure)
-    health.degraded(why)
+    health.degraded(failure)
     if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
     if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
     const keyspace = local()

@@ -64,7 +64,7 @@ class GuardedStore implements Store {
       channel: this.#shared.channel,
       deadline: this.#deadline,
       mode,
-      health: (this.#health ??= new Health(report)),
+      health: (this.#health ??= new Health(report, this.#store.endpoint)),
       denials: penalty && denials ? new CachedBlocks(denials) : denials,
       local: () => (local ??= openLocal()),
     })

@@ -48,10 +48,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   expire(error: StoreError): void {
     const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
     this.#isOverdue = true
-    if (this.patient) {
-      this.observer.callFailed(failure, this, true)
-      return this.patient.overdue(failure)
-    }
+    if (this.patient) return this.patient.overdue(this.observer.callFailed(failure, this, true) as StoreError)
     this.gone = true
     if (this.#isQueued) this.observer.callDropped()
     this.#settleFailed(failure)
@@ -92,8 +89,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   }
 
   #settleFailed(error: unknown): void {
-    this.observer.callFailed(error, this, this.gone)
-    this.request.failed(error)
+    this.request.failed(this.observer.callFailed(error, this, this.gone))
   }
 }
 
@@ -116,8 +112,8 @@ export interface CallObserver {
   /** A call that was sent was answered or failed, perhaps after its caller had left. */
   callEnded(cohort: Cohort): void
   callAnsweredInTime(): void
-  /** A call failed before its deadline, or its deadline passed. */
-  callFailed(error: unknown, call: FailedCall, isOverdue: boolean): void
+  /** A call failed before its deadline, or its deadline passed. Returns the failure as its caller is to get it. */
+  callFailed(error: unknown, call: FailedCall, isOverdue: boolean): unknown
   /** A call that waits for room lost its caller. */
   callDropped(): void
 }

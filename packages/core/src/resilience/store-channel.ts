@@ -1,8 +1,9 @@
-import { StoreError } from '../values/errors.js'
+import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
 import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
 import type { Deadline, Traffic } from './deadline.js'
-import { isOutage, isSilence } from './failure.js'
+import { failureOf, isOutage, isSilence } from './failure.js'
+import { OutageWarning } from './outage-warning.js'
 import {
   type CallObserver,
   type Cohort,
@@ -24,6 +25,7 @@ export class StoreChannel implements Traffic, CallObserver {
   readonly #store: Store
   readonly #circuit = new Circuit<Error>()
   readonly #inFlight = new InFlight()
+  readonly #outage: OutageWarning
   readonly #mostPending: number
   /** Calls that wait for room, the oldest first. Dropped calls stay in the list until they are more than half of it. */
   #queue: PendingCall<unknown>[] = []
@@ -42,6 +44,7 @@ export class StoreChannel implements Traffic, CallObserver {
 
   constructor(store: Store) {
     this.#store = store
+    this.#outage = new OutageWarning(store)
     this.#mostPending = store.maxPending ?? MOST_PENDING
   }
 
@@ -123,15 +126,29 @@ export class StoreChannel implements Traffic, CallObserver {
   callAnsweredInTime(): void {
     this.answeredInTime++
     if (this.#circuit.failures > 0) this.#circuit.succeeded()
+    if (this.#outage.isFailing) this.#outage.answered()
   }
 
-  callFailed(error: unknown, { deadline, unsent }: FailedCall, isOverdue: boolean): void {
-    if (!isOutage(error)) return
+  callFailed(error: unknown, { deadline, unsent }: FailedCall, isOverdue: boolean): unknown {
+    if (!isOutage(error)) return error
+    const failure = this.#explained(error)
     if (isOverdue && !unsent) this.#isSilent = true
     // A call that was never sent says nothing about a store that answers others.
-    if (unsent && !this.#isSilent) return
-    if (isSilence(error)) this.#circuit.failed(error, deadline.ms)
+    if (unsent && !this.#isSilent) return failure
+    this.#outage.failed(failure)
+    if (isSilence(error)) this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
+    return failure
+  }
+
+  /** A call that got no answer while the store is not connected fails for the reason of that: a wrong password, for example. */
+  #explained(error: Error): Error {
+    const trouble = OF_CONNECTION.has(failureOf(error)) ? this.#store.trouble?.() : undefined
+    if (!trouble) return error
+    const { sent = true } = error as Partial<StoreError>
+    if ((trouble as Partial<StoreError>).sent === sent) return trouble
+    const { code } = STORE_FAILURES[failureOf(trouble)]
+    return new StoreError(code, trouble.message, { cause: trouble.cause, sent })
   }
 
   callDropped(): void {
@@ -179,6 +196,9 @@ export class StoreChannel implements Traffic, CallObserver {
     return new StoreError('STORE_OVERLOADED', `${this.#mostPending} calls wait for its answer`)
   }
 }
+
+/** A server that refused the log-in refuses calls with less than that. */
+const OF_CONNECTION: ReadonlySet<StoreFailure> = new Set(['timeout', 'unavailable', 'forbidden'])
 
 /** Calls of a process that wait for a store's answer, sent or not, unless the store sets another number. */
 const MOST_PENDING = 10_000

@@ -38,6 +38,7 @@ export {
   type Keyspace,
   type MaybePromise,
   type Notice,
+  type Outage,
   type Permits,
   type Reason,
   type Receiver,

@@ -28,6 +28,13 @@ export interface Store {
    * count from then. Undefined if there is nothing to wait for.
    */
   start?(): Promise<unknown> | undefined
+  /** Where the store is, for messages; never credentials. The process is warned of outages of a store that says so. */
+  readonly endpoint?: string
+  /**
+   * Optional: a StoreError that says why the store is not connected at the moment, undefined while it is. A call that gets no
+   * answer meanwhile fails for this reason.
+   */
+  trouble?(): Error | undefined
   /**
    * Opens the state of one limiter under a list of policies. The same name and shapes give the same state, with a penalty and
    * without. A store without penalties may ignore `penalty`; limiters then reject the option at set-up.
@@ -201,10 +208,21 @@ export type Report = (notice: Notice) => void
 
 export type Notice =
   | { readonly event: 'evicted' | 'healed'; readonly key: string }
-  | { readonly event: 'degraded'; readonly reason: StoreFailure }
-  | { readonly event: 'recovered'; readonly reason: StoreFailure; readonly decisions: number }
+  | ({ readonly event: 'degraded' } & Outage)
+  | ({ readonly event: 'recovered'; readonly decisions: number } & Outage)
   /** Reported once for each `id`; default `code`. */
   | { readonly event: 'warning'; readonly code: string; readonly message: string; readonly id?: string }
+
+/** Why a store does not decide. */
+export interface Outage {
+  readonly reason: StoreFailure
+  /** The code of the failure: `ECONNREFUSED` of the system, `WRONGPASS` of Redis, or that of the StoreError. */
+  readonly cause: string
+  /** Never holds a password. */
+  readonly message: string
+  /** Where the store is, if it says so. */
+  readonly endpoint: string | undefined
+}
 
 /**
  * For each key a number of permits, and a queue of tickets that wait for one, served first come, first served. A ticket is a

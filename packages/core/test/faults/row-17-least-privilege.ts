@@ -35,7 +35,11 @@ async function restrict(share: number): Promise<Outcome> {
   const leftOut = permissions.slice(0, Math.ceil(share * permissions.length))
 
   await grant(login, rules)
-  const wrong = [...(await problemsOf(login, fleet, '10s')), ...(await notRefused(server))]
+  const wrong = [
+    ...(await problemsOf(login, fleet, '10s')),
+    ...(await notRefused(server)),
+    ...(await notHeard(login)),
+  ]
   for (const permission of leftOut) {
     const others = rules.filter((rule) => rule !== permission)
     await grant(login, others)
@@ -50,6 +54,25 @@ async function restrict(share: number): Promise<Outcome> {
       `kinds of client, ${FORBIDDEN.length} other commands and other keys refused; ${leftOut.length} permissions ` +
       `left out one at a time, each is needed${wrong.length === 0 ? '' : `; wrong: ${wrong.join('; ')}`}`,
   }
+}
+
+/** Kinds of client whose first failure is not that the password is wrong. Those that await the log-in have none. */
+async function notHeard(login: Login): Promise<string[]> {
+  const user = { ...login.user, password: 'wrong' }
+  const kinds = ['own connection', 'ioredis', 'iovalkey'] as const
+  const heard = kinds.map(async (kind) => {
+    const { store, end } = await clients[kind]!({ ...login, user })
+    const policies = [gcra({ limit: 1, window: '1s' })]
+    const limiter = createLimiter({ name: 'l', policies, store })
+    const outages: string[] = []
+    limiter.on('degraded', ({ reason, cause }) => outages.push(`${reason} by ${cause}`))
+    for (let i = 0; i < 5; i++) outages.push((await limiter.consume('k')).degraded ?? 'decided')
+    await end()
+    const [first, ...others] = outages.toSorted((a, b) => b.length - a.length)
+    const isRight = first === 'forbidden by WRONGPASS' && others.every((each) => each === 'forbidden')
+    return isRight ? [] : [`${kind} with a wrong password: ${outages.join(', ')}`]
+  })
+  return (await Promise.all(heard)).flat()
 }
 
 /** What the line `user sluice ...` of the page says. */

@@ -1,5 +1,6 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { Redis } from 'ioredis'
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -27,7 +28,7 @@ async function start(share: number): Promise<Outcome> {
   const outcomes = [await freshProcesses(process.execPath, processes)]
   if (existsSync(NODE_24)) outcomes.push(await freshProcesses(resolve(NODE_24), processes))
   else outcomes.push({ pass: true, figure: 'Node 24 is not installed (npm run verify -- runtimes)' })
-  outcomes.push(await slowConnection())
+  outcomes.push(await slowConnection('a connection of its own'), await slowConnection('a client handed in'))
   for (const scheme of ['redis', 'rediss'] as const) outcomes.push(await blackHole(scheme))
   return together(outcomes)
 }
@@ -60,11 +61,13 @@ async function freshProcesses(program: string, times: number): Promise<Outcome> 
 }
 
 /** Connecting takes longer than the deadline. */
-async function slowConnection(): Promise<Outcome> {
+async function slowConnection(kind: 'a connection of its own' | 'a client handed in'): Promise<Outcome> {
   const server = await startRedis()
   const proxy = await startProxy(server)
   proxy.blackHole()
-  const store = redisStore({ host: proxy.host, port: proxy.port })
+  const to = { host: proxy.host, port: proxy.port }
+  const client = kind === 'a client handed in' ? new Redis({ ...to, maxRetriesPerRequest: 0 }) : undefined
+  const store = redisStore(client ?? to)
   const policies = [gcra({ limit: 1000, window: '1s' })]
   const limiter = createLimiter({ name: 'slow', policies, store, deadline: DEADLINE_MS })
   const calls = Array.from({ length: 20 }, (_, i) => limiter.consume(`key ${i}`))
@@ -73,9 +76,10 @@ async function slowConnection(): Promise<Outcome> {
   const decided = (await Promise.all(calls)).filter(({ degraded }) => degraded === undefined).length
   await limiter.close()
   await store.close()
+  client?.disconnect()
   await proxy.close()
   await server.stop()
-  const figure = `connected after ${SLOW_MS} ms: ${decided} of ${calls.length} first calls decided by Redis`
+  const figure = `${kind}, connected after ${SLOW_MS} ms: ${decided} of ${calls.length} first calls decided by Redis`
   return { pass: decided === calls.length, figure }
 }
 

@@ -20,6 +20,9 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       return redis.runAll(script, clock(), calls)
     },
     isCluster: false,
+    address: 'memory',
+    trouble: () => undefined,
+    connect: () => undefined,
     isReady: () => true,
     replays: false,
     close() {},

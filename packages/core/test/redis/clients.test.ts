@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { EventEmitter } from 'node:events'
+import { inspect } from 'node:util'
 import { Cluster as IoredisCluster, Redis } from 'ioredis'
 import { Cluster as IovalkeyCluster } from 'iovalkey'
 import { createClient } from 'redis'
@@ -14,7 +15,7 @@ import {
 import { PolicyError } from '../../src/values/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
 import { connectionOf, isRedisClient } from '../../src/stores/redis/clients/detect.js'
-import { isNoScript, storeFailure } from '../../src/stores/redis/clients/failure.js'
+import { isNoScript, storeError, storeFailure } from '../../src/stores/redis/clients/failure.js'
 import { type Link, ofCluster, ofOneServer } from './client-kinds.js'
 
 jest.setTimeout(60_000)
@@ -122,6 +123,21 @@ describe('a client that was handed in', () => {
     redis.disconnect()
   })
 
+  it('is not connected because of what the server refused, rather than of the closed connection, until it is ready', () => {
+    const redis = new Redis({ lazyConnect: true })
+    const connection = connectionOf(redis)
+    const [reset, refused] = [new Error('read ECONNRESET'), new Error('WRONGPASS invalid')]
+    const troubles = [reset, refused, reset].map(
+      (error) => (redis.emit('error', error), connection.trouble()),
+    )
+    expect(troubles).toEqual([reset, refused, refused])
+    redis.emit('ready')
+    redis.emit('error', reset)
+    expect(connection.trouble()).toBe(reset)
+    connection.close()
+    redis.disconnect()
+  })
+
   it('stays open when a connection that uses it is closed', async () => {
     const redis = new Redis(server.port)
     connectionOf(redis).close()
@@ -149,6 +165,7 @@ describe('storeFailure', () => {
     ['MASTERDOWN Link with MASTER is down', 'unavailable'],
     ['CLUSTERDOWN Hash slot not served', 'unavailable'],
     ['NOAUTH Authentication required.', 'forbidden'],
+    ['ERR Protocol error: unauthenticated bulk length', 'forbidden'],
     ["NOPERM User u has no permissions to run the 'get' command", 'forbidden'],
     ['WRONGPASS invalid username-password pair', 'forbidden'],
     ['ERR user_script:1: Script attempted to access nonexistent global variable', 'error'],
@@ -164,6 +181,26 @@ describe('storeFailure', () => {
     ['', 'unavailable'],
   ])('sorts %p as %s', (message, failure) => {
     expect(storeFailure(new Error(message))).toBe(failure)
+  })
+
+  it('keeps no command, and no arguments that a server shows, as they may hold a password', () => {
+    const refused = Object.assign(new Error('WRONGPASS invalid'), {
+      command: { name: 'auth', args: ['secret'] },
+    })
+    const unknown = new Error("ERR unknown command 'AUTH', with args beginning with: 'secret' ")
+    const ofNode = Object.assign(new Error('Failed to refresh slots cache.'), { lastNodeError: refused })
+    const errors = [refused, unknown, ofNode].map(storeError)
+    expect(errors.map(({ message }) => message)).toEqual([
+      'Redis did not decide: WRONGPASS invalid',
+      "Redis did not decide: ERR unknown command 'AUTH'",
+      'Redis did not decide: WRONGPASS invalid',
+    ])
+    for (const error of errors) expect(inspect(error)).not.toContain('secret')
+  })
+
+  it('names the code of an error without a message', () => {
+    const noAddress = Object.assign(new AggregateError([]), { code: 'ECONNREFUSED' })
+    expect(storeError(noAddress).message).toBe('Redis did not decide: ECONNREFUSED')
   })
 
   it('classifies a bug as an error and not as an outage', () => {

@@ -1,8 +1,11 @@
-import { createServer, type Server } from 'node:net'
+import { connect, createServer, type Server, type Socket } from 'node:net'
+import { setTimeout as pause } from 'node:timers/promises'
 import { Redis } from 'ioredis'
+import { Redis as Iovalkey } from 'iovalkey'
+import { createClient } from 'redis'
 import { freePort, info, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { createLimiter, createSemaphore, gcra } from '../../src/index.js'
-import { redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
+import { type RedisClient, redisStore, type RedisStoreOptions } from '../../src/stores/redis/index.js'
 
 jest.setTimeout(30_000)
 
@@ -60,7 +63,7 @@ describe('the first calls of a process', () => {
 
     it('wait for startTimeout and their deadline', async () => {
       const { degraded, ms } = await firstCall(`${url}?connectTimeout=20000`, { startTimeout: '300ms' })
-      expect(degraded).toEqual(['timeout', 'timeout'])
+      expect(degraded).toEqual(['unavailable', 'unavailable'])
       expect(ms).toBeGreaterThanOrEqual(340)
     })
 
@@ -72,6 +75,88 @@ describe('the first calls of a process', () => {
       expect(await call).toMatchObject({ code: 'CLOSED' })
       await limiter.close()
     })
+  })
+})
+
+/** A port of Redis that reads nothing until it is opened. */
+async function gate(): Promise<{ readonly port: number; open(): void; close(): void }> {
+  let open = (): void => {}
+  const isOpen = new Promise<void>((resolve) => (open = resolve))
+  const sockets: Socket[] = []
+  const front = createServer((socket) => {
+    sockets.push(socket)
+    socket.on('error', () => {})
+    void isOpen.then(() => {
+      const back = connect(server.port, server.host).on('error', () => {})
+      socket.pipe(back).pipe(socket)
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => front.once('listening', resolve))
+  return {
+    port: (front.address() as { port: number }).port,
+    open,
+    close: () => (front.close(), sockets.forEach((socket) => socket.destroy())),
+  }
+}
+
+const connecting: Record<string, (port: number) => { client: RedisClient; end(): void }> = {
+  ioredis: (port) => ended(new Redis({ port, maxRetriesPerRequest: 0, disconnectTimeout: 20 })),
+  'a lazy ioredis': (port) => ended(new Redis({ port, maxRetriesPerRequest: 0, lazyConnect: true })),
+  'an ioredis that queues nothing': (port) =>
+    ended(new Redis({ port, maxRetriesPerRequest: 0, enableOfflineQueue: false })),
+  iovalkey: (port) => ended(new Iovalkey({ port, maxRetriesPerRequest: 0 })),
+  'node-redis': (port) => {
+    const client = createClient({ socket: { port } })
+    void client.connect()
+    return { client, end: () => client.destroy() }
+  },
+}
+
+function ended<Client extends { disconnect(): void }>(client: Client) {
+  return { client, end: () => client.disconnect() }
+}
+
+describe('a client that is handed in while it connects', () => {
+  it.each(Object.entries(connecting))('%s decides the first calls once it is connected', async (_, make) => {
+    const { port, open, close } = await gate()
+    const { client, end } = make(port)
+    const store = redisStore(client, { startTimeout: '20s' })
+    const limiter = createLimiter({ name: 'first', policies, store, deadline: '50ms' })
+    const calls = [limiter.consume('k'), limiter.consume('k')]
+    await pause(150)
+    open()
+    expect((await Promise.all(calls)).map(({ degraded }) => degraded)).toEqual([undefined, undefined])
+    await limiter.close()
+    end()
+    close()
+  })
+
+  it('is waited for no longer than until the store is closed', async () => {
+    const { port, close } = await gate()
+    const { client, end } = connecting['ioredis']!(port)
+    const store = redisStore(client, { startTimeout: '1m' })
+    const limiter = createLimiter({ name: 'first', policies, store, onStoreError: 'throw' })
+    const call = limiter.consume('k').catch((error: unknown) => error)
+    await store.close()
+    expect(await call).toMatchObject({ code: 'CLOSED' })
+    await limiter.close()
+    end()
+    close()
+  })
+
+  it('is waited for no longer than startTimeout, and not at all once it has failed', async () => {
+    const { port, close } = await gate()
+    for (const [to, startTimeout] of [
+      [port, '100ms'],
+      [await freePort(), '1m'],
+    ] as const) {
+      const { client, end } = connecting['ioredis']!(to)
+      const limiter = createLimiter({ name: 'first', policies, store: redisStore(client, { startTimeout }) })
+      expect((await limiter.consume('k')).degraded).toBe('unavailable')
+      await limiter.close()
+      end()
+    }
+    close()
   })
 })
 

@@ -11,6 +11,9 @@ function connection() {
     eval: ask('eval'),
     isReady: () => true,
     isCluster: false,
+    address: 'memory',
+    trouble: () => undefined,
+    connect: () => undefined,
     replays: false,
     close() {},
   }

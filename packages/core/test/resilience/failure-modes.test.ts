@@ -185,6 +185,8 @@ describe('a store that fails and recovers', () => {
   afterEach(() => jest.useRealTimers())
 
   it('is reported once, and so is its recovery after a while', async () => {
+    store.endpoint = 'h:1'
+    jest.spyOn(process, 'emitWarning').mockReturnValue()
     const limiter = open()
     const told: unknown[] = []
     limiter.on('degraded', (event) => told.push({ degraded: event }))
@@ -206,9 +208,10 @@ describe('a store that fails and recovers', () => {
     }
     store.recover()
     await decide(2)
-    expect(told).toEqual([{ degraded: { reason: 'oom' } }])
+    const outage = { reason: 'oom', cause: 'STORE_OOM', message: 'as the test says', endpoint: 'h:1' }
+    expect(told).toEqual([{ degraded: outage }])
     jest.advanceTimersByTime(100)
     await decide(2)
-    expect(told.slice(1)).toEqual([{ recovered: { reason: 'oom', decisions: 8 } }])
+    expect(told.slice(1)).toEqual([{ recovered: { ...outage, decisions: 8 } }])
   })
 })

@@ -16,6 +16,8 @@ type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
  * still until it is woken and then carries out what it was sent, as a stopped Redis does.
  */
 export class RemoteStore implements Store {
+  /** Where outages are said to be. */
+  endpoint?: string
   /** Operations that arrived, in order. */
   readonly arrived: Operation[] = []
   /** The `maxWait` of each booking that arrived, in order. */

@@ -55,8 +55,8 @@ export const resilienceMistakes = [
     mistake: 'a booking is given up after the deadline',
     row: 34,
     file: `${src}/pending-call.ts`,
-    text: 'if (this.patient) {',
-    broken: 'if (this.patient && this.unsent) {',
+    text: 'if (this.patient) return this.patient.overdue(',
+    broken: 'if (this.patient && this.unsent) return this.patient.overdue(',
   },
   {
     mechanism: 'waits',

@@ -70,6 +70,8 @@ class StoreInRedis implements RedisStore {
   readonly #clock: Clock | undefined
   readonly #now: Clock
   #started: Promise<unknown> | undefined
+  /** The latest trouble, and its StoreError. */
+  #trouble: { readonly cause: unknown; readonly error: Error } | undefined
   readonly #closing = new Closing()
 
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
@@ -88,7 +90,7 @@ class StoreInRedis implements RedisStore {
     this.#client = client as object
     if (isRedisClient(client)) this.#connection = connectionOf(client)
     else this.#connection = this.#own = ownConnection(client, lazy)
-    if (!lazy) this.start()?.catch(() => {})
+    if (!lazy && this.#own) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
     this.#groups = new Groups(this.#runner, { gathers: groupCommit, most: maxShapes })
@@ -125,8 +127,22 @@ class StoreInRedis implements RedisStore {
     report({ event: 'warning', ...REPLAYS })
   }
 
+  get endpoint(): string {
+    return this.#connection.address
+  }
+
+  trouble(): Error | undefined {
+    const trouble = this.#connection.trouble()
+    if (trouble === undefined) return undefined
+    // Thousands of calls may fail in one turn.
+    if (this.#trouble?.cause !== trouble) this.#trouble = { cause: trouble, error: storeError(trouble) }
+    return this.#trouble.error
+  }
+
   start(): Promise<unknown> | undefined {
-    return (this.#started ??= this.#own && Promise.race([this.#own.connect(), this.#startTimeout()]))
+    if (this.#started) return this.#started
+    const connected = this.#connection.connect()
+    return connected && (this.#started = Promise.race([connected, this.#startTimeout()]))
   }
 
   async ready(): Promise<void> {
@@ -139,7 +155,10 @@ class StoreInRedis implements RedisStore {
   }
 
   #startTimeout(): Promise<void> {
-    return new Promise((resolve) => setTimeout(resolve, this.#startMs).unref())
+    return new Promise((resolve) => {
+      setTimeout(resolve, this.#startMs).unref()
+      this.closed.addEventListener('abort', () => resolve(), { once: true })
+    })
   }
 
   now(): number {

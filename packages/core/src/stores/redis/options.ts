@@ -48,8 +48,8 @@ export interface RedisStoreOptions {
    */
   readonly lazy?: boolean
   /**
-   * Longest wait of the first calls for the store's own connection, counted from when the store began to connect: 0 to
-   * 1 minute. The deadline of these calls begins after that wait.
+   * Longest wait of the first calls for the connection: 0 to 1 minute, counted from when the store began to connect, for a
+   * client that was handed in from the first call. The deadline of these calls begins after that wait.
    * @default '1s'
    */
   readonly startTimeout?: Duration

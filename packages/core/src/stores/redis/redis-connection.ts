@@ -14,6 +14,15 @@ export interface RedisConnection {
   readonly inOneWrite?: ((send: () => void) => void) | undefined
   /** Whether the client is connected. It queues the calls that are made before. */
   isReady(): boolean
+  /** Where Redis is, for messages. Never credentials. */
+  readonly address: string
+  /** Why the client is not connected, as it reported last. Undefined while it is, or if it does not say. */
+  trouble(): unknown
+  /**
+   * Resolves once the client is connected, rejects with what it reports before. Undefined if it is connected, has failed
+   * already, or does not say when it is.
+   */
+  connect(): Promise<unknown> | undefined
   /** Whether all keys of a call must lie in one slot. */
   readonly isCluster: boolean
   /** Subscribes to a channel. Undefined if the client cannot. */

@@ -1,29 +1,86 @@
+import { storeFailure } from './failure.js'
+
 /** The EventEmitter that every client is. */
 export interface Emitter {
   on(event: 'error', listener: (error: unknown) => void): unknown
-  off(event: 'error', listener: (error: unknown) => void): unknown
+  on(event: 'ready', listener: () => void): unknown
+  off(event: string, listener: (error: unknown) => void): unknown
 }
 
-const users = new WeakMap<Emitter, number>()
+/** Listens to a client for all connections that share it. */
+interface Watch {
+  users: number
+  /** Since the client was ready last. */
+  latest: unknown
+  /** Called once with the next event: an error, or undefined when the client is ready. */
+  waiting: ((error: unknown) => void)[]
+  readonly failed: (error: unknown) => void
+  readonly ready: () => void
+}
+
+const watches = new WeakMap<Emitter, Watch>()
+
+export interface ErrorListener {
+  /** Why the client is not connected, as it reported last; undefined if it has reported nothing since it was ready. */
+  latest(): unknown
+  /** Resolves once the client is ready, rejects with what it reports before. */
+  untilReady(): Promise<void>
+  /** Ends this use of the client. */
+  close(): void
+}
 
 /**
- * Keeps one 'error' listener on a client while any connection uses it. The returned function ends this use. Without a
- * listener, node-redis ends the process when a connection breaks. All stores that share a client share one listener,
- * because one for each would raise Node's warning about leaks.
+ * Keeps one 'error' listener on a client while any connection uses it. Without a listener, node-redis ends the process when
+ * a connection breaks. All stores that share a client share one listener, because one for each would raise Node's warning
+ * about leaks.
  */
-export function listenForErrors(client: Emitter): () => void {
-  const count = users.get(client) ?? 0
-  if (count === 0) client.on('error', ignore)
-  users.set(client, count + 1)
+export function listenForErrors(client: Emitter): ErrorListener {
+  const watch = watches.get(client) ?? watchOf(client)
+  watch.users++
   let held = true
-  return () => {
-    if (!held) return
-    held = false
-    const left = users.get(client)! - 1
-    users.set(client, left)
-    if (left === 0) client.off('error', ignore)
+  return {
+    latest: () => watch.latest,
+    untilReady: () =>
+      new Promise((resolve, reject) => {
+        watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
+      }),
+    close() {
+      if (!held) return
+      held = false
+      if (--watch.users > 0) return
+      client.off('error', watch.failed)
+      client.off('ready', watch.ready)
+      watches.delete(client)
+    },
   }
 }
 
-/** The calls that fail because of the error reject with it. */
-function ignore(): void {}
+function watchOf(client: Emitter): Watch {
+  const happened = (error: unknown): void => {
+    // A refused log-in closes the connection, and what is reported of that says less.
+    const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
+    if (!isLess) watch.latest = error
+    const { waiting } = watch
+    watch.waiting = []
+    for (const each of waiting) each(error)
+  }
+  const watch: Watch = {
+    users: 0,
+    latest: undefined,
+    waiting: [],
+    failed: happened,
+    ready: () => happened(undefined),
+  }
+  client.on('error', watch.failed)
+  client.on('ready', watch.ready)
+  watches.set(client, watch)
+  return watch
+}
+
+/** Whether the server said it. */
+function isRefusal(error: unknown): boolean {
+  return error !== undefined && storeFailure(error) !== 'unavailable'
+}
+
+/** Why a client is not connected that has reported nothing, such as one whose TLS handshake nobody answers. */
+export const NOT_CONNECTED = new Error('the client is not connected')

@@ -25,13 +25,32 @@ export function isReadOnly(error: unknown): boolean {
  * - `forbidden`: a wrong password, or an ACL that lacks a command or the keys.
  * - `error`: anything else, such as a script that failed.
  */
-export function storeError(cause: unknown): Error {
-  if (cause instanceof SluiceError) return cause
+export function storeError(error: unknown): Error {
+  if (error instanceof SluiceError) return error
+  const cause = withoutSecrets(error)
   const failure = storeFailure(cause)
   // A call that the server refused was not carried out; a script that failed may have written.
   const sent = STORE_FAILURES[failure].sent && (failure === 'error' || replyCode(cause) === undefined)
-  const message = `Redis did not decide: ${(cause as Error).message}`
+  const message = `Redis did not decide: ${textOf(cause)}`
   return new StoreError(STORE_FAILURES[failure].code, message, { cause, sent })
+}
+
+/**
+ * Why a node of a Cluster failed, where it is known, and nothing of the command: ioredis hangs it onto an error with its
+ * arguments, and a server without AUTH or HELLO shows them. One of them is the password.
+ */
+function withoutSecrets(error: unknown): unknown {
+  const cause = (error as { lastNodeError?: unknown } | null)?.lastNodeError ?? error
+  if (!(cause instanceof Error)) return cause
+  const message = cause.message.replace(/,? with args beginning with.*/s, '')
+  if (message === cause.message && !('command' in cause)) return cause
+  return Object.assign(new Error(message), { name: cause.name })
+}
+
+/** Of a connection that failed for each address of a host name the message is empty. */
+function textOf(cause: unknown): string {
+  const { message, code } = (cause ?? {}) as { readonly message?: string; readonly code?: string }
+  return message || code || String(cause)
 }
 
 /** Classifies what a client rejected with. Only the first word of an error reply counts; the rest differs by version. */
@@ -68,6 +87,8 @@ function replyCode(error: unknown): string | undefined {
   if (code !== 'ERR') return code
   // Redis 6.2 wraps the error of a command inside a script; Redis 7 words a missing permission differently.
   if (text.startsWith('ERR The user executing the script ')) return 'NOPERM'
+  // A script is longer than what a server reads of a client that has not logged in.
+  if (text.startsWith('ERR Protocol error: unauthenticated ')) return 'NOAUTH'
   return /^ERR Error running script .*?: -([A-Z]+) /.exec(text)?.[1] ?? code
 }
 

@@ -1,7 +1,8 @@
 import type { Writable } from 'node:stream'
 import type { RedisConnection, ScriptReply } from '../redis-connection.js'
+import { addressOf, type Place } from './address.js'
 import { inOneBuffer, sendable } from './buffer.js'
-import { type Emitter, listenForErrors } from './error-listener.js'
+import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
 
@@ -9,9 +10,12 @@ import { ioredisSubscribe } from './subscription.js'
 export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly status: string
-  readonly options: ReplayOptions & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
+  readonly options: ReplayOptions &
+    Place & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
   sendCommand(command: unknown): unknown
-  /** Of a Cluster. */
+  connect(): Promise<unknown>
+  /** Of a Cluster, as `nodes`. */
+  readonly startupNodes?: readonly unknown[]
   nodes?(role: 'master'): readonly { readonly stream?: Partial<Pick<Writable, 'cork' | 'uncork'>> }[]
 }
 
@@ -23,17 +27,28 @@ interface IoredisScripts {
 /** A connection over a client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = scriptsOf(client)
+  const errors = listenForErrors(client)
+  const isReady = (): boolean => client.status === 'ready'
   return {
+    address: addressOf(client.startupNodes ? { cluster: client.startupNodes } : client.options),
+    trouble: () => (isReady() ? undefined : (errors.latest() ?? NOT_CONNECTED)),
+    connect() {
+      if (isReady() || errors.latest() !== undefined) return undefined
+      const connected = errors.untilReady()
+      // A lazy client would connect with the first command.
+      if (client.status === 'wait') client.connect().catch(() => {})
+      return connected
+    },
     evalsha: (sha, keys, args) =>
       sender.evalshaBuffer(sha, keys.length, sendable(keys), sendable(args)) as Promise<ScriptReply>,
     eval: (script, keys, args) =>
       sender.evalBuffer(script, keys.length, sendable(keys), sendable(args)) as Promise<ScriptReply>,
-    isReady: () => client.status === 'ready',
+    isReady,
     inOneWrite: client.nodes && ((send) => inOneWrite(client.nodes!('master'), send)),
     isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),
     replays: replays(client.options, client.isCluster === true),
-    close: listenForErrors(client),
+    close: () => errors.close(),
   }
 }
 

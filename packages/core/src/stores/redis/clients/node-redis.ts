@@ -1,11 +1,15 @@
 import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
+import { addressOf, type Place } from './address.js'
 import { sendable } from './buffer.js'
-import { type Emitter, listenForErrors } from './error-listener.js'
+import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
 export interface NodeRedisClient extends Emitter {
+  /** Not of a pool and of a cluster, which do not say when they are. */
   readonly isReady?: boolean
+  /** Not of a pool, a cluster and a sentinel. */
+  readonly options?: { readonly socket?: Place }
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
 }
 
@@ -22,14 +26,20 @@ interface ScriptOptions {
 /** A connection over a connected client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
+  const errors = listenForErrors(client)
+  const isReady = (): boolean => client.isReady === true
+  const isSilent = client.isReady === undefined
   return {
+    address: client.options ? addressOf(client.options.socket ?? {}) : 'the nodes of a node-redis client',
+    trouble: () => (isSilent || isReady() ? undefined : (errors.latest() ?? NOT_CONNECTED)),
+    connect: () => (isSilent || isReady() || errors.latest() !== undefined ? undefined : errors.untilReady()),
     evalsha: (sha, keys, args) => sender.evalSha(sha, optionsOf(keys, args)) as Promise<ScriptReply>,
     eval: (script, keys, args) => sender.eval(script, optionsOf(keys, args)) as Promise<ScriptReply>,
-    isReady: () => client.isReady === true,
+    isReady,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: nodeRedisSubscribe(client),
     replays: isSentinel(client),
-    close: listenForErrors(client),
+    close: () => errors.close(),
   }
 }
 

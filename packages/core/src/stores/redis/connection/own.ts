@@ -4,6 +4,7 @@ import { StoreError } from '../../../values/errors.js'
 import { warnProcess } from '../../../values/process-warning.js'
 import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
 import { type Endpoint, endpointOf } from './endpoint.js'
+import { addressOf } from '../clients/address.js'
 import { storeError } from '../clients/failure.js'
 import type { Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'
@@ -22,6 +23,7 @@ export function ownConnection(given: unknown, lazy = false): OwnConnection {
 }
 
 export class OwnConnection implements RedisConnection {
+  readonly address: string
   readonly isCluster: boolean
   readonly replays = false
   /** Rejects each unanswered call on `close`, because a client that is ended during an outage leaves them unsettled. */
@@ -35,6 +37,7 @@ export class OwnConnection implements RedisConnection {
   #closed = false
 
   constructor(options: Endpoint, lazy: boolean) {
+    this.address = addressOf(options)
     this.isCluster = options.cluster !== undefined
     this.#options = options
     if (!lazy) void this.#open()
@@ -52,6 +55,10 @@ export class OwnConnection implements RedisConnection {
 
   eval(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.eval(script, keys, args))
+  }
+
+  trouble(): unknown {
+    return this.#opened?.connection.trouble()
   }
 
   isReady(): boolean {

@@ -1,0 +1,67 @@
+import { OutageWarning } from '../../src/resilience/outage-warning.js'
+import { StoreError } from '../../src/values/errors.js'
+
+const MINUTE = 60_000
+const failure = new StoreError('STORE_FORBIDDEN', 'WRONGPASS as the test says')
+
+let now = 0
+let warned: { readonly code: string; readonly text: string }[]
+beforeEach(() => {
+  now = 0
+  warned = []
+  jest
+    .spyOn(process, 'emitWarning')
+    .mockImplementation(((text: string, { code }: { code: string }) => warned.push({ code, text })) as never)
+})
+afterEach(() => jest.restoreAllMocks())
+
+const made = (endpoint?: string) => new OutageWarning(endpoint === undefined ? {} : { endpoint }, () => now)
+const codes = () => warned.map(({ code }) => code)
+
+/** The store answers, for longer than single failures are apart. */
+function recovers(warning: OutageWarning): void {
+  now += 100
+  warning.answered()
+}
+
+describe('an outage', () => {
+  it('is a warning of the process with host and cause, and its end is one', () => {
+    const warning = made('redis:6379')
+    for (let i = 0; i < 3; i++) warning.failed(failure)
+    warning.answered()
+    expect(warned).toEqual([
+      {
+        code: 'STORE_DEGRADED',
+        text: 'the store at redis:6379 is not usable (forbidden): WRONGPASS as the test says',
+      },
+    ])
+    recovers(warning)
+    expect(warned.slice(1)).toEqual([
+      { code: 'STORE_RECOVERED', text: 'the store at redis:6379 decides again' },
+    ])
+    expect(warning.isFailing).toBe(false)
+  })
+
+  it('is heard once a minute, and later than it began if it still lasts then', () => {
+    const warning = made('redis:6379')
+    warning.failed(failure)
+    recovers(warning)
+    now = MINUTE - 1
+    warning.failed(failure)
+    recovers(warning)
+    now = MINUTE - 1
+    warning.failed(failure)
+    expect(codes()).toEqual(['STORE_DEGRADED', 'STORE_RECOVERED'])
+    now = MINUTE
+    warning.failed(failure)
+    recovers(warning)
+    expect(codes().slice(2)).toEqual(['STORE_DEGRADED', 'STORE_RECOVERED'])
+  })
+
+  it('of a store that has no endpoint is left to its limiters', () => {
+    const warning = made()
+    warning.failed(failure)
+    recovers(warning)
+    expect(warned).toEqual([])
+  })
+})
