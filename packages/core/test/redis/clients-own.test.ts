@@ -13,7 +13,7 @@ import {
 } from '@sluice/harness/redis'
 import { PolicyError, type StoreError } from '../../src/values/errors.js'
 import type { RedisConnection } from '../../src/stores/redis/redis-connection.js'
-import type { Endpoint } from '../../src/stores/redis/connection/endpoint.js'
+import { type Endpoint, endpointOf } from '../../src/stores/redis/connection/endpoint.js'
 import { storeError, storeFailure } from '../../src/stores/redis/clients/failure.js'
 import { ownConnection } from '../../src/stores/redis/connection/own.js'
 import { openIoredis } from '../../src/stores/redis/connection/own-ioredis.js'
@@ -217,6 +217,22 @@ describe.each([
     expect(await recovery(connection)).toBeLessThan(500)
     end()
     await proxy.close()
+    await server.stop()
+  })
+
+  it('takes the options that are not the address from a URL or beside it', async () => {
+    const server = await startRedis()
+    const url = `redis://${server.host}:${server.port}/2`
+    const others = { connectTimeout: '2s', keepAlive: '10s', family: 4 }
+    for (const given of [
+      { url, connectionName: 'limits', ...others },
+      `${url}?connectionName=limits&connectTimeout=2s&keepAlive=10000&family=4`,
+    ]) {
+      const { connection, end } = open(endpointOf(given))
+      await connection.eval(ECHO, [K], [K])
+      expect(await command(server, 'CLIENT', 'LIST')).toMatch(/ name=limits .* db=2 /)
+      end()
+    }
     await server.stop()
   })
 
