@@ -44,6 +44,11 @@ export interface About {
   readonly error?: ErrorClass
   /** The code of every error about the object, in place of the options' own. */
   readonly code?: SluiceErrorCode
+  /**
+   * The advice for an option that does not exist.
+   * @default the page with the options of other packages
+   */
+  readonly advice?: string
 }
 
 /** PolicyError or InputError, each of which takes some of the codes. */
@@ -84,7 +89,7 @@ export function checkNames(declaration: Declaration, given: object, about: About
   }
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(declaration, name) || (given as Record<string, unknown>)[name] === undefined) continue
-    throw new (anyCode(error))(code, unknownOption(name, Object.keys(declaration), what))
+    throw new (anyCode(error))(code, unknownOption(name, Object.keys(declaration), about))
   }
 }
 
@@ -93,11 +98,13 @@ function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string
 }
 
 /** The message about a name that is not declared. */
-function unknownOption(name: string, names: readonly string[], what: string): string {
+function unknownOption(name: string, names: readonly string[], { what, advice = ELSEWHERE }: About): string {
   const near = nearestTo(name, names)
-  const advice = near === undefined ? `its options are ${names.join(', ')}.` : `did you mean '${near}'?`
-  return `there is no option '${name}' of ${what}: ${advice} docs/migrate/README.md lists those of other packages`
+  const own = near === undefined ? `its options are ${names.join(', ')}` : `did you mean '${near}'?`
+  return `there is no option '${name}' of ${what}: ${own}; ${advice}`
 }
+
+const ELSEWHERE = 'docs/migrate/README.md lists those of other packages'
 
 /** The name that differs by the fewest letters, at most a third of them, or that contains the other. */
 function nearestTo(name: string, names: readonly string[]): string | undefined {
@@ -201,11 +208,13 @@ export function flag(otherwise: boolean): Option<boolean> {
 }
 
 /** A text, or another plain value, of a list. */
-export function oneOf<const Value>(values: readonly Value[], otherwise: Value): Option<Value> {
+export function oneOf<const Value>(values: readonly Value[]): Option<Value | undefined>
+export function oneOf<const Value>(values: readonly Value[], otherwise: Value): Option<Value>
+export function oneOf<const Value>(values: readonly Value[], otherwise?: Value): Option<Value | undefined> {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
   return {
     accepts: `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`,
-    otherwise,
+    ...(otherwise !== undefined && { otherwise }),
     parse: (value) => (values.includes(value as Value) ? (value as Value) : REFUSED),
   }
 }

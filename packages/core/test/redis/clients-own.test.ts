@@ -171,10 +171,7 @@ describe('a connection of its own', () => {
     ['redis://user:secret%@h', 'the user and the password of a Redis URL must be percent-encoded'],
     [{ cluster: [] }, 'cluster must be a list of { host, port }, at least one, got an array of 0'],
     [{ sentinels: [{ host: 'h' }], name: 'm' }, 'sentinels must be a list of { host, port }, at least one'],
-    [
-      { sentinels: [{ host: 'h', port: 1 }] },
-      'name must be what the sentinels call the master, got undefined',
-    ],
+    [{ sentinels: [{ host: 'h', port: 1 }] }, 'sentinels and name belong together'],
   ])('refuses %p', (options, message) => {
     expect(() => ownConnection(options)).toThrow(PolicyError)
     expect(() => ownConnection(options)).toThrow(message)

@@ -1,11 +1,22 @@
-import { type Duration, parseDuration } from '../../../values/duration.js'
-import { expected, PolicyError } from '../../../values/errors.js'
-import { each, noSuchOption, type Replacements } from '../../../values/option-names.js'
+import type { Duration } from '../../../values/duration.js'
+import { PolicyError } from '../../../values/errors.js'
+import {
+  checkedBy,
+  checkNames,
+  type DeclarationOf,
+  duration,
+  oneOf,
+  type Option,
+  read,
+  REFUSED,
+  text,
+  whole,
+} from '../../../values/options.js'
 import { CLIENTS, described, isRecord } from '../clients/detect.js'
 
 /**
  * Where Redis is, and the credentials: one server, by `url`, by `host` and `port` or by `path`; the master that `sentinels`
- * know as `name`; or a `cluster`. Whoever needs other settings hands in a client.
+ * know as `name`; or a `cluster`. For other settings hand in a client.
  */
 export interface RedisOptions {
   /** `redis[s]://[user:password@]host[:port][/db]`. What other options say comes before it. */
@@ -64,72 +75,60 @@ export interface Endpoint extends Omit<RedisOptions, 'url' | 'connectTimeout' | 
  * the URL, which may hold a password, nor the password.
  */
 export function endpointOf(given: unknown): Endpoint {
-  const options: RedisOptions = typeof given === 'string' ? { url: given } : checked(given)
-  const { url, ...others } = options
-  const all: RedisOptions = { ...(url !== undefined && fromUrl(url)), ...others }
-  const { connectTimeout, keepAlive, ...rest } = all
-  return {
-    ...rest,
-    ...(connectTimeout !== undefined && {
-      connectTimeout: milliseconds(connectTimeout, 'connectTimeout', 1),
-    }),
-    ...(keepAlive !== undefined && { keepAlive: milliseconds(keepAlive, 'keepAlive', 0) }),
-  }
+  const { url, ...others } = typeof given === 'string' ? { url: given } : placed(given)
+  const all = { ...(url !== undefined && fromUrl(url)), ...others }
+  const settings = read(REDIS, all, { what: 'redisStore', advice: OTHERWISE })
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Endpoint
 }
 
-function milliseconds(value: Duration, name: string, least: number): number {
-  return parseDuration(value, name, { least, most: 3_600_000, error: PolicyError })
+const name = text('a text that is not empty', /./s)
+const addresses: Option<readonly Address[] | undefined> = {
+  accepts: 'a list of { host, port }, at least one',
+  parse: (value) => (isAddresses(value) ? value : REFUSED),
 }
+const port = whole(1, 65_535)
 
-/** What an option must be, and whether a value is. */
-type Rule = readonly [what: string, holds: (value: unknown) => boolean]
+const REDIS = {
+  url: name,
+  host: name,
+  port,
+  path: name,
+  username: text('a text', /^/),
+  password: checkedBy((value) => {
+    if (typeof value === 'string') return value
+    throw new PolicyError('INVALID_OPTION', `password must be a text, got a ${typeof value}`)
+  }),
+  db: whole(0, 2 ** 31 - 1),
+  tls: {
+    accepts: 'an object, {} for TLS with its defaults',
+    parse: (value: unknown) => (isRecord(value) ? value : REFUSED),
+  } as Option<object | undefined>,
+  sentinels: addresses,
+  name,
+  cluster: addresses,
+  connectTimeout: duration('1ms', '1h'),
+  keepAlive: duration(0, '1h'),
+  family: oneOf([0, 4, 6]),
+  connectionName: name,
+} satisfies DeclarationOf<RedisOptions>
 
-const TEXT: Rule = ['a text', (value) => typeof value === 'string']
-const NAME: Rule = ['a text that is not empty', (value) => typeof value === 'string' && value !== '']
-const ADDRESSES: Rule = ['a list of { host, port }, at least one', isAddresses]
-/** Checked where it is read. */
-const DURATION: Rule = ['a duration', () => true]
-
-const OPTIONS: Readonly<Record<keyof RedisOptions, Rule>> = {
-  url: NAME,
-  host: NAME,
-  port: ['a whole number from 1 to 65535', (value) => isWhole(value, 1, 65_535)],
-  path: NAME,
-  username: TEXT,
-  password: TEXT,
-  db: ['a whole number from 0', (value) => isWhole(value, 0, Infinity)],
-  tls: ['an object, {} for TLS with its defaults', (value) => typeof value === 'object' && value !== null],
-  sentinels: ADDRESSES,
-  name: NAME,
-  cluster: ADDRESSES,
-  connectTimeout: DURATION,
-  keepAlive: DURATION,
-  family: ['4, 6, or 0 for either', (value) => value === 0 || value === 4 || value === 6],
-  connectionName: NAME,
-}
-
-function checked(given: unknown): RedisOptions {
+/** Options that name one place, or an error. */
+function placed(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
-  const options = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined))
-  const has = (name: string): boolean => Object.hasOwn(options, name)
+  const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
   const places = ['url', 'path', 'cluster', 'sentinels', has('host') ? 'host' : 'port'].filter(has)
   if (places.length === 0 && !isPlain(given)) throw notRedis(given)
-  for (const [name, value] of Object.entries(options)) {
-    if (!Object.hasOwn(OPTIONS, name)) throw noSuchOption(name, { [name]: OTHERWISE, ...REPLACEMENTS })
-    const [what, holds] = OPTIONS[name as keyof RedisOptions]
-    if (!holds(value)) throw invalid(`${name} must be ${what}`, name === 'password' ? typeof value : value)
-  }
+  checkNames(REDIS, given, { what: 'redisStore', advice: OTHERWISE })
   if (places.length === 0) throw notRedis(given)
   if (places.length > 1) {
-    throw new PolicyError(
-      'INVALID_OPTION',
-      `${places.join(' and ')} exclude each other: leave one of them out`,
-    )
+    const why = `${places.join(' and ')} exclude each other: leave one of them out`
+    throw new PolicyError('INVALID_OPTION', why)
   }
-  if (has('name') && !has('sentinels')) throw new PolicyError('INVALID_OPTION', 'name belongs to sentinels')
-  if (has('sentinels') && !has('name'))
-    throw invalid('name must be what the sentinels call the master', undefined)
-  return options
+  if (has('name') !== has('sentinels')) {
+    const why = 'sentinels and name belong together: name is what the sentinels call the master'
+    throw new PolicyError('INVALID_OPTION', why)
+  }
+  return given
 }
 
 /** Whether no class made it. */
@@ -146,30 +145,13 @@ function notRedis(given: unknown): Error {
   )
 }
 
-const ITSELF = 'hand in the client itself, redisStore(client)'
-const SECOND = 'it belongs to the second argument, redisStore(url, { ... })'
-const OWN = "leave it out, a connection of the store's own sets it itself"
 const OTHERWISE = `for other settings hand in a client:
   import { Redis } from 'ioredis'
   const client = new Redis({ host, port, maxRetriesPerRequest: 0 })
-  const store = redisStore(client)`
+  const store = redisStore(client, { prefix })`
 
-/** What clients, other packages and the store itself call options. */
-const REPLACEMENTS: Replacements = {
-  ...each(['client', 'redis', 'storeClient', 'connection'], ITSELF),
-  ...each(['prefix', 'clock', 'denialCache', 'groupCommit', 'maxPending', 'maxShapes', 'lazy'], SECOND),
-  ...each(['startTimeout'], SECOND),
-  ...each(['maxRetriesPerRequest', 'enableOfflineQueue', 'enableReadyCheck', 'retryStrategy'], OWN),
-  ...each(['rootNodes', 'startupNodes', 'nodes'], "it is called 'cluster', a list of { host, port }"),
-  socket: 'its host, port, path, tls, connectTimeout and family are options themselves',
-  database: "it is called 'db'",
-  user: "it is called 'username'",
-  hostname: "it is called 'host'",
-  keyPrefix: "it is called 'prefix' in the second argument, redisStore(url, { prefix })",
-}
-
-function fromUrl(text: string): RedisOptions {
-  const url = URL.canParse(text) ? new URL(text) : undefined
+function fromUrl(given: string): RedisOptions {
+  const url = URL.canParse(given) ? new URL(given) : undefined
   if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
     const what = url ? url.protocol : 'an invalid URL'
     throw new PolicyError('INVALID_OPTION', `a Redis URL must begin with redis:// or rediss://, got ${what}`)
@@ -180,7 +162,7 @@ function fromUrl(text: string): RedisOptions {
     throw new PolicyError('INVALID_OPTION', 'the path of a Redis URL must be the number of a database')
   }
   return {
-    ...Object.fromEntries([...url.searchParams].map(([name, value]) => [name, parameter(name, value)])),
+    ...Object.fromEntries([...url.searchParams].map(([option, value]) => [option, parameter(option, value)])),
     ...(url.hostname !== '' && { host: url.hostname.replace(/^\[(.*)\]$/, '$1') }),
     ...(url.port !== '' && { port: Number(url.port) }),
     ...(url.username !== '' && { username: decoded(url.username) }),
@@ -190,9 +172,9 @@ function fromUrl(text: string): RedisOptions {
   }
 }
 
-function decoded(text: string): string {
+function decoded(part: string): string {
   try {
-    return decodeURIComponent(text)
+    return decodeURIComponent(part)
   } catch {
     throw new PolicyError(
       'INVALID_OPTION',
@@ -202,28 +184,17 @@ function decoded(text: string): string {
 }
 
 /** The name is not shown: a question mark in a password begins the options. */
-function parameter(name: string, text: string): unknown {
-  if (!IN_URLS.includes(name)) {
+function parameter(option: string, value: string): unknown {
+  if (!IN_URLS.includes(option)) {
     throw new PolicyError('INVALID_OPTION', `the options of a Redis URL are ${IN_URLS.join(', ')}`)
   }
-  const value = /^\d+$/.test(text) && name !== 'connectionName' ? Number(text) : text
-  const [what, holds] = OPTIONS[name as keyof RedisOptions]
-  if (!holds(value)) throw invalid(`${name} must be ${what}`, value)
-  return value
+  return /^\d+$/.test(value) && option !== 'connectionName' ? Number(value) : value
 }
 
 const IN_URLS: readonly string[] = ['connectTimeout', 'keepAlive', 'family', 'connectionName']
 
-function isWhole(value: unknown, least: number, most: number): boolean {
-  return Number.isInteger(value) && (value as number) >= least && (value as number) <= most
-}
-
-function isAddresses(value: unknown): boolean {
+function isAddresses(value: unknown): value is readonly Address[] {
   const isAddress = (item: unknown): boolean =>
-    isRecord(item) && typeof item['host'] === 'string' && isWhole(item['port'], 1, 65_535)
+    isRecord(item) && typeof item['host'] === 'string' && typeof port.parse(item['port'], 'port') === 'number'
   return Array.isArray(value) && value.length > 0 && value.every(isAddress)
-}
-
-function invalid(what: string, value: unknown): Error {
-  return expected(PolicyError, 'INVALID_OPTION', what, value)
 }
