@@ -170,9 +170,13 @@ for call_number = 1, count do
   elseif reason == 0 and at <= now then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
   else
-    local remaining = HUGE
+    local remaining, next_unit_at = HUGE, at
     --@for each policy if remaining_@{i} < remaining and reason == 0 then binding = @{i} - 1 end remaining = min(remaining, remaining_@{i})
-    reply = pack('<ddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset)@{parts}
+    if reason ~= 0 and remaining + 1 ~= cost then
+      next_unit_at = seen
+      --@for each policy next_unit_at = max(next_unit_at, @{algorithm}_earliest(@{state}, @{numbers}, seen, remaining + 1))
+    end
+    reply = pack('<dddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset, next_unit_at)@{parts}
   end
   if answers then
     answers[call_number] = reply

@@ -57,6 +57,7 @@ export class Host {
     return this.#for(caller, () => this.#store.keyspace(name, policies, opened, penalty))
   }
 
+  /** Memory answers without the `nextUnitAt` of a denial, which only callers in other processes need. */
   decide(
     caller: HostCaller,
     keyspace: Keyspace,
@@ -68,7 +69,9 @@ export class Host {
     this.#caller = caller
     const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
     this.#caller = undefined
-    return answer
+    if (answer.reason === undefined) return answer
+    const { at } = keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
+    return { ...answer, nextUnitAt: at }
   }
 
   /** Keeps the booking of an answer, and returns its number; 0 if there is none. */

@@ -5,7 +5,7 @@ import { MalformedFrame } from './frames.js'
  * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
  * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
  */
-export const PROTOCOL = 2
+export const PROTOCOL = 3
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
@@ -41,7 +41,10 @@ export const REQUEST = {
 export const REPLY = {
   /** protocol, life. */
   hello: 1,
-  /** now, at, remaining, resetAt, the booking's number or 0, parts. The tag is the reason, and 8 times the binding policy. */
+  /**
+   * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, parts. The tag is the
+   * reason, and 8 times the binding policy.
+   */
   answer: 2,
   effect: 3,
   /** A number for each ticket. */

@@ -33,11 +33,15 @@ export function remoteCall<T>(
 /** The answer in a reply. */
 export function answerIn({ tag, numbers }: Frame, life: number, key: string, cost: number): Answer {
   if (numbers.length < 5) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
-  const [now, at, remaining, resetAt, number] = numbers as [number, number, number, number, number]
-  let booking: MachineBooking | undefined
-  if (number !== 0) booking = { key, at, cost, decidedAt: now, life, number, isCancelled: false }
+  const [now, at, remaining, resetAt, last] = numbers as [number, number, number, number, number]
+  const reason = REASONS[tag & 7]
+  const binding = tag >> 3
   const parts = numbers.length > 5 ? numbers.slice(5) : undefined
-  return { now, at, reason: REASONS[tag & 7], binding: tag >> 3, remaining, resetAt, parts, booking }
+  const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+  if (reason !== undefined) return { ...answer, nextUnitAt: last }
+  if (last === 0) return answer
+  const booking: MachineBooking = { key, at, cost, decidedAt: now, life, number: last, isCancelled: false }
+  return { ...answer, booking }
 }
 
 /** The call was never written, so it was not carried out. */

@@ -115,8 +115,8 @@ export class Session implements HostCaller, PermitHolder {
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
     const answer = this.#host.decide(this, this.#keyspaceOf(list), ask, key, cost, whole(numbers[1]))
-    const { now, at, reason, binding, remaining, resetAt, parts } = answer
-    const all = [now, at, remaining, resetAt, this.#host.keep(answer)]
+    const { now, at, reason, binding, remaining, resetAt, parts, nextUnitAt } = answer
+    const all = [now, at, remaining, resetAt, nextUnitAt ?? this.#host.keep(answer)]
     if (parts) all.push(...parts)
     this.#writer.add(REPLY.answer, REASONS.indexOf(reason) + 8 * binding, all)
   }

@@ -171,6 +171,11 @@ export interface Answer {
   readonly parts: readonly number[] | undefined
   /** The booking that `book` made ahead of now. */
   readonly booking: Booking | undefined
+  /**
+   * Of a denial: the instant at which a cost of `remaining + 1` passes; Infinity: never. Before it every larger cost is denied
+   * too. A store whose denials are cached names it; without it callers who vary the cost ask more often.
+   */
+  readonly nextUnitAt?: number
   /** Set if the units were charged at another instant than `at`: for a lease, when it was booked. */
   readonly chargedAt?: number
   /** Set if the call did not ask the store: a cached denial, a lease, or policies that need no state. */

@@ -29,6 +29,11 @@ export class Session {
     this.#now = Math.max(this.#now, instant)
   }
 
+  /** Whether limiters may deny calls without asking the store. */
+  get cachesDenials(): boolean {
+    return this.#store.denialCache !== undefined
+  }
+
   /** A new key. `tiers` are lists of policies of the same shapes; calls name the one that comes with them. */
   caller(...tiers: readonly (readonly Policy[])[]): Caller {
     return this.callerUnder([], ...tiers)

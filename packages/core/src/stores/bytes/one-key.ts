@@ -58,7 +58,10 @@ export class OneKey {
   }
 
   decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
-    return this.#table.decide(list, ask, KEY, cost, maxWait)
+    const answer = this.#table.decide(list, ask, KEY, cost, maxWait)
+    if (answer.reason === undefined) return answer
+    const { at } = this.#table.decide(list, 'peek', KEY, answer.remaining + 1, 0)
+    return { ...answer, nextUnitAt: at }
   }
 
   correct(list: PolicyList, change: Correction): number {

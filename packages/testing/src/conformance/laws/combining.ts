@@ -37,6 +37,8 @@ export function combining(subject: Subject): void {
             !answer.reason,
             before.every(({ reason }) => !reason),
           )
+          if (answer.nextUnitAt !== undefined)
+            assert.equal(answer.nextUnitAt, (await together.peek(answer.remaining + 1)).at)
         }
         if (typeof answer !== 'object' || (!answer.reason && deed.kind === 'consume')) {
           for (const caller of alone) await caller.perform(deed)

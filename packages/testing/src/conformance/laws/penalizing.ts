@@ -35,6 +35,7 @@ export function penalizing(subject: Subject): void {
       assert.deepEqual([refused.reason, refused.at], ['limit', until])
       if (refusals < after) continue
       assert.equal(refused.remaining, 0)
+      assert(refused.nextUnitAt === until || !session.cachesDenials)
       assert(refused.resetAt >= until)
       for (const instant of [session.now, session.now + lasts - 1]) {
         session.now = instant

@@ -76,6 +76,27 @@ export function waiting(subject: Subject): void {
     },
   )
 
+  law(
+    subject,
+    'reports with a denial when one unit more than remains would pass, if its denials may be cached',
+    costed,
+    async (session, { options, steps, cost }) => {
+      const policy = factory(options)
+      const caller = session.caller([policy])
+      await relive(subject, steps, caller)
+      const { remaining } = await caller.peek(1)
+      if (remaining + 1 > Math.min(policy.capacity, subject.mostCost)) return
+      const asked = Math.max(cost(policy.capacity), remaining + 1)
+      for (const bar of [undefined, 'hold', 'block'] as const) {
+        if (bar) await caller[bar](policy.window)
+        const denied = await caller.consume(asked)
+        assert(denied.reason)
+        if (denied.nextUnitAt === undefined && !session.cachesDenials) return
+        assert.equal(denied.nextUnitAt, (await caller.peek(denied.remaining + 1)).at)
+      }
+    },
+  )
+
   law(subject, 'is full again exactly at resetAt', past(subject), async (session, { options, steps }) => {
     const policy = factory(options)
     const caller = session.caller([policy])

@@ -42,7 +42,7 @@ const FAILURE = '!'.charCodeAt(0)
 const HEALED = 1
 
 const LONG = 2
-const NUMBERS_OF_LONG = 5
+const NUMBERS_OF_LONG = 6
 
 /** `clock` is -1 for Redis's own; `nonce` becomes the version of what this call writes, and the epoch of what it begins. */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
@@ -100,15 +100,17 @@ function answerAt(
   const parts =
     policies.length > 1 ? partsAt(reply, from, policies.length, isLong ? undefined : now) : undefined
   if (isLong) {
+    const reason = REASONS[reply.readDoubleLE(start + 3 * DOUBLE)]
     return {
       now,
       at: reply.readDoubleLE(start + 2 * DOUBLE),
-      reason: REASONS[reply.readDoubleLE(start + 3 * DOUBLE)],
+      reason,
       binding: reply.readDoubleLE(start + 4 * DOUBLE),
       remaining: reply.readDoubleLE(start + 5 * DOUBLE),
       resetAt: reply.readDoubleLE(start + 6 * DOUBLE),
       parts,
       booking,
+      ...(reason && { nextUnitAt: reply.readDoubleLE(start + 7 * DOUBLE) }),
     }
   }
   let [binding, remaining, resetAt] = [0, reply.readDoubleLE(from), reply.readDoubleLE(from + DOUBLE)]
