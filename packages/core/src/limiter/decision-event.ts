@@ -18,7 +18,8 @@ export interface DecisionEvent {
 
 /**
  * What decided a call: a 'memory' store; a 'store' elsewhere; the 'cache' of denials; a 'lease'; 'local', the failure mode
- * that counts in this process; 'none', if nothing was counted: a limit of 0, and the failure modes 'allow' and 'deny'.
+ * that counts in this process; 'none', if nothing was counted: a limit of 0, a cost above the capacity of a store
+ * elsewhere, and the failure modes 'allow' and 'deny'.
  */
 export type DecidedBy = 'memory' | 'store' | 'cache' | 'lease' | 'local' | 'none'
 

@@ -3,16 +3,20 @@ import type { Answer, DenialCacheBounds, Store } from '../stores/store.js'
 import { ExpiringMap } from '../values/expiring-map.js'
 
 /**
- * Caches a store's denials by key, so that repeated calls on an exhausted key need no round trip. Before the instant that
- * the store named, only a correction can let the denied call pass. A cached denial is therefore valid until then, and at
- * most for `maxAge`, because corrections may come from other processes. All limiters of this process that share a state
- * share its cache.
+ * Caches a store's denials by key, so that repeated calls on an exhausted key need no round trip, whatever their costs. All
+ * limiters of this process that share a state share its cache.
  *
- * A cached denial applies to calls of the same cost under the same limits, because only the store knows the wait of
- * another call. Up to four costs and tiers are cached per key.
+ * A denial says two things: its cost and every larger one are denied until the instant that it named, and every cost above
+ * what remained until one unit more is free. Only a correction can make that untrue, and corrections may come from other
+ * processes, so it is held to be true for at most `maxAge`. It says nothing of calls under other limits.
+ *
+ * The store alone knows the exact wait of a cost. Four costs of a key therefore ask, and are denied with their own waits. Any
+ * other that is known to be denied is denied without asking: with the wait of a larger cost that is cached, otherwise until
+ * the allowance is full, so that no wait is too short.
  */
 export class DenialCache {
-  readonly #denials: ExpiringMap<Denial>
+  /** The denials of a key, the newest first. */
+  readonly #denials: ExpiringMap<readonly Denial[]>
   /** For each corrected key, the number of the last call that was begun before the correction. */
   readonly #corrected: ExpiringMap<number>
   readonly #maxAge: number
@@ -27,17 +31,26 @@ export class DenialCache {
     this.#clock = clock
   }
 
-  /** The cached denial as the store would report it now; undefined if the store has to be asked. */
+  /** The denial of a call that the store would deny now; undefined if the store has to be asked. */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     if (!this.#denials.isUsed) return undefined
+    const denials = this.#denials.get(key)
+    if (!denials) return undefined
     const now = this.#clock.now()
-    let denial = this.#denials.get(key)
-    while (denial && !(now < denial.until && isFor(denial, policies, cost))) denial = denial.next
-    if (!denial) return undefined
-    const { at, reason, binding, remaining, resetAt, parts } = denial.answer
-    const since = denial.answer.now + Math.max(0, now - denial.receivedAt)
-    const from = 'cache' as const
-    return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from }
+    let costs = 0
+    let isDenied = false
+    let newest: Denial | undefined
+    let larger: Denial | undefined
+    for (const denial of denials) {
+      if (now >= denial.until || !haveEqualNumbers(denial.policies, policies)) continue
+      if (cost === denial.cost) return answerAt(now, denial)
+      if (cost > denial.cost || (cost > denial.answer.remaining && now < denial.scarceUntil)) isDenied = true
+      if (cost < denial.cost && !(larger && larger.endsAt <= denial.endsAt)) larger = denial
+      newest ??= denial
+      costs++
+    }
+    if (!isDenied || costs < COSTS) return undefined
+    return larger ? answerAt(now, larger) : answerUntilFull(now, newest!)
   }
 
   /** Call it before a call is sent, and pass the result to `record` with the answer. */
@@ -53,12 +66,15 @@ export class DenialCache {
     }
     const receivedAt = this.#clock.now()
     // The store may have decided as soon as the call was sent.
-    const until = call.sentAt + Math.min(answer.at - answer.now, this.#maxAge)
+    const validUntil = (instant: number): number => call.sentAt + Math.min(instant - answer.now, this.#maxAge)
+    const until = validUntil(answer.at)
     // Whether the answer includes a correction that was made meanwhile is unknown.
     if (receivedAt >= until || call.number <= (this.#corrected.get(key) ?? 0)) return
-    const isOver = (denial: Denial): boolean => receivedAt >= denial.until || isFor(denial, policies, cost)
-    const next = firstOf(this.#denials.get(key), MOST_PER_KEY - 1, isOver)
-    this.#denials.set(key, { policies, cost, until, receivedAt, answer, next }, receivedAt)
+    const scarceUntil = validUntil(answer.nextUnitAt ?? answer.now)
+    const endsAt = receivedAt + answer.at - answer.now
+    const denial = { policies, cost, until, scarceUntil, receivedAt, endsAt, answer }
+    const earlier = this.#denials.get(key)
+    this.#denials.set(key, earlier ? withEarlier(denial, earlier) : [denial], receivedAt)
   }
 
   /** Removes a key whose state was corrected, and ignores the answers of calls that have begun already. */
@@ -66,18 +82,6 @@ export class DenialCache {
     this.#denials.delete(key)
     this.#corrected.set(key, this.#begun, this.#clock.now())
   }
-}
-
-/** The first `most` of a list of denials that are not over. */
-function firstOf(
-  denial: Denial | undefined,
-  most: number,
-  isOver: (denial: Denial) => boolean,
-): Denial | undefined {
-  if (!denial || most === 0) return undefined
-  if (isOver(denial)) return firstOf(denial.next, most, isOver)
-  const next = firstOf(denial.next, most - 1, isOver)
-  return next === denial.next ? denial : { ...denial, next }
 }
 
 /** What a keyspace needs of the cache. */
@@ -88,20 +92,52 @@ export interface BegunCall {
   readonly sentAt: number
 }
 
+/** Instants are those of this process. */
 interface Denial {
   readonly policies: readonly Policy[]
   readonly cost: number
-  /** Valid before this instant, counted from when the call was sent. */
+  /** The cost and all larger ones are denied before this instant, counted from when the call was sent. */
   readonly until: number
+  /** Costs above what remained are denied before this instant, which is no later than `until`. */
+  readonly scarceUntil: number
   /** When the answer came. Waits count from here, so that a reported wait is never too short. */
   readonly receivedAt: number
+  /** The end of the wait that is reported. */
+  readonly endsAt: number
   readonly answer: Answer
-  readonly next: Denial | undefined
 }
 
-/** Costs and tiers that are cached per key. */
-const MOST_PER_KEY = 4
+/** Costs of a key that ask under the same limits. */
+const COSTS = 4
+/** Denials that are cached of a key, under all limits that it is called with. */
+const MOST_PER_KEY = 16
 
-function isFor(denial: Denial, policies: readonly Policy[], cost: number): boolean {
-  return denial.cost === cost && haveEqualNumbers(denial.policies, policies)
+/** A denial with those of its key that are still valid: three of its own limits, as many of others as there is room for. */
+function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denial[] {
+  const { policies, cost, receivedAt } = denial
+  let room = COSTS - 1
+  const valid = earlier.filter((other) => {
+    if (receivedAt >= other.until) return false
+    return !haveEqualNumbers(other.policies, policies) || (other.cost !== cost && room-- > 0)
+  })
+  return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]
+}
+
+/** The answer as the store would report it now. */
+function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
+  const { at, reason, binding, remaining, resetAt, parts } = answer
+  const since = answer.now + Math.max(0, now - receivedAt)
+  return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from: 'cache' }
+}
+
+/** The same for a cost whose wait is unknown: it passes as soon as the allowance is full. */
+function answerUntilFull(now: number, denial: Denial): Answer {
+  const answer = answerAt(now, denial)
+  const parts = answer.parts && [...answer.parts]
+  let binding = 0
+  for (let i = 0; parts && i < parts.length; i += 3) {
+    parts[i] = parts[i + 2]!
+    if (parts[i]! > parts[3 * binding]!) binding = i / 3
+  }
+  return { ...answer, at: answer.resetAt, binding, parts }
 }

@@ -33,24 +33,27 @@ export interface GuardedKeyspaceOptions {
 
 /**
  * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the
- * failure mode. A call that the store has just denied is denied from the cache. Without a call to the store, the answer is
- * immediate.
+ * failure mode. A call that the store has just denied is denied from the cache, and a cost above the capacity is denied
+ * without the store. Without a call to the store, the answer is immediate.
  */
 export class GuardedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
   readonly #options: GuardedKeyspaceOptions
+  /** The largest cost that ever fits. */
+  readonly #capacity: number
 
   constructor(options: GuardedKeyspaceOptions) {
     this.policies = options.remote.policies
+    this.#capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
     this.#options = options
   }
 
   /** Under 'throw' and 'deny', where nothing else decides, a `caller` that books waits for the store beyond the deadline. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    const { mode, denials } = this.#options
-    const denial = ask === 'consume' ? denials?.get(this.policies, key, cost) : undefined
+    const { mode } = this.#options
+    const denial = ask === 'peek' ? undefined : this.#denial(ask, key, cost)
     if (denial) return denial
     const call = new GuardedCall(this.#options, ask, key, cost, maxWait)
     const isAlone = mode === 'throw' || mode === 'deny'
@@ -60,7 +63,7 @@ export class GuardedKeyspace implements Keyspace {
   }
 
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
-    const denial = this.#options.denials?.get(this.policies, key, cost)
+    const denial = this.#denial('consume', key, cost)
     return denial ?? this.#ask(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
   }
 
@@ -76,6 +79,12 @@ export class GuardedKeyspace implements Keyspace {
   async correct(change: Correction): Promise<number> {
     if (isAboutKey(change) && this.#options.mode === 'local') await this.#options.local().correct(change)
     return this.#correct(change.key, (keyspace) => keyspace.correct(change))
+  }
+
+  /** The denial of a call for which the store need not be asked. */
+  #denial(ask: Ask, key: string, cost: number): Answer | undefined {
+    if (cost > this.#capacity) return neverFits(this.policies, cost)
+    return ask === 'consume' ? this.#options.denials?.get(this.policies, key, cost) : undefined
   }
 
   /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
@@ -128,6 +137,22 @@ export class GuardedKeyspace implements Keyspace {
     } finally {
       this.#options.denials?.forget(key)
     }
+  }
+}
+
+/** The denial of a cost above the capacity. What remains of the key is not known, and reported as 0. */
+function neverFits(policies: readonly Policy[], cost: number): Answer {
+  const waits = policies.map(({ capacity }) => (cost > capacity ? Infinity : 0))
+  return {
+    now: 0,
+    at: Infinity,
+    reason: 'cost',
+    binding: waits.indexOf(Infinity),
+    remaining: 0,
+    resetAt: 0,
+    parts: policies.length > 1 ? waits.flatMap((wait) => [wait, 0, 0]) : undefined,
+    booking: undefined,
+    from: 'none',
   }
 }
 

@@ -5,6 +5,7 @@ import {
   gcra,
   type Limiter,
   type LimiterOptions,
+  type Policy,
   slidingLog,
 } from '../../src/index.js'
 import { RemoteStore } from '@sluice/harness/stores'
@@ -123,23 +124,6 @@ describe('a cached denial', () => {
     expect(even.decide('k')).toMatchObject({ allowed: false, retryAfterMs: 100, reason: 'limit' })
   })
 
-  it('is kept for four costs of a key', async () => {
-    const even = open({ policies: [gcra({ limit: 10, window: '1s' })] })
-    await even.consume('k', { cost: 10 })
-    for (const cost of [1, 2, 3, 4, 5]) await even.consume('k', { cost })
-    for (const cost of [5, 4, 3, 2]) {
-      expect(even.decide('k', { cost })).toMatchObject({ retryAfterMs: 100 * cost })
-    }
-    expect(await asks(() => even.consume('k'))).toBe(true)
-  })
-
-  it('is kept for a cost that never fits, and for that cost alone', async () => {
-    await exhaust()
-    expect(await limiter.consume('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
-    expect(limiter.decide('k', { cost: 3 })).toMatchObject({ reason: 'cost', retryAfterMs: Infinity })
-    expect(limiter.decide('k')).toMatchObject({ reason: 'limit', retryAfterMs: 10_000 })
-  })
-
   it('does not apply to a lower cost', async () => {
     await limiter.consume('k')
     await limiter.consume('k', { cost: 2 })
@@ -155,6 +139,104 @@ describe('a cached denial', () => {
     await exhaust()
     expect(await asks(() => open().consume('k'))).toBe(false)
     expect(await asks(() => open({ name: 'web' }).consume('k'))).toBe(true)
+  })
+})
+
+describe('a caller who varies the cost', () => {
+  const tenASecond = gcra({ limit: 10, window: '1s' })
+
+  /** Uses `key` up and has these costs denied, each by the store. */
+  async function exhaustFor(
+    costs: readonly number[],
+    policies: readonly Policy[] = [tenASecond],
+  ): Promise<void> {
+    await limiter.consume('k', { cost: 10, policies })
+    for (const cost of costs) expect(await asks(() => limiter.consume('k', { cost, policies }))).toBe(true)
+  }
+
+  const waitOf = (cost: number, policies: readonly Policy[] = [tenASecond]): number =>
+    (limiter.decide('k', { cost, policies }) as Decision).retryAfterMs
+
+  it('gets the exact waits of four costs', async () => {
+    await exhaustFor([2, 4, 6, 8])
+    expect([2, 4, 6, 8].map((cost) => waitOf(cost))).toEqual([200, 400, 600, 800])
+  })
+
+  it('gets of any other cost the least wait of a larger one that is cached', async () => {
+    await exhaustFor([8, 2, 6, 4])
+    expect([1, 3, 5, 7].map((cost) => waitOf(cost))).toEqual([200, 400, 600, 800])
+  })
+
+  it('waits until the allowance is full where no larger cost is cached', async () => {
+    await exhaustFor([2, 4, 6, 8])
+    expect([9, 10].map((cost) => waitOf(cost))).toEqual([1000, 1000])
+  })
+
+  it('asks again with a lower cost only when a unit has come free', async () => {
+    await exhaustFor([9, 8, 7, 6])
+    clock.pass(99.999)
+    for (const cost of [5, 4, 3, 2, 1]) expect(await asks(() => waitOf(cost))).toBe(false)
+    clock.pass(0.001)
+    expect(await asks(() => limiter.consume('k', { cost: 5, policies: [tenASecond] }))).toBe(true)
+    for (const cost of [4, 3, 2]) expect(await asks(() => waitOf(cost))).toBe(false)
+    expect(await limiter.consume('k', { policies: [tenASecond] })).toMatchObject({ allowed: true })
+  })
+
+  it('waits for the policy that is full last, under several', async () => {
+    const policies = [gcra({ limit: 10, window: '1s' }), gcra({ limit: 10, window: '5s', name: 'slow' })]
+    await exhaustFor([2, 4, 6, 8], policies)
+    const decision = limiter.decide('k', { cost: 10, policies }) as Decision
+    expect(shown(decision)).toEqual(shown(await limiter.peek('k', { cost: 10, policies })))
+  })
+
+  it('gets the exact waits of four costs under the limits of each tier', async () => {
+    const half = [gcra({ limit: 5, window: '1s', burst: 10 })]
+    await exhaustFor([1, 2, 3, 4])
+    for (const cost of [1, 2, 3, 4])
+      expect(await asks(() => limiter.consume('k', { cost, policies: half }))).toBe(true)
+    expect([1, 4, 5].map((cost) => waitOf(cost))).toEqual([100, 400, 1000])
+    expect([1, 4, 5].map((cost) => waitOf(cost, half))).toEqual([200, 800, 2000])
+  })
+
+  it.each(['block', 'hold'] as const)('does not ask during a %s', async (bar) => {
+    await limiter[bar]('k', '10m')
+    for (const cost of [0, 1, 2]) await limiter.consume('k', { cost })
+    await limiter.consume('k', { cost: 0 })
+    expect(store.count('consume')).toBe(3)
+  })
+
+  it('does not ask during the block of a penalty, and before it each time', async () => {
+    const penalty = { after: 6, block: '10m' } as const
+    limiter = open({ policies: [tenASecond], penalty })
+    await limiter.consume('k', { cost: 10 })
+    for (const cost of [1, 2, 3, 4, 5, 6]) await limiter.consume('k', { cost })
+    expect(store.count('consume')).toBe(7)
+    for (let i = 0; i < 100; i++)
+      expect(await limiter.consume('k', { cost: 1 + (i % 10) })).toMatchObject({ reason: 'blocked' })
+    expect(store.count('consume')).toBe(11)
+  })
+})
+
+describe('a cost above the capacity', () => {
+  it('is denied without the store, with what would be reported of a key that is used up', async () => {
+    const policies = [gcra({ limit: 10, window: '1s' }), gcra({ limit: 5, window: '1s', name: 'least' })]
+    for (const decision of [
+      await limiter.consume('k', { cost: 6, policies }),
+      await limiter.acquire('k', { cost: 6, policies }),
+    ])
+      expect(decision).toMatchObject({
+        allowed: false,
+        reason: 'cost',
+        policy: 'least',
+        remaining: 0,
+        retryAfterMs: Infinity,
+        policies: [{ retryAfterMs: 0 }, { retryAfterMs: Infinity }],
+      })
+    expect(store.arrived).toEqual([])
+  })
+
+  it('is peeked at in the store', async () => {
+    expect(await limiter.peek('k', { cost: 3 })).toMatchObject({ reason: 'cost', remaining: 2 })
   })
 })
 

@@ -6,7 +6,7 @@ import {
   StoreError,
   type StoreErrorCode,
 } from '@sluice/core'
-import type { Ask, Correction, DenialCacheBounds, Penalty, Report } from '@sluice/core/store'
+import type { Answer, Ask, Correction, DenialCacheBounds, Penalty, Report } from '@sluice/core/store'
 
 /** What a keyspace is asked to decide, how it is corrected, or one of its other operations. */
 type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
@@ -73,7 +73,7 @@ export class RemoteStore implements Store {
       get: (_, name: keyof Keyspace) => {
         if (name === 'policies' || name === 'penalty') return state[name]
         if (name === 'consume') return undefined // optional, and a promise for each call is what is tested here
-        const act = (state[name] as (...args: unknown[]) => unknown).bind(state)
+        const act = name === 'decide' ? deciderOf(state) : (state[name] as Act).bind(state)
         return (...args: unknown[]) => {
           const operation = operationOf(name, args[0])
           if (operation === 'book') this.maxWaits.push(args[3] as number)
@@ -109,6 +109,19 @@ export class RemoteStore implements Store {
     return new Promise((resolve) => this.#replies!.push(() => resolve(reply)))
   }
 }
+
+/** Decides as a store does whose denials are cached elsewhere. */
+function deciderOf(state: Keyspace): Act {
+  return (...args) => {
+    const [ask, key, cost, maxWait] = args as [Ask, string, number, number]
+    const answer = state.decide(ask, key, cost, maxWait) as Answer
+    if (answer.reason === undefined) return answer
+    const { at } = state.decide('peek', key, answer.remaining + 1, 0) as Answer
+    return { ...answer, nextUnitAt: at }
+  }
+}
+
+type Act = (...args: unknown[]) => unknown
 
 function operationOf(
   name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'consume'>,
