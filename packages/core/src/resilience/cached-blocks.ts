@@ -18,6 +18,10 @@ export class CachedBlocks implements Denials {
     return denial?.reason === 'blocked' ? denial : undefined
   }
 
+  newest(policies: readonly Policy[], key: string): Answer | undefined {
+    return this.#cache.newest(policies, key)
+  }
+
   begin(): BegunCall {
     return this.#cache.begin()
   }

@@ -53,6 +53,15 @@ export class DenialCache {
     return larger ? answerAt(now, larger) : answerUntilFull(now, newest!)
   }
 
+  /** The newest cached denial of a key as the store would report it now: what remains and when it is full is true of any cost. */
+  newest(policies: readonly Policy[], key: string): Answer | undefined {
+    const now = this.#clock.now()
+    const denial = this.#denials
+      .get(key)
+      ?.find((each) => now < each.until && haveEqualNumbers(each.policies, policies))
+    return denial && answerAt(now, denial)
+  }
+
   /** Call it before a call is sent, and pass the result to `record` with the answer. */
   begin(): BegunCall {
     return { number: ++this.#begun, sentAt: this.#clock.now() }
@@ -85,7 +94,7 @@ export class DenialCache {
 }
 
 /** What a keyspace needs of the cache. */
-export type Denials = Pick<DenialCache, 'get' | 'begin' | 'record' | 'forget'>
+export type Denials = Pick<DenialCache, 'get' | 'newest' | 'begin' | 'record' | 'forget'>
 
 export interface BegunCall {
   readonly number: number

@@ -83,8 +83,10 @@ export class GuardedKeyspace implements Keyspace {
 
   /** The denial of a call for which the store need not be asked. */
   #denial(ask: Ask, key: string, cost: number): Answer | undefined {
-    if (cost > this.#capacity) return neverFits(this.policies, cost)
-    return ask === 'consume' ? this.#options.denials?.get(this.policies, key, cost) : undefined
+    const { policies } = this
+    const { denials } = this.#options
+    if (cost > this.#capacity) return neverFits(policies, cost, denials?.newest(policies, key))
+    return ask === 'consume' ? denials?.get(policies, key, cost) : undefined
   }
 
   /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
@@ -140,19 +142,27 @@ export class GuardedKeyspace implements Keyspace {
   }
 }
 
-/** The denial of a cost above the capacity. What remains of the key is not known, and reported as 0. */
-function neverFits(policies: readonly Policy[], cost: number): Answer {
-  const waits = policies.map(({ capacity }) => (cost > capacity ? Infinity : 0))
+/**
+ * The denial of a cost above the capacity. What remains of the key is that of a cached denial, `known`; without one it is
+ * reported as 0.
+ */
+function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
+  const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }
+  const states = policies.map(({ capacity }, i) => {
+    const [left, fullAt] = [known?.parts?.[3 * i + 1] ?? remaining, known?.parts?.[3 * i + 2] ?? resetAt]
+    const at = cost > capacity ? Infinity : cost > left ? fullAt : now
+    return [at, left, fullAt] as const
+  })
   return {
-    now: 0,
+    now,
     at: Infinity,
     reason: 'cost',
-    binding: waits.indexOf(Infinity),
-    remaining: 0,
-    resetAt: 0,
-    parts: policies.length > 1 ? waits.flatMap((wait) => [wait, 0, 0]) : undefined,
+    binding: states.findIndex(([at]) => at === Infinity),
+    remaining,
+    resetAt,
+    parts: policies.length > 1 ? states.flat() : undefined,
     booking: undefined,
-    from: 'none',
+    from: known ? 'cache' : 'none',
   }
 }
 

@@ -178,7 +178,7 @@ export interface Answer {
   readonly nextUnitAt?: number
   /** Set if the units were charged at another instant than `at`: for a lease, when it was booked. */
   readonly chargedAt?: number
-  /** Set if the call did not ask the store: a cached denial, a lease, or policies that need no state. */
+  /** Set if the call did not ask the store: a cached denial, a lease, or an answer that needs no state. */
   readonly from?: 'cache' | 'lease' | 'none'
   /** Set if the store did not decide. */
   readonly degraded?: Degraded

@@ -235,6 +235,23 @@ describe('a cost above the capacity', () => {
     expect(store.arrived).toEqual([])
   })
 
+  it('is reported with what remains, while a denial of the key is cached', async () => {
+    const policies = [gcra({ limit: 10, window: '1s' }), gcra({ limit: 5, window: '1s', name: 'least' })]
+    for (const cost of [4, 2]) await limiter.consume('k', { cost, policies })
+    clock.pass(100)
+    for (const cost of [6, 11]) {
+      const exact = await limiter.peek('k', { cost, policies })
+      expect(shown(limiter.decide('k', { cost, policies }) as Decision)).toEqual({
+        ...shown(exact),
+        remaining: 1,
+        policies: [
+          { ...exact.policies[0]!, remaining: 6 },
+          { ...exact.policies[1]!, remaining: 1 },
+        ],
+      })
+    }
+  })
+
   it('is peeked at in the store', async () => {
     expect(await limiter.peek('k', { cost: 3 })).toMatchObject({ reason: 'cost', remaining: 2 })
   })
