@@ -1,7 +1,7 @@
 import * as fc from 'fast-check'
 import { createLimiter, type Decision, type Limiter, type Policy } from '../../src/index.js'
 import { findShapes, type Shape } from '@sluice/testing/internal'
-import { RemoteStore } from './remote-store.js'
+import { RemoteStore } from '@sluice/harness/stores'
 
 /*
  * Callers who vary the cost, beside the store itself: what a limiter denies without asking the store would deny at that
