@@ -35,14 +35,6 @@ export type { Permit } from './semaphore/permit.js'
 export type { PermitEnd, PermitEvent, PermitWait, SemaphoreEvents } from './semaphore/semaphore-events.js'
 export type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore/semaphore-options.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory/index.js'
-export type {
-  Answer,
-  Board,
-  Booking,
-  Keyspace,
-  Outage,
-  Permits,
-  Reason,
-  Store,
-  TicketState,
-} from './stores/store.js'
+export type { Board } from './stores/board.js'
+export type { Permits, PermitStep, TicketState, TicketStates } from './stores/permits.js'
+export type { Answer, Booking, Keyspace, Outage, Reason, Store } from './stores/store.js'

@@ -1,9 +1,9 @@
-import type { MaybePromise, Permits, TicketState } from '../src/stores/store.js'
+import type { Permits, PermitStep, TicketState, TicketStates } from '../src/stores/permits.js'
 import { type Keyspace, type Permit, type Store, StoreError, type StoreErrorCode } from '../src/index.js'
 
 /** A store elsewhere whose permits answer what a test says: 'held' for every ticket until then. */
 export class PermitsElsewhere implements Store {
-  /** The calls that arrived, in order: an operation with its tickets, as in 'poll 1,2'. */
+  /** The calls that arrived, in order: a step with its tickets, as in 'poll 1,2'. */
   readonly calls: string[] = []
   answer: PermitsAnswer = (_, tickets) => tickets.map(() => 'held')
   /** Tells the semaphore that a waiting ticket was granted a permit. */
@@ -19,15 +19,11 @@ export class PermitsElsewhere implements Store {
   }
 
   permits(): Permits {
-    const run = async (operation: string, tickets: readonly number[]): Promise<readonly TicketState[]> => {
-      this.calls.push(`${operation} ${tickets.join()}`)
-      return this.answer(operation, tickets)
-    }
     return {
-      take: async (_, ticket) => (await run('take', [ticket]))[0] === 'held',
-      poll: (_, tickets) => run('poll', tickets),
-      renew: (_, tickets) => run('renew', tickets),
-      release: async (_, tickets) => void (await run('release', tickets)),
+      ask: async (step, _, tickets) => {
+        this.calls.push(`${step} ${tickets.join()}`)
+        return this.answer(step, tickets)
+      },
       listen: (granted) => (this.announce = granted),
       close: () => {},
     }
@@ -44,10 +40,7 @@ export class PermitsElsewhere implements Store {
   close(): void {}
 }
 
-export type PermitsAnswer = (
-  operation: string,
-  tickets: readonly number[],
-) => MaybePromise<readonly TicketState[]>
+export type PermitsAnswer = (step: PermitStep, tickets: readonly number[]) => TicketStates
 
 /** How a promise has settled so far. */
 export function outcome(promise: Promise<Permit>): { readonly permit?: Permit; readonly error?: unknown } {

@@ -1,5 +1,5 @@
 import { createSemaphore, type SemaphoreOptions } from '../src/index.js'
-import type { TicketState } from '../src/stores/store.js'
+import type { TicketState } from '../src/stores/permits.js'
 import { outcome, PermitsElsewhere } from './permits-elsewhere.js'
 
 /** Timers and the clock of this file are Jest's: nothing sleeps. */
@@ -33,7 +33,7 @@ describe('a permit that is held stays taken', () => {
     semaphore.resize(2)
     await reply()
     expect(call.permit!.allowed).toBe(true)
-    expect(store.calls).toEqual(['take 1', 'poll 1'])
+    expect(store.calls).toEqual(['wait 1', 'poll 1'])
   })
 
   it('where a poll reports it and the answer to the call that took it is late', async () => {
@@ -59,7 +59,7 @@ describe('a permit that is held stays taken', () => {
     await reply()
     await granted()
     expect(call.permit!.allowed).toBe(true)
-    expect(store.calls).toEqual(['take 1', 'poll 1', 'poll 1', 'take 1'])
+    expect(store.calls).toEqual(['wait 1', 'poll 1', 'poll 1', 'wait 1'])
   })
 })
 
@@ -73,5 +73,5 @@ it('a permit is not renewed after its release where the answer to the call that 
   await call.permit!.release()
   await reply()
   await pass(60_000)
-  expect(store.calls).toEqual(['take 1', 'poll 1', 'release 1'])
+  expect(store.calls).toEqual(['wait 1', 'poll 1', 'release 1'])
 })

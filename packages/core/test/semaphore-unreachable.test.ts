@@ -140,8 +140,8 @@ describe('after an outage', () => {
     store.answer = () => new Promise(() => {})
     outcome(semaphore.acquire('', { maxWait: 200 }))
     await pass(60)
-    store.answer = (operation) => {
-      if (operation === 'take') throw new StoreError('STORE_OOM', 'as the test says')
+    store.answer = (step) => {
+      if (step === 'wait') throw new StoreError('STORE_OOM', 'as the test says')
       return ['unknown']
     }
     await pass(140)

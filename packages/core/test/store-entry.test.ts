@@ -15,13 +15,14 @@ import {
   type MaybePromise,
   type Notice,
   type Permits,
+  type PermitStep,
   type Policy,
   type Report,
   type Reason,
   State,
   type Store,
   StoreError,
-  type TicketState,
+  type TicketStates,
   type View,
 } from '@sluice/core/store'
 
@@ -39,9 +40,9 @@ class OnePolicyStore implements Store {
   }
 
   permits(): Permits {
-    const none = (_key: string, tickets: readonly number[]): readonly TicketState[] =>
+    const none = (_step: PermitStep, _key: string, tickets: readonly number[]): TicketStates =>
       tickets.map(() => 'unknown')
-    return { take: () => false, poll: none, renew: none, release() {}, listen() {}, close() {} }
+    return { ask: none, listen() {}, close() {} }
   }
 
   now(): number {

@@ -1,4 +1,5 @@
-import { type MemoryStore, memoryStore } from '@sluice/core'
+import { memoryStore, type MemoryStore } from '@sluice/core'
+import { type PermitCall, type PermitHolder, PermitQueues } from '@sluice/core/internal'
 import type {
   Answer,
   Ask,
@@ -11,8 +12,6 @@ import type {
   TicketState,
 } from '@sluice/core/store'
 import { KeptBookings } from './kept-bookings.js'
-import type { PermitCall } from './machine-server.js'
-import { type PermitHolder, PermitQueues } from './permit-queues.js'
 import type { PolicyListing } from './policy-listing.js'
 
 export interface HostOptions {
@@ -27,7 +26,7 @@ export class Host {
   readonly life = 1 + Math.floor(Math.random() * 2 ** 48)
   readonly #bookings = new KeptBookings()
   readonly #store: MemoryStore
-  readonly #permits = new PermitQueues()
+  readonly #permits = new PermitQueues(() => this.now())
   readonly #reports = new Map<string, Report>()
   #holders = 0
   /** The process whose call is carried out: it alone is told what the call caused. */
@@ -98,16 +97,16 @@ export class Host {
   }
 
   permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
-    return this.#permits.carryOut(holder, call, this.now())
+    return this.#permits.carryOut(holder, call)
   }
 
   /** A process that knew a server of a former life has come. */
   stateWasLost(): void {
-    this.#permits.stateWasLost(this.now())
+    this.#permits.stateWasLost()
   }
 
   left(holder: PermitHolder): void {
-    this.#permits.leave(holder, this.now())
+    this.#permits.leave(holder)
   }
 
   close(): void {

@@ -1,6 +1,5 @@
-import type { MaybePromise, Permits, TicketState } from '@sluice/core/store'
+import type { Permits, PermitStep, TicketStates } from '@sluice/core/store'
 import type { Membership } from './membership.js'
-import type { PermitOperation } from './protocol.js'
 
 export interface MachinePermitsOptions {
   /** Of this semaphore in its process. */
@@ -20,21 +19,10 @@ export class MachinePermits implements Permits {
     this.#options = options
   }
 
-  async take(key: string, ticket: number, limit: number, waits: boolean): Promise<boolean> {
-    const [state] = await this.#ask('take', key, [ticket], limit, waits)
-    return state === 'held'
-  }
-
-  poll(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]> {
-    return this.#ask('poll', key, tickets, limit)
-  }
-
-  renew(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]> {
-    return this.#ask('renew', key, tickets, limit)
-  }
-
-  async release(key: string, tickets: readonly number[], limit: number): Promise<void> {
-    await this.#ask('leave', key, tickets, limit)
+  ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): TicketStates {
+    const { number: semaphore, name, leaseMs, membership } = this.#options
+    const call = { step, semaphore, name, key, tickets, limit, lease: leaseMs * 1000 }
+    return membership.ask((server) => server.permits(call))
   }
 
   listen(granted: (ticket: number) => void): void {
@@ -49,17 +37,5 @@ export class MachinePermits implements Permits {
   close(): void {
     this.#granted = undefined
     this.#options.onClose()
-  }
-
-  #ask(
-    operation: PermitOperation,
-    key: string,
-    tickets: readonly number[],
-    limit: number,
-    waits = false,
-  ): MaybePromise<readonly TicketState[]> {
-    const { number: semaphore, name, leaseMs, membership } = this.#options
-    const call = { operation, semaphore, name, key, tickets, limit, lease: leaseMs * 1000, waits }
-    return membership.ask((server) => server.permits(call))
   }
 }

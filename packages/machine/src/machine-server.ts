@@ -1,3 +1,4 @@
+import type { PermitCall } from '@sluice/core/internal'
 import type {
   Answer,
   Ask,
@@ -6,10 +7,9 @@ import type {
   Correction,
   MaybePromise,
   Notice,
-  TicketState,
+  TicketStates,
 } from '@sluice/core/store'
 import type { PolicyListing } from './policy-listing.js'
-import type { PermitOperation } from './protocol.js'
 
 /** The server of a machine's state, as one process reaches it: this process itself, or another one. */
 export interface MachineServer {
@@ -28,7 +28,7 @@ export interface MachineServer {
   confirm(list: PolicyListing, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: PolicyListing, booking: MachineBooking): MaybePromise<boolean>
   correct(list: PolicyListing, change: Correction): MaybePromise<number>
-  permits(call: PermitCall): MaybePromise<readonly TicketState[]>
+  permits(call: PermitCall): TicketStates
   /** Ends the connection, or the serving. Calls without an answer reject with `error`. */
   close(error: Error): void
 }
@@ -38,21 +38,6 @@ export interface MachineBooking extends Booking {
   readonly life: number
   readonly number: number
   isCancelled: boolean
-}
-
-/** One operation on the permits of a semaphore. */
-export interface PermitCall {
-  readonly operation: PermitOperation
-  /** Of the semaphore in its process. Tickets of two semaphores are never the same. */
-  readonly semaphore: number
-  /** The name that semaphores share. */
-  readonly name: string
-  readonly key: string
-  readonly tickets: readonly number[]
-  readonly limit: number
-  /** Microseconds. */
-  readonly lease: number
-  readonly waits: boolean
 }
 
 /** Receives what a server says without being asked. */

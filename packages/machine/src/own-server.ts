@@ -1,7 +1,7 @@
+import type { PermitCall, PermitHolder } from '@sluice/core/internal'
 import type { Answer, Ask, Correction, Keyspace, Notice, TicketState } from '@sluice/core/store'
 import type { Host } from './host.js'
-import type { MachineBooking, MachineServer, PermitCall, ServerListener } from './machine-server.js'
-import type { PermitHolder } from './permit-queues.js'
+import type { MachineBooking, MachineServer, ServerListener } from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
 
 /** The server where this process is it: calls are carried out at once. */

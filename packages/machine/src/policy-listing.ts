@@ -1,7 +1,6 @@
 import { type Policy, PolicyError } from '@sluice/core'
 import { printableName, readOne, required } from '@sluice/core/internal'
-import type { Penalty } from '@sluice/core/store'
-import { algorithms } from '@sluice/core/store'
+import { algorithms, type Penalty } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 import { whole } from './protocol.js'
 

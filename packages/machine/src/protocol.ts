@@ -1,4 +1,4 @@
-import type { Ask, Correction, TicketState } from '@sluice/core/store'
+import type { Ask, Correction, Reason } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**
@@ -30,11 +30,8 @@ export const REQUEST = {
   block: 11,
   hold: 12,
   reset: 13,
-  /** The semaphore's number, limit, lease in microseconds, tickets. The tag is 1 if the ticket waits. Answered by `states`. */
-  take: 14,
-  poll: 15,
-  renew: 16,
-  leave: 17,
+  /** The semaphore's number, limit, lease in microseconds, tickets. The tag is the step's number. Answered by `states`. */
+  permits: 14,
 } as const
 
 /** The kinds of frames that a server sends. All but `notice` and `granted` answer the oldest call that has no answer. */
@@ -47,7 +44,7 @@ export const REPLY = {
    */
   answer: 2,
   effect: 3,
-  /** A number for each ticket. */
+  /** The number of each ticket's state. */
   states: 4,
   /** The limiter's name, a line break, the notice in JSON. */
   notice: 5,
@@ -62,10 +59,6 @@ export const ASKS: Readonly<Record<Ask, number>> = {
 }
 
 export const STANDINGS = ['stands', 'lost', 'held'] as const
-export const TICKET_STATES: readonly TicketState[] = ['unknown', 'waiting', 'held']
-
-/** The operations of permits, as they are sent. */
-export type PermitOperation = 'take' | 'poll' | 'renew' | 'leave'
 
 /** The numbers of a correction, as they are sent with the request of its kind. */
 export function numbersOf(change: Correction): readonly number[] {

@@ -1,10 +1,11 @@
 import { StoreError } from '@sluice/core'
+import { PERMIT_STEPS, type PermitCall, TICKET_STATES } from '@sluice/core/internal'
 import type { Answer, Ask, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter } from './frames.js'
-import type { MachineBooking, MachineServer, PermitCall, ServerListener } from './machine-server.js'
+import type { MachineBooking, MachineServer, ServerListener } from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
-import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, TICKET_STATES, wholeWait } from './protocol.js'
+import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, wholeWait } from './protocol.js'
 import { answerIn, notSent, type RemoteCall, remoteCall } from './remote-call.js'
 import { MOST_LISTS } from './session.js'
 
@@ -74,20 +75,19 @@ export class RemoteServer implements MachineServer {
   }
 
   permits({
-    operation,
+    step,
     semaphore,
     name,
     key,
     tickets,
     limit,
     lease,
-    waits,
   }: PermitCall): Promise<readonly TicketState[]> {
     const numbers = [semaphore, limit, lease, ...tickets]
     return remoteCall(
       this.#send,
       undefined,
-      (writer) => writer.add(REQUEST[operation], waits ? 1 : 0, numbers, `${name}\n${key}`),
+      (writer) => writer.add(REQUEST.permits, PERMIT_STEPS.indexOf(step), numbers, `${name}\n${key}`),
       REPLY.states,
       (reply) => reply.numbers.map((state) => TICKET_STATES[state] ?? 'unknown'),
     )

@@ -1,21 +1,10 @@
-import { REASONS } from '@sluice/core/internal'
+import { PERMIT_STEPS, type PermitHolder, REASONS, TICKET_STATES } from '@sluice/core/internal'
 import type { Ask, Keyspace, Notice } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
 import type { Host, HostCaller } from './host.js'
-import type { PermitHolder } from './permit-queues.js'
 import { readPolicyListing } from './policy-listing.js'
-import {
-  correctionOf,
-  LARGEST_COST,
-  type PermitOperation,
-  PROTOCOL,
-  REPLY,
-  REQUEST,
-  STANDINGS,
-  TICKET_STATES,
-  whole,
-} from './protocol.js'
+import { correctionOf, LARGEST_COST, PROTOCOL, REPLY, REQUEST, STANDINGS, whole } from './protocol.js'
 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
 export class Session implements HostCaller, PermitHolder {
@@ -92,11 +81,8 @@ export class Session implements HostCaller, PermitHolder {
         const isUndone = this.#host.cancel(this, this.#keyspaceOf(tag), whole(numbers[0]), text, charge)
         return this.#writer.add(REPLY.effect, 0, [isUndone ? 1 : 0])
       }
-      case REQUEST.take:
-      case REQUEST.poll:
-      case REQUEST.renew:
-      case REQUEST.leave:
-        return this.#permits(OPERATIONS[kind - REQUEST.take]!, tag === 1, numbers, text)
+      case REQUEST.permits:
+        return this.#permits(tag, numbers, text)
       default: {
         const change = correctionOf(kind, text, numbers)
         const effect = this.#host.correct(this, this.#keyspaceOf(tag), change)
@@ -121,12 +107,13 @@ export class Session implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.answer, REASONS.indexOf(reason) + 8 * binding, all)
   }
 
-  #permits(operation: PermitOperation, waits: boolean, numbers: readonly number[], text: string): void {
+  #permits(tag: number, numbers: readonly number[], text: string): void {
+    const step = PERMIT_STEPS[tag]
     const [semaphore, limit, lease, ...tickets] = numbers.map((number) => whole(number))
     const end = text.indexOf('\n')
-    if (lease === undefined || end < 0) throw new MalformedFrame('permits without a semaphore')
+    if (!step || lease === undefined || end < 0) throw new MalformedFrame('permits without a semaphore')
     const [name, key] = [text.slice(0, end), text.slice(end + 1)]
-    const call = { operation, semaphore: semaphore!, name, key, tickets, limit: limit!, lease, waits }
+    const call = { step, semaphore: semaphore!, name, key, tickets, limit: limit!, lease }
     const states = this.#host.permits(this, call)
     this.#writer.add(
       REPLY.states,
@@ -141,8 +128,6 @@ export class Session implements HostCaller, PermitHolder {
     throw new MalformedFrame(`list ${list}, which was not opened`)
   }
 }
-
-const OPERATIONS: readonly PermitOperation[] = ['take', 'poll', 'renew', 'leave']
 
 /** Lists that a process may have opened at once. */
 export const MOST_LISTS = 1024

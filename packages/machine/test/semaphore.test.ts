@@ -1,4 +1,5 @@
 import { createSemaphore, type Semaphore, type SemaphoreOptions } from '@sluice/core'
+import { GRACE_US } from '@sluice/core/internal'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { Host } from '../src/host.js'
@@ -97,69 +98,6 @@ describe('permits of a machine store', () => {
     await until('the permit to be free', () => taken(one))
   })
 
-  it('run out with their lease where a process that lives does not renew them', async () => {
-    const clock = new FakeClock()
-    const [server] = await meeting.pair({ clock: clock.now })
-    const [one, other] = [server.permits!('jobs', 2000), server.permits!('jobs', 2000)]
-    expect(await one.take('k', 1, 1, false)).toBe(true)
-    clock.pass(1500)
-    expect(await one.renew('k', [1], 1)).toEqual(['held'])
-    clock.pass(2000)
-    expect(await other.take('k', 1, 1, false)).toBe(false)
-    clock.pass(1)
-    expect(await other.take('k', 1, 1, false)).toBe(true)
-    expect(await one.renew('k', [1], 1)).toEqual(['unknown'])
-  })
-
-  it('run out with their own lease, also behind one that lasts longer', async () => {
-    const clock = new FakeClock()
-    const [server] = await meeting.pair({ clock: clock.now })
-    const [long, short] = [server.permits!('jobs', 60_000), server.permits!('jobs', 2000)]
-    expect(await long.take('k', 1, 2, false)).toBe(true)
-    expect(await short.take('k', 1, 2, false)).toBe(true)
-    clock.pass(2001)
-    expect(await short.take('k', 2, 2, false)).toBe(true)
-    expect(await short.renew('k', [1], 2)).toEqual(['unknown'])
-    expect(await long.renew('k', [1], 2)).toEqual(['held'])
-  })
-
-  it('are not granted to tickets whose process does not poll, nor kept for one that does not notice', async () => {
-    const clock = new FakeClock()
-    const [server] = await meeting.pair({ clock: clock.now })
-    const [one, other, third] = [1, 2, 3].map(() => server.permits!('jobs', 30_000))
-    await one!.take('k', 1, 1, false)
-    await other!.take('k', 1, 1, true)
-    clock.pass(900)
-    await third!.take('k', 1, 1, true)
-    clock.pass(200)
-    await one!.release('k', [1], 1)
-    expect(await other!.poll('k', [1], 1)).toEqual(['unknown'])
-    clock.pass(2001)
-    await one!.take('k', 2, 1, true)
-    expect(await one!.poll('k', [2], 1)).toEqual(['held'])
-    expect(await third!.poll('k', [1], 1)).toEqual(['unknown'])
-  })
-
-  it('go to the tickets of a process that polls only the oldest of them, in their order', async () => {
-    const clock = new FakeClock()
-    const [server] = await meeting.pair({ clock: clock.now })
-    const [one, other, third] = [1, 2, 3].map(() => server.permits!('jobs', 30_000))
-    await one!.take('k', 1, 1, false)
-    for (let ticket = 1; ticket <= 3; ticket++) await other!.take('k', ticket, 1, true)
-    await third!.take('k', 1, 1, true)
-    for (let i = 0; i < 3; i++) {
-      clock.pass(900)
-      expect(await other!.poll('k', [1], 1)).toEqual(['waiting'])
-      expect(await third!.poll('k', [1], 1)).toEqual(['waiting'])
-    }
-    await one!.release('k', [1], 1)
-    for (let ticket = 1; ticket <= 3; ticket++) {
-      expect(await other!.poll('k', [ticket], 1)).toEqual(['held'])
-      await other!.release('k', [ticket], 1)
-    }
-    expect(await third!.poll('k', [1], 1)).toEqual(['held'])
-  })
-
   it('are given back to their holders first when another process serves', async () => {
     const clock = new FakeClock()
     const server = meeting.open({ serve: true, clock: clock.now })
@@ -167,14 +105,14 @@ describe('permits of a machine store', () => {
     const client = meeting.open({ clock: clock.now })
     await client.ready()
     const [held, newcomer] = [client.permits!('jobs', 30_000), client.permits!('jobs', 30_000)]
-    expect(await held.take('k', 1, 1, false)).toBe(true)
+    expect(await held.ask('take', 'k', [1], 1)).toEqual(['held'])
     await server.close()
-    await until('the other to serve', async () => (await newcomer.take('k', 1, 1, true)) === false)
-    expect(await held.renew('k', [1], 1)).toEqual(['held'])
-    clock.pass(701)
-    expect(await newcomer.poll('k', [1], 1)).toEqual(['waiting'])
-    await held.release('k', [1], 1)
-    expect(await newcomer.poll('k', [1], 1)).toEqual(['held'])
+    await until('the other to serve', async () => (await newcomer.ask('wait', 'k', [1], 1))[0] === 'waiting')
+    expect(await held.ask('renew', 'k', [1], 1)).toEqual(['held'])
+    clock.pass(GRACE_US / 1000)
+    expect(await newcomer.ask('poll', 'k', [1], 1)).toEqual(['waiting'])
+    await held.ask('release', 'k', [1], 1)
+    expect(await newcomer.ask('poll', 'k', [1], 1)).toEqual(['held'])
   })
 
   it('are granted while a process that only serves, and once did, looks for the end of the server', async () => {
@@ -190,7 +128,7 @@ describe('permits of a machine store', () => {
       const looks = jest.spyOn(Host.prototype, 'newHolder')
       jest.advanceTimersByTime(5000) // then a server looks whether it still is the newest
       await until('it to look', () => looks.mock.calls.length > 2)
-      expect(await next.permits!('jobs', 30_000).take('k', 1, 1, false)).toBe(true)
+      expect(await next.permits!('jobs', 30_000).ask('take', 'k', [1], 1)).toEqual(['held'])
     } finally {
       jest.restoreAllMocks()
       jest.useRealTimers()
@@ -202,8 +140,8 @@ describe('permits of a machine store', () => {
     const permits = server.permits!('jobs', 30_000)
     const use = async (keys: number, prefix: string) => {
       for (let i = 0; i < keys; i++) {
-        await permits.take(`${prefix}${i}`, 1, 1, false)
-        await permits.release(`${prefix}${i}`, [1], 1)
+        await permits.ask('take', `${prefix}${i}`, [1], 1)
+        await permits.ask('release', `${prefix}${i}`, [1], 1)
       }
     }
     await use(1000, 'before')
@@ -220,7 +158,7 @@ describe('permits of a machine store', () => {
     await server.close()
     const next = meeting.open({ serve: true })
     await next.ready()
-    await next.permits!('jobs', 30_000).take('k', 1, 1, false)
+    await next.permits!('jobs', 30_000).ask('take', 'k', [1], 1)
     await until('the loss', () => lost.length > 0)
     expect(lost).toEqual(['k'])
   })

@@ -380,7 +380,8 @@ describe('the socket', () => {
       (writer) => (open(writer), writer.add(REQUEST.consume, 0, [NaN, 0], 'k')),
       (writer) => (open(writer), writer.add(REQUEST.consume, 0, [], 'k')),
       (writer) => (open(writer), writer.add(REQUEST.release, 0, [1, 1, 1], 'k')),
-      (writer) => (open(writer), writer.add(REQUEST.take, 0, [1], 'jobs\nk')),
+      (writer) => (open(writer), writer.add(REQUEST.permits, 0, [1], 'jobs\nk')),
+      (writer) => (open(writer), writer.add(REQUEST.permits, 5, [1, 1, 1_000_000, 1], 'jobs\nk')),
       (writer) => (open(writer), writer.add(200, 0, [], '')),
     ]
     for (const write of nonsense) {

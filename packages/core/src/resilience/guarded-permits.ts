@@ -1,4 +1,5 @@
-import type { MaybePromise, Permits, Store, TicketState } from '../stores/store.js'
+import type { Permits, PermitStep, TicketState, TicketStates } from '../stores/permits.js'
+import type { Store } from '../stores/store.js'
 import { Deadline } from './deadline.js'
 import { notAsked } from './failure.js'
 import { sharedStateOf } from './shared-store-state.js'
@@ -36,20 +37,18 @@ class GuardedPermits implements Permits {
     this.#held = held
   }
 
-  take(key: string, ticket: number, limit: number, waits: boolean): Promise<boolean> {
-    return this.#send(key, limit, () => this.#permits.take(key, ticket, limit, waits))
-  }
-
-  poll(key: string, tickets: readonly number[], limit: number): Promise<readonly TicketState[]> {
-    return this.#send(key, limit, () => this.#permits.poll(key, tickets, limit))
-  }
-
-  renew(key: string, tickets: readonly number[], limit: number): Promise<readonly TicketState[]> {
-    return this.#send(key, limit, () => this.#permits.renew(key, tickets, limit))
-  }
-
-  release(key: string, tickets: readonly number[], limit: number): Promise<void> {
-    return this.#send(key, limit, () => this.#permits.release(key, tickets, limit))
+  /** @throws {StoreError} STORE_TIMEOUT after the deadline, CLOSED, or what the store rejects with. */
+  async ask(
+    step: PermitStep,
+    key: string,
+    tickets: readonly number[],
+    limit: number,
+  ): Promise<readonly TicketState[]> {
+    const refusal = this.#channel.refusal()
+    if (!refusal)
+      return this.#channel.send(() => this.#permits.ask(step, key, tickets, limit), this.#deadline)
+    this.#channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
+    throw notAsked(refusal)
   }
 
   listen(granted: (ticket: number) => void): void {
@@ -62,18 +61,10 @@ class GuardedPermits implements Permits {
     this.#permits.close()
   }
 
-  /** @throws {StoreError} STORE_TIMEOUT after the deadline, CLOSED, or what the store rejects with. */
-  async #send<T>(key: string, limit: number, call: () => MaybePromise<T>): Promise<T> {
-    const refusal = this.#channel.refusal()
-    if (!refusal) return this.#channel.send(call, this.#deadline)
-    this.#channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
-    throw notAsked(refusal)
-  }
-
   /** Tests whether the store is back. If it has lost its data, permits that are held are restored before any is granted. */
-  #probe(key: string, limit: number): MaybePromise<unknown> {
+  #probe(key: string, limit: number): TicketStates {
     const held = this.#held(key).slice(0, MOST_TICKETS)
-    return held.length > 0 ? this.#permits.renew(key, held, limit) : this.#permits.release(key, [], limit)
+    return this.#permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
   }
 }
 

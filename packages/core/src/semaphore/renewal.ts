@@ -1,5 +1,5 @@
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
-import type { Permits } from '../stores/store.js'
+import { type Permits, RENEW_US } from '../stores/permits.js'
 import type { StoreError } from '../values/errors.js'
 
 export interface RenewalOptions {
@@ -10,8 +10,8 @@ export interface RenewalOptions {
 }
 
 /**
- * The permits that one semaphore of this process holds. They are renewed every 500 ms, or every third of the lease if that
- * is shorter. A release that failed is repeated until the lease ends.
+ * The permits that one semaphore of this process holds. They are renewed every 500 ms (`RENEW_US`), or every third of the
+ * lease if that is shorter. A release that failed is repeated until the lease ends.
  */
 export class Renewal {
   readonly #options: RenewalOptions
@@ -47,7 +47,7 @@ export class Renewal {
     const { permits, leaseMs, limit } = this.#options
     remove(this.#held, key, ticket)
     try {
-      await permits.release(key, [ticket], limit())
+      await permits.ask('release', key, [ticket], limit())
     } catch {
       if (leaseMs === undefined) return
       const releasing = this.#releasing.get(key) ?? new Map<number, number>()
@@ -57,7 +57,7 @@ export class Renewal {
   }
 
   get #renewMs(): number {
-    return Math.min((this.#options.leaseMs ?? 0) / 3, LONGEST_RENEW_MS)
+    return Math.min((this.#options.leaseMs ?? 0) / 3, RENEW_US / 1000)
   }
 
   /** The timer does not keep the process alive. */
@@ -93,7 +93,7 @@ export class Renewal {
     for (const part of inParts(this.held(key))) {
       // Renewing a ticket that was released meanwhile would take its permit again.
       const held = part.filter((ticket) => this.#held.get(key)?.has(ticket))
-      const states = await permits.renew(key, held, limit())
+      const states = await permits.ask('renew', key, held, limit())
       for (const [i, ticket] of held.entries()) {
         const lost = this.#held.get(key)?.get(ticket)
         if (states[i] !== 'unknown' || !lost) continue
@@ -106,7 +106,7 @@ export class Renewal {
   async #repeatReleases(key: string): Promise<void> {
     const { permits, limit } = this.#options
     for (const part of inParts(this.releasing(key))) {
-      await permits.release(key, part, limit())
+      await permits.ask('release', key, part, limit())
       for (const ticket of part) remove(this.#releasing, key, ticket)
     }
   }
@@ -120,8 +120,6 @@ export class Renewal {
 }
 
 const RETRY_MS = 100
-/** After Redis has lost its data it grants nothing for slightly longer than this, until holders have renewed their permits. */
-const LONGEST_RENEW_MS = 500
 
 function inParts(tickets: readonly number[]): readonly (readonly number[])[] {
   const parts = Math.ceil(tickets.length / MOST_TICKETS)

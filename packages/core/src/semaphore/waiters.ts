@@ -1,7 +1,8 @@
 import { StoreError } from '../values/errors.js'
 import { isOutage } from '../resilience/failure.js'
 import { MOST_TICKETS } from '../resilience/guarded-permits.js'
-import type { Permits, Store } from '../stores/store.js'
+import type { Permits } from '../stores/permits.js'
+import type { Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { Renewal } from './renewal.js'
@@ -121,10 +122,10 @@ export class Waiters {
     waiter.isAsking = true
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
-      const taken = permits.take(waiter.key, ticket, limit(), waits)
-      const isTaken = taken instanceof Promise ? await waiter.storeWait.over(taken) : taken
+      const asked = permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], limit())
+      const [state] = asked instanceof Promise ? await waiter.storeWait.over(asked) : asked
       waiter.wasReached = true
-      if (isTaken) this.#taken(waiter, ticket)
+      if (state === 'held') this.#taken(waiter, ticket)
       else if (!waits) void waiter.leave()
     } catch (error) {
       if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
@@ -166,7 +167,7 @@ export class Waiters {
     const { permits, limit } = this.#options
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
     try {
-      const polled = permits.poll(key, tickets, limit())
+      const polled = permits.ask('poll', key, tickets, limit())
       const states = polled instanceof Promise ? await polled : polled
       for (const waiter of waiters) waiter.wasReached = true
       for (const [i, ticket] of tickets.entries()) {

@@ -23,11 +23,12 @@ export {
   type StoreFailure,
 } from '../values/errors.js'
 export { keyspaceOver, type StateChange, type Update } from './bytes/keyspace-over.js'
+export type { Board } from './board.js'
 export type { Penalty } from './penalty.js'
+export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
 export {
   type Answer,
   type Ask,
-  type Board,
   type Booking,
   type Caller,
   type Correction,
@@ -39,10 +40,8 @@ export {
   type MaybePromise,
   type Notice,
   type Outage,
-  type Permits,
   type Reason,
   type Receiver,
   type Report,
   type Store,
-  type TicketState,
 } from './store.js'

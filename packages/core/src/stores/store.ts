@@ -1,6 +1,8 @@
 import type { StoreFailure } from '../values/errors.js'
 import type { Charge, Policy } from '../algorithms/contract/policy.js'
+import type { Board } from './board.js'
 import type { Penalty } from './penalty.js'
+import type { Permits } from './permits.js'
 
 /*
  * The contract of a store.
@@ -228,35 +230,3 @@ export interface Outage {
   /** Where the store is, if it says so. */
   readonly endpoint: string | undefined
 }
-
-/**
- * For each key a number of permits, and a queue of tickets that wait for one, served first come, first served. A ticket is a
- * number that its semaphore never uses twice. Operations neither wait nor use timers: the semaphore does.
- */
-export interface Permits {
-  /**
-   * Takes a permit if one of `limit` is free and no ticket waits; otherwise the ticket enters the queue if `waits`. Returns
-   * whether the ticket holds a permit.
-   */
-  take(key: string, ticket: number, limit: number, waits: boolean): MaybePromise<boolean>
-  /** Grants free permits under `limit`, then returns the state of each ticket. Waiting tickets must be polled to stay queued. */
-  poll(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]>
-  /** Renews permits for another lease. One that the store has lost is granted again if one is free, otherwise 'unknown'. */
-  renew(key: string, tickets: readonly number[], limit: number): MaybePromise<readonly TicketState[]>
-  /** Gives back the permits of tickets, or removes them from the queue. Free permits go to the oldest waiting tickets. */
-  release(key: string, tickets: readonly number[], limit: number): MaybePromise<void>
-  /** Calls `granted` with each waiting ticket that gets a permit. Such a message may be lost; `poll` is authoritative. */
-  listen(granted: (ticket: number) => void): void
-  /** Ends `listen`. Held permits stay held. */
-  close(): void
-}
-
-/** Holds a text of each author until it expires. An author is a process, or a part of one. */
-export interface Board {
-  /** Replaces the author's text. It expires after `lifeMs` milliseconds, 1 to 3,600,000. */
-  post(author: string, text: string, lifeMs: number): MaybePromise<void>
-  /** The texts that have not expired, in no order. */
-  read(): MaybePromise<readonly string[]>
-}
-
-export type TicketState = 'unknown' | 'waiting' | 'held'

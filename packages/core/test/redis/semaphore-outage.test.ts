@@ -146,5 +146,5 @@ it('shares its circuit with the limiters of its store', async () => {
   await asked
 })
 
-const KEY = 'sluice:2:jobs:semaphore:'
+const KEY = 'sluice:3:jobs:semaphore:'
 const PLACES = 1_099_511_627_776

@@ -46,11 +46,18 @@ function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
   opened.push(semaphore)
   return semaphore
 }
-/** What a line of MONITOR asks of lua/semaphore.lua: its last argument begins with the operation, as a double. */
-function operation(line: string): readonly string[] {
+/** The step that a line of MONITOR asks of lua/semaphore.lua: its last argument begins with the number, as a double. */
+function stepOf(line: string): readonly string[] {
   if (line.includes(' lua]') || !/"evalsha"/i.test(line)) return []
-  const [, byte] = /"(?:\\x00){6}(\\x00@|\\xf0\?|\\b@|\\x10@)/.exec(line) ?? []
-  return [{ '\\xf0?': 'take', '\\x00@': 'poll', '\\b@': 'renew', '\\x10@': 'release' }[byte!] ?? line]
+  const [, bytes] = /"(?:\\x00){6}(\\x00\\x00|\\xf0\?|\\x00@|\\b@|\\x10@)/.exec(line) ?? []
+  const steps = {
+    '\\x00\\x00': 'take',
+    '\\xf0?': 'wait',
+    '\\x00@': 'poll',
+    '\\b@': 'renew',
+    '\\x10@': 'release',
+  }
+  return [steps[bytes as keyof typeof steps] ?? line]
 }
 const taken = async (semaphore: Semaphore, key?: string) =>
   (await semaphore.acquire(key, { maxWait: 0 })).allowed
@@ -128,7 +135,7 @@ describe('permits', () => {
     await held.release()
     const { waitMs } = await waiting
     const timed = Math.ceil((performance.now() - began) / 100)
-    const calls = (await seen.stop()).flatMap(operation).filter((name) => name !== 'renew') // every 500 ms
+    const calls = (await seen.stop()).flatMap(stepOf).filter((name) => name !== 'renew') // every 500 ms
     expect(calls.filter((name) => name !== 'poll')).toEqual(['release'])
     expect(calls.length).toBeLessThanOrEqual(2 + timed) // the release, the claim
     expect(waitMs).toBeGreaterThan(0)
@@ -372,7 +379,7 @@ it('works with a connection of its own', async () => {
 })
 
 /** How many tickets wait, and how many hold a permit, under the key ''. */
-const key = () => `sluice:2:${name}:semaphore:`
+const key = () => `sluice:3:${name}:semaphore:`
 const queued = () => command<number>(server, 'ZCOUNT', key(), '1', '(1099511627776')
 const heldPermits = () => command<number>(server, 'ZCOUNT', key(), '1099511627776', '+inf')
 const channels = () => command<string[]>(server, 'PUBSUB', 'CHANNELS', `${key()}to:*`)

@@ -65,7 +65,7 @@ describe('one decision', () => {
     const limiter = open([gcra(hour), slidingLog({ ...hour, name: 'log' })])
     await limiter.consume('user:1')
     expect(await command(server, 'KEYS', '*')).toEqual([
-      'sluice:2:orders:gcra/3600000,sliding-log/3600000:user%3a1',
+      'sluice:3:orders:gcra/3600000,sliding-log/3600000:user%3a1',
     ])
     await limiter.reset('user:1')
     expect(await command(server, 'DBSIZE')).toBe(0)

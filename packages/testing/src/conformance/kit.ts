@@ -2,6 +2,7 @@ import * as fc from 'fast-check'
 import { expectModelled, scenes } from './comparison.js'
 import type { Subject } from './law.js'
 import { barring } from './laws/barring.js'
+import { boards } from './laws/boards.js'
 import { booking } from './laws/booking.js'
 import { bounding } from './laws/bounding.js'
 import { cancelling } from './laws/cancelling.js'
@@ -11,6 +12,7 @@ import { correcting } from './laws/correcting.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
 import { penalizing } from './laws/penalizing.js'
+import { permits } from './laws/permits.js'
 import { releasing } from './laws/releasing.js'
 import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
@@ -47,7 +49,8 @@ const LAWS = [
 ]
 
 /**
- * Declares every law of the contract for every algorithm on one store, and the comparison with the model, as tests: the test
+ * Declares every law of the contract for every algorithm on one store, the comparison with the model, and the laws of permits and
+ * boards, which hold for stores that have them, as tests: the test
  * runner must provide `describe` and `it` as globals, as Jest does. A store is opened for each sequence, with a clock that the sequence
  * sets; its keys are new each time. A failure prints its seed, which CONFORMANCE_SEED takes back.
  */
@@ -62,7 +65,7 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
   const laws = penalties ? [...LAWS, penalizing] : LAWS
   const given = process.env.CONFORMANCE_SEED
   const seed = given === undefined ? undefined : Number(given)
-  const runs = Math.ceil((lawRuns * sequences) / most)
+  const trial = { openStore, runs: Math.ceil((lawRuns * sequences) / most), seed }
 
   describe(`${storeName} store`, () => {
     const { shapes, unjudged } = findShapes()
@@ -77,10 +80,13 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
       describe(shape.title, () => {
         const mostCostWith = (other: Shape) => mostCost([shape, other])
         const own = { shape, mostCost: mostCost([shape]), mostCostWith }
-        const subject: Subject = { ...own, shapes, openStore, runs, seed }
+        const subject: Subject = { ...own, shapes, ...trial }
         for (const declare of laws) declare(subject)
       })
     }
+
+    describe('permits', () => permits(trial))
+    describe('boards', () => boards(trial))
 
     const compare = (name: string, lists: fc.Arbitrary<readonly Shape[]>, share: number) => {
       const property = fc.asyncProperty(scenes(lists, penalties), (scene) =>

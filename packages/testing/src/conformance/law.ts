@@ -7,14 +7,18 @@ import { type Caller, type OpenStore, type Returned, Session } from './session.j
 import type { Shape } from './shapes.js'
 import { HISTORY, starts, type Step, traffic } from './traffic.js'
 
-/** What a law is tried on. */
-export interface Subject {
-  readonly shape: Shape
-  /** Every shape there is, for laws about lists of policies. */
-  readonly shapes: readonly Shape[]
+/** The store that a law is tried on, and how often. */
+export interface Trial {
   readonly openStore: OpenStore
   readonly runs: number
   readonly seed: number | undefined
+}
+
+/** An algorithm on that store. */
+export interface Subject extends Trial {
+  readonly shape: Shape
+  /** Every shape there is, for laws about lists of policies. */
+  readonly shapes: readonly Shape[]
   /** Largest cost that the store takes for this shape, alone and beside another. */
   readonly mostCost: number
   readonly mostCostWith: (other: Shape) => number
@@ -31,20 +35,19 @@ const LIMIT_MS = 60_000
 
 /** Declares one law: tried on each value that is drawn, in a store of its own. */
 export function law<T extends Pick<Past, 'start'>>(
-  subject: Subject,
+  { openStore, runs: numRuns, seed }: Trial,
   name: string,
   drawn: fc.Arbitrary<T>,
   check: (session: Session, value: T) => Promise<void>,
 ): void {
   const property = fc.asyncProperty(drawn, async (value) => {
-    const session = await Session.open(subject.openStore, value.start)
+    const session = await Session.open(openStore, value.start)
     try {
       await check(session, value)
     } finally {
       await session.close()
     }
   })
-  const { runs: numRuns, seed } = subject
   it(name, () => fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) }), LIMIT_MS)
 }
 

@@ -7,31 +7,31 @@ export type OpenStore = (clock: () => number) => Store | Promise<Store>
 
 /** A store of its own with a clock that tests set. Keys are never used twice, not even by another session. */
 export class Session {
-  #now: number
-  #store!: Store
+  readonly store: Store
+  readonly #clock: { now: number }
 
-  private constructor(start: number) {
-    this.#now = start
+  private constructor(store: Store, clock: { now: number }) {
+    this.store = store
+    this.#clock = clock
   }
 
   static async open(openStore: OpenStore, start: number): Promise<Session> {
-    const session = new Session(start)
-    session.#store = await openStore(() => session.#now)
-    return session
+    const clock = { now: start }
+    return new Session(await openStore(() => clock.now), clock)
   }
 
   get now(): number {
-    return this.#now
+    return this.#clock.now
   }
 
   /** Never runs back. */
   set now(instant: number) {
-    this.#now = Math.max(this.#now, instant)
+    this.#clock.now = Math.max(this.#clock.now, instant)
   }
 
   /** Whether limiters may deny calls without asking the store. */
   get cachesDenials(): boolean {
-    return this.#store.denialCache !== undefined
+    return this.store.denialCache !== undefined
   }
 
   /** A new key. `tiers` are lists of policies of the same shapes; calls name the one that comes with them. */
@@ -42,22 +42,23 @@ export class Session {
   /** A new key whose tiers come with the penalty of the same place. */
   callerUnder(penalties: readonly (Penalty | undefined)[], ...tiers: readonly (readonly Policy[])[]): Caller {
     const keyspaces = tiers.map((policies, i) =>
-      this.#store.keyspace('conformance', policies, () => {}, penalties[i]),
+      this.store.keyspace('conformance', policies, () => {}, penalties[i]),
     )
-    return new Caller(this, keyspaces, freshKey())
+    return new Caller(this, keyspaces, this.freshKey())
+  }
+
+  /** A key, or a name, that no other part of this store has. */
+  freshKey(): string {
+    return `${run}-${++keys}`
   }
 
   async close(): Promise<void> {
-    await this.#store.close()
+    await this.store.close()
   }
 }
 
 const run = `${process.pid}-${process.hrtime.bigint()}`
 let keys = 0
-
-function freshKey(): string {
-  return `${run}-${++keys}`
-}
 
 /** What a store returns: an answer, whether a place was given back, or the units of a correction. */
 export type Returned = Answer | boolean | number | void

@@ -1,5 +1,5 @@
 import type { Clock } from '../../values/clock.js'
-import type { Board } from '../store.js'
+import type { Board } from '../board.js'
 
 /** The boards of this process, by name. */
 export class MemoryBoards {

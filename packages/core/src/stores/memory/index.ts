@@ -6,13 +6,16 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import { MemoryBoards } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
+import { PermitQueues } from './permit-queues.js'
 import { MemoryKeyspace, Tables } from './tables.js'
 import { MemoryPermits } from './permits.js'
 import { sweepInBackground } from './sweeper.js'
 import { Table, type TableOwner } from './table.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Penalty } from '../penalty.js'
-import type { Board, Keyspace, Permits, Report, Store } from '../store.js'
+import type { Board } from '../board.js'
+import type { Permits } from '../permits.js'
+import type { Keyspace, Report, Store } from '../store.js'
 
 export interface MemoryStoreOptions {
   /**
@@ -73,7 +76,9 @@ class Memory implements MemoryStore, TableOwner {
   readonly #maxKeys: number
   #clock: Clock
   readonly #tables: Tables
-  readonly #permits = new MemoryPermits()
+  /** Time stands still for permits: those of this process need no leases. */
+  readonly #permits = new PermitQueues(() => 0)
+  #semaphores = 0
   readonly #boards = new MemoryBoards(() => this.now())
   /** The round that forgets past bookings: the tables that follow, and the current one. */
   #purging: Iterator<Table> | undefined
@@ -113,7 +118,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   permits(name: string): Permits {
-    return this.#permits.of(name)
+    return new MemoryPermits(this.#permits, name, ++this.#semaphores)
   }
 
   board(name: string): Board {

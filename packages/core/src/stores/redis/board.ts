@@ -1,6 +1,6 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Clock } from '../../values/clock.js'
-import type { Board } from '../store.js'
+import type { Board } from '../board.js'
 import { redisKey } from './redis-key.js'
 import { modules } from './script/modules.gen.js'
 import type { ScriptRunner } from './script/script-runner.js'

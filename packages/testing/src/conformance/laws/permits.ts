@@ -1,0 +1,243 @@
+import { strict as assert } from 'node:assert'
+import { createSemaphore } from '@sluice/core'
+import type { Permits, PermitStep, TicketState } from '@sluice/core/store'
+import * as fc from 'fast-check'
+import { law, type Trial } from '../law.js'
+import { Line } from '../line.js'
+import type { Session } from '../session.js'
+import { starts } from '../traffic.js'
+
+const SECOND = 1_000_000
+const HOUR_MS = 3_600_000
+
+/** The permits of semaphores, for stores that keep any. */
+export function permits(trial: Trial): void {
+  const often = { ...trial, runs: 10 * trial.runs }
+  lawOfPermits(often, 'are granted in line, each under the limit of its own semaphore', { events }, asInLine)
+
+  const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
+  lawOfPermits(
+    trial,
+    'are not passed on to a semaphore above its own limit',
+    limits,
+    async (session, drawn) => {
+      const [wide, narrow] = crowd(session, 2) as [Asking, Asking]
+      const limit = drawn.narrow + drawn.wider
+      for (let ticket = 1; ticket <= limit; ticket++)
+        assert.deepEqual(await wide.ask('take', [ticket], limit), ['held'])
+      assert.deepEqual(await narrow.ask('wait', [1], limit), ['waiting'])
+      assert.deepEqual(await narrow.ask('poll', [1], drawn.narrow), ['waiting']) // its limit was lowered
+      for (let ticket = 1; ticket <= drawn.wider + 1; ticket++) {
+        assert.deepEqual(await wide.ask('wait', [limit + ticket], limit), ['waiting']) // also while permits are free
+        assert.deepEqual(await narrow.ask('poll', [1], drawn.narrow), ['waiting'])
+        await wide.release(ticket)
+      }
+      assert.deepEqual(await narrow.ask('poll', [1], drawn.narrow), ['held'])
+      const freed = Array.from({ length: drawn.wider + 1 }, (_, i) => limit + 1 + i)
+      const states = freed.map((_, i) => (i < drawn.wider ? 'held' : 'waiting'))
+      assert.deepEqual(await wide.ask('poll', freed, limit), states)
+    },
+  )
+
+  lawOfPermits(trial, 'are kept apart by name and key', {}, async (session) => {
+    const [name, other, key] = [session.freshKey(), session.freshKey(), session.freshKey()]
+    const semaphores = [new Asking(session, name, key), new Asking(session, other, key)]
+    semaphores.push(new Asking(session, name, session.freshKey()))
+    for (const semaphore of semaphores) assert.equal(await semaphore.take(1), 'held')
+    for (const semaphore of semaphores) assert.equal(await semaphore.take(2), 'unknown')
+  })
+
+  lawOfPermits(
+    trial,
+    'stay with their tickets in this process until they are released',
+    {},
+    async (session) => {
+      if (!session.store.local) return
+      const [holder, next] = crowd(session, 2) as [Asking, Asking]
+      const granted: number[] = []
+      next.permits.listen((ticket) => granted.push(ticket))
+      assert.deepEqual([await holder.take(1), await next.wait(1)], ['held', 'waiting'])
+      session.now += 86_400 * SECOND
+      assert.deepEqual([await holder.renew(1), await next.poll(1), granted], ['held', 'waiting', []])
+      await holder.release(1)
+      assert.deepEqual([granted, await next.poll(1)], [[1], 'held'])
+    },
+  )
+
+  const leases = { lease: fc.integer({ min: 1000, max: HOUR_MS }), isRenewed: fc.boolean() }
+  lawOfShared(trial, 'are free exactly when their own lease is over', leases, async (session, drawn) => {
+    const key = session.freshKey()
+    const [holder, other] = [drawn.lease, HOUR_MS].map((lease) => new Asking(session, key, key, lease))
+    assert.equal(await holder!.take(1), 'held')
+    if (drawn.isRenewed) {
+      session.now += drawn.lease * 1000 - 1
+      assert.equal(await holder!.renew(1), 'held')
+    }
+    session.now += drawn.lease * 1000 - 1
+    assert.equal(await other!.take(1), 'unknown')
+    session.now += 1
+    assert.equal(await other!.take(2), 'held')
+    assert.deepEqual([await holder!.renew(1), await holder!.poll(1)], ['unknown', 'unknown'])
+  })
+
+  lawOfShared(
+    trial,
+    'are renewed before any is granted',
+    { comesFirst: fc.boolean() },
+    async (session, drawn) => {
+      const key = session.freshKey()
+      const [holder, next] = [1000, HOUR_MS].map((lease) => new Asking(session, key, key, lease))
+      assert.deepEqual([await holder!.take(1), await next!.wait(1)], ['held', 'waiting'])
+      session.now += SECOND - 1
+      assert.equal(await next!.poll(1), 'waiting')
+      session.now += 1 // the lease is over
+      if (drawn.comesFirst) {
+        assert.deepEqual([await holder!.renew(1), await next!.poll(1)], ['held', 'waiting'])
+      } else {
+        assert.deepEqual([await next!.poll(1), await holder!.renew(1)], ['held', 'unknown'])
+      }
+    },
+  )
+
+  const silence = {
+    passed: fc.integer({ min: 1, max: SECOND - 1 }),
+    isDead: fc.boolean(),
+    waits: fc.boolean(),
+  }
+  lawOfShared(
+    trial,
+    'pass over tickets whose semaphore was silent for a second',
+    silence,
+    async (session, drawn) => {
+      const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
+      assert.deepEqual([await holder.take(1), await silent.wait(1)], ['held', 'waiting'])
+      const until = session.now + SECOND - (drawn.isDead ? 0 : 1)
+      session.now += drawn.passed
+      if (drawn.waits) assert.equal(await next.wait(1), 'waiting')
+      session.now = until
+      await holder.release(1)
+      const state = drawn.waits ? await next.poll(1) : await next.take(1)
+      if (drawn.isDead) assert.deepEqual([state, await silent.poll(1)], ['held', 'unknown'])
+      else assert.deepEqual([state, await silent.poll(1)], [drawn.waits ? 'waiting' : 'unknown', 'held'])
+    },
+  )
+
+  lawOfShared(trial, 'are free again two seconds after a silent ticket got one', {}, async (session) => {
+    const [holder, silent, next] = crowd(session, 3) as [Asking, Asking, Asking]
+    await holder.take(1)
+    assert.deepEqual([await silent.wait(1), await next.wait(1)], ['waiting', 'waiting'])
+    await holder.release(1)
+    for (const passed of [SECOND - 1, SECOND - 1, 1]) {
+      session.now += passed
+      assert.equal(await next.poll(1), 'waiting')
+    }
+    session.now += 1
+    assert.deepEqual([await next.poll(1), await silent.poll(1)], ['held', 'unknown'])
+  })
+
+  lawOfShared(trial, 'wait for all tickets of a semaphore while it polls one', {}, async (session) => {
+    const [holder, first, last] = crowd(session, 3) as [Asking, Asking, Asking]
+    await holder.take(1)
+    for (const ticket of [1, 2, 3]) assert.equal(await first.wait(ticket), 'waiting')
+    assert.equal(await last.wait(1), 'waiting')
+    for (let i = 0; i < 3; i++) {
+      session.now += SECOND - 1
+      assert.deepEqual([await first.poll(1), await last.poll(1)], ['waiting', 'waiting'])
+    }
+    await holder.release(1)
+    for (const ticket of [1, 2, 3]) {
+      assert.deepEqual([await first.poll(ticket), await last.poll(1)], ['held', 'waiting'])
+      await first.release(ticket)
+    }
+    assert.equal(await last.poll(1), 'held')
+  })
+}
+
+/** A semaphore of limit 1, if no other is said, and its tickets of one key. */
+class Asking {
+  readonly permits: Permits
+
+  constructor(
+    session: Session,
+    name: string,
+    readonly key: string,
+    leaseMs = HOUR_MS,
+  ) {
+    this.permits = session.store.permits!(name, leaseMs)
+  }
+
+  readonly take = (ticket: number): Promise<TicketState> => this.#one('take', ticket)
+  readonly wait = (ticket: number): Promise<TicketState> => this.#one('wait', ticket)
+  readonly poll = (ticket: number): Promise<TicketState> => this.#one('poll', ticket)
+  readonly renew = (ticket: number): Promise<TicketState> => this.#one('renew', ticket)
+  readonly release = (ticket: number): Promise<TicketState> => this.#one('release', ticket)
+
+  async ask(step: PermitStep, tickets: readonly number[], limit: number): Promise<readonly TicketState[]> {
+    return this.permits.ask(step, this.key, tickets, limit)
+  }
+
+  async #one(step: PermitStep, ticket: number): Promise<TicketState> {
+    return (await this.ask(step, [ticket], 1))[0]!
+  }
+}
+
+/** Semaphores that share one name and key. */
+function crowd(session: Session, size: number): readonly Asking[] {
+  const key = session.freshKey()
+  return Array.from({ length: size }, () => new Asking(session, key, key))
+}
+
+/** One step of one of three semaphores; `picks` choose from its newest tickets. */
+const events = fc.array(
+  fc.record({
+    semaphore: fc.nat(2),
+    step: fc.constantFrom<PermitStep>('take', 'wait', 'wait', 'poll', 'renew', 'release', 'release'),
+    limit: fc.constantFrom(1, 2, 4),
+    picks: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
+  }),
+  { maxLength: 60, size: 'max' },
+)
+type Events = typeof events extends fc.Arbitrary<infer T> ? T : never
+
+/** Compares the states after each step, all at one instant, with those in a line that is kept apart. */
+async function asInLine(session: Session, drawn: { readonly events: Events }): Promise<void> {
+  const semaphores = crowd(session, 3)
+  const line = new Line()
+  const used = [0, 0, 0]
+  for (const { semaphore, step, limit, picks } of drawn.events) {
+    const isNew = step === 'take' || step === 'wait'
+    if (isNew) used[semaphore]!++
+    // Of a key without tickets a store may take a poll or a renewal for the sign that it has lost them.
+    else if (used[semaphore] === 0 || line.isEmpty) continue
+    const known = used[semaphore]!
+    const tickets = isNew ? [known] : [...new Set(picks.map((pick) => Math.max(1, known - pick)))]
+    const states = await semaphores[semaphore]!.ask(step, tickets, limit)
+    assert.deepEqual(states, line.ask(semaphore, step, tickets, limit))
+  }
+}
+
+type Drawing<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
+
+/** A law of stores that keep permits. Semaphores refuse any other store. */
+function lawOfPermits<T extends object>(
+  trial: Trial,
+  name: string,
+  drawing: Drawing<T>,
+  check: (session: Session, drawn: T) => Promise<void>,
+): void {
+  const drawn = fc.record({ start: starts, drawn: fc.record(drawing) as fc.Arbitrary<T> })
+  law(trial, name, drawn, async (session, value) => {
+    const { store } = session
+    if (store.permits) return check(session, value.drawn)
+    assert.throws(() => createSemaphore({ name: 'conformance', limit: 1, store }), { code: 'INVALID_OPTION' })
+  })
+}
+
+/** A law of stores whose holders may die. */
+function lawOfShared<T extends object>(
+  ...[trial, name, drawing, check]: Parameters<typeof lawOfPermits<T>>
+): void {
+  lawOfPermits(trial, name, drawing, async (session, drawn) => {
+    if (!session.store.local) await check(session, drawn)
+  })
+}
