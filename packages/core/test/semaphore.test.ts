@@ -230,6 +230,46 @@ describe('close', () => {
   })
 })
 
+describe('events', () => {
+  it('have their type and the name of their semaphore', async () => {
+    const semaphore = open({ name: 'jobs', store: memoryStore() })
+    const events: object[] = []
+    for (const type of ['granted', 'waited', 'denied', 'released', 'lost'] as const) {
+      semaphore.on(type, (event) =>
+        events.push({ type: event.type, semaphore: event.semaphore, heard: type }),
+      )
+    }
+    const first = await semaphore.acquire()
+    const second = semaphore.acquire()
+    await semaphore.acquire('', { maxWait: 0 })
+    await first.release()
+    await second
+    const types = ['granted', 'denied', 'released', 'waited', 'granted']
+    expect(events).toEqual(types.map((type) => ({ type, semaphore: 'jobs', heard: type })))
+  })
+
+  const rejects: () => unknown = () => Promise.reject(new Error('oops'))
+  const throws = (): never => {
+    throw new Error('oops')
+  }
+  it.each([
+    ['throws', throws],
+    ['rejects', rejects],
+  ])('change no call where a listener %s, and cause one warning of the process', async (_, listener) => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const semaphore = open({ name: 'jobs', store: memoryStore(), onLost: () => {} })
+    const heard: string[] = []
+    semaphore.on('granted', listener)
+    semaphore.on('granted', ({ type }) => heard.push(type))
+    for (let i = 0; i < 2; i++) await (await semaphore.acquire()).release()
+    await pass(0)
+    expect(heard).toEqual(['granted', 'granted'])
+    const text = "semaphore 'jobs': a listener of 'granted' threw: Error: oops"
+    expect(warned.mock.calls).toEqual([[text, { type: 'SluiceWarning', code: 'LISTENER_FAILED' }]])
+    warned.mockRestore()
+  })
+})
+
 describe('options', () => {
   it('that cannot work are refused while it is made', () => {
     const bad: readonly [Partial<SemaphoreOptions>, string][] = [

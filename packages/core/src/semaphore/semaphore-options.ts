@@ -43,7 +43,7 @@ export interface SemaphoreOptions {
   readonly deadline?: Duration
   /**
    * Called with the key of a permit that was lost while it was held: the store lost its data, and others took all permits
-   * before this one was renewed. Its errors are thrown as uncaught exceptions.
+   * before this one was renewed. A listener of the event 'lost'.
    */
   readonly onLost?: (key: string) => void
 }

@@ -1,5 +1,6 @@
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
+import { warnProcess } from '../values/process-warning.js'
 import { guardedPermits } from '../resilience/guarded-permits.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
@@ -39,10 +40,11 @@ export class Semaphore {
   readonly #permits: Permits
   readonly #renewal: Renewal
   readonly #waiters: Waiters
-  readonly #listeners = new Listeners<SemaphoreEvents>((_, error) => throwLater(error))
+  readonly #listeners = new Listeners<SemaphoreEvents>((type, error) => this.#warn(type, error))
   #limit: number
   #inUse = 0
   #closed = false
+  #hasWarned = false
 
   constructor(options: SemaphoreOptions) {
     const {
@@ -124,7 +126,10 @@ export class Semaphore {
     return this.#closed
   }
 
-  /** Adds a listener, whose errors are thrown as uncaught exceptions. Returns a function that removes it. */
+  /**
+   * Adds a listener. The first one that throws or rejects is a warning of the process, LISTENER_FAILED. Returns a function
+   * that removes it.
+   */
   on<E extends keyof SemaphoreEvents>(
     event: E,
     listener: (event: SemaphoreEvents[E]) => void,
@@ -156,12 +161,14 @@ export class Semaphore {
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
   }
-}
 
-function throwLater(error: unknown): void {
-  queueMicrotask(() => {
-    throw error
-  })
+  /** Listeners that fail are a mistake of the application, which is reported once. */
+  #warn(type: keyof SemaphoreEvents, error: unknown): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    const text = `semaphore '${this.name}': a listener of '${type}' threw: ${String(error)}`
+    warnProcess('LISTENER_FAILED', text)
+  }
 }
 
 /** Options as the first argument are a likely mistake; `storedKey` refuses other keys that are no strings. */
