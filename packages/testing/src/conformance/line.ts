@@ -1,4 +1,43 @@
+import { deepStrictEqual } from 'node:assert'
 import type { PermitStep, TicketState } from '@sluice/core/store'
+import * as fc from 'fast-check'
+import type { Session } from './session.js'
+
+/** One step of one of three semaphores. `picks` choose from its newest tickets. */
+interface DrawnStep {
+  readonly semaphore: number
+  readonly step: PermitStep
+  readonly limit: number
+  readonly picks: readonly number[]
+}
+
+export const permitSteps: fc.Arbitrary<readonly DrawnStep[]> = fc.array(
+  fc.record({
+    semaphore: fc.nat(2),
+    step: fc.constantFrom<PermitStep>('take', 'wait', 'wait', 'poll', 'renew', 'release', 'release'),
+    limit: fc.constantFrom(1, 2, 4),
+    picks: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
+  }),
+  { maxLength: 60, size: 'max' },
+)
+
+/** Compares the states that a store returns for each step, all at one instant, with those in a line that is kept apart. */
+export async function expectInLine({ store, freshKey }: Session, steps: readonly DrawnStep[]): Promise<void> {
+  const key = freshKey()
+  const semaphores = [0, 1, 2].map(() => store.permits!(key, 60_000))
+  const line = new Line()
+  const used = [0, 0, 0]
+  for (const { semaphore, step, limit, picks } of steps) {
+    const isNew = step === 'take' || step === 'wait'
+    if (isNew) used[semaphore]!++
+    // Where a key has no tickets a store may take a poll or a renewal for the sign that it has lost them.
+    else if (used[semaphore] === 0 || line.isEmpty) continue
+    const known = used[semaphore]!
+    const tickets = isNew ? [known] : [...new Set(picks.map((pick) => Math.max(1, known - pick)))]
+    const states = await semaphores[semaphore]!.ask(step, key, tickets, limit)
+    deepStrictEqual(states, line.ask(semaphore, step, tickets, limit))
+  }
+}
 
 interface Ticket {
   readonly semaphore: number
@@ -6,7 +45,7 @@ interface Ticket {
 }
 
 /** The permits and waiting tickets of one key, written from the contract: naively, and without time. */
-export class Line {
+class Line {
   readonly #limits = new Map<number, number>()
   #held: readonly Ticket[] = []
   #waiting: readonly Ticket[] = []

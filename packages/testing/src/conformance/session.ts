@@ -48,7 +48,7 @@ export class Session {
   }
 
   /** A key, or a name, that no other part of this store has. */
-  freshKey(): string {
+  freshKey(this: void): string {
     return `${run}-${++keys}`
   }
 

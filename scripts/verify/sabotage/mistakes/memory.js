@@ -60,4 +60,12 @@ export const memoryMistakes = [
     text: 'if (charged.decidedAt < cursor.born) return 0',
     broken: '',
   },
+  {
+    mechanism: 'own limits',
+    mistake: 'a ticket passes one that waits under a lower limit',
+    row: 3,
+    file: `${src}/permit-queues.ts`,
+    text: 'this.#waiting.size === 0 && ',
+    broken: '',
+  },
 ]

@@ -141,4 +141,12 @@ export const redisMistakes = [
     text: '[prefix, STATE_FORMAT, escaped(name)',
     broken: '[prefix, escaped(name)',
   },
+  {
+    mechanism: 'own limits',
+    mistake: 'tickets in Redis are served under the limit of the semaphore that calls',
+    row: 3,
+    file: 'lua/semaphore.lua',
+    text: "score_of('limit:' .. owner) * LIMITS",
+    broken: "(score_of('limit:' .. owner) > 0 and limit or 0)",
+  },
 ]

@@ -3,7 +3,7 @@ import { createSemaphore } from '@sluice/core'
 import type { Permits, PermitStep, TicketState } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import { law, type Trial } from '../law.js'
-import { Line } from '../line.js'
+import { expectInLine, permitSteps } from '../line.js'
 import type { Session } from '../session.js'
 import { starts } from '../traffic.js'
 
@@ -13,7 +13,8 @@ const HOUR_MS = 3_600_000
 /** The permits of semaphores, for stores that keep any. */
 export function permits(trial: Trial): void {
   const often = { ...trial, runs: 10 * trial.runs }
-  lawOfPermits(often, 'are granted in line, each under the limit of its own semaphore', { events }, asInLine)
+  const inLine = 'are granted in line, each under the limit of its own semaphore'
+  lawOfPermits(often, inLine, { steps: permitSteps }, (session, { steps }) => expectInLine(session, steps))
 
   const limits = { narrow: fc.integer({ min: 1, max: 5 }), wider: fc.integer({ min: 1, max: 5 }) }
   lawOfPermits(
@@ -185,35 +186,6 @@ class Asking {
 function crowd(session: Session, size: number): readonly Asking[] {
   const key = session.freshKey()
   return Array.from({ length: size }, () => new Asking(session, key, key))
-}
-
-/** One step of one of three semaphores; `picks` choose from its newest tickets. */
-const events = fc.array(
-  fc.record({
-    semaphore: fc.nat(2),
-    step: fc.constantFrom<PermitStep>('take', 'wait', 'wait', 'poll', 'renew', 'release', 'release'),
-    limit: fc.constantFrom(1, 2, 4),
-    picks: fc.array(fc.nat(4), { minLength: 1, maxLength: 3 }),
-  }),
-  { maxLength: 60, size: 'max' },
-)
-type Events = typeof events extends fc.Arbitrary<infer T> ? T : never
-
-/** Compares the states after each step, all at one instant, with those in a line that is kept apart. */
-async function asInLine(session: Session, drawn: { readonly events: Events }): Promise<void> {
-  const semaphores = crowd(session, 3)
-  const line = new Line()
-  const used = [0, 0, 0]
-  for (const { semaphore, step, limit, picks } of drawn.events) {
-    const isNew = step === 'take' || step === 'wait'
-    if (isNew) used[semaphore]!++
-    // Of a key without tickets a store may take a poll or a renewal for the sign that it has lost them.
-    else if (used[semaphore] === 0 || line.isEmpty) continue
-    const known = used[semaphore]!
-    const tickets = isNew ? [known] : [...new Set(picks.map((pick) => Math.max(1, known - pick)))]
-    const states = await semaphores[semaphore]!.ask(step, tickets, limit)
-    assert.deepEqual(states, line.ask(semaphore, step, tickets, limit))
-  }
 }
 
 type Drawing<T> = { readonly [K in keyof T]: fc.Arbitrary<T[K]> }
