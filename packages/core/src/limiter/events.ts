@@ -71,12 +71,3 @@ export class Events {
     }
   }
 }
-
-/** A warning of the process, or a line on the console where there is none. `text` begins with the name of its source. */
-export function warnProcess(code: string, text: string): void {
-  if (typeof process === 'object' && typeof process.emitWarning === 'function') {
-    process.emitWarning(text, { type: 'SluiceWarning', code })
-  } else {
-    console.warn(`SluiceWarning [${code}] ${text}`)
-  }
-}
