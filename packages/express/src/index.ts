@@ -5,6 +5,7 @@ import {
   type Denied,
   expressTrust,
   type GuardOptions,
+  hasHungUp,
   onResponseSent,
   type Platform,
 } from '@sluice/http'
@@ -62,7 +63,7 @@ const express: Platform<Request, Response> = {
   keepDecisions: () => 'beside',
   address: (req) => req.ip,
   socketAddress: (req) => req.socket.remoteAddress,
-  hungUp: ({ socket }) => socket.destroyed,
+  hungUp: hasHungUp,
   header: (req, name) => req.headers[name]?.toString(),
   rawHeaders: (req) => req.rawHeaders,
   proxyTrust: ({ app }) => expressTrust(app),

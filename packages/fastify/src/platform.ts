@@ -1,4 +1,4 @@
-import { fastifyTrust, onResponseSent, type Platform } from '@sluice/http'
+import { fastifyTrust, hasHungUp, onResponseSent, type Platform } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request of HTTP/1 or HTTP/2, with any decorations of the application. */
@@ -11,7 +11,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   identity: (request) => request,
   address: (request) => request.ip,
   socketAddress: (request) => request.socket.remoteAddress,
-  hungUp: ({ socket }) => socket.destroyed,
+  hungUp: ({ raw }) => hasHungUp(raw),
   header: (request, name) => request.headers[name]?.toString(),
   rawHeaders: ({ raw }) => raw.rawHeaders,
   proxyTrust: fastifyTrust,

@@ -1,5 +1,5 @@
 import { createLimiter, slidingLog } from '@sluice/core'
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify'
 import { decisionOf, rateLimit, rateLimitHook, type RateLimitOptions } from '../src/index.js'
 import { ask, closeApps, serve, statuses } from './served.js'
 
@@ -7,6 +7,26 @@ const once: RateLimitOptions = { limit: 1, window: '1m' }
 const served = () => 'served'
 
 afterEach(closeApps)
+
+describe('a request that is injected', () => {
+  it('is served, whatever it says that its address is', async () => {
+    const limiter = createLimiter({ policies: [slidingLog({ limit: 9, window: '1m' })] })
+    const seen: string[] = []
+    limiter.on('decision', ({ key }) => void seen.push(key))
+    limiter.on('warning', ({ code }) => void seen.push(code))
+    const app = fastify()
+    await app.register(rateLimit, { limiter })
+    app.all('/', served)
+    for (const method of ['GET', 'POST'] as const) {
+      expect((await app.inject({ method, url: '/', remoteAddress: 'none', payload: {} })).statusCode).toBe(
+        200,
+      )
+    }
+    expect((await app.inject('/')).statusCode).toBe(200)
+    expect(seen).toEqual(['ADDRESS_UNKNOWN', 'ip:unknown', 'ip:unknown', 'ip:127.0.0.1'])
+    await app.close()
+  })
+})
 
 describe('the plugin', () => {
   it('limits every route of its context, and unknown paths', async () => {

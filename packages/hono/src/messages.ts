@@ -1,6 +1,14 @@
 import type { Decision } from '@sluice/core'
 import { checkNames } from '@sluice/core/internal'
-import { createGuard, type Denied, GUARD, type GuardOptions, type Platform } from '@sluice/http'
+import {
+  addressesOf,
+  createGuard,
+  type Denied,
+  GUARD,
+  type GuardOptions,
+  keepAddresses,
+  type Platform,
+} from '@sluice/http'
 import type { Context } from 'hono'
 import type { WSContext, WSEvents } from 'hono/ws'
 import { type AddressOptions, platformFor } from './platform.js'
@@ -34,7 +42,8 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   const { connInfo: _connInfo, trustProxy: _trustProxy, ...rest } = { ...options }
   checkNames(MESSAGES, rest, { what: 'limitMessages' })
   const decisions = new WeakMap<Message, Decision>()
-  const platform = messagePlatform(platformFor({ ...options }), decisions)
+  const request = platformFor({ ...options })
+  const platform = messagePlatform(request, decisions)
   const guard = createGuard<Message, Message>({ ...rest, headers: false }, platform)
 
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
@@ -50,6 +59,8 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   }
 
   return (createEvents) => async (c) => {
+    // Bun has forgotten the address when the first message comes.
+    keepAddresses(c, request)
     const events = await createEvents(c)
     /** Settled when the latest message of this connection that had to wait is no longer waiting. */
     let last: Promise<void> | undefined
@@ -95,9 +106,9 @@ function messagePlatform(
 ): Platform<Message, Message> {
   return {
     identity: (message) => message,
-    address: ({ c }) => request.address(c),
-    socketAddress: ({ c }) => request.socketAddress(c),
-    hungUp: ({ c }) => request.hungUp?.(c) ?? false,
+    address: ({ c }) => addressesOf(c, request).address,
+    socketAddress: ({ c }) => addressesOf(c, request).socketAddress,
+    hungUp: ({ c }) => addressesOf(c, request).hungUp,
     header: ({ c }, name) => request.header(c, name),
     proxyTrust: ({ c }) => request.proxyTrust(c),
     decided: (message, decision) => void decisions.set(message, decision),

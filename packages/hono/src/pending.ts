@@ -1,4 +1,4 @@
-import { type HeaderList, headersIn, onResponseSent } from '@sluice/http'
+import { type BunServer, type HeaderList, headersIn, onResponseSent } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -36,9 +36,11 @@ export function onSent(c: WithPending, listener: () => void): void {
   else (c[LISTENERS] ??= []).push(listener)
 }
 
-/** On Node, the request and the response that Hono was called with. */
-export function bindingsOf(c: Context): Partial<NodeBindings> {
-  const env = c.env as Partial<NodeBindings & { server: NodeBindings }> | undefined
+type Bindings = Partial<NodeBindings & BunServer>
+
+/** On Node, the request and the response that Hono was called with; on Bun the server. */
+export function bindingsOf(c: Context): Bindings {
+  const env = c.env as (Bindings & { readonly server?: Bindings }) | undefined
   return env?.server ?? env ?? {}
 }
 

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { type Platform } from '@sluice/http'
+import { type BunServer, hasHungUp, hasHungUpOnBun, type Platform } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onSent, setHeader } from './pending.js'
@@ -24,12 +24,21 @@ export function platformFor(options: AddressOptions & Record<string, unknown>): 
     throw invalid('connInfo must be a function: getConnInfo of the runtime')
   if (!(Number.isSafeInteger(trustProxy) && trustProxy >= 0))
     throw invalid(`trustProxy must be a number of proxies, got ${String(trustProxy)}`)
-  const socketAddress = (c: Context): string | undefined => connInfo?.(c).remote.address
+  const socketAddress = (c: Context): string | undefined => {
+    try {
+      return connInfo?.(c).remote.address
+    } catch (error) {
+      // The `getConnInfo` of a runtime expects its server, and `app.request` works without one.
+      const { incoming, requestIP } = bindingsOf(c)
+      if (incoming || requestIP) throw error
+      return undefined
+    }
+  }
   return {
     identity: (c) => c,
     address: (c) => (trustProxy > 0 && forwardedFor(c, trustProxy)) || socketAddress(c),
     socketAddress,
-    hungUp: (c) => bindingsOf(c).incoming?.socket.destroyed ?? c.req.raw.signal.aborted,
+    hungUp,
     header: (c, name) => c.req.header(name),
     rawHeaders: (c) => bindingsOf(c).incoming?.rawHeaders,
     proxyTrust: () => (trustProxy > 0 ? 'some' : 'none'),
@@ -42,6 +51,16 @@ export function platformFor(options: AddressOptions & Record<string, unknown>): 
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,
   }
+}
+
+function hungUp(c: Context): boolean {
+  const server = bindingsOf(c)
+  if (server.incoming) return hasHungUp(server.incoming)
+  return c.req.raw.signal.aborted || (isBun(server) && hasHungUpOnBun(c.req.raw, server))
+}
+
+function isBun(server: Partial<BunServer>): server is BunServer {
+  return server.requestIP !== undefined
 }
 
 /** The address that the outermost proxy has seen. Entries before it may be forged by the caller. */

@@ -38,6 +38,18 @@ describe('messages of a WebSocket', () => {
     expect((await once(two.client, 'close'))[0]).toBe(1008)
   })
 
+  it('are counted by the address that was known when the connection was opened, which Bun forgets then', async () => {
+    const addresses = ['192.0.2.1']
+    const limiter = stopped(9)
+    const keys: string[] = []
+    limiter.on('decision', ({ key }) => void keys.push(key))
+    const connInfo = () => ({ remote: { address: addresses.pop() } })
+    const { client, received } = await connect(await serve({ limiter, connInfo }))
+    for (const text of ['a', 'b']) client.send(text)
+    while (received.length < 2) await once(client, 'message')
+    expect(keys).toEqual(['ip:192.0.2.1', 'ip:192.0.2.1'])
+  })
+
   it('beyond the limit are left to onDenied, which gets message and decision', async () => {
     const onDenied: MessageLimitOptions['onDenied'] = ({ event, ws }, _same, { limit }) =>
       ws.send(`${event.data} is over ${limit}`)

@@ -1,4 +1,5 @@
 import { createLimiter, slidingLog } from '@sluice/core'
+import { getConnInfo as ofNode } from '@hono/node-server/conninfo'
 import { type Context, Hono } from 'hono'
 import { byUser, decisionOf, rateLimit, type RateLimitOptions } from '../src/index.js'
 
@@ -163,6 +164,57 @@ describe('trustProxy', () => {
     await app.request('/', forwarded === undefined ? {} : { headers: { 'X-Forwarded-For': forwarded } })
     expect(keys).toEqual([key])
   })
+})
+
+describe('a request without an address', () => {
+  const onBun = (port?: number) => ({ port, requestIP: () => null })
+  /** As in hono/bun, which is found nowhere but on Bun. */
+  const ofBun = (c: Context) => ({ remote: (c.env.server ?? c.env).requestIP(c.req.raw) ?? {} })
+
+  it.each<[string, NonNullable<RateLimitOptions['connInfo']>, object | undefined]>([
+    ["that has no server, with Node's getConnInfo", ofNode, undefined],
+    ["that has no server, with Bun's getConnInfo", ofBun, {}],
+    ['that has no server but other bindings', ofNode, { DB: {} }],
+    ['on a connInfo that knows none', () => ({ remote: {} }), undefined],
+    ['on a Unix socket of Bun', ofBun, onBun()],
+    ['on a Unix socket of Bun, with the server in env.server', ofBun, { server: onBun() }],
+  ])('%s is served, and reported once', async (_, connInfo, env) => {
+    const { app, seen } = appOf(connInfo)
+    for (let i = 0; i < 3; i++) expect((await app.request('/', {}, env)).status).toBe(200)
+    expect(seen).toEqual(['ADDRESS_UNKNOWN', 'ip:unknown', 'ip:unknown', 'ip:unknown'])
+  })
+
+  it.each([
+    ['TCP of Bun', onBun(3000)],
+    ['TCP of Bun, with the server in env.server', { server: onBun(3000) }],
+  ])('over %s has hung up: it is not counted and goes no further', async (_, env) => {
+    const { app, seen } = appOf(ofBun)
+    expect(await (await app.request('/', {}, env)).text()).toBe('')
+    expect(seen).toEqual([])
+  })
+
+  it('that its caller has aborted goes no further', async () => {
+    const { app, seen } = appOf(ofNode)
+    expect(await (await app.request('/', { signal: AbortSignal.abort() })).text()).toBe('')
+    expect(seen).toEqual([])
+  })
+
+  it('whose server knows one, but connInfo fails, is an error', async () => {
+    const { app } = appOf(() => {
+      throw new Error('no address')
+    })
+    app.onError((error, c) => c.text(error.message, 500))
+    const response = await app.request('/', {}, { incoming: {} })
+    expect([response.status, await response.text()]).toEqual([500, 'no address'])
+  })
+
+  function appOf(connInfo: RateLimitOptions['connInfo'] & {}) {
+    const limiter = createLimiter({ policies: [slidingLog({ limit: 3, window: '1m' })] })
+    const seen: string[] = []
+    limiter.on('decision', ({ key }) => void seen.push(key))
+    limiter.on('warning', ({ code }) => void seen.push(code))
+    return { app: appWith(rateLimit({ limiter, connInfo })).get('/', (c) => c.text('served')), seen }
+  }
 })
 
 describe('a limiter made in a handler', () => {

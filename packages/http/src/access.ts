@@ -3,10 +3,9 @@ import { expected } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import ipaddr from 'ipaddr.js'
 import { chain } from './chain.js'
-import { clientAddress, HungUpError } from './client-address.js'
-import type { KeySource } from './keys.js'
+import { clientAddress } from './client-address.js'
+import { callerOf, type KeySource } from './keys.js'
 import type { AddressList, GuardOptions } from './options.js'
-import { proxyWarning } from './proxy-trust.js'
 
 /** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
 export type Access = 'count' | 'pass' | 'forbid'
@@ -44,16 +43,12 @@ function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test
   }
   const isListed = addressMatcher(given, name)
   return (req) => {
-    // With a proxy that callers can bypass they choose an address that is allowed.
-    const warning = proxyWarning(req, source)
-    if (warning) source.warn(warning)
-    const address = clientAddress(source.address(req), 128) ?? clientAddress(source.socketAddress(req), 128)
-    if (address !== undefined) return isListed(address)
-    if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
-    source.warn('ADDRESS_UNKNOWN')
-    return false
+    const address = callerOf(req, source, wholeAddress)
+    return address !== undefined && isListed(address)
   }
 }
+
+const wholeAddress = (text: string | undefined): string | undefined => clientAddress(text, 128)
 
 type Block = [ipaddr.IPv4 | ipaddr.IPv6, number]
 

@@ -77,8 +77,8 @@ function networkOf(groups: readonly number[], prefix: number): string {
 
 /*
  * Node drops the address of a closed connection. A caller that hangs up while a session is looked up would be counted as one
- * without an address, which is a second allowance. Addresses are therefore read before anything is waited for, and kept
- * with the request for all limiters that see it.
+ * without an address, which is a second allowance. Addresses are therefore read before a list or a key is waited for, and
+ * kept with the request for all limiters that see it.
  */
 
 /** By request. In a WeakMap, as few requests wait, and a property that is not there takes longer to look for in Express. */
@@ -88,7 +88,7 @@ const kept = inCommon('addresses', () => new WeakMap<object, Addresses>())
 interface Addresses {
   readonly address: string | undefined
   readonly socketAddress: string | undefined
-  /** Whether the connection was closed by then, so that its address is unknown. */
+  /** Whether there is no address because the caller had hung up by then. */
   readonly hungUp: boolean
 }
 
@@ -113,7 +113,7 @@ export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | u
   }
 }
 
-/** Keeps the addresses of a request. To be called before anything is waited for. */
+/** Keeps the addresses of a request. To be called before what may need them is waited for. */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
   const request = source.identity(req)
   if (!kept.has(request)) kept.set(request, readAddresses(req, source))
@@ -122,6 +122,10 @@ export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
 /** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */
 export class HungUpError extends Error {
   override readonly name = 'HungUpError'
+
+  constructor() {
+    super('the caller hung up before its address could be read')
+  }
 }
 
 export function isHungUp(error: unknown): error is HungUpError {
@@ -133,7 +137,8 @@ function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
   try {
     const address = source.address(req)
     const socketAddress = source.socketAddress(req)
-    const hungUp = !address && !socketAddress && source.hungUp?.(req) === true
+    // Also if the framework reports an address: callers can write a text there that is none.
+    const hungUp = !socketAddress && source.hungUp?.(req) === true
     return { address, socketAddress, hungUp }
   } catch (error) {
     // HTTP/2 throws once a session is gone.

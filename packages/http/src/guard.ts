@@ -68,10 +68,7 @@ export function createGuard<Req, Res>(
   }
 
   function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    const answer = chooseAccess ? enter(req, res, chooseAccess) : admit(req, res)
-    // The addresses are read now, as a closed connection no longer has them.
-    if (answer instanceof Promise) keepAddresses(req, platform)
-    return answer
+    return chooseAccess ? enter(req, res, chooseAccess) : admit(req, res)
   }
 
   /** Counts the request, lets it pass uncounted, or answers 403. */
@@ -90,7 +87,9 @@ export function createGuard<Req, Res>(
     } catch (error) {
       return ifHungUp(error)
     }
-    return typeof access === 'string' ? proceed(access) : Promise.resolve(access).then(proceed, ifHungUp)
+    if (typeof access === 'string') return proceed(access)
+    keepAddresses(req, platform)
+    return Promise.resolve(access).then(proceed, ifHungUp)
   }
 
   /** Finds the key and the cost, and decides. */
@@ -103,6 +102,7 @@ export function createGuard<Req, Res>(
     }
     // Not `chain`: here and below, a request that waits for nothing makes no closure.
     if (typeof key === 'string') return count(req, res, key)
+    keepAddresses(req, platform)
     return Promise.resolve(key).then((later) => count(req, res, later), ifHungUp)
   }
 

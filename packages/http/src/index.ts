@@ -1,10 +1,11 @@
 /*
  * What HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
  */
-export { clientAddress } from './client-address.js'
+export { addressesOf, clientAddress, keepAddresses } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
 export { createGuard, type Guard } from './guard.js'
+export { type BunServer, hasHungUp, hasHungUpOnBun, isTcp, type NodeRequest } from './hung-up.js'
 export {
   type HeaderFormat,
   type HeaderList,

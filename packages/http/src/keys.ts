@@ -132,19 +132,28 @@ function hashedKey(apiKey: string): string {
 const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationOf<ByIpOptions>
 
 function addressKey<Req>(req: Req, source: KeySource<Req>, toKey = DEFAULT_KEYS): string {
-  const warning = proxyWarning(req, source)
-  if (warning) source.warn(warning)
-  const key = toKey(source.address(req)) ?? toKey(source.socketAddress(req))
-  if (key !== undefined) return key
-  if (source.hungUp?.(req)) throw new HungUpError('the caller hung up before its address could be read')
-  source.warn('ADDRESS_UNKNOWN')
-  return 'ip:unknown'
+  return callerOf(req, source, toKey) ?? 'ip:unknown'
 }
 
-/** The key for an address as a socket or a proxy header gives it; undefined for a text that is not an address. */
-type AddressKeys = (text: string | undefined) => string | undefined
+/**
+ * The caller of a request, as `nameOf` names an address: the framework's, or the socket's if that is not an IP. undefined
+ * for a request without an address, which is reported, as are proxy settings under which an address identifies nobody.
+ * @throws {HungUpError} if the address is missing because the caller has hung up.
+ */
+export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
+  const caller = nameOf(source.address(req)) ?? nameOf(source.socketAddress(req))
+  if (caller === undefined && source.hungUp?.(req)) throw new HungUpError()
+  const warning = proxyWarning(req, source)
+  if (warning) source.warn(warning)
+  if (caller === undefined) source.warn('ADDRESS_UNKNOWN')
+  return caller
+}
 
-function addressKeys(ipv6Prefix: number): AddressKeys {
+/** Names the caller at an address as a socket or a proxy header gives it; undefined for a text that is not an address. */
+type NameAddress = (text: string | undefined) => string | undefined
+
+/** Names callers by their keys. */
+function addressKeys(ipv6Prefix: number): NameAddress {
   const keyOf = rememberRecent((text) => {
     const address = clientAddress(text, ipv6Prefix)
     return address === undefined ? undefined : joinKey('ip', address)

@@ -7,7 +7,10 @@ export interface RequestReader<Req> {
   address(req: Req): string | undefined
   /** The address at the other end of the socket. */
   socketAddress(req: Req): string | undefined
-  /** Whether the connection of the request is gone. Default: never. */
+  /**
+   * Whether the caller of a request without an address has hung up; false unless that is proven. Asked about no other
+   * request. Default: never.
+   */
   hungUp?(req: Req): boolean
   /** The value of a request header; `name` is in lower case. */
   header(req: Req, name: string): string | undefined

@@ -180,6 +180,13 @@ describe('a platform', () => {
     expect(address).not.toHaveBeenCalled()
   })
 
+  it('is not asked for an address that the key does not need while a store is waited for', async () => {
+    const address = jest.spyOn(plain, 'address').mockClear()
+    jest.spyOn(limiter, 'decide').mockReturnValue(limiter.consume('k'))
+    await guardOf({ limiter, key: () => 'k' })({ ...FROM_HOME }, new PlainResponse())
+    expect(address).not.toHaveBeenCalled()
+  })
+
   it('receives each decision before it takes effect', async () => {
     const order: string[] = []
     const guard = createGuard<PlainRequest, PlainResponse>(

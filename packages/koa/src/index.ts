@@ -4,6 +4,7 @@ import {
   decisionAbout,
   type Denied,
   type GuardOptions,
+  hasHungUp,
   type HeaderList,
   headersIn,
   onResponseSent,
@@ -74,7 +75,7 @@ const koa: Platform<Context, Response> = {
   identity: (ctx) => ctx,
   address: (ctx) => ctx.ip,
   socketAddress: (ctx) => ctx.socket.remoteAddress,
-  hungUp: ({ socket }) => socket.destroyed,
+  hungUp: ({ req }) => hasHungUp(req),
   header: (ctx, name) => ctx.get(name) || undefined,
   rawHeaders: ({ req }) => req.rawHeaders,
   proxyTrust({ app }) {

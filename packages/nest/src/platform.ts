@@ -1,5 +1,12 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { expressTrust, fastifyTrust, onResponseSent, type Platform } from '@sluice/http'
+import {
+  expressTrust,
+  fastifyTrust,
+  hasHungUp,
+  isTcp,
+  onResponseSent,
+  type Platform,
+} from '@sluice/http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
@@ -35,7 +42,11 @@ export const nest: Platform<Call, Call> = {
   decided: ({ decisions }, decision) => void decisions.push(decision),
   address: ({ req }) => req.ip,
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
-  hungUp: ({ req }) => Boolean(socketOf(req)?.destroyed),
+  hungUp({ req }) {
+    // A client of socket.io outlives the connection that it began with, whose end therefore proves nothing.
+    if (req.handshake) return isTcp(socketOf(req))
+    return hasHungUp(req.raw ?? (req._socket ? { socket: req._socket } : req))
+  },
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req.app)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),

@@ -1,0 +1,66 @@
+/*
+ * Node asks for the address of a caller when it is first read. After a reset there is none any more, although nothing is
+ * destroyed yet: callers that reset their connections would share an allowance beside their own, and neither a list nor a
+ * ban would know them. But a Unix socket, a stream that was handed over and a Lambda function never have an address. So a
+ * request without one has hung up only where its connection is gone, or is proven to be TCP, which has addresses while it
+ * lasts. Without proof it is served. None of this is asked about a request that has an address.
+ */
+
+/** The parts of a Node request that show what became of its connection. Frameworks and test tools make requests with fewer. */
+export interface NodeRequest {
+  /** null once an HTTP/2 stream is closed. */
+  readonly socket?: Connection | null
+  /** The stream of HTTP/2. */
+  readonly stream?: object | undefined
+  readonly destroyed?: boolean | undefined
+  readonly readableEnded?: boolean | undefined
+}
+
+interface Connection {
+  readonly destroyed?: boolean | undefined
+  readonly localAddress?: string | undefined
+}
+
+/** Whether a Node request that has no address was sent by a caller that has hung up. */
+export function hasHungUp(request: NodeRequest): boolean {
+  // Node also destroys a request whose body has been read, while its caller waits for the response.
+  if (request.destroyed && !request.readableEnded) return true
+  // First, as reading a socket whose HTTP/2 session is gone throws.
+  if (request.stream && isGoneStream(request.stream)) return true
+  const { socket } = request
+  return Boolean(socket?.destroyed) || isTcp(socket)
+}
+
+/** The parts of Bun's server by which a request is judged. */
+export interface BunServer {
+  /** undefined where it listens on a Unix socket. */
+  readonly port?: number | undefined
+  requestIP(request: Request): object | null
+}
+
+/** Whether a request that Bun serves was sent by a caller that has hung up. */
+export function hasHungUpOnBun(request: Request, server: BunServer): boolean {
+  return server.port !== undefined && server.requestIP(request) === null
+}
+
+function isGoneStream(stream: { readonly session?: { readonly destroyed: boolean }; destroyed?: boolean }) {
+  // Applications may have put a stream of another kind on the request.
+  return 'rstCode' in stream && (stream.destroyed || !stream.session || stream.session.destroyed)
+}
+
+/** The parts of a socket that name the server which accepted it; of a TLS socket, those of the socket below it. */
+interface Accepted {
+  readonly _server?: { address(): unknown }
+  readonly _parent?: Accepted | null
+}
+
+/**
+ * Whether a socket is proven to belong to a TCP connection. Not every system still knows the own address of a connection
+ * that was reset; the server that accepted it does. `socket.server` may be another one, to which a stream was handed.
+ */
+export function isTcp(socket: (Connection & Accepted) | null | undefined): boolean {
+  if (!socket) return false
+  if (socket.localAddress) return true
+  const address = (socket._parent ?? socket)._server?.address()
+  return typeof address === 'object' && address !== null
+}
