@@ -34,6 +34,7 @@ function adapterOf(name: string, createApp: typeof express): Adapter<Request, Re
     method: (req) => req.method,
     status: (res) => res.statusCode,
     answerDenial: (_req, res, text) => res.type('text').send(text),
+    lacks: { 'HTTP/2': 'Express has no HTTP/2' },
   }
 }
 

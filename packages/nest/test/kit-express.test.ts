@@ -18,4 +18,4 @@ const onExpress = kitAdapter('Nest on Express', {
   },
 })
 
-adapterKit(onExpress)
+adapterKit({ ...onExpress, lacks: { 'HTTP/2': 'Express has no HTTP/2' } })

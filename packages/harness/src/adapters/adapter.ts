@@ -29,8 +29,9 @@ export interface Adapter<Req, Res> {
   readonly lacks?: Readonly<Partial<Record<Feature, string>>>
 }
 
-/** One kind of `proxyTrust` each. */
-export type Feature = 'trusting all proxies' | 'trusting a number of proxies' | 'trusting proxies by address'
+/** One kind of `proxyTrust` each, and a protocol. */
+export type Feature =
+  'trusting all proxies' | 'trusting a number of proxies' | 'trusting proxies by address' | 'HTTP/2'
 
 export interface App<Req, Res> {
   readonly routes: readonly Route<Req, Res>[]
