@@ -48,6 +48,32 @@ describe.each(PLATFORMS)('messages over WebSockets on %s', (_, http) => {
     expect(keys).toEqual(['ip:127.0.0.1', 'ip:127.0.0.1', 'ip:127.0.0.1'])
   })
 
+  it.each<[string, RateLimitOptions, number]>([
+    ['beyond the limit', {}, 1],
+    ['from a banned address', { deny: ['127.0.0.1'] }, 0],
+  ])('on connections that are reset at once reach no handler %s', async (_, options, most) => {
+    const limiter = createLimiter({ name: 'messages', policies: [slidingLog({ limit: 1, window: '1m' })] })
+    let echoed = 0
+    @WebSocketGateway()
+    @UseGuards(RateLimitGuard)
+    @RateLimit({ limiter, ...options })
+    class Counting {
+      @SubscribeMessage('echo') echo() {
+        echoed++
+        return { event: 'echo' }
+      }
+    }
+    const metadata = { imports: [RateLimitModule.forRoot({})], providers: [Counting] }
+    const prepare = (app: common.INestApplication) => app.useWebSocketAdapter(new WsAdapter(app))
+    const { origin } = await serveModule(metadata, http(), prepare)
+    // Its address is known, and its limit is used up if it may pass at all.
+    const witness = await connect(origin)
+    await say(witness, 'echo')
+    for (let i = 0; i < 50; i++) await sendAndReset(origin)
+    await say(witness, 'echo')
+    expect(echoed).toBe(most)
+  })
+
   it('are counted by connection with such a key', async () => {
     const origin = await serve({ limit: 1, window: '1m', key: byConnection })
     const [one, other] = [await connect(origin), await connect(origin)]
@@ -212,6 +238,18 @@ async function connect(origin: string): Promise<WebSocket> {
   clients.push(client)
   await once(client, 'open')
   return client
+}
+
+/** Opens a WebSocket, sends a message, and resets the connection as soon as that is written. */
+async function sendAndReset(origin: string): Promise<void> {
+  const client = new WebSocket(`ws://${origin}`)
+  const upgraded = once(client, 'upgrade')
+  await once(client, 'open')
+  const [response] = (await upgraded) as [IncomingMessage]
+  client
+    .on('error', () => {})
+    .send(JSON.stringify({ event: 'echo' }), () => void response.socket.resetAndDestroy())
+  await once(client, 'close')
 }
 
 async function say(client: WebSocket, event: string, data?: unknown): Promise<{ event: string; data: any }> {

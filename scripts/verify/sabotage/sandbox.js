@@ -21,11 +21,12 @@ const NEEDED = [
   'packages/testing/src',
   'packages/harness/package.json',
   'packages/harness/src',
-  // Row 33 builds every package.
+  // Row 33 builds every package, and row 37 serves the applications of the adapters' tests.
   ...['express', 'koa', 'fastify', 'hono', 'nest', 'outbound'].flatMap((name) => [
     `packages/${name}/package.json`,
     `packages/${name}/src`,
   ]),
+  ...['express', 'koa', 'fastify', 'hono', 'nest'].map((name) => `packages/${name}/test`),
 ]
 const SCRIPTS = ['scripts/build/embed-lua.js', 'scripts/sources']
 /** Milliseconds for one row. */

@@ -35,6 +35,7 @@ import { row as twoCopies } from './row-33-two-copies.js'
 import { row as waits } from './row-34-waits.js'
 import { row as machine } from './row-35-machine.js'
 import { row as penalties } from './row-36-penalties.js'
+import { row as resets } from './row-37-resets.js'
 import { row as deniedCosts } from './row-38-denied-costs.js'
 
 export const rows: readonly Row[] = [
@@ -74,5 +75,6 @@ export const rows: readonly Row[] = [
   waits,
   machine,
   penalties,
+  resets,
   deniedCosts,
 ]

@@ -2,3 +2,6 @@
 export type { Adapter, Answer, App, Feature, Route, Served } from './adapter.js'
 export { adapterKit } from './kit.js'
 export { listening } from './listening.js'
+export { resetTrials } from './resets.js'
+export type { Trial } from './trial.js'
+export { unaddressedTrials } from './unaddressed.js'

@@ -9,11 +9,12 @@ import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
 import { loadCases } from './load.js'
 import { redisCases } from './redis.js'
-import { resetCases } from './resets.js'
+import { resetTrials } from './resets.js'
 import { severalCases } from './several.js'
 import { type Serve, siteServer } from './site.js'
 import { spoofingCases } from './spoofing.js'
-import { unaddressedCases } from './unaddressed.js'
+import { trialCases } from './trial.js'
+import { unaddressedTrials } from './unaddressed.js'
 
 /**
  * Declares every case as a test of one adapter: what is promised over HTTP is the same for all of them. A case is a
@@ -31,8 +32,8 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     interruptionCases(adapter, serve)
     connectionCases(adapter, serve)
     loadCases(adapter, serve)
-    resetCases(adapter)
-    unaddressedCases(adapter)
+    trialCases('callers that reset their connections', resetTrials(adapter), 200)
+    trialCases('callers that do not hang up', unaddressedTrials(adapter), 50)
     spoofingCases(adapter, serve)
     clientCases(adapter, serve)
     redisCases(adapter, serve)

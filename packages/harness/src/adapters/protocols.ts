@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http'
 import { createServer as createHttp2Server } from 'node:http2'
 import { createServer as createHttpsServer } from 'node:https'
 import { connect, type Server, type Socket } from 'node:net'
-import { connect as connectTls, type TLSSocket, type TlsOptions } from 'node:tls'
+import { connect as connectTls, createSecureContext, type TLSSocket, type TlsOptions } from 'node:tls'
 import type { Served } from './adapter.js'
 import { listening } from './listening.js'
 
@@ -14,6 +14,8 @@ export type Protocol = (typeof PROTOCOLS)[number]
 /** A shared key, as both ends are ours: no certificate has to be made, and handshakes take less time. */
 const CIPHERS = { ciphers: 'PSK', maxVersion: 'TLSv1.2' } as const
 const KEY = Buffer.alloc(16, 1)
+/** Made once: that takes longer than a handshake. */
+const CLIENT = createSecureContext(CIPHERS)
 const SERVER: TlsOptions = { ...CIPHERS, pskCallback: () => KEY }
 
 /** Serves what answers the requests of `app` over a protocol, until the result is closed. */
@@ -40,7 +42,7 @@ export function listenerOf({ server }: Served): RequestListener {
 /** The client's end of TLS over a connection to a server of `serveOver`. */
 export function secured(socket: NodeJS.ReadWriteStream): TLSSocket {
   return connectTls({
-    ...CIPHERS,
+    secureContext: CLIENT,
     socket: socket as Socket,
     pskCallback: () => ({ psk: KEY, identity: 'client' }),
     checkServerIdentity: () => undefined,

@@ -51,7 +51,7 @@ export const WAYS: readonly Way[] = [
   {
     name: 'a stream that is handed to a server on TCP',
     key: UNKNOWN,
-    open: ({ server }) => over({ createConnection: () => streamTo(server) }),
+    open: ({ server }) => over({}, () => streamTo(server)),
   },
   { name: 'TLS over a stream that is handed to a server on TCP', key: UNKNOWN, open: overSecuredStream },
   { name: 'a TCP server that hands its sockets over', key: LOCAL, open: overTcpInFront },
@@ -69,19 +69,20 @@ export const WAYS: readonly Way[] = [
 const methodOf = (n: number): 'GET' | 'POST' => (n % 2 === 0 ? 'GET' : 'POST')
 const BODY = 'body'
 
-async function over(options: RequestOptions & { createConnection?: () => Duplex }): Promise<Requests> {
-  // With an agent, Node would ask that for connections.
-  const agent = options.createConnection ? undefined : new Agent({ keepAlive: true })
+/** By HTTP over connections that are kept, which `connect` makes if it is given. */
+async function over(options: RequestOptions, connect?: () => Duplex): Promise<Requests> {
+  const agent = new Agent({ keepAlive: true })
+  if (connect) Object.assign(agent, { createConnection: connect })
   return {
     async send(n) {
       const method = methodOf(n)
-      const sent = request({ host: '127.0.0.1', agent, ...(options as RequestOptions), method })
+      const sent = request({ host: '127.0.0.1', agent, ...options, method })
       sent.setHeader('Content-Type', 'text/plain')
       const [response] = await once(sent.end(method === 'POST' ? BODY : undefined), 'response')
       await once(response.resume(), 'end')
       return response.statusCode
     },
-    close: async () => agent?.destroy(),
+    close: async () => agent.destroy(),
   }
 }
 
@@ -108,7 +109,7 @@ async function overTcpInFront({ server }: Served): Promise<Requests> {
 
 async function overSecuredStream(app: Served): Promise<Requests> {
   const { server, close } = await serveOver('HTTP/1.1 over TLS', app)
-  const requests = await over({ createConnection: () => secured(streamTo(server)) })
+  const requests = await over({}, () => secured(streamTo(server)))
   return { send: requests.send, close: () => requests.close().then(close) }
 }
 
@@ -118,7 +119,9 @@ const inFrontOf = (server: Server): Server => createTcpServer((socket) => server
 function streamTo(server: Server): Duplex {
   const [client, accepted] = duplexPair()
   server.emit('connection', accepted)
-  return client
+  const nothing = () => {}
+  // What an agent calls to keep a connection.
+  return Object.assign(client, { setKeepAlive: nothing, setTimeout: nothing, ref: nothing, unref: nothing })
 }
 
 const portOf = (server: Server): number => (server.address() as AddressInfo).port

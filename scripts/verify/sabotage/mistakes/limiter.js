@@ -74,4 +74,28 @@ export const limiterMistakes = [
     text: 'number === undefined || number === CONTRACT_NUMBER',
     broken: 'number === undefined || number >= CONTRACT_NUMBER',
   },
+  {
+    mechanism: 'hanging up',
+    mistake: 'a reset connection is one that never had an address',
+    row: 37,
+    file: `${src}/http/hung-up.ts`,
+    text: 'Boolean(socket?.destroyed) || isTcp(socket)',
+    broken: 'Boolean(socket?.destroyed)',
+  },
+  {
+    mechanism: 'hanging up',
+    mistake: 'a stream is of TCP if the server that it was handed to is',
+    row: 37,
+    file: `${src}/http/hung-up.ts`,
+    text: '(socket._parent ?? socket)._server?.address()',
+    broken: 'socket.server?.address()',
+  },
+  {
+    mechanism: 'hanging up',
+    mistake: 'a request whose body was read counts as broken off',
+    row: 37,
+    file: `${src}/http/hung-up.ts`,
+    text: 'request.destroyed && !request.readableEnded',
+    broken: 'request.destroyed',
+  },
 ]

@@ -1,0 +1,17 @@
+/** One thing that an adapter stands under any number of requests; the kit sends few, the fault matrix many. */
+export interface Trial {
+  readonly name: string
+  /** Sends `count` requests, an even number, and resolves to what went wrong. */
+  run(count: number): Promise<readonly string[]>
+}
+
+/** Declares trials as tests. */
+export function trialCases(about: string, trials: readonly Trial[], count: number): void {
+  describe(about, () => {
+    it.each(trials.map(({ name, run }) => [name, run] as const))(
+      '%s',
+      async (_, run) => expect(await run(count)).toEqual([]),
+      30_000,
+    )
+  })
+}
