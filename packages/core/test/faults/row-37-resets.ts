@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { type Adapter, resetTrials, type Trial, unaddressedTrials } from '@sluice/harness/adapters'
+import { startMember } from './fleet.js'
+import type { ResetJob, ResetResult } from './resetting.js'
 import type { Outcome, Row } from './row.js'
 
 /**
@@ -9,38 +9,35 @@ import type { Outcome, Row } from './row.js'
  */
 export const row: Row = { number: 37, fault: 'resets', tested: true, run }
 
-/** The applications of the adapters' kit. */
-const APPS = ['express/test/kit-app', 'koa/test/kit-app', 'fastify/test/kit-app', 'hono/test/kit-app']
-const APPS_OF_NEST = 'nest/test/kit-platforms'
+/** The applications of the adapters' kit, in two processes. */
+const FILES = [
+  ['express/test/kit-app.ts', 'hono/test/kit-app.ts'],
+  ['koa/test/kit-app.ts', 'fastify/test/kit-app.ts', 'nest/test/kit-platforms.ts'],
+]
 
 async function run(share: number): Promise<Outcome> {
   const count = 2 * Math.round(500 * share)
-  const adapters = (await Promise.all([...APPS, APPS_OF_NEST].map(adaptersIn))).flat()
-  const wrong: string[] = []
-  const resets = await attempt(resetTrials)
-  const honest = await attempt(unaddressedTrials)
+  const results = await Promise.all(FILES.map((files) => resultOf({ files, count })))
+  const [adapters, wrong] = [
+    results.flatMap((result) => result.adapters),
+    results.flatMap((result) => result.wrong),
+  ]
+  const sum = (of: 'resets' | 'honest') => results.reduce((total, result) => total + result[of], 0)
   const first = wrong.length === 0 ? '' : `; ${wrong.length} wrong: ${wrong[0]}`
   return {
     pass: adapters.length === 7 && wrong.length === 0,
     figure:
-      `${adapters.map(({ name }) => name).join(', ')}: ${resets} times ${count} resets, ` +
-      `${honest} times ${count} honest requests${first}`,
-  }
-
-  async function attempt(trialsOf: (adapter: Adapter<never, never>) => readonly Trial[]): Promise<number> {
-    let trials = 0
-    for (const adapter of adapters) {
-      for (const { name, run } of trialsOf(adapter)) {
-        const faults = await run(count)
-        wrong.push(...faults.map((fault) => `${adapter.name}: ${name}: ${fault}`))
-        trials++
-      }
-    }
-    return trials
+      `${adapters.join(', ')}: ${sum('resets')} times ${count} resets, ` +
+      `${sum('honest')} times ${count} honest requests${first}`,
   }
 }
 
-async function adaptersIn(file: string): Promise<Adapter<never, never>[]> {
-  const exported: object = await import(pathToFileURL(resolve(`packages/${file}.ts`)).href)
-  return Object.values(exported).flat()
+async function resultOf(job: ResetJob): Promise<ResetResult> {
+  const member = await startMember('packages/core/test/faults/resetting.ts', resolve('.'))
+  try {
+    await member.prepare(job)
+    return (await member.go()) as ResetResult
+  } finally {
+    await member.end()
+  }
 }
