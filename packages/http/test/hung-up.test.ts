@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { hasHungUp, hasHungUpOnBun, isTcp } from '../src/index.js'
+import { type BunServer, hasHungUp, hasHungUpOnBun, isTcp } from '../src/index.js'
 
 describe('a request without an address', () => {
   it.each<[string, Parameters<typeof hasHungUp>[0]]>([
@@ -52,7 +52,7 @@ describe('a socket', () => {
 describe('on Bun, a request', () => {
   const request = new Request('http://localhost/')
 
-  it.each([
+  it.each<[string, BunServer, boolean]>([
     ['has hung up if its server on TCP knows no address', { port: 80, requestIP: () => null }, true],
     ['has not hung up if its server knows an address', { port: 80, requestIP: () => ({}) }, false],
     ['has not hung up if its server is on a Unix socket', { requestIP: () => null }, false],
