@@ -76,7 +76,9 @@ async function over(options: RequestOptions, connect?: () => Duplex): Promise<Re
   return {
     async send(n) {
       const method = methodOf(n)
-      const sent = request({ host: '127.0.0.1', agent, ...options, method })
+      // Express never answers a request that is dropped.
+      const signal = AbortSignal.timeout(10_000)
+      const sent = request({ host: '127.0.0.1', agent, ...options, method, signal })
       sent.setHeader('Content-Type', 'text/plain')
       const [response] = await once(sent.end(method === 'POST' ? BODY : undefined), 'response')
       await once(response.resume(), 'end')
