@@ -90,12 +90,4 @@ export const limiterMistakes = [
     text: '(socket._parent ?? socket)._server?.address()',
     broken: 'socket.server?.address()',
   },
-  {
-    mechanism: 'hanging up',
-    mistake: 'a request whose body was read counts as broken off',
-    row: 37,
-    file: `${src}/http/hung-up.ts`,
-    text: 'request.destroyed && !request.readableEnded',
-    broken: 'request.destroyed',
-  },
 ]
