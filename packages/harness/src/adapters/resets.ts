@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { byApiKey, byUser, type GuardOptions } from '@sluice/core/http'
+import { byApiKey, byUser, type GuardOptions } from '@sluice/http'
 import type { Adapter, Answer, Route } from './adapter.js'
 import { send } from './client.js'
 import { stopped } from './limits.js'
