@@ -117,7 +117,7 @@ describe('a machine store', () => {
 
   it('counts refusals for the limiter with a penalty alone, and blocks for all of its name', async () => {
     const [, client] = await meeting.pair()
-    const penalty = { after: 1, block: 60_000_000, grow: 1, most: 60_000_000, forget: 60_000_000 }
+    const penalty = { after: 1, block: 60_000_000, factor: 1, maxBlock: 60_000_000, forgetAfter: 60_000_000 }
     const plain = client.keyspace('api', policies, ignore)
     const strict = client.keyspace('api', policies, ignore, penalty)
     await plain.decide('consume', 'k', 10, 0)

@@ -50,8 +50,14 @@ export class Player {
     this.#seen = seen
     this.#unsteady = new UnsteadyStore(store)
     const isElsewhere = leaseTtl !== undefined || outage !== undefined
-    const near = guardedStore(isElsewhere ? this.#unsteady : store, { deadline: '1m' })
-    this.#stack = leasedStore(near, leaseTtl === undefined ? undefined : { ttl: leaseTtl, size: 10 })
+    const near = guardedStore(isElsewhere ? this.#unsteady : store, {
+      deadline: 60_000,
+      onStoreError: { mode: 'local', share: 1 },
+    })
+    this.#stack = leasedStore(
+      near,
+      leaseTtl === undefined ? undefined : { ttl: leaseTtl, size: 10, maxKeys: 10_000 },
+    )
     const policies = shapes.map(({ factory }, i) => factory(numbers[i]!))
     this.#keyspace = this.#stack.keyspace(`row 29 ${process.pid}`, policies, () => {})
     const open = () => shapes.map((shape, i) => new Trace(promiseOf(shape, ruleOf(shape.model, numbers[i]!))))

@@ -94,7 +94,10 @@ export class LeasedFleet {
     const { shapes, tiers, leases } = this.#scene
     const seen = this.#store.as(({ now }, cost) => void this.booked.push({ process, cost, at: now }))
     const way = new SlowStore(seen, this.timeline, delay)
-    const store = leasedStore(guardedStore(way, { deadline: '1m', onStoreError: 'throw' }), leases)
+    const store = leasedStore(
+      guardedStore(way, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } }),
+      { ...leases, maxKeys: 10_000 },
+    )
     const keyspaces = tiers.map((tier) => {
       const policies = shapes.map(({ factory }, i) => factory(tier[i]!))
       return store.keyspace(name, policies, () => {})

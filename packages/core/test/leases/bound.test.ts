@@ -105,8 +105,8 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
     return new SlowStore(server, timeline, () => delays[turn++ % delays.length]!)
   })
   const keyspaces = stores.map((store) => {
-    const guard = guardedStore(store, { deadline: '1m', onStoreError: 'throw' })
-    const keyspace = leasedStore(guard, { ttl: '40ms', size }).keyspace('f', policies, () => {})
+    const guard = guardedStore(store, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } })
+    const keyspace = leasedStore(guard, { ttl: 40, size, maxKeys: 10_000 }).keyspace('f', policies, () => {})
     return { keyspace, store }
   })
   const told: Served[] = []

@@ -1,7 +1,7 @@
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
-import { createSemaphore, memoryStore, type Semaphore, type Store } from '../src/index.js'
-import { redisStore } from '../src/stores/redis/index.js'
-import { Meeting } from './machine/meeting.js'
+import { createSemaphore, memoryStore, type Semaphore, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { Meeting } from './meeting.js'
 
 const meeting = new Meeting()
 let server: RedisServer
