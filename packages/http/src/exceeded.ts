@@ -1,5 +1,6 @@
 import type { Decision, Limiter } from '@sluice/core'
 import { inCommon } from '@sluice/core/internal'
+import { ownText, storedKey } from '@sluice/core/store'
 
 /** Calls `onExceeded` if a denial is the one with which its key went over its limit. An error in it does not affect the request. */
 export function exceededReporter<Req, Res>(
@@ -7,7 +8,8 @@ export function exceededReporter<Req, Res>(
   onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
 ): (req: Req, res: Res, key: string, decision: Decision) => void {
   return (req, res, key, decision) => {
-    if (decision.reason === 'limit' && wentOver(limiter, key, decision)) void report(req, res, decision)
+    if (decision.reason === 'limit' && wentOver(limiter, storedKey(key), decision))
+      void report(req, res, decision)
   }
 
   async function report(req: Req, res: Res, decision: Decision): Promise<void> {
@@ -22,11 +24,12 @@ export function exceededReporter<Req, Res>(
 /** Keys that are remembered for each limiter; beyond them the ones that were denied longest ago are forgotten. */
 const MOST_KEYS = 10_000
 
-/** By limiter and key, what was seen of its denials. */
+/** By limiter and stored key, what was seen of its denials. */
 const overLimit = inCommon('exceeded', () => new WeakMap<Limiter, Map<string, OverLimit>>())
 
 /** Instants of the monotonic clock, in milliseconds. */
 interface OverLimit {
+  readonly key: string
   /** The allowance of the key may be full again, as of its last denial. */
   readonly fullAt: number
   /** A window has passed since the key went over its limit. */
@@ -49,7 +52,8 @@ function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
   if (keys.size >= MOST_KEYS) keys.delete(keys.keys().next().value!)
   // A limit of 0 is never full again, and counts by its window.
   const fullAt = now + (decision.retryAfterMs < Infinity ? decision.resetAfterMs : windowOf(decision))
-  keys.set(key, { fullAt, windowEnd })
+  const own = before?.key ?? ownText(key)
+  keys.set(own, { key: own, fullAt, windowEnd })
   return isNew
 }
 

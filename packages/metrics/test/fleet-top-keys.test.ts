@@ -1,6 +1,7 @@
 import { createLimiter, fixedWindow, type Limiter, memoryStore, type Store } from '@sluice/core'
 import { machineStore } from '@sluice/machine'
 import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
+import { digest } from '@sluice/core/store'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
@@ -174,13 +175,23 @@ describe('top keys of a fleet', () => {
     expect(String(await command(server, 'HVALS', KEY))).not.toContain('user:42')
   })
 
-  it('shorten long keys, so that they cannot fill the store', async () => {
+  it('list long keys by their digest, so that they fill neither the process nor the store', async () => {
     const store = openStore()
     const limiter = openLimiter()
-    topKeys(limiter, { fleet: store })
-    await call(limiter, 'x'.repeat(8192), 5)
+    const top = topKeys(limiter, { fleet: store })
+    const long = 'x'.repeat(8192)
+    await call(limiter, long, 5)
     await post(store)
-    expect((await fleetTopKeys(store, 'api')).denied[0]!.key).toMatch(/^sha256:[0-9a-f]{64}$/)
+    const expected = [{ key: `sha256:${digest(long)}`, count: 3, error: 0 }]
+    expect(top.denied()).toEqual(expected)
+    expect((await fleetTopKeys(store, 'api')).denied).toEqual(expected)
+  })
+
+  it.each(['x'.repeat(8192), 'sha256:', 'sha', ''])('hash the key %.10s as hashKey does', async (key) => {
+    const limiter = openLimiter()
+    const top = topKeys(limiter, { hashKeys: true })
+    await call(limiter, key, 3)
+    expect(top.denied()).toEqual([{ key: hashKey(key), count: 1, error: 0 }])
   })
 
   it('leave out texts of another format', async () => {

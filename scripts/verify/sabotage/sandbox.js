@@ -13,6 +13,7 @@ const TIMED = new Set([8, 13])
 const NEEDED = [
   'package.json',
   'docs/operations.md', // the user of least privilege is written there
+  'docs/sizing.md', // and the bytes that each map of keys may hold
   'lua',
   'packages/core/package.json',
   'packages/core/src',
@@ -21,6 +22,8 @@ const NEEDED = [
   'packages/testing/src',
   'packages/harness/package.json',
   'packages/harness/src',
+  'packages/metrics/package.json',
+  'packages/metrics/src',
   // Row 33 builds every package, and row 37 serves the applications of the adapters' tests.
   ...['express', 'koa', 'fastify', 'hono', 'nest', 'outbound'].flatMap((name) => [
     `packages/${name}/package.json`,

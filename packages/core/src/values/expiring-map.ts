@@ -1,3 +1,5 @@
+import { ownText } from './key.js'
+
 /**
  * A bounded map of short-lived entries. An entry is kept for at least `life`, unless more than half of `most` are added
  * meanwhile. Entries are discarded a whole generation at a time, so that the map needs no timer and no order, and deleted
@@ -28,7 +30,7 @@ export class ExpiringMap<V> {
       this.#young = new Map()
       this.#youngSince = now
     }
-    this.#young.set(key, value)
+    this.#young.set(ownText(key), value)
     this.isUsed = true
   }
 

@@ -5,12 +5,11 @@ import { merge, type Summary, summaryOf } from './summary.js'
 export class Generations {
   readonly #size: number
   #current: SpaceSaving
-  #previous: SpaceSaving
+  #previous: Summary = NOTHING
 
   constructor(size: number) {
     this.#size = size
     this.#current = new SpaceSaving(size)
-    this.#previous = new SpaceSaving(size)
   }
 
   add(key: string): void {
@@ -19,11 +18,13 @@ export class Generations {
 
   /** Begins a new generation, and forgets what is older than the current one. */
   turn(): void {
-    this.#previous = this.#current
+    this.#previous = summaryOf(this.#current)
     this.#current = new SpaceSaving(this.#size)
   }
 
   summary(): Summary {
-    return merge([summaryOf(this.#previous), summaryOf(this.#current)], this.#size)
+    return merge([this.#previous, summaryOf(this.#current)], this.#size)
   }
 }
+
+const NOTHING: Summary = { total: 0, missed: 0, keys: [] }

@@ -1,4 +1,5 @@
 import type { Decision } from '@sluice/core'
+import { storedKey } from '@sluice/core/store'
 import { DecisionCounts } from './decision-counts.js'
 import { Generations } from './generations.js'
 import { hashed, type KeyHash } from './key-hash.js'
@@ -22,8 +23,8 @@ export class KeyCounts {
   }
 
   count(key: string, decision: Decision): void {
-    if (decision.reason !== undefined) this.#denied.add(key)
-    if (this.#sampling.isPicked()) this.#sampled.add(key)
+    if (decision.reason !== undefined) this.#denied.add(storedKey(key))
+    if (this.#sampling.isPicked()) this.#sampled.add(storedKey(key))
     this.#decisions?.add(decision)
   }
 

@@ -3,7 +3,7 @@ import { digest } from '@sluice/core/internal'
 import { returnedText } from '../returned-text.js'
 import type { Summary } from './summary.js'
 
-/** Writes another text in place of a key. Different keys need different texts. */
+/** Writes another text in place of a key, of which a long one is `sha256:` and its digest. Different keys need different texts. */
 export type KeyHash = (key: string) => string
 
 /**
@@ -11,13 +11,21 @@ export type KeyHash = (key: string) => string
  * key that can be guessed, such as an address, can be found from its hash; a function with a secret prevents that.
  */
 export function hashKey(key: string): string {
-  return digest(key).slice(0, 16)
+  return digest(key).slice(0, DIGITS)
 }
+
+/** The same of a key as stores keep it, where a long one is a digest already. */
+function hashStored(key: string): string {
+  return key.startsWith(DIGESTED) ? key.slice(DIGESTED.length, DIGESTED.length + DIGITS) : hashKey(key)
+}
+
+const DIGITS = 16
+const DIGESTED = 'sha256:'
 
 /** @throws {PolicyError} INVALID_OPTION. */
 export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
   if (typeof hashKeys === 'function') return (key) => returnedText('hashKeys', hashKeys(key))
-  if (hashKeys === true) return hashKey
+  if (hashKeys === true) return hashStored
   if (hashKeys === undefined || hashKeys === false) return (key) => key
   throw new PolicyError('INVALID_OPTION', 'hashKeys must be a boolean or a function of the key')
 }

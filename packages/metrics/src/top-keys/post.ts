@@ -1,4 +1,3 @@
-import { digest } from '@sluice/core/internal'
 import type { DecisionCount } from './decision-counts.js'
 import type { KeyCount } from './space-saving.js'
 import type { Summary } from './summary.js'
@@ -51,18 +50,12 @@ interface PackedPost extends Omit<Post, 'denied' | 'sampled'> {
 }
 
 function packed({ keys, ...summary }: Summary): PackedSummary {
-  return { ...summary, keys: keys.map(({ key, count, error }) => [shortened(key), count, error] as const) }
+  return { ...summary, keys: keys.map(({ key, count, error }) => [key, count, error] as const) }
 }
 
 function unpacked({ keys, ...summary }: PackedSummary): Summary {
   return { ...summary, keys: keys.map(([key, count, error]): KeyCount => ({ key, count, error })) }
 }
 
-/** As stores keep keys, so that long ones do not fill the board. */
-function shortened(key: string): string {
-  return key.length <= LONGEST ? key : `sha256:${digest(key)}`
-}
-
 /** Raised with every change of what a post holds or means: processes of two versions do not read each other's. */
 const FORMAT = 1
-const LONGEST = 128

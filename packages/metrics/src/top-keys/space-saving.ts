@@ -1,3 +1,5 @@
+import { ownText } from '@sluice/core/store'
+
 /**
  * The heaviest keys of a stream in bounded space: space-saving (Metwally, Agrawal, El Abbadi: Efficient Computation of
  * Frequent and Top-k Elements in Data Streams, 2005). It holds `size` keys with a count each. A key that is not held replaces
@@ -46,13 +48,15 @@ export class SpaceSaving {
     }
   }
 
-  #insert(key: string): void {
+  #insert(counted: string): void {
+    const key = ownText(counted)
     this.#held++
     const bucket = this.#bucketOf(1, undefined)
     this.#entries.set(key, this.#link({ key, error: 0, bucket, before: undefined, after: undefined }))
   }
 
-  #replace(key: string): void {
+  #replace(counted: string): void {
+    const key = ownText(counted)
     const entry = this.#least!.first!
     entry.key = key
     entry.error = entry.bucket.count

@@ -50,7 +50,8 @@ export interface TopKeys {
 
 /**
  * Begins to count the keys with the most calls of a limiter in this process; a second call returns the same lists. A key came
- * at most `count` times and at least `count - error` times.
+ * at most `count` times and at least `count - error` times. A key of more than 128 characters is listed as stores keep it:
+ * `sha256:` and its digest.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION; StoreError CLOSED for a limiter that is closed.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'

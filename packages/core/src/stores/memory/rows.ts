@@ -1,4 +1,5 @@
 import { Ring } from '../../algorithms/contract/state.js'
+import { ownText } from '../../values/key.js'
 
 /**
  * The memory for the state of many keys: a row is `stride` cells in a Float64Array, and the rings of the key. Rows lie in
@@ -65,7 +66,8 @@ export class Rows {
   }
 
   /** Allocates a blank row for a key that has none. */
-  allocate(key: string): number {
+  allocate(callerKey: string): number {
+    const key = ownText(callerKey)
     const row = this.#free || ++this.top
     if (row >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage(PAGE_SIZE))
     const page = this.pageOf(row)

@@ -1,0 +1,6 @@
+import { longKeys } from './faults/row-18-long-keys.js'
+
+it('keys of 8,192 characters fill nothing beyond the bytes that docs/sizing.md names', async () => {
+  const { pass, figure } = await longKeys()
+  expect({ pass, figure }).toEqual({ pass: true, figure })
+}, 120_000)
