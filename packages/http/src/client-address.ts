@@ -1,5 +1,6 @@
 import { inCommon } from '@sluice/core/internal'
 import ipaddr from 'ipaddr.js'
+import { ownText } from '@sluice/core/store'
 import type { RequestReader } from './platform.js'
 
 /*
@@ -12,8 +13,9 @@ export const IPV6_PREFIX = 64
 
 /**
  * The canonical name of the caller at an address as a socket or a proxy header gives it: the IPv4 address, or the IPv6
- * network of `ipv6Prefix` bits (32 to 128; default 64) that contains it, such as `2001:db8::/64`. Ports, brackets and zones
- * are dropped. undefined if the text is not an address.
+ * network of `ipv6Prefix` bits (32 to 128; default 64) that contains it, such as `2001:db8::/64`. An address in
+ * 64:ff9b:1::/48 (local NAT64) names a caller by itself. Ports, brackets and zones are dropped. undefined if the text is not
+ * an address.
  */
 export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX): string | undefined {
   if (text === undefined) return undefined
@@ -23,7 +25,7 @@ export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX
   const bare = withoutPort(text)
   if (IPV4.test(bare)) return bare
   const groups = ipv6Groups(bare)
-  return groups && (ipv4Inside(groups) ?? networkOf(groups, ipv6Prefix))
+  return groups && (ipv4Inside(groups) ?? networkOf(groups, isLocalNat64(groups) ? 128 : ipv6Prefix))
 }
 
 /** Four decimal numbers. `010.0.0.1` is 10.0.0.1 to some parsers and 8.0.0.1 to others, so it is not accepted. */
@@ -40,10 +42,13 @@ function withoutPort(text: string): string {
 function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)
   if (zone === '') return undefined
-  // ipaddr.js would accept octal and hexadecimal numbers in an IPv4 tail.
-  if (address.includes('.') && !IPV4.test(address.slice(address.lastIndexOf(':') + 1))) return undefined
+  const tailAt = address.lastIndexOf(':') + 1
+  const tail = address.slice(tailAt)
+  const hasIpv4Tail = tail.includes('.')
+  if (hasIpv4Tail && !IPV4.test(tail)) return undefined
   try {
-    return ipaddr.IPv6.parse(address).parts
+    // ipaddr.js accepts octal and hexadecimal numbers in an IPv4 tail, and takes ::10.0.0.1, but not ::a00:1, for 10.0.0.1.
+    return ipaddr.IPv6.parse(hasIpv4Tail ? address.slice(0, tailAt) + hexGroups(tail) : address).parts
   } catch {
     return undefined
   }
@@ -59,6 +64,20 @@ function ipv4Inside(groups: readonly number[]): string | undefined {
   const nat64 = a === 0x64 && b === 0xff9b && f === 0
   const mapped = a === 0 && b === 0 && f === 0xffff
   return (nat64 || mapped) && c === 0 && d === 0 && e === 0 ? ipv4Text(g, h) : undefined
+}
+
+/**
+ * Whether an address is one that the operator's own translator writes for an IPv4 caller (RFC 8215). Where it puts the IPv4
+ * address is its own choice (RFC 6052), so the whole address names the caller, who cannot choose another.
+ */
+function isLocalNat64([a, b, c]: readonly number[]): boolean {
+  return a === 0x64 && b === 0xff9b && c === 1
+}
+
+/** The last two groups of an IPv6 address that ends in this IPv4 address. */
+function hexGroups(ipv4: string): string {
+  const [a, b, c, d] = ipv4.split('.').map(Number) as [number, number, number, number]
+  return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
 }
 
 function ipv4Text(high: number, low: number): string {
@@ -159,16 +178,10 @@ export function rememberRecent<T>(make: (text: string) => T): (text: string) => 
     if (text.length > LONGEST) return make(text)
     const place = placeOf(text)
     if (texts[place] === text) return results[place]!
-    const result = make(text)
-    texts[place] = copyOf(text)
-    results[place] = result
-    return result
+    const own = ownText(text)
+    texts[place] = own
+    return (results[place] = make(own))
   }
-}
-
-/** Without this, a text that was cut out of a header would keep all of the header in memory. */
-function copyOf(text: string): string {
-  return ` ${text}`.slice(1)
 }
 
 const PLACES = 256

@@ -32,6 +32,10 @@ describe('a list of addresses', () => {
     ['::ffff:0:0:0/96', '::ffff:0:10.0.0.1', true],
     ['::ffff:0:0:0/96', '10.0.0.1', false],
     ['::/0', '2001:db8::1', true],
+    ['::10.0.0.1', '::a00:1', true],
+    ['::10.0.0.1', '10.0.0.1', false],
+    ['10.0.0.0/8', '::10.0.0.1', false],
+    ['::10.0.0.0/104', '::a09:909', true],
     ['::/0', '192.0.2.1', false],
   ])('%s, asked about %s: %p', (entry, address, isListed) => {
     const matches = addressMatcher(['203.0.113.200', entry], 'allow')

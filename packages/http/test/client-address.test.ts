@@ -25,12 +25,30 @@ describe('clientAddress', () => {
     ['fe80::1%br-lan.100', 'fe80::/64', 'drops a zone of any name'],
     ['[fe80::1%25eth0]:80', 'fe80::/64', 'drops zone, brackets and port'],
     ['::1', '::/64', 'masks the loopback address as any other'],
-    ['64:ff9b:1::203.0.113.7', '64:ff9b:1::/64', 'does not take a local NAT64 prefix for the well-known one'],
+    ['64:ff9b:1::203.0.113.7', '64:ff9b:1::cb00:7107', 'counts an address of a local NAT64 prefix whole'],
+    [
+      '64:ff9b:1:ffff::1',
+      '64:ff9b:1:ffff::1',
+      'counts it whole wherever the translator puts the IPv4 address',
+    ],
+    ['64:ff9b:2::1', '64:ff9b:2::/64', 'masks the neighbour of local NAT64 as any other'],
+    ['::10.0.0.1', '::/64', 'keeps a compatible IPv4 address as IPv6'],
+    ['::a00:1', '::/64', 'keeps it as IPv6 in hexadecimal'],
+    ['::', '::/64', 'masks the unspecified address as any other'],
     ['64:ff9b:0:0:1::cb00:7107', '64:ff9b::/64', 'does not take a neighbour of NAT64 for it'],
     ['64:ff9b::1:cb00:7107', '64:ff9b::/64', 'does not take an address near NAT64 for it'],
     ['0:0:0:0:ffff:0:cb00:7107', '::/64', 'does not take a translated address for a mapped one'],
   ])('%s is %s: %s', (text, expected) => {
     expect(clientAddress(text)).toBe(expected)
+  })
+
+  it.each([
+    ['::10.0.0.1', '::a00:1'],
+    ['::a00:1', '::a00:1'],
+    ['2001:db8::10.0.0.1', '2001:db8::a00:1'],
+    ['64:ff9b:1::10.0.0.1', '64:ff9b:1::a00:1'],
+  ])('whole, %s is %s', (text, expected) => {
+    expect(clientAddress(text, 128)).toBe(expected)
   })
 
   it.each([

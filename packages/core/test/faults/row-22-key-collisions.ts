@@ -1,9 +1,9 @@
-import { joinKey } from '@sluice/http'
+import { ipKey, joinKey } from '@sluice/http'
 import { digest, storedKey } from '../../src/values/key.js'
 import { keyspaceOf, redisKey } from '../../src/stores/redis/redis-key.js'
 import type { Outcome, Row } from './row.js'
 
-/** Keys made of several parts are injective: no two tuples give the same text. */
+/** Keys made of several parts are injective: no two tuples give the same text. An address has one key, however it is written. */
 export const row: Row = { number: 22, fault: 'key collisions', run: collide }
 
 function collide(share: number): Outcome {
@@ -12,11 +12,23 @@ function collide(share: number): Outcome {
   const redis = collisions(wanted, redisTuples(), ([name, shape, key]) =>
     redisKey(keyspaceOf('sluice', name!, [shape!]), storedKey(key!)),
   )
+  const keys = ADDRESSES.map((spellings) => new Set(spellings.map((address) => ipKey(address))))
+  const distinct = new Set(keys.flatMap((each) => [...each])).size
   return {
-    pass: composite === 0 && redis === 0,
-    figure: `${wanted} composite keys: ${composite} collisions; ${wanted} Redis keys of limiter, shape and caller: ${redis}`,
+    pass:
+      composite === 0 && redis === 0 && keys.every(({ size }) => size === 1) && distinct === ADDRESSES.length,
+    figure: `${ADDRESSES.length} addresses in ${ADDRESSES.flat().length} spellings: ${distinct} keys; ${wanted} composite keys: ${composite} collisions; ${wanted} Redis keys of limiter, shape and caller: ${redis}`,
   }
 }
+
+/** Callers, each with the spellings of its address. */
+const ADDRESSES = [
+  ['10.0.0.1', '::ffff:10.0.0.1', '::ffff:a00:1', '64:ff9b::10.0.0.1', '2002:a00:1::5'],
+  ['::10.0.0.1', '::a00:1', '::1', '::'],
+  ['64:ff9b:1::10.0.0.1', '64:ff9b:1::a00:1'],
+  ['64:ff9b:1::10.0.0.2', '[64:ff9b:1::a00:2]:443'],
+  ['2001:db8::1', '2001:DB8:0:0::2', '2001:db8::10.0.0.1'],
+]
 
 function collisions(
   wanted: number,

@@ -11,6 +11,22 @@ export const limiterMistakes = [
     broken: 'this.#units = spare + 1',
   },
   {
+    mechanism: 'addresses',
+    mistake: 'a compatible IPv4 address is another caller in decimal',
+    row: 22,
+    file: `${src}/http/client-address.ts`,
+    text: 'hasIpv4Tail ? address.slice(0, tailAt) + hexGroups(tail) : address',
+    broken: 'address',
+  },
+  {
+    mechanism: 'addresses',
+    mistake: 'all callers behind a local NAT64 are one',
+    row: 22,
+    file: `${src}/http/client-address.ts`,
+    text: 'isLocalNat64(groups) ? 128 : ipv6Prefix',
+    broken: 'ipv6Prefix',
+  },
+  {
     mechanism: 'checked input',
     mistake: 'costs below 0 are taken',
     row: 21,
