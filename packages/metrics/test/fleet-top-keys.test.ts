@@ -1,7 +1,7 @@
 import { createLimiter, fixedWindow, type Limiter, memoryStore, type Store } from '@sluice/core'
 import { machineStore } from '@sluice/machine'
 import { redisStore, type RedisStoreOptions } from '@sluice/core/redis'
-import { digest } from '@sluice/core/store'
+import { digest } from '@sluice/core/internal'
 import { command, monitor, type RedisServer, startRedis } from '@sluice/harness/redis'
 import fc from 'fast-check'
 import { readFileSync } from 'node:fs'
@@ -57,6 +57,15 @@ function hashedBy(hashKeys: unknown): unknown {
   return top.denied()
 }
 
+const NOTHING = { total: 0, missed: 0, keys: [] }
+
+/** A text of one process with one post, a sound one but for `changes`. */
+function posted(changes: object): { format: number; posts: object[] } {
+  const summary = { total: 1, missed: 0, keys: [['k', 1, 0]] }
+  const sound = { limiter: 'api', size: 100, denied: summary, sampled: summary, decisions: [] }
+  return { format: 1, posts: [{ ...sound, ...changes }] }
+}
+
 function openLimiter(name = 'api', store: Store = memoryStore({ clock: () => now })): Limiter {
   const limiter = createLimiter({ name, policies: [fixedWindow({ limit: 2, window: '1h' })], store })
   closing.push(limiter)
@@ -96,6 +105,7 @@ describe('top keys of a fleet', () => {
     for (const { count, error } of all) expect(count - error).toBeLessThanOrEqual(19)
     expect(await fleetTopKeys(stores[2]!, 'other')).toEqual({
       processes: 0,
+      malformed: 0,
       denied: [],
       all: [],
       decisions: [],
@@ -110,7 +120,7 @@ describe('top keys of a fleet', () => {
           const summaries = parts.flatMap(([stream, size]): readonly Summary[] => {
             const denied = summarize(stream, size)
             const post = { limiter: 'api', size, denied, sampled: denied, decisions: [] }
-            return postsOf(textOf([post])).map((read) => read.denied)
+            return postsOf(textOf([post])).posts.map((read) => read.denied)
           })
           const size = Math.min(...parts.map(([, own]) => own))
           expectLaws(
@@ -194,11 +204,71 @@ describe('top keys of a fleet', () => {
     expect(top.denied()).toEqual([{ key: hashKey(key), count: 1, error: 0 }])
   })
 
-  it('leave out texts of another format', async () => {
+  it('leave out texts of another format, which are not malformed', async () => {
     const store = openStore()
     await store.board!('top-keys').post('later', '{"format":2,"posts":[]}', 30_000)
-    await store.board!('top-keys').post('broken', '{', 30_000)
-    expect((await fleetTopKeys(store, 'api')).processes).toBe(0)
+    expect(await fleetTopKeys(store, 'api')).toMatchObject({ processes: 0, malformed: 0 })
+  })
+
+  it.each<[string, unknown]>([
+    ['a text that is no JSON', '{'],
+    ['null', null],
+    ['a number', 7],
+    ['a text without a format', { posts: [] }],
+    ['a format that is no number', { format: 'x', posts: [] }],
+    ['posts that are no list', { format: 1, posts: {} }],
+    ['null for a post', { format: 1, posts: [null] }],
+    ['a post without a limiter', posted({ limiter: undefined })],
+    ['a size of 0', posted({ size: 0, denied: NOTHING, sampled: NOTHING })],
+    [
+      'a total without an end',
+      JSON.stringify(posted({ denied: NOTHING })).replace('"total":0', '"total":1e999'),
+    ],
+    ['a size that is a text', posted({ size: '100' })],
+    ['no list of decisions', posted({ decisions: undefined })],
+    ['a decision without a count', posted({ decisions: [{ policy: 'p', result: 'denied' }] })],
+    ['a decision of a negative count', posted({ decisions: [{ policy: 'p', result: 'denied', count: -1 }] })],
+    ['no summary', posted({ denied: null })],
+    ['a summary without a total', posted({ sampled: { missed: 0, keys: [] } })],
+    ['keys that are no list', posted({ denied: { total: 1, missed: 0, keys: 5 } })],
+    ['a key that is a number', posted({ denied: { total: 1, missed: 0, keys: [[5, 1, 0]] } })],
+    ['a count that is a text', posted({ denied: { total: 1, missed: 0, keys: [['k', '1', 0]] } })],
+    ['an error above its count', posted({ denied: { total: 1, missed: 0, keys: [['k', 1, 2]] } })],
+    [
+      'more keys than its size',
+      posted({
+        size: 1,
+        denied: {
+          total: 2,
+          missed: 0,
+          keys: [
+            ['k', 1, 0],
+            ['l', 1, 0],
+          ],
+        },
+      }),
+    ],
+  ])('leave out and count %s', async (_, text) => {
+    const store = openStore()
+    const limiter = openLimiter()
+    topKeys(limiter, { fleet: store })
+    await call(limiter, 'k', 5)
+    await post(store)
+    const sound = await fleetTopKeys(store, 'api')
+    expect(sound).toMatchObject({ processes: 1, malformed: 0 })
+    await store.board!('top-keys').post(
+      'broken',
+      typeof text === 'string' ? text : JSON.stringify(text),
+      30_000,
+    )
+    expect(await fleetTopKeys(store, 'api')).toEqual({ ...sound, malformed: 1 })
+  })
+
+  it('keep the sound posts beside a malformed one of the same process', async () => {
+    const store = openStore()
+    const posts = [...posted({}).posts, ...posted({ size: -1 }).posts]
+    await store.board!('top-keys').post('half', JSON.stringify({ format: 1, posts }), 30_000)
+    expect(await fleetTopKeys(store, 'api')).toMatchObject({ processes: 1, malformed: 1 })
   })
 
   it('work with a memory store', async () => {

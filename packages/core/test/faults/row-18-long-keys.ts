@@ -109,7 +109,7 @@ const HOLDERS: readonly Holder[] = [
   {
     name: '`onExceeded`',
     most: 10_000,
-    given: 10_500,
+    given: 20_000,
     async fill(keys) {
       const limiter = quiet({ store: stateless('limit') })
       const guard = createGuard<Call, unknown>({ limiter, key: ({ key }) => key, onExceeded() {} }, platform)
@@ -132,7 +132,7 @@ const HOLDERS: readonly Holder[] = [
   {
     name: 'paused keys of clients',
     most: 10_000,
-    given: 10_500,
+    given: 20_000,
     async fill(keys) {
       const limiter = quiet({ store: stateless() })
       const queue = createQueue({ limiter, pauseOf: () => 3_600_000 })

@@ -7,6 +7,7 @@ import {
   SluiceError,
 } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { fleetTopKeys } from '@sluice/metrics'
 import type { Outcome, Row } from './row.js'
 
 /**
@@ -54,6 +55,13 @@ const NO_CLIENTS: unknown[] = [
   Promise.resolve(),
   { client: {} },
 ]
+const HOSTILE_POSTS = [
+  '{',
+  'null',
+  '{"format":1,"posts":7}',
+  '{"format":1,"posts":[null]}',
+  '{"format":1,"posts":[{"limiter":"input","size":0,"denied":{},"sampled":{},"decisions":[]}]}',
+]
 const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
 
 async function input(share: number): Promise<Outcome> {
@@ -93,10 +101,10 @@ async function input(share: number): Promise<Outcome> {
   await limiter.close()
   for (const client of NO_CLIENTS)
     expectThrown(() => redisStore(client as string), `a store over ${typeof client}`)
-  wrong.push(...wrongOptions())
+  wrong.push(...wrongOptions(), ...(await wrongPosts()))
   return {
     pass: wrong.length === 0,
-    figure: `${calls} hostile keys and costs, and options: ${wrong[0] ?? 'every one told apart or refused'}`,
+    figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one told apart or refused'}`,
   }
 }
 
@@ -110,6 +118,18 @@ function wrongOptions(): string[] {
       return isRight ? [] : [`option ${JSON.stringify(name)} of maker ${i}: ${message}`]
     }),
   )
+}
+
+/** What is wrong with the lists of a fleet, on whose board somebody else has written. */
+async function wrongPosts(): Promise<string[]> {
+  const store = memoryStore()
+  for (const [author, text] of HOSTILE_POSTS.entries()) {
+    await store.board!('top-keys').post(String(author), text, 30_000)
+  }
+  const { processes, malformed, denied } = await fleetTopKeys(store, 'input')
+  await store.close()
+  const isRight = processes === 0 && malformed === HOSTILE_POSTS.length && denied.length === 0
+  return isRight ? [] : [`${malformed} of ${HOSTILE_POSTS.length} malformed posts were counted`]
 }
 
 function messageOf(make: () => unknown): string {

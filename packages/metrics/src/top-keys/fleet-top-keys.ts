@@ -11,6 +11,8 @@ import { merge } from './summary.js'
 export interface FleetTopKeys {
   /** Processes that wrote within the last 30 s. */
   readonly processes: number
+  /** What processes wrote of any limiter and cannot be read. It is left out. */
+  readonly malformed: number
   /** The keys with the most denied calls. */
   readonly denied: readonly KeyCount[]
   /** The keys with the most calls, of a sample of 1 in 16: `error` includes the sampling. */
@@ -45,7 +47,8 @@ export async function fleetTopKeys(
   }
   const { deadline } = read(FLEET_TOP_KEYS, options, { what: 'fleetTopKeys' })
   const texts = await within(deadline, board.read())
-  const byProcess = texts.map((text) => postsOf(text).filter((post) => post.limiter === limiter))
+  const found = texts.map(postsOf)
+  const byProcess = found.map((own) => own.posts.filter((post) => post.limiter === limiter))
   const posts = byProcess.flat()
   // The smallest: a summary of fewer keys says less of what it missed.
   const size = Math.min(...posts.map((post) => post.size))
@@ -59,6 +62,7 @@ export async function fleetTopKeys(
   )
   return {
     processes: byProcess.filter((own) => own.length > 0).length,
+    malformed: found.reduce((sum, own) => sum + own.malformed, 0),
     denied: sorted(denied.keys),
     all: sorted(sampled.keys.map(scaled)),
     decisions: added(posts.map((post) => post.decisions)),

@@ -25,20 +25,73 @@ export function textOf(posts: readonly Post[]): string {
   })
 }
 
-/** The posts in a text, and none where it is of another format. */
-export function postsOf(text: string): readonly Post[] {
-  try {
-    const { format, posts } = JSON.parse(text) as { format: unknown; posts: readonly PackedPost[] }
-    if (format !== FORMAT) return []
-    return posts.map((post) => ({
-      ...post,
-      denied: unpacked(post.denied),
-      sampled: unpacked(post.sampled),
-    }))
-  } catch {
-    return []
+/** The posts of a text that are sound. */
+export interface ReadPosts {
+  readonly posts: readonly Post[]
+  /** Posts that are not sound; 1 for a text that is none. */
+  readonly malformed: number
+}
+
+/** Reads the posts in a text. One of another format has none. */
+export function postsOf(text: string): ReadPosts {
+  const { format, posts } = parsed(text)
+  if (typeof format === 'number' && format !== FORMAT) return { posts: [], malformed: 0 }
+  if (format !== FORMAT || !Array.isArray(posts)) return { posts: [], malformed: 1 }
+  const sound = (posts as readonly unknown[]).filter(isPost)
+  return {
+    posts: sound.map((post) => ({ ...post, denied: unpacked(post.denied), sampled: unpacked(post.sampled) })),
+    malformed: posts.length - sound.length,
   }
 }
+
+function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
+  try {
+    return fieldsOf(JSON.parse(text))
+  } catch {
+    return {}
+  }
+}
+
+function isPost(value: unknown): value is PackedPost {
+  const { limiter, size, denied, sampled, decisions } = fieldsOf<PackedPost>(value)
+  return (
+    typeof limiter === 'string' &&
+    isCount(size) &&
+    size > 0 &&
+    [denied, sampled].every((summary) => isSummary(summary, size)) &&
+    Array.isArray(decisions) &&
+    decisions.every(isDecisionCount)
+  )
+}
+
+function isSummary(value: unknown, size: number): boolean {
+  const { total, missed, keys } = fieldsOf<PackedSummary>(value)
+  return (
+    isCount(total) && isCount(missed) && Array.isArray(keys) && keys.length <= size && keys.every(isKeyCount)
+  )
+}
+
+function isKeyCount(value: unknown): boolean {
+  if (!Array.isArray(value)) return false
+  const [key, count, error] = value as unknown[]
+  return typeof key === 'string' && isCount(count) && isCount(error) && error <= count
+}
+
+function isDecisionCount(value: unknown): boolean {
+  const { policy, result, count } = fieldsOf<DecisionCount>(value)
+  return typeof policy === 'string' && typeof result === 'string' && isCount(count)
+}
+
+function isCount(value: unknown): value is number {
+  return Number.isSafeInteger(value) && (value as number) >= 0
+}
+
+/** The fields of a value that may be anything. */
+function fieldsOf<T>(value: unknown): Fields<T> {
+  return value ?? {}
+}
+
+type Fields<T> = { readonly [Name in keyof T]?: unknown }
 
 interface PackedSummary extends Omit<Summary, 'keys'> {
   readonly keys: readonly (readonly [key: string, count: number, error: number])[]
