@@ -1,6 +1,5 @@
 import type { OutboundReply } from '../request.js'
-import { quotasOf } from './quotas.js'
-import { httpDateIn, numberIn } from './values.js'
+import { httpDateIn, itemsOf, numberIn, numberNamed, resetMsIn } from './values.js'
 
 /**
  * Milliseconds for which a reply asks for a pause: by `Retry-After` if it is a refusal, otherwise by a quota that is used up.
@@ -59,3 +58,78 @@ function retryAfterMs(reply: OutboundReply, otherSideNow: number): number {
 
 /** Anthropic and others reply with 529 when they are overloaded. */
 const REFUSALS = new Set([403, 429, 503, 529])
+
+/** A quota of the other side: what remains, NaN if unknown, and the milliseconds until its reset. */
+interface ReportedQuota {
+  readonly remaining: number
+  readonly resetMs: number
+}
+
+/** All quotas that a reply reports, in all known forms. `now` is the other side's time, in milliseconds since 1970. */
+function quotasOf(reply: OutboundReply, now: number): readonly ReportedQuota[] {
+  const quotas = [...structuredQuotas(reply), ...bucketQuotas(reply)]
+  for (const [remainingName, resetName] of PAIRS) {
+    const reset = reply.header(resetName)
+    if (reset === undefined) continue
+    quotas.push({ remaining: numberIn(reply.header(remainingName)), resetMs: resetMsIn(reset, now) })
+  }
+  return quotas
+}
+
+/**
+ * `RateLimit` of draft-ietf-httpapi-ratelimit-headers: from draft 8 on items `"policy";r=50;t=30`, in draft 7 the one
+ * dictionary `limit=100, remaining=50, reset=30`; t and reset in seconds. Items that lack one of the two are ignored.
+ */
+function structuredQuotas(reply: OutboundReply): readonly ReportedQuota[] {
+  const value = reply.header('ratelimit')
+  if (value === undefined) return []
+  const items = itemsOf(value)
+  const quotas = items.map((parts) => quotaIn(parts, 'r', 't'))
+  const dictionary = items.map(([member = '']) => member)
+  return [...quotas, quotaIn(dictionary, 'remaining', 'reset')].filter(
+    ({ remaining, resetMs }) => remaining >= 0 && resetMs >= 0,
+  )
+}
+
+function quotaIn(parts: readonly string[], remaining: string, reset: string): ReportedQuota {
+  return { remaining: numberNamed(remaining, parts), resetMs: numberNamed(reset, parts) * 1000 }
+}
+
+/**
+ * `X-Shopify-Shop-Api-Call-Limit: 40/40`: how full a leaky bucket is. Buckets of every plan drain in 20 s (40 at 2 a
+ * second, 80 at 4, 400 at 20), so there is room for one more call after a share of that.
+ */
+function bucketQuotas(reply: OutboundReply): readonly ReportedQuota[] {
+  const value = reply.header('x-shopify-shop-api-call-limit')
+  const [, used, size] = (value && value.length <= LONGEST_BUCKET && BUCKET.exec(value)) || []
+  if (!(Number(size) > 0)) return []
+  return [{ remaining: Math.max(0, Number(size) - Number(used)), resetMs: BUCKET_DRAINS_MS / Number(size) }]
+}
+
+const BUCKET = /^\s*(\d{1,6})\/(\d{1,6})\s*$/
+const LONGEST_BUCKET = 32
+const BUCKET_DRAINS_MS = 20_000
+
+/** What OpenAI, Azure and compatible providers count separately. */
+const UNITS = [
+  'requests',
+  'tokens',
+  'input-tokens',
+  'output-tokens',
+  'project-requests',
+  'project-tokens',
+  'tokens_usage_based',
+]
+
+/** Pairs of headers for what remains and for the reset. */
+const PAIRS: readonly (readonly [remaining: string, reset: string])[] = [
+  ['x-ratelimit-remaining', 'x-ratelimit-reset'], // GitHub and most others
+  ['x-ratelimit-remaining', 'x-ratelimit-reset-after'], // Discord
+  ['x-rate-limit-remaining', 'x-rate-limit-reset'], // Twitter, Okta
+  ['ratelimit-remaining', 'ratelimit-reset'], // drafts 0 to 6, GitLab
+  ...UNITS.map((unit) => [`x-ratelimit-remaining-${unit}`, `x-ratelimit-reset-${unit}`] as const),
+  ...UNITS.map((unit) => [`x-rate-limit-remaining-${unit}`, `x-rate-limit-reset-${unit}`] as const),
+  ...UNITS.map(
+    (unit) => [`anthropic-ratelimit-${unit}-remaining`, `anthropic-ratelimit-${unit}-reset`] as const,
+  ),
+]
