@@ -15,7 +15,8 @@ export { Closing, storeClosed } from './values/closing.js'
 export { checkContract, CONTRACT, CONTRACT_NUMBER, inCommon, SETTINGS } from './values/contract.js'
 export { checkCost } from './values/cost.js'
 export { expected } from './values/errors.js'
-export { digest } from './values/key.js'
+export { digest, ownText, storedKey } from './values/key.js'
+export { Listeners, type ListenOptions } from './values/listeners.js'
 export { checkOptionNames, type Replacements } from './values/option-names.js'
 export {
   checkNames,

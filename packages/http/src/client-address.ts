@@ -1,6 +1,5 @@
-import { inCommon } from '@sluice/core/internal'
+import { inCommon, ownText } from '@sluice/core/internal'
 import ipaddr from 'ipaddr.js'
-import { ownText } from '@sluice/core/store'
 import type { RequestReader } from './platform.js'
 
 /*

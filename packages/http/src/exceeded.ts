@@ -1,6 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { inCommon } from '@sluice/core/internal'
-import { ownText, storedKey } from '@sluice/core/store'
+import { inCommon, ownText, storedKey } from '@sluice/core/internal'
 
 /** Calls `onExceeded` if a denial is the one with which its key went over its limit. An error in it does not affect the request. */
 export function exceededReporter<Req, Res>(

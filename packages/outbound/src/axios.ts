@@ -1,14 +1,10 @@
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
 import { remember } from './decision-of.js'
-import type { Admission } from './admission.js'
-import { isNested, nested } from './nested.js'
+import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
-import { OutboundCall } from './outbound-call.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isNodeStream, observed } from './response-end.js'
-import { runTask } from './run-task.js'
-import { FINAL, type TaskOutcome } from './task.js'
 
 /** The parts of axios that are used, which all its versions have. */
 interface AxiosConfig extends AxiosAddress {
@@ -57,19 +53,18 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const cancelling = new Cancelling(config)
     try {
-      const call = new OutboundCall(settings, requestOf(config), {
+      const request = new LimitedRequest(settings, requestOf(config), {
         isResendable: () => isResendable(config.data),
-        isNested: isNested(config),
+        options: config,
         signal: cancelling.signal,
       })
-      const judge = (outcome: TaskOutcome<AxiosOutcome>, attempt: number) =>
-        'value' in outcome ? call.verdictOn(replyOf(outcome.value.response), attempt) : FINAL
-      const { response, failure } = await runTask<AxiosOutcome>(settings.queue, call.terms, {
+      const { response, failure } = await settings.queue.run<AxiosOutcome>({
+        ...request.terms,
         start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
-        judge,
-        deliver(outcome, admission) {
-          remember(outcome.response, admission.decision)
-          releaseAtEnd(outcome, admission)
+        judge: (outcome, attempt) => request.verdictOn(replyOf(outcome.response), attempt),
+        deliver(outcome, { decision }, release) {
+          remember(outcome.response, decision!)
+          releaseAtEnd(outcome, release)
           return outcome
         },
         discard: (outcome) => discardStream(outcome.response.data),
@@ -121,7 +116,7 @@ class Cancelling {
   }
 }
 
-function releaseAtEnd({ response, failure }: AxiosOutcome, { release }: Admission): void {
+function releaseAtEnd({ response, failure }: AxiosOutcome, release: () => void): void {
   const { data } = response
   // Callers look at the error, and leave its stream unread.
   if (failure) release()

@@ -1,58 +1,42 @@
-import type { Limiter, Policy, Semaphore } from '@sluice/core'
-import type { QueueEvent } from './events.js'
-import type { Admission } from './admission.js'
-import type { KeyQueue } from './key-queue.js'
-import { type KeyQueues, keyQueuesOf } from './key-queues.js'
-import { type OwningQueue, WaitingCall } from './waiting-call.js'
+import { createLimiter, type Limiter, type Policy, type Semaphore } from '@sluice/core'
+import { Listeners } from '@sluice/core/internal'
+import { Call, type CallDefaults, type CallTerms } from './call.js'
+import type { QueueEvents } from './events.js'
+import { RateLimitExceededError } from './exceeded.js'
+import { KeyQueues, keyQueuesOf } from './key-queue.js'
+import { ACCEPTED, FAILED, type Task, type Verdict } from './task.js'
 
-/** What one call asks for, with all defaults applied. */
-export interface CallTerms {
-  readonly key: string
-  readonly cost: number
-  readonly priority: number
-  readonly maxWaitMs: number
-  readonly signal: AbortSignal | undefined
-}
-
-export interface CallQueueSettings {
-  readonly limiter: Limiter
+export interface CallQueueSettings extends CallDefaults {
+  /** The name of a queue. Undefined for clients, which go by the name of their limiter. */
+  readonly name: string | undefined
+  readonly limiter: Limiter | undefined
   readonly semaphore: Semaphore | undefined
-  readonly prefetch: number
-  readonly latenessMs: number | undefined
   readonly maxQueue: number
   readonly maxHoldMs: number
-  readonly emit: (event: QueueEvent) => void
 }
 
-/**
- * The calls of one client, `createQueue`, `limitFetch` or another, that wait for a limiter and a semaphore. Clients that
- * share a limiter and a semaphore share the queues of their keys.
- */
-export class CallQueue implements OwningQueue {
+/** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
+export class CallQueue {
+  readonly listeners = new Listeners<QueueEvents>((type, error) => this.#warn(type, error))
   readonly #settings: CallQueueSettings
   readonly #keyQueues: KeyQueues
-  readonly #waiting = new Set<WaitingCall>()
-  /** The calls among them that `pause` has stopped, in their order. */
-  readonly #parked = new Set<WaitingCall>()
+  /** The names in every event. */
+  readonly #source: { readonly queue?: string; readonly limiter: string | undefined }
+  readonly #waiting = new Set<Call>()
+  #policies: readonly Policy[] | undefined
+  #ownLimiter: Limiter | undefined
   #idle: (() => void)[] = []
   #pending = 0
   #paused = false
   #closed = false
   #drains = false
-  policies: readonly Policy[] | undefined
+  #hasWarned = false
 
   constructor(settings: CallQueueSettings) {
+    const { name, limiter, semaphore } = settings
     this.#settings = settings
-    this.#keyQueues = keyQueuesOf(settings.limiter, settings.semaphore)
-  }
-
-  /** The name of the limiter. */
-  get limiter(): string {
-    return this.#settings.limiter.name
-  }
-
-  get maxHoldMs(): number {
-    return this.#settings.maxHoldMs
+    this.#keyQueues = limiter ? keyQueuesOf(limiter, semaphore) : new KeyQueues(undefined, semaphore)
+    this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
   }
 
   /** Calls that wait. */
@@ -69,71 +53,125 @@ export class CallQueue implements OwningQueue {
     return this.#paused
   }
 
-  /** Closed without draining: calls that failed are not attempted again. */
-  get isEnding(): boolean {
-    return this.#closed && !this.#drains
-  }
-
-  keyQueue(key: string): KeyQueue {
-    return this.#keyQueues.of(key)
-  }
-
-  emit(event: QueueEvent): void {
-    this.#settings.emit(event)
-  }
-
-  /**
-   * A call that waits, once it is started, until an instant on the clock of `performance.now()`.
-   * @throws {RateLimitExceededError} when the queue is full or closed.
-   */
-  wait(keyQueue: KeyQueue, terms: CallTerms, until: number, attempt: number): WaitingCall {
-    const { key, cost, priority, signal } = terms
-    const { prefetch, latenessMs, maxQueue } = this.#settings
-    if (this.#closed && (attempt === 1 || this.isEnding)) throw keyQueue.exceeded('closed')
-    if (keyQueue.waiting >= maxQueue) throw keyQueue.exceeded('queue')
-    const call = new WaitingCall(this, keyQueue, { cost, priority, until, prefetch, latenessMs, signal })
-    this.#waiting.add(call)
-    this.emit({ type: 'queued', limiter: this.limiter, key, cost, priority, attempt })
-    return call
-  }
-
-  enqueue(call: WaitingCall): void {
-    if (this.#paused) return this.#park(call)
-    call.reason = 'queue'
-    call.keyQueue.add(call)
-  }
-
-  /** Counts the call as pending until its admission is released. */
-  counted({ decision, release }: Admission): Admission {
-    let released = false
-    return {
-      decision,
-      release: () => {
-        if (released) return
-        released = true
-        release()
-        this.#pending--
-        this.#checkIdle()
-      },
+  /** Makes a task's call when it is its turn, and again as long as its verdicts ask for it. */
+  async run<T>(task: Task<T>): Promise<T> {
+    const { key, cost, priority } = task
+    const call = this.open(task)
+    let turn = this.next(call)
+    for (;;) {
+      await turn
+      const { attempt } = call
+      const started = { key, cost, priority, attempt }
+      const start = performance.now()
+      this.#emit('started', started)
+      let outcome: Outcome<T>
+      try {
+        outcome = { value: await task.start(call) }
+      } catch (error) {
+        outcome = { error }
+      }
+      try {
+        const verdict =
+          'value' in outcome
+            ? (task.judge?.(outcome.value, attempt) ?? ACCEPTED)
+            : (task.judgeFailure?.(outcome.error, attempt) ?? FAILED)
+        const again = this.observe(call, verdict)
+        const ended = { ...started, runMs: performance.now() - start }
+        if (again) this.#emit('retried', ended)
+        else if ('value' in outcome) {
+          this.#emit('done', ended)
+          if (task.deliver) return task.deliver(outcome.value, call, () => this.release(call))
+          this.release(call)
+          return outcome.value
+        } else {
+          this.#emit('failed', { ...ended, error: outcome.error })
+          throw outcome.error
+        }
+      } catch (error) {
+        this.release(call)
+        if ('value' in outcome) task.discard?.(outcome.value)
+        throw error
+      }
+      // The wait begins before the permit is released; otherwise the queue would be idle for a moment.
+      turn = this.next(call)
+      this.release(call)
+      if ('value' in outcome) task.discard?.(outcome.value)
     }
   }
 
-  left(call: WaitingCall, isAdmitted: boolean): void {
-    this.#waiting.delete(call)
-    this.#parked.delete(call)
-    if (isAdmitted) this.#pending++
-    if (this.#waiting.size === 0) this.emit({ type: 'empty', limiter: this.limiter })
-    if (!isAdmitted) this.#checkIdle()
+  /** A call whose attempts its client makes itself: `next`, `observe` and `release` for each. */
+  open(terms: CallTerms): Call {
+    return new Call(terms, this.#settings, this.#left)
+  }
+
+  /**
+   * Waits for the turn of the call's next attempt.
+   * @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts.
+   */
+  async next(call: Call): Promise<void> {
+    const { key, cost, priority, signal } = call.terms
+    const start = performance.now()
+    try {
+      signal?.throwIfAborted()
+      const keyQueue = this.#keyQueues.get(key)
+      const attempt = ++call.attempt
+      if (this.#closed && (attempt === 1 || !this.#drains)) throw call.exceeded('closed')
+      if (keyQueue.waiting >= this.#settings.maxQueue) throw call.exceeded('queue')
+      const turn = call.wait(this.#policies)
+      keyQueue.waiting++
+      this.#waiting.add(call)
+      // The limiter holds only the call's own key, so the pause of another key that replied is waited for here.
+      const isOwnKey = call.answeredKey === key
+      const delayMs = call.delayMs + (isOwnKey ? 0 : this.#keyQueues.get(call.answeredKey).pause.leftMs)
+      if (delayMs > 0) call.delay = setTimeout(() => this.#enqueue(call), delayMs)
+      else this.#enqueue(call)
+      this.#emit('queued', { key, cost, priority, attempt })
+      await turn
+      const waitMs = Math.round(performance.now() - start)
+      if (keyQueue.pause.takeResumption()) this.#emit('resumed', { key })
+      if (waitMs > 0) this.#emit('waited', { key, cost, priority, waitMs, decision: call.decision })
+    } catch (error) {
+      if (error instanceof RateLimitExceededError) {
+        const { reason, decision } = error
+        this.#emit('denied', { key, cost, priority, reason, decision })
+      }
+      throw error
+    }
+  }
+
+  /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
+  observe(call: Call, { succeeded, pauseMs, again, key = call.terms.key, status }: Verdict): boolean {
+    call.answeredKey = key
+    const keyQueue = this.#keyQueues.get(key)
+    const { pause } = keyQueue
+    if (succeeded) pause.refusals = 0
+    const ms = Math.min(pauseMs ?? pause.nextBackOffMs(), this.#settings.maxHoldMs)
+    if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
+      this.#emit('held', { key, status, holdMs: Math.ceil(ms) })
+    }
+    if (again === false || (this.#closed && !this.#drains)) return false
+    if (Math.max(again, pause.leftMs) > call.until - performance.now()) return false
+    call.delayMs = again
+    return true
+  }
+
+  /** The current attempt is over. Does nothing the second time. */
+  release(call: Call): void {
+    if (!call.isUnderWay) return
+    call.isUnderWay = false
+    void call.permit?.release()
+    this.#pending--
+    this.#checkIdle()
   }
 
   pause(): void {
     if (this.#paused) return
     this.#paused = true
-    this.emit({ type: 'paused', limiter: this.limiter })
+    this.#emit('paused', {})
     for (const call of this.#waiting) {
-      if (!call.isLinked) continue
-      call.keyQueue.remove(call)
-      this.#park(call)
+      if (!call.isQueued) continue
+      this.#keyQueues.get(call.terms.key).remove(call)
+      call.reason = 'paused'
       call.recheck()
     }
   }
@@ -141,26 +179,29 @@ export class CallQueue implements OwningQueue {
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
-    this.emit({ type: 'continued', limiter: this.limiter })
-    const parked = [...this.#parked]
-    this.#parked.clear()
-    for (const call of parked) this.enqueue(call)
+    this.#emit('continued', {})
+    for (const call of this.#waiting) if (call.reason === 'paused') this.#enqueue(call)
   }
 
   /** Refuses all calls that wait. Returns how many. */
-  refuseAll(errorOf: (keyQueue: KeyQueue) => Error): number {
+  refuseAll(errorOf: (call: Call) => Error): number {
     const calls = [...this.#waiting]
-    for (const call of calls) call.refuse(errorOf(call.keyQueue))
+    for (const call of calls) call.refuse(errorOf(call))
     return calls.length
   }
 
+  /** Sets other policies, also for the calls that wait. */
   setPolicies(policies: readonly Policy[]): void {
-    this.policies = policies
-    for (const keyQueue of new Set([...this.#waiting].map((call) => call.keyQueue))) keyQueue.reserveAnew()
+    this.#policies = policies
+    this.#keyQueues.limiter ??= this.#ownLimiter = createLimiter({ policies })
+    for (const call of this.#waiting) call.policies = policies
+    for (const key of new Set(Array.from(this.#waiting, (call) => call.terms.key))) {
+      this.#keyQueues.get(key).reserveAnew()
+    }
   }
 
   onIdle(): Promise<void> {
-    if (this.#isIdle) return Promise.resolve()
+    if (this.#waiting.size + this.#pending === 0) return Promise.resolve()
     return new Promise((resolve) => this.#idle.push(resolve))
   }
 
@@ -169,24 +210,56 @@ export class CallQueue implements OwningQueue {
     this.#closed = true
     this.#drains = drain
     if (drain) this.resume()
-    else this.refuseAll((keyQueue) => keyQueue.exceeded('closed'))
+    else this.refuseAll((call) => call.exceeded('closed'))
     await this.onIdle()
+    await this.#ownLimiter?.close()
   }
 
-  get #isIdle(): boolean {
-    return this.#waiting.size === 0 && this.#pending === 0
+  #enqueue(call: Call): void {
+    if (this.#paused) call.reason = 'paused'
+    else {
+      call.reason = 'queue'
+      this.#keyQueues.get(call.terms.key).add(call)
+    }
   }
 
-  #park(call: WaitingCall): void {
-    call.reason = 'paused'
-    this.#parked.add(call)
+  /** The call no longer waits: it was granted its turn or refused. */
+  readonly #left = (call: Call, isGranted: boolean): void => {
+    const keyQueue = this.#keyQueues.get(call.terms.key)
+    keyQueue.waiting--
+    this.#waiting.delete(call)
+    if (isGranted) this.#pending++
+    else keyQueue.remove(call)
+    if (this.#waiting.size === 0) this.#emit('empty', {})
+    if (!isGranted) this.#checkIdle()
   }
 
   #checkIdle(): void {
-    if (!this.#isIdle) return
-    this.emit({ type: 'idle', limiter: this.limiter })
+    if (this.#waiting.size + this.#pending > 0) return
+    this.#emit('idle', {})
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()
   }
+
+  #emit<K extends keyof QueueEvents>(
+    type: K,
+    fields: Omit<QueueEvents[K], 'type' | 'queue' | 'limiter'>,
+  ): void {
+    if (!this.listeners.has(type)) return
+    this.listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
+  }
+
+  /** A mistake of the application, reported once. */
+  #warn(type: string, error: unknown): void {
+    if (this.#hasWarned) return
+    this.#hasWarned = true
+    const { queue, limiter } = this.#source
+    const source = queue === undefined ? `a client of limiter '${limiter}'` : `queue '${queue}'`
+    const message = `${source}: a listener of '${type}' threw: ${String(error)}`
+    process.emitWarning(message, { type: 'SluiceWarning', code: 'LISTENER_FAILED' })
+  }
 }
+
+/** How one attempt ended. */
+type Outcome<T> = { readonly value: T } | { readonly error: unknown }

@@ -1,10 +1,15 @@
-import type { ExceededReason } from './exceeded.js'
 import type { Decision } from '@sluice/core'
+import type { ExceededReason } from './exceeded.js'
 
 /** What happens to the calls of a client, for logs and metrics. Fields of one name mean the same in all events of Sluice. */
 export type OutboundEvent =
   /** A call that had to wait goes out. */
-  | (CallEvent & { readonly type: 'waited'; readonly waitMs: number; readonly decision: Decision })
+  | (CallEvent & {
+      readonly type: 'waited'
+      readonly waitMs: number
+      /** Undefined in a queue without a limiter. */
+      readonly decision: Decision | undefined
+    })
   /** A call is refused and does not go out. */
   | (CallEvent & {
       readonly type: 'denied'
@@ -13,18 +18,17 @@ export type OutboundEvent =
       readonly decision: Decision | undefined
     })
   /** The other side asked for a pause. The key is held for the whole fleet. `status` is that of the reply, if there was one. */
-  | {
+  | (ClientEvent & {
       readonly type: 'held'
-      readonly limiter: string
       readonly key: string
       readonly status: number | undefined
       readonly holdMs: number
-    }
+    })
   /** The first call of this process after a pause goes out. */
-  | { readonly type: 'resumed'; readonly limiter: string; readonly key: string }
+  | (ClientEvent & { readonly type: 'resumed'; readonly key: string })
 
-/** What happens in a queue made by `createQueue`. */
-export type QueueEvent =
+/** What happens in a queue made by `createQueue`. `queue` is its name. */
+export type QueueEvent = { readonly queue: string } & (
   | OutboundEvent
   /** A call begins to wait, for its first or a further attempt. */
   | (AttemptEvent & { readonly type: 'queued' })
@@ -36,16 +40,23 @@ export type QueueEvent =
   | (AttemptEnd & { readonly type: 'retried' })
   /** Its function failed, and is not called again. */
   | (AttemptEnd & { readonly type: 'failed'; readonly error: unknown })
-  /** `pause()` and `resume()` were called. */
-  | { readonly type: 'paused' | 'continued'; readonly limiter: string }
+  /** `pause()` was called. */
+  | (ClientEvent & { readonly type: 'paused' })
+  /** `resume()` was called. */
+  | (ClientEvent & { readonly type: 'continued' })
   /** No call waits any more. */
-  | { readonly type: 'empty'; readonly limiter: string }
+  | (ClientEvent & { readonly type: 'empty' })
   /** No call waits or is under way any more. */
-  | { readonly type: 'idle'; readonly limiter: string }
+  | (ClientEvent & { readonly type: 'idle' })
+)
 
-/** What events of one call have in common. `limiter` is the name of the client's limiter, `cost` the units of the call. */
-export interface CallEvent {
-  readonly limiter: string
+/** What all events have in common. `limiter` is the name of the client's limiter; undefined in a queue without one. */
+export interface ClientEvent {
+  readonly limiter: string | undefined
+}
+
+/** What events of one call have in common. `cost` is the units of the call. */
+export interface CallEvent extends ClientEvent {
   readonly key: string
   readonly cost: number
   readonly priority: number
@@ -60,3 +71,28 @@ export interface AttemptEvent extends CallEvent {
 export interface AttemptEnd extends AttemptEvent {
   readonly runMs: number
 }
+
+/** The events of a queue, by type. */
+export type QueueEvents = { readonly [E in QueueEvent as E['type']]: E }
+
+/** The types of events that clients report. */
+export const OUTBOUND_EVENTS = [
+  'waited',
+  'denied',
+  'held',
+  'resumed',
+] as const satisfies readonly OutboundEvent['type'][]
+
+/** The types of events that queues report. */
+export const QUEUE_EVENTS: readonly QueueEvent['type'][] = [
+  ...OUTBOUND_EVENTS,
+  'queued',
+  'started',
+  'done',
+  'retried',
+  'failed',
+  'paused',
+  'continued',
+  'empty',
+  'idle',
+]

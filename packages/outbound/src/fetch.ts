@@ -1,12 +1,9 @@
 import { isResendable, KeptBody } from './body.js'
 import { remember } from './decision-of.js'
-import { isNested, nested } from './nested.js'
-import { type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
-import { OutboundCall } from './outbound-call.js'
+import { LimitedRequest, nested } from './limited-request.js'
+import { type OutboundOptions, settingsOf } from './options.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, untilEnd } from './response-end.js'
-import { runTask } from './run-task.js'
-import { FINAL } from './task.js'
 
 type Fetch = typeof globalThis.fetch
 type Input = Parameters<Fetch>[0]
@@ -31,62 +28,37 @@ export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOpti
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
   const settings = settingsOf(options)
   return async function limitedFetch(input, init) {
-    const request = new FetchRequest(settings, input, init)
+    const given = typeof input === 'object' && 'headers' in input ? input : undefined
+    let kept: KeptBody | undefined
+    const request = new LimitedRequest(settings, requestOf(input, given, init), {
+      isResendable: () => isResendable(init?.body ?? given?.body) || kept?.bytes !== undefined,
+      options: init,
+      signal: init?.signal ?? given?.signal,
+    })
     try {
-      return await runTask<Response>(settings.queue, request.call.terms, {
-        start: () => request.send(fetch),
-        judge: (outcome, attempt) =>
-          'value' in outcome ? request.call.verdictOn(replyOf(outcome.value), attempt) : FINAL,
-        deliver(response, { decision, release }) {
+      return await settings.queue.run<Response>({
+        ...request.terms,
+        start({ attempt }) {
+          const own = nested(init)
+          if (attempt > 1 && kept?.bytes) return fetch(input, { ...own, body: kept.bytes })
+          const hasBody = own.body !== undefined && own.body !== null
+          if (given && !hasBody && isWebStream(given.body) && request.isRetryable) {
+            kept = new KeptBody(given.clone().body!)
+          }
+          return fetch(input, own)
+        },
+        judge: (response, attempt) => request.verdictOn(replyOf(response), attempt),
+        deliver(response, { decision }, release) {
           if (!settings.isCounted) release()
           const whole = settings.isCounted ? untilEnd(response, release) : response
-          remember(whole, decision, response)
+          remember(whole, decision!, response)
           return whole
         },
         discard: (response) => discard(response.body),
       })
     } finally {
-      request.end()
+      kept?.drop()
     }
-  }
-}
-
-/** The arguments of one fetch, which may be sent several times. */
-class FetchRequest {
-  readonly call: OutboundCall
-  readonly #input: Input
-  readonly #init: Init
-  readonly #request: Request | undefined
-  #kept: KeptBody | undefined
-  #times = 0
-
-  constructor(settings: OutboundSettings, input: Input, init: Init) {
-    this.#input = input
-    this.#init = init
-    this.#request = typeof input === 'object' && 'headers' in input ? input : undefined
-    this.call = new OutboundCall(settings, requestOf(input, this.#request, init), {
-      isResendable: () => isResendable(this.#body) || this.#kept?.bytes !== undefined,
-      isNested: isNested(init),
-      signal: init?.signal ?? this.#request?.signal,
-    })
-  }
-
-  send(fetch: Fetch): Promise<Response> {
-    const init = nested(this.#init)
-    if (this.#times++ > 0 && this.#kept?.bytes) return fetch(this.#input, { ...init, body: this.#kept.bytes })
-    const isOwn = init.body === undefined || init.body === null
-    if (this.#request && isOwn && isWebStream(this.#request.body) && this.call.isRetryable) {
-      this.#kept = new KeptBody(this.#request.clone().body!)
-    }
-    return fetch(this.#input, init)
-  }
-
-  end(): void {
-    this.#kept?.drop()
-  }
-
-  get #body(): unknown {
-    return this.#init?.body ?? this.#request?.body
   }
 }
 
@@ -94,11 +66,11 @@ function isWebStream(body: unknown): body is ReadableStream {
   return typeof (body as { getReader?: unknown } | null | undefined)?.getReader === 'function'
 }
 
-function requestOf(input: Input, request: Request | undefined, init: Init): OutboundRequest {
+function requestOf(input: Input, given: Request | undefined, init: Init): OutboundRequest {
   return {
-    url: new URL(request ? request.url : input),
-    method: (init?.method ?? request?.method ?? 'GET').toUpperCase(),
-    header: (name) => new Headers(init?.headers ?? request?.headers).get(name) ?? undefined,
+    url: new URL(given ? given.url : input),
+    method: (init?.method ?? given?.method ?? 'GET').toUpperCase(),
+    header: (name) => new Headers(init?.headers ?? given?.headers).get(name) ?? undefined,
   }
 }
 

@@ -1,6 +1,14 @@
 export { limitAxios } from './axios.js'
 export { decisionOf } from './decision-of.js'
-export type { AttemptEnd, AttemptEvent, CallEvent, OutboundEvent, QueueEvent } from './events.js'
+export type {
+  AttemptEnd,
+  AttemptEvent,
+  CallEvent,
+  ClientEvent,
+  OutboundEvent,
+  QueueEvent,
+  QueueEvents,
+} from './events.js'
 export { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 export { limitFetch } from './fetch.js'
 export type { OutboundOptions } from './options.js'

@@ -1,8 +1,7 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
-import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
-import { KeyPause } from './key-pause.js'
-import { Lanes } from './lanes.js'
-import { fits, patience, type QueueEntry, type Reservation, swap } from './reservation.js'
+import { onAbort } from '@sluice/core/internal'
+import type { Call, Reservation } from './call.js'
+import { PriorityQueue } from './priority-queue.js'
 
 /**
  * The calls of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
@@ -10,49 +9,46 @@ import { fits, patience, type QueueEntry, type Reservation, swap } from './reser
  * the semaphore is taken before the turn of the limiter: a turn is an instant, which a wait for the permit would miss.
  */
 export class KeyQueue {
-  readonly key: string
   readonly pause = new KeyPause()
   /** Calls that wait for this key: in this queue, before another attempt, or in a client that is paused. */
   waiting = 0
-  readonly #limiter: Limiter
-  readonly #semaphore: Semaphore | undefined
-  readonly #lanes = new Lanes<QueueEntry>()
+  readonly #calls = new PriorityQueue()
   readonly #reservations = new Set<Reservation>()
   #holding: Promise<void> | undefined
 
-  constructor(limiter: Limiter, semaphore: Semaphore | undefined, key: string) {
-    this.#limiter = limiter
-    this.#semaphore = semaphore
-    this.key = key
-  }
+  constructor(readonly shared: KeyQueues) {}
 
   /** No call waits, and no pause is on: the queue can be dropped. */
-  get idle(): boolean {
+  get isIdle(): boolean {
     return this.waiting === 0 && this.#reservations.size === 0 && this.pause.leftMs === 0
   }
 
-  /** Adds a call, which is admitted at its turn or refused. */
-  add(entry: QueueEntry): void {
-    this.#lanes.add(entry)
+  /** Adds a call, which is granted its turn or refused. */
+  add(call: Call): void {
+    this.#calls.add(call)
     void this.#reserve()
   }
 
   /** The call's reservation passes to the first call of the same cost that has none; without such a call it is cancelled. */
-  remove(entry: QueueEntry): void {
-    this.#lanes.delete(entry)
-    const { reservation } = entry
+  remove(call: Call): void {
+    this.#calls.delete(call)
+    const { reservation } = call
     if (!reservation) return
-    const heir = this.#lanes.first((other) => !other.reservation && fits(reservation, other))
-    entry.reservation = undefined
-    reservation.entry = heir
+    const { cost, policies } = reservation
+    const heir = this.#calls.first(
+      (other) => !other.reservation && other.terms.cost === cost && other.policies === policies,
+    )
+    call.reservation = undefined
+    reservation.call = heir
     if (heir) heir.reservation = reservation
     else reservation.controller.abort(UNNEEDED)
   }
 
   /** Holds the key for the whole fleet. Returns whether this pause ends later than any known before. */
-  hold(ms: number, policies: readonly Policy[] | undefined): boolean {
+  hold(key: string, ms: number, policies: readonly Policy[] | undefined): boolean {
     if (!this.pause.begin(ms)) return false
-    this.#holding = this.#limiter.hold(this.key, Math.ceil(ms), shaped(policies)).catch(() => {})
+    const options = { ...(policies && { policies }) }
+    this.#holding = this.shared.holder?.hold(key, Math.ceil(ms), options).catch(() => {})
     // Reserved turns may be too close to be confirmed by the store.
     this.reserveAnew()
     return true
@@ -67,40 +63,37 @@ export class KeyQueue {
   async #reserve(): Promise<void> {
     await this.#holding
     for (;;) {
-      const entry = this.#lanes.first(({ reservation }) => !reservation)
-      if (!entry || this.#reservations.size >= entry.prefetch) return
-      void this.#serve(entry)
+      const call = this.#calls.first(({ reservation }) => !reservation)
+      if (!call || this.#reservations.size >= call.defaults.prefetch) return
+      void this.#serve(call)
     }
   }
 
-  async #serve(entry: QueueEntry): Promise<void> {
-    const { cost, policies } = entry
-    const reservation: Reservation = {
-      cost,
-      policies,
-      controller: spare.pop() ?? new AbortController(),
-      entry,
-      until: entry.until,
-    }
-    entry.reservation = reservation
+  async #serve(call: Call): Promise<void> {
+    const { policies, until } = call
+    const { key, cost } = call.terms
+    const controller = spare.pop() ?? new AbortController()
+    const reservation: Reservation = { cost, policies, controller, call, until }
+    call.reservation = reservation
     this.#reservations.add(reservation)
     let permit: Permit | undefined
     let failure: unknown
     try {
-      permit = await this.#semaphore?.acquire(this.key, patience(reservation))
-      if (permit?.allowed === false) throw this.exceeded('concurrency')
-      const options = { cost, ...shaped(policies), ...patience(reservation) }
-      const decision = await this.#limiter.acquire(this.key, options)
-      if (!decision.allowed) throw this.exceeded(decision.reason, decision)
-      this.#admitFirst(reservation, decision, permit)
+      permit = await this.shared.semaphore?.acquire(key, patience(reservation))
+      if (permit?.allowed === false) throw call.exceeded('concurrency')
+      if (!this.shared.holder) await this.#outlastPause(call, reservation)
+      const options = { cost, ...(policies && { policies }), ...patience(reservation) }
+      const decision = await this.shared.limiter?.acquire(key, options)
+      if (decision?.allowed === false) throw call.exceeded(decision.reason, decision)
+      this.#grant(reservation, decision, permit)
     } catch (error) {
       void permit?.release()
       failure = error
     }
     this.#reservations.delete(reservation)
-    const { aborted } = reservation.controller.signal
-    if (!aborted && spare.length < MOST_SPARE) spare.push(reservation.controller)
-    const left = reservation.entry
+    const { aborted } = controller.signal
+    if (!aborted && spare.length < MOST_SPARE) spare.push(controller)
+    const left = reservation.call
     if (left) left.reservation = undefined
     // A call that waits longer than this turn was looked for gets another one.
     const isFinal = failure !== undefined && !aborted && left !== undefined && left.until <= reservation.until
@@ -109,49 +102,157 @@ export class KeyQueue {
     void this.#reserve()
   }
 
-  /** Admits the call that is first by now. If every call of this cost has just left, permit and turn are given back. */
-  #admitFirst(reservation: Reservation, decision: Decision, permit: Permit | undefined): void {
-    const release = (): void => void permit?.release()
-    const first = this.#lanes.first((entry) => fits(reservation, entry))
+  /** Grants the call that is first by now its turn. If every call of this cost has just left, permit and turn are released. */
+  #grant(reservation: Reservation, decision: Decision | undefined, permit: Permit | undefined): void {
+    const { cost, policies } = reservation
+    const first = this.#calls.first((other) => other.terms.cost === cost && other.policies === policies)
     if (!first) {
-      release()
-      decision.settle(0).catch(() => {})
+      void permit?.release()
+      decision?.settle(0).catch(() => {})
       return
     }
-    const before = reservation.entry
-    swap(first, reservation)
-    reservation.entry = first.reservation = undefined
-    first.admit({ decision, release })
-    if (before?.isLinked) before.recheck()
-    if (decision.lateMs > (first.latenessMs ?? latenessMs(decision))) this.#payAgain(reservation)
+    const { call } = reservation
+    // The call that the turn was for gets the reservation of this one.
+    if (first.reservation) first.reservation.call = call
+    if (call) call.reservation = first.reservation
+    first.reservation = reservation.call = undefined
+    this.#calls.delete(first)
+    first.grant(decision, permit)
+    if (call !== first) call?.recheck()
+    if (decision && decision.lateMs > (first.defaults.latenessMs ?? LEAST_LATENESS_MS))
+      this.#payAgain(first, decision)
   }
 
   /**
    * A call that goes out late comes closer to the calls behind it. Therefore one more turn, which no call uses, is booked at
-   * the end of the queue: any span of the window then lacks either the turn that the call missed or this one.
+   * the end of the queue: any span of the window then lacks either the turn that the call missed or this one. The reserve
+   * below the provider's limit absorbs 1 % of a window.
    */
-  #payAgain({ cost, policies }: Reservation): void {
-    this.#limiter.acquire(this.key, { cost, ...shaped(policies), maxWait: LONGEST_WAIT }).catch(() => {})
+  #payAgain({ terms: { key, cost }, policies, defaults }: Call, decision: Decision): void {
+    const windowMs = Math.min(...decision.policies.map((policy) => policy.windowMs))
+    if (defaults.latenessMs === undefined && decision.lateMs <= windowMs / 100) return
+    const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT }
+    this.shared.limiter?.acquire(key, options).catch(() => {})
   }
 
-  exceeded(reason: ExceededReason, decision?: Decision): RateLimitExceededError {
-    return new RateLimitExceededError(this.key, reason, decision)
+  /** Where no limiter holds the key, the pause is of this queue alone. A longer one cancels the reservation. */
+  async #outlastPause(call: Call, reservation: Reservation): Promise<void> {
+    // Timers may fire early, so the clock decides.
+    for (let { leftMs } = this.pause; leftMs > 0; { leftMs } = this.pause) {
+      const { maxWait, signal } = patience(reservation)
+      if (leftMs > maxWait) throw call.exceeded('held')
+      await sleep(Math.ceil(leftMs), signal)
+    }
   }
 }
 
-function shaped(policies: readonly Policy[] | undefined): { readonly policies?: readonly Policy[] } {
-  return policies ? { policies } : {}
+/** A limiter and a semaphore, with the queues of their keys. Clients that share both share the queues. */
+export class KeyQueues {
+  /** Gives calls their turn. */
+  limiter: Limiter | undefined
+  readonly #queues = new Map<string, KeyQueue>()
+  #sweepAt = LEAST_SWEPT
+
+  /** Keys are held in `holder` for the whole fleet. A limiter that a queue makes later holds none. */
+  constructor(
+    readonly holder: Limiter | undefined,
+    readonly semaphore: Semaphore | undefined,
+  ) {
+    this.limiter = holder
+  }
+
+  /** The queue of a key. One that is idle may be dropped, and made anew by another call. */
+  get(key: string): KeyQueue {
+    let queue = this.#queues.get(key)
+    if (!queue) {
+      if (this.#queues.size >= this.#sweepAt) this.#dropIdle()
+      this.#queues.set(key, (queue = new KeyQueue(this)))
+    }
+    return queue
+  }
+
+  #dropIdle(): void {
+    for (const [key, { isIdle }] of this.#queues) if (isIdle) this.#queues.delete(key)
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
+  }
 }
 
-/** Timers alone cause less lateness than this, and the reserve below the provider's limit absorbs it. */
-function latenessMs({ policies }: Decision): number {
-  return Math.max(LEAST_LATENESS_MS, Math.min(...policies.map(({ windowMs }) => windowMs)) / 100)
+/** The queues that all clients of this process with this limiter and this semaphore share. */
+export function keyQueuesOf(limiter: Limiter, semaphore: Semaphore | undefined): KeyQueues {
+  const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
+  queuesByLimiter.set(limiter, beside)
+  const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore)
+  beside.set(semaphore ?? limiter, known)
+  return known
+}
+
+/** The pauses of one key that the other side asked for, on the clock of `performance.now()`. */
+class KeyPause {
+  #until = 0
+  #isOn = false
+  /** Refusals in a row that named no time; the next success ends the row. */
+  refusals = 0
+
+  /** Milliseconds until the pause ends. */
+  get leftMs(): number {
+    return Math.max(0, this.#until - performance.now())
+  }
+
+  /** Returns whether this pause ends later than any known before: many replies report the same one. */
+  begin(ms: number): boolean {
+    const until = performance.now() + ms
+    if (until <= this.#until + NEGLIGIBLE_MS) return false
+    this.#until = until
+    this.#isOn = true
+    return true
+  }
+
+  /** Milliseconds to pause after a refusal that names no time; doubles with each in a row, up to a minute. 0 during a pause. */
+  nextBackOffMs(): number {
+    if (this.leftMs > 0) return 0
+    const longest = Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.refusals++)
+    return longest * (0.75 + Math.random() / 4)
+  }
+
+  /** Returns true once after each pause, to the first call that goes out. */
+  takeResumption(): boolean {
+    if (!this.#isOn || this.leftMs > 0) return false
+    this.#isOn = false
+    return true
+  }
+}
+
+/** What to ask for on behalf of the call that has the reservation by now. */
+function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
+  const { call, controller } = reservation
+  reservation.until = call?.until ?? 0
+  const leftMs = reservation.until - performance.now()
+  return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
+}
+
+/** Resolves after `ms`, or rejects when the signal aborts. */
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(end, ms, resolve)
+    const stopListening = onAbort(signal, () => end(() => reject(signal.reason)))
+    function end(settle: () => void): void {
+      clearTimeout(timer)
+      stopListening()
+      settle()
+    }
+  })
 }
 
 /** Controllers of reservations that were not aborted, for reuse: making one costs more than the rest of a turn. */
 const spare: AbortController[] = []
 const MOST_SPARE = 100
+/** Timers alone cause less lateness than this. */
 const LEAST_LATENESS_MS = 10
 const LONGEST_WAIT = '1d'
+const NEGLIGIBLE_MS = 50
+const LONGEST_BACK_OFF_MS = 60_000
+/** Idle queues are dropped only above this number, or above twice as many as were in use at the last sweep. */
+const LEAST_SWEPT = 100
+const queuesByLimiter = new WeakMap<Limiter, WeakMap<object, KeyQueues>>()
 const ANEW = new Error('turns are reserved anew')
 const UNNEEDED = new Error('no call needs this turn any more')

@@ -1,9 +1,8 @@
 import type { Limiter, Semaphore } from '@sluice/core'
 import { CallQueue } from './call-queue.js'
-import type { OutboundEvent, QueueEvent } from './events.js'
+import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import {
-  announce,
   checkNames,
   invalid,
   isWithin,
@@ -56,24 +55,25 @@ export interface OutboundOptions extends WaitingOptions {
   readonly onEvent?: (event: OutboundEvent) => void
 }
 
-/** The options of a client with their defaults. */
+/** The options of a client with their defaults, and the queue of its calls. */
 export interface OutboundSettings {
   readonly queue: CallQueue
   readonly isCounted: boolean
-  readonly key: (request: OutboundRequest) => string
-  readonly cost: (request: OutboundRequest) => number
-  readonly priority: (request: OutboundRequest) => number
+  readonly key: OutboundOptions['key']
+  readonly cost: NonNullable<OutboundOptions['cost']>
+  readonly priority: NonNullable<OutboundOptions['priority']>
   readonly maxWaitMs: number
   readonly retries: number
   readonly isRetryable: (request: OutboundRequest) => boolean
-  readonly pauseOf: (outcome: { readonly reply: OutboundReply }) => number | undefined
+  readonly pauseOf: OutboundOptions['pauseOf']
 }
 
 /** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
 export function settingsOf(options: OutboundOptions): OutboundSettings {
   checkNames(options, OPTIONS)
-  const { limiter, semaphore, key, cost = 1, priority = 0, onEvent = ignore } = options
-  const { retries = 2, isRetryable = isIdempotent, pauseOf = ignore } = options
+  const { limiter, semaphore, key, cost = 1, priority = 0, onEvent } = options
+  const { retries = 2, isRetryable = isIdempotent, pauseOf } = options
+  if (limiter === undefined) throw invalid('a limiter is required, made by createLimiter()')
   if (!isWithin(retries, 0, 10)) throw invalid('retries must be a whole number from 0 to 10')
   if (!['string', 'function', 'undefined'].includes(typeof key))
     throw invalid('key must be a string or a function')
@@ -81,22 +81,13 @@ export function settingsOf(options: OutboundOptions): OutboundSettings {
   if (!['number', 'function'].includes(typeof priority) || Number.isNaN(priority))
     throw invalid('priority must be a number or a function')
   for (const [name, value] of Object.entries({ isRetryable, pauseOf, onEvent })) {
-    if (typeof value !== 'function') throw invalid(`${name} must be a function`)
+    if (value !== undefined && typeof value !== 'function') throw invalid(`${name} must be a function`)
   }
-  const emit = (event: QueueEvent): void => {
-    if (isOutbound(event)) announce(onEvent, event)
-  }
-  return {
-    queue: new CallQueue(waitingSettings(options, limiter, semaphore, emit)),
-    isCounted: semaphore !== undefined,
-    key: typeof key === 'function' ? key : key === undefined ? (request) => request.url.origin : () => key,
-    cost: typeof cost === 'function' ? cost : () => cost,
-    priority: typeof priority === 'function' ? priority : () => priority,
-    maxWaitMs: maxWaitMsOf(options.maxWait),
-    retries,
-    isRetryable,
-    pauseOf,
-  }
+  const queue = new CallQueue({ name: undefined, ...waitingSettings(options, limiter, semaphore) })
+  if (onEvent) for (const type of OUTBOUND_EVENTS) queue.listeners.on(type, onEvent)
+  const maxWaitMs = maxWaitMsOf(options.maxWait)
+  const isCounted = semaphore !== undefined
+  return { queue, isCounted, key, cost, priority, maxWaitMs, retries, isRetryable, pauseOf }
 }
 
 const OPTIONS: Record<Exclude<keyof OutboundOptions, keyof WaitingOptions>, true> = {
@@ -111,16 +102,8 @@ const OPTIONS: Record<Exclude<keyof OutboundOptions, keyof WaitingOptions>, true
   onEvent: true,
 }
 
-const OUTBOUND = new Set<string>(['waited', 'denied', 'held', 'resumed'] satisfies OutboundEvent['type'][])
-
-function isOutbound(event: QueueEvent): event is OutboundEvent {
-  return OUTBOUND.has(event.type)
-}
-
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])
 
 function isIdempotent(request: OutboundRequest): boolean {
   return IDEMPOTENT.has(request.method) || request.header('idempotency-key') !== undefined
 }
-
-function ignore(): undefined {}

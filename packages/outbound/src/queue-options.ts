@@ -4,6 +4,11 @@ import type { WaitingOptions } from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
   /**
+   * Names the queue in its events and warnings.
+   * @default the name of the limiter, or without one that of the semaphore
+   */
+  readonly name?: string
+  /**
    * Gives calls their turn.
    * @default no limit on the rate; a semaphore is then required
    */
@@ -45,6 +50,7 @@ export interface QueueOptions extends WaitingOptions {
 }
 
 export const QUEUE_OPTIONS: Record<Exclude<keyof QueueOptions, keyof WaitingOptions>, true> = {
+  name: true,
   limiter: true,
   semaphore: true,
   key: true,
@@ -69,10 +75,10 @@ export interface RunOptions {
 }
 
 /** The argument of a function that a queue calls. */
-export interface RunContext {
+export interface RunContext<D extends Decision | undefined = Decision> {
   readonly signal: AbortSignal | undefined
-  /** The limiter's decision, for example to settle its cost. */
-  readonly decision: Decision
+  /** The limiter's decision, for example to settle its cost. Undefined in a queue without a limiter. */
+  readonly decision: D
   /** Counts from 1. */
   readonly attempt: number
 }

@@ -1,17 +1,9 @@
-import { createLimiter, gcra, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { type CallTerms, CallQueue } from './call-queue.js'
-import type { QueueEvent } from './events.js'
+import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
+import { CallQueue } from './call-queue.js'
+import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { QUEUE_OPTIONS, type QueueOptions, type RunContext, type RunOptions } from './queue-options.js'
-import { QueueTask } from './queue-task.js'
-import { runTask } from './run-task.js'
-import {
-  announce,
-  checkNames,
-  checkPriority,
-  invalid,
-  maxWaitMsOf,
-  waitingSettings,
-} from './waiting-options.js'
+import type { Verdict } from './task.js'
+import { checkNames, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -22,35 +14,40 @@ import {
  * const rows = await queue.run(() => query('a'), { priority: 1, maxWait: '1m' })
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function createQueue(options: QueueOptions): Queue {
+export function createQueue(options: QueueOptions & { readonly limiter: Limiter }): Queue
+export function createQueue(options: QueueOptions): Queue<Decision | undefined>
+export function createQueue(options: QueueOptions): Queue<Decision | undefined> {
   return new Queue(options)
 }
 
-/** Made by `createQueue`. */
-export class Queue {
+/** Made by `createQueue`. `D` is the decision that its functions get. */
+export class Queue<D extends Decision | undefined = Decision> {
+  /** Its name in events. */
+  readonly name: string
   readonly #calls: CallQueue
   readonly #options: QueueOptions
   readonly #maxWaitMs: number
-  readonly #ownLimiter: Limiter | undefined
-  readonly #listeners = new Map<string, Set<(event: never) => void>>()
 
   constructor(options: QueueOptions) {
     checkNames(options, QUEUE_OPTIONS)
-    const { limiter, semaphore, key = 'default', cost = 1, priority = 0 } = options
+    const { limiter, semaphore, key = 'default', cost = 1, priority = 0, onEvent } = options
     if (limiter === undefined && semaphore === undefined)
       throw invalid('a limiter or a semaphore is required')
+    const settings = waitingSettings(options, limiter, semaphore)
+    const { name = (limiter ?? semaphore!).name } = options
+    if (typeof name !== 'string') throw invalid('name must be a string')
     if (typeof key !== 'string') throw invalid('key must be a string')
     if (typeof cost !== 'number') throw invalid('cost must be a number')
     if (typeof priority !== 'number' || Number.isNaN(priority)) throw invalid('priority must be a number')
-    for (const name of ['retry', 'pauseOf', 'onEvent'] as const) {
-      const value = options[name]
-      if (value !== undefined && typeof value !== 'function') throw invalid(`${name} must be a function`)
+    for (const hook of ['retry', 'pauseOf', 'onEvent'] as const) {
+      const value = options[hook]
+      if (value !== undefined && typeof value !== 'function') throw invalid(`${hook} must be a function`)
     }
+    this.name = name
     this.#options = options
     this.#maxWaitMs = maxWaitMsOf(options.maxWait)
-    this.#ownLimiter = limiter ? undefined : createLimiter({ policies: [gcra(UNLIMITED)] })
-    const emit = (event: QueueEvent): void => this.#emit(event)
-    this.#calls = new CallQueue(waitingSettings(options, limiter ?? this.#ownLimiter!, semaphore, emit))
+    this.#calls = new CallQueue({ name, ...settings })
+    if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.listeners.on(type, onEvent)
   }
 
   /** Calls that wait. */
@@ -72,8 +69,18 @@ export class Queue {
    * @throws {RateLimitExceededError} when there is no turn in time, or the queue was cleared or closed; InputError
    * INVALID_KEY, INVALID_COST, INVALID_DURATION, INVALID_PRIORITY; the signal's reason when it aborts.
    */
-  run<T>(fn: (context: RunContext) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
-    return this.#run(options, fn)
+  async run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+    const own = this.#options
+    const { key = own.key ?? 'default', signal, maxWait } = options
+    return this.#calls.run({
+      key,
+      cost: options.cost ?? own.cost ?? 1,
+      priority: options.priority ?? own.priority ?? 0,
+      maxWaitMs: maxWait === undefined ? this.#maxWaitMs : maxWaitMsOf(maxWait, InputError),
+      signal,
+      start: ({ decision, attempt }) => fn({ signal, decision: decision as D, attempt }),
+      judgeFailure: (error, attempt) => this.#judge(error, attempt),
+    })
   }
 
   /** Makes a function that calls `fn` when it is its turn. `options` may be a function of its arguments. */
@@ -81,9 +88,9 @@ export class Queue {
     fn: (...args: A) => T | PromiseLike<T>,
     options: RunOptions | ((...args: A) => RunOptions) = {},
   ): (...args: A) => Promise<T> {
-    const run = (own: RunOptions, call: () => T | PromiseLike<T>): Promise<T> => this.#run(own, call)
+    const run = this.run.bind(this)
     return function queued(this: unknown, ...args) {
-      return run(typeof options === 'function' ? options(...args) : options, () => fn.apply(this, args))
+      return run(() => fn.apply(this, args), typeof options === 'function' ? options(...args) : options)
     }
   }
 
@@ -98,7 +105,7 @@ export class Queue {
 
   /** Rejects all calls that wait with `RateLimitExceededError`, reason 'cleared'. Returns how many. */
   clear(): number {
-    return this.#calls.refuseAll((keyQueue) => keyQueue.exceeded('cleared'))
+    return this.#calls.refuseAll((call) => call.exceeded('cleared'))
   }
 
   /** Resolves as soon as no call waits or is under way. */
@@ -126,50 +133,26 @@ export class Queue {
   }
 
   /** Listens to one type of event. Returns a function that removes the listener. */
-  on<K extends QueueEvent['type']>(
-    type: K,
-    listener: (event: Extract<QueueEvent, { readonly type: K }>) => void,
-  ): () => void {
-    const listeners = this.#listeners.get(type) ?? new Set()
-    this.#listeners.set(type, listeners)
-    listeners.add(listener)
-    return () => void listeners.delete(listener)
+  on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
+    return this.#calls.listeners.on(type, listener)
   }
 
   /**
    * Refuses new calls. Waiting calls are rejected, reason 'closed'; with `drain` they are made first. Resolves when no call
    * is under way. The limiter and the semaphore stay open.
    */
-  async close({ drain = false }: { readonly drain?: boolean } = {}): Promise<void> {
-    await this.#calls.close(drain)
-    await this.#ownLimiter?.close()
+  close({ drain = false }: { readonly drain?: boolean } = {}): Promise<void> {
+    return this.#calls.close(drain)
   }
 
-  #run<T>(options: RunOptions, fn: (context: RunContext) => T | PromiseLike<T>): Promise<T> {
-    try {
-      return runTask(this.#calls, this.#termsOf(options), new QueueTask(fn, options.signal, this.#options))
-    } catch (error) {
-      return Promise.reject(error)
-    }
-  }
-
-  #termsOf({ key, cost, priority, signal, maxWait }: RunOptions): CallTerms {
-    const own = this.#options
+  #judge(error: unknown, attempt: number): Verdict {
+    const { pauseOf, retry } = this.#options
+    const pauseMs = pauseOf?.({ error }) ?? 0
+    const again = retry?.(error, attempt) ?? false
     return {
-      key: key ?? own.key ?? 'default',
-      cost: cost ?? own.cost ?? 1,
-      priority: checkPriority(priority ?? own.priority ?? 0),
-      maxWaitMs: maxWait === undefined ? this.#maxWaitMs : maxWaitMsOf(maxWait, InputError),
-      signal,
+      succeeded: false,
+      pauseMs: pauseMs > 0 ? pauseMs : 0,
+      again: typeof again === 'number' && again >= 0 ? again : false,
     }
-  }
-
-  #emit(event: QueueEvent): void {
-    const { onEvent } = this.#options
-    if (onEvent) announce(onEvent, event)
-    for (const listener of this.#listeners.get(event.type) ?? []) announce(listener, event as never)
   }
 }
-
-/** A limit for which no call ever waits; its key can be held. */
-const UNLIMITED = { limit: 1_000_000_000, window: '1s' } as const

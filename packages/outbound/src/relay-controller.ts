@@ -41,13 +41,14 @@ export class RelayController implements RequestController {
     return this.#connection?.rawTrailers
   }
 
-  take(connection: RequestController): void {
+  /** Passes on to a connection what the handler asks for, and has asked for. */
+  attach(connection: RequestController): void {
     this.#connection = connection
     if (this.aborted) connection.abort(this.reason!)
     else if (this.#paused) connection.pause()
   }
 
-  drop(): void {
+  detach(): void {
     this.#connection = undefined
   }
 

@@ -1,10 +1,9 @@
-import { Attempts } from './attempts.js'
 import { isResendable } from './body.js'
-import type { Admission } from './admission.js'
-import { isNested, nested } from './nested.js'
+import type { Call } from './call.js'
+import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
-import { OutboundCall } from './outbound-call.js'
 import { RelayController, type RequestController } from './relay-controller.js'
+import type { OutboundReply } from './request.js'
 import {
   type Dispatch,
   type DispatchOptions,
@@ -15,59 +14,47 @@ import {
   requestOf,
 } from './undici-request.js'
 
-/** What the requests of one dispatcher share. */
-export interface Relay {
-  readonly settings: OutboundSettings
-  /** Why new requests fail; undefined while the dispatcher is open. */
-  readonly ended: Error | undefined
-}
-
 /** One request with all its attempts. Its handler sees only the last response. */
 export class RelayedRequest implements Handler {
-  readonly #relay: Relay
-  readonly #dispatch: Dispatch
-  readonly #request: DispatchOptions
-  readonly #handler: Handler
   readonly #controller = new RelayController()
-  #call!: OutboundCall
-  #attempts!: Attempts
-  #admission: Admission | undefined
+  #request!: LimitedRequest
+  #call!: Call
   #history: readonly URL[] = []
   /** Bytes skipped of a response that the handler does not see, as the request is sent again; undefined otherwise. */
   #skipped: number | undefined
   #skipTimer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(relay: Relay, dispatch: Dispatch, request: DispatchOptions, handler: Handler) {
-    this.#relay = relay
-    this.#dispatch = dispatch
-    this.#request = request
-    this.#handler = handler
-  }
+  constructor(
+    readonly settings: OutboundSettings,
+    readonly dispatch: Dispatch,
+    readonly options: DispatchOptions,
+    readonly handler: Handler,
+  ) {}
 
-  begin(): void {
-    const { settings, ended } = this.#relay
+  /** `ended` is why new requests fail; undefined while the dispatcher is open. */
+  begin(ended: Error | undefined): void {
     // Reported before there is a connection, so that a waiting request can be aborted.
-    this.#handler.onRequestStart?.(this.#controller, {})
+    this.handler.onRequestStart?.(this.#controller, {})
     if (ended) return queueMicrotask(() => this.#fail(ended))
     try {
-      this.#call = new OutboundCall(settings, requestOf(this.#request), {
-        isResendable: () => isResendable(this.#request.body),
-        isNested: isNested(this.#request),
+      this.#request = new LimitedRequest(this.settings, requestOf(this.options), {
+        isResendable: () => isResendable(this.options.body),
+        options: this.options,
         signal: this.#controller.signal,
       })
-      this.#attempts = new Attempts(settings.queue, this.#call.terms)
+      this.#call = this.settings.queue.open(this.#request.terms)
     } catch (error) {
       return queueMicrotask(() => this.#fail(error as Error))
     }
-    void this.#send(this.#attempts.next())
+    void this.#send(this.settings.queue.next(this.#call))
   }
 
-  async #send(next: Promise<Admission>): Promise<void> {
+  async #send(turn: Promise<void>): Promise<void> {
     this.#skipped = undefined
-    this.#controller.drop()
+    this.#controller.detach()
     try {
-      this.#admission = await next
-      this.#dispatch(nested(this.#request), this)
+      await turn
+      this.dispatch(nested(this.options), this)
     } catch (error) {
       this.#end()
       this.#fail(error as Error)
@@ -76,12 +63,12 @@ export class RelayedRequest implements Handler {
 
   onRequestStart(controller: RequestController, { history = [] }: RequestContext = {}): void {
     this.#history = history
-    this.#controller.take(controller)
+    this.#controller.attach(controller)
   }
 
   onRequestUpgrade(_: RequestController, status: number, headers: HeaderValues, socket: unknown): void {
     this.#end()
-    this.#handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
+    this.handler.onRequestUpgrade?.(this.#controller, status, headers, socket)
   }
 
   onResponseStart(
@@ -91,15 +78,14 @@ export class RelayedRequest implements Handler {
     message?: string,
   ): void {
     const reply = replyOf(status, headers, this.#history.at(-1)?.href)
-    const { count } = this.#attempts
-    if (status >= 200 && this.#attempts.observe(this.#call.verdictOn(reply, count))) {
+    if (status >= 200 && this.#observe(reply)) {
       this.#skipped = 0
       this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
-    } else this.#handler.onResponseStart?.(this.#controller, status, headers, message)
+    } else this.handler.onResponseStart?.(this.#controller, status, headers, message)
   }
 
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
-    if (this.#skipped === undefined) return this.#handler.onResponseData?.(this.#controller, chunk)
+    if (this.#skipped === undefined) return this.handler.onResponseData?.(this.#controller, chunk)
     this.#skipped += chunk.byteLength
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
@@ -107,7 +93,7 @@ export class RelayedRequest implements Handler {
   onResponseEnd(_: RequestController, trailers: HeaderValues): void {
     if (this.#skipped !== undefined) return this.#sendAgain()
     this.#end()
-    this.#handler.onResponseEnd?.(this.#controller, trailers)
+    this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
   onResponseError(_: RequestController, error: Error): void {
@@ -116,21 +102,26 @@ export class RelayedRequest implements Handler {
     this.#fail(error)
   }
 
+  /** Returns whether the request is to be sent again. */
+  #observe(reply: OutboundReply): boolean {
+    const verdict = this.#request.verdictOn(reply, this.#call.attempt)
+    return this.settings.queue.observe(this.#call, verdict)
+  }
+
   /** Waits before the permit is released; otherwise the queue would be idle for a moment. */
   #sendAgain(): void {
-    const next = this.#attempts.next()
+    const turn = this.settings.queue.next(this.#call)
     this.#end()
-    void this.#send(next)
+    void this.#send(turn)
   }
 
   #fail(error: Error): void {
-    this.#handler.onResponseError?.(this.#controller, error)
+    this.handler.onResponseError?.(this.#controller, error)
   }
 
   #end(): void {
     clearTimeout(this.#skipTimer)
-    this.#admission?.release()
-    this.#admission = undefined
+    this.settings.queue.release(this.#call)
   }
 }
 

@@ -1,20 +1,20 @@
-import type { Admission } from './admission.js'
+import type { Call, CallTerms } from './call.js'
 
-/** What a call does, in whatever client. */
-export interface Task<T> {
-  start(admission: Admission): T | PromiseLike<T>
-  /** Decides what follows an attempt; `attempt` counts from 1. */
-  judge(outcome: TaskOutcome<T>, attempt: number): Verdict
-  /** Hands the result to the caller, and releases the permit with `admission.release`, now or later. */
-  deliver(value: T, admission: Admission): T
+/** A call as its client describes it: its terms, and its steps once it is its turn. */
+export interface Task<T> extends CallTerms {
+  /** Makes one attempt. */
+  start(call: Call): T | PromiseLike<T>
+  /** Decides what follows a result; without it, the other side has accepted the call. `attempt` counts from 1. */
+  judge?(value: T, attempt: number): Verdict
+  /** Decides what follows a failure; without it, failures have nothing to do with limits. */
+  judgeFailure?(error: unknown, attempt: number): Verdict
+  /** Hands the result to the caller, and calls `release` when the call is no longer under way; without it, at once. */
+  deliver?(value: T, call: Call, release: () => void): T
   /** Drops a result that no caller gets: another attempt follows, or `judge` or `deliver` threw. */
-  discard(value: T): void
+  discard?(value: T): void
 }
 
-/** How one attempt ended. */
-export type TaskOutcome<T> = { readonly value: T } | { readonly error: unknown }
-
-/** What an outcome means for the limit, and whether another attempt follows. */
+/** What the end of an attempt means for the limit, and whether another attempt follows. */
 export interface Verdict {
   readonly succeeded: boolean
   /** Milliseconds for which no call may go out: 0 for none, undefined after a refusal that does not say how long. */
@@ -26,13 +26,5 @@ export interface Verdict {
   readonly status?: number
 }
 
-/** A failure that has nothing to do with limits: the caller gets it. */
-export const FINAL: Verdict = { succeeded: false, pauseMs: 0, again: false }
-
-export async function outcomeOf<T>(task: Task<T>, admission: Admission): Promise<TaskOutcome<T>> {
-  try {
-    return { value: await task.start(admission) }
-  } catch (error) {
-    return { error }
-  }
-}
+export const ACCEPTED: Verdict = { succeeded: true, pauseMs: 0, again: false }
+export const FAILED: Verdict = { succeeded: false, pauseMs: 0, again: false }

@@ -1,5 +1,5 @@
 import { type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
-import { type Relay, RelayedRequest } from './relayed-request.js'
+import { RelayedRequest } from './relayed-request.js'
 import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
 
 /**
@@ -76,19 +76,16 @@ function endError(how: 'Closed' | 'Destroyed'): Error {
   return Object.assign(error, { name: `Client${how}Error`, code: `UND_ERR_${how.toUpperCase()}` })
 }
 
-class DispatcherRelay implements Relay {
-  readonly settings: OutboundSettings
-  ended: Error | undefined
+class DispatcherRelay {
+  #ended: Error | undefined
 
-  constructor(settings: OutboundSettings) {
-    this.settings = settings
-  }
+  constructor(readonly settings: OutboundSettings) {}
 
   get interceptor(): Interceptor {
     return (dispatch) => {
       const send = dispatch as unknown as Dispatch
       const limited = (request: DispatchOptions, handler: Handler): boolean => {
-        new RelayedRequest(this, send, request, handler).begin()
+        new RelayedRequest(this.settings, send, request, handler).begin(this.#ended)
         return true
       }
       return limited as unknown as typeof dispatch
@@ -97,12 +94,12 @@ class DispatcherRelay implements Relay {
 
   /** Fails new requests. Resolves when no request waits or is under way. */
   async close(): Promise<void> {
-    this.ended ??= endError('Closed')
+    this.#ended ??= endError('Closed')
     await this.settings.queue.onIdle()
   }
 
   destroy(error: Error): void {
-    this.ended = error
+    this.#ended = error
     this.settings.queue.refuseAll(() => error)
   }
 }

@@ -8,7 +8,6 @@ import {
 } from '@sluice/core'
 import { checkOptionNames } from '@sluice/core/internal'
 import type { CallQueueSettings } from './call-queue.js'
-import type { QueueEvent } from './events.js'
 import { REPLACEMENTS } from './replaced-options.js'
 
 /** How calls wait, whatever they do. */
@@ -46,13 +45,14 @@ export interface WaitingOptions {
 /** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
 export function waitingSettings(
   options: WaitingOptions,
-  limiter: Limiter,
+  limiter: Limiter | undefined,
   semaphore: Semaphore | undefined,
-  emit: (event: QueueEvent) => void,
-): CallQueueSettings {
+): Omit<CallQueueSettings, 'name'> {
   const { prefetch = 1, maxQueue = 10_000, lateness } = options
   // Not instanceof: the ESM and the CJS build of @sluice/core may meet in one process.
-  if (typeof limiter?.acquire !== 'function') throw invalid('limiter must be made by createLimiter()')
+  if (limiter !== undefined && typeof limiter?.acquire !== 'function') {
+    throw invalid('limiter must be made by createLimiter()')
+  }
   if (semaphore !== undefined && typeof semaphore?.acquire !== 'function') {
     throw invalid('semaphore must be made by createSemaphore()')
   }
@@ -65,22 +65,12 @@ export function waitingSettings(
     latenessMs: lateness === undefined ? undefined : durationMs(lateness, 'lateness', 0),
     maxQueue,
     maxHoldMs: durationMs(options.maxHold ?? '15m', 'maxHold', 1),
-    emit,
   }
 }
 
 /** @throws {PolicyError} INVALID_DURATION; for an option of one call InputError. */
 export function maxWaitMsOf(maxWait: Duration = '30s', error: DurationError = PolicyError): number {
   return durationMs(maxWait, 'maxWait', 0, error)
-}
-
-/**
- * A priority that is no number compares with none, so a call of it could not be found in its queue again.
- * @throws {InputError} INVALID_PRIORITY.
- */
-export function checkPriority(priority: number): number {
-  if (typeof priority === 'number' && !Number.isNaN(priority)) return priority
-  throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
 }
 
 type DurationError = typeof PolicyError | typeof InputError
@@ -92,17 +82,6 @@ function durationMs(
   error: DurationError = PolicyError,
 ): number {
   return parseDuration(duration, name, { least, most: DAY_MS, error })
-}
-
-/** Calls a listener. An error that it throws does not affect calls: it is thrown again as an uncaught exception. */
-export function announce<E>(listener: (event: E) => void, event: E): void {
-  try {
-    listener(event)
-  } catch (error) {
-    queueMicrotask(() => {
-      throw error
-    })
-  }
 }
 
 export function isWithin(value: number, least: number, most: number): boolean {

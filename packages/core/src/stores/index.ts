@@ -22,7 +22,6 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
-export { ownText, storedKey } from '../values/key.js'
 export { keyspaceOver, type StateChange, type Update } from './bytes/keyspace-over.js'
 export type { Board } from './board.js'
 export type { Penalty } from './penalty.js'

@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import { storedKey } from '@sluice/core/store'
+import { storedKey } from '@sluice/core/internal'
 import { DecisionCounts } from './decision-counts.js'
 import { Generations } from './generations.js'
 import { hashed, type KeyHash } from './key-hash.js'

@@ -1,4 +1,4 @@
-import { ownText } from '@sluice/core/store'
+import { ownText } from '@sluice/core/internal'
 
 /**
  * The heaviest keys of a stream in bounded space: space-saving (Metwally, Agrawal, El Abbadi: Efficient Computation of

@@ -1,4 +1,5 @@
-import { open, outcome, pass, useFakeTime } from './open-queue.js'
+import { createSemaphore } from '@sluice/core'
+import { evenly, limiterOf, open, outcome, pass, useFakeTime } from './open-queue.js'
 
 useFakeTime()
 
@@ -19,7 +20,7 @@ describe('events', () => {
       'started',
       'failed',
     ])
-    const every = { limiter: 'test', key: 'k', cost: 1, priority: 2 }
+    const every = { queue: 'test', limiter: 'test', key: 'k', cost: 1, priority: 2 }
     expect(of('k').map((event) => ({ ...event, ...every }))).toEqual(of('k'))
     expect(of('k')[4]).toMatchObject({ type: 'waited', decision: { allowed: true, limiter: 'test' } })
     expect(of('k').at(-1)).toMatchObject({ attempt: 2, error: new Error('no') })
@@ -33,7 +34,7 @@ describe('events', () => {
       'done',
     ])
     expect(of('default').at(-1)).toMatchObject({ attempt: 1, runMs: 30 })
-    expect(events.at(-1)).toEqual({ type: 'idle', limiter: 'test' })
+    expect(events.at(-1)).toEqual({ type: 'idle', queue: 'test', limiter: 'test' })
   })
 
   it('have listeners by type, which can be removed', async () => {
@@ -46,5 +47,46 @@ describe('events', () => {
     add('b')
     await pass(1000)
     expect(done).toEqual(['default'])
+  })
+
+  it.each<[string, () => void]>([
+    [
+      'throws',
+      () => {
+        throw new Error('oops')
+      },
+    ],
+    ['rejects', () => Promise.reject(new Error('oops'))],
+  ])('warn once where a listener %s, and affect neither calls nor other listeners', async (_, listener) => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { add, queue, names } = open({ name: 'jobs', onEvent: listener })
+    const done: string[] = []
+    queue.on('done', listener)
+    queue.on('done', ({ queue: name, key }) => done.push(`${name} ${key}`))
+    for (const name of 'ab') add(name)
+    await pass(1000)
+    expect([names(), done]).toEqual(['ab', ['jobs default', 'jobs default']])
+    expect(warned.mock.calls).toEqual([
+      [
+        expect.stringMatching(/^queue 'jobs': a listener of '\w+' threw: Error: oops$/),
+        { type: 'SluiceWarning', code: 'LISTENER_FAILED' },
+      ],
+    ])
+    warned.mockRestore()
+  })
+
+  it.each([
+    ['its own name', { name: 'jobs', limiter: limiterOf(evenly()) }, 'jobs', 'test'],
+    ['that of its limiter', { limiter: limiterOf(evenly()) }, 'test', 'test'],
+    ['that of its semaphore', { semaphore: createSemaphore({ name: 'few', limit: 1 }) }, 'few', undefined],
+  ])('all have a type and the name of the queue: %s', async (_, options, queue, limiter) => {
+    const { add, events, types, queue: made } = open(options)
+    add('a')
+    await pass(0)
+    made.pause()
+    made.resume()
+    expect(types()).toEqual(['queued', 'empty', 'started', 'done', 'idle', 'paused', 'continued'])
+    expect(events.map((event) => [event.queue, event.limiter])).toEqual(types().map(() => [queue, limiter]))
+    expect(made.name).toBe(queue)
   })
 })

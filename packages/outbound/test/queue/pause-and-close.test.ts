@@ -18,7 +18,7 @@ describe('pause', () => {
     expect(types().filter((type) => ['paused', 'continued'].includes(type))).toEqual(['paused', 'continued'])
   })
 
-  it('gives reserved turns back while it lasts', async () => {
+  it('returns reserved turns', async () => {
     const limiter = limiterOf(evenly())
     const { add, queue } = open({ limiter })
     for (const name of 'abc') add(name)

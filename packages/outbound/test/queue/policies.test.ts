@@ -1,5 +1,5 @@
-import { fixedWindow } from '@sluice/core'
-import { evenly, limiterOf, open, pass, useFakeTime } from './open-queue.js'
+import { createSemaphore, fixedWindow } from '@sluice/core'
+import { evenly, limiterOf, open, outcome, pass, useFakeTime } from './open-queue.js'
 
 useFakeTime()
 
@@ -38,6 +38,18 @@ describe('setPolicies', () => {
     queue.setPolicies([fixedWindow({ limit: 100, window: '1s' })])
     await pass(10)
     expect(at()).toEqual([0, 100, 100])
+  })
+
+  it('gives a queue a rate that was made without a limiter, once its pause is over', async () => {
+    const semaphore = createSemaphore({ limit: 5 })
+    const { queue, add, at } = open({ semaphore, pauseOf: () => 300 })
+    for (const name of 'ab') add(name)
+    outcome(queue.run(() => Promise.reject(new Error('busy'))))
+    await pass(0)
+    queue.setPolicies([evenly(10)])
+    for (const name of 'cde') add(name)
+    await pass(1000)
+    expect(at()).toEqual([0, 0, 300, 400, 500])
   })
 
   it.each([[[]], ['fast'], [[{}]], [undefined]])('with %j is refused', (policies) => {

@@ -72,8 +72,29 @@ describe('pauseOf', () => {
     await pass(1000)
     expect(at()).toEqual([700])
     expect(events.filter(({ type }) => type === 'held' || type === 'resumed')).toEqual([
-      { type: 'held', limiter: 'test', key: 'default', status: undefined, holdMs: 700 },
-      { type: 'resumed', limiter: 'test', key: 'default' },
+      { type: 'held', queue: 'test', limiter: 'test', key: 'default', status: undefined, holdMs: 700 },
+      { type: 'resumed', queue: 'test', limiter: 'test', key: 'default' },
+    ])
+  })
+
+  it('pauses the calls of a queue without a limiter, and refuses those that do not wait for so long', async () => {
+    const semaphore = createSemaphore({ limit: 5 })
+    const { queue, add, at, events } = open({ semaphore, pauseOf: () => 700 })
+    outcome(queue.run(() => Promise.reject(new Error('busy'))))
+    await pass(10)
+    const hasty = add('a', { maxWait: 500 })
+    add('b')
+    await pass(0)
+    expect(hasty.error).toMatchObject({ name: 'RateLimitExceededError', reason: 'held' })
+    await pass(300)
+    outcome(queue.run(() => Promise.reject(new Error('busy'))))
+    await pass(1000)
+    expect(at()).toEqual([700])
+    await pass(1000)
+    expect(events.map(({ type }) => type).filter((type) => ['held', 'resumed'].includes(type))).toEqual([
+      'held',
+      'resumed',
+      'held',
     ])
   })
 })

@@ -116,6 +116,15 @@ describe('without a limiter', () => {
     expect([queue.size, queue.pending]).toEqual([0, 0])
   })
 
+  it('functions get no decision, and costs are checked all the same', async () => {
+    const { queue } = open({ semaphore: createSemaphore({ limit: 1 }) })
+    const seen = outcome(queue.run((context) => context))
+    const odd = outcome(queue.run(() => 1, { cost: NaN }))
+    await pass(0)
+    expect(seen.value).toEqual({ signal: undefined, decision: undefined, attempt: 1 })
+    expect(odd.error).toMatchObject({ name: 'InputError', code: 'INVALID_COST' })
+  })
+
   it('more calls start as soon as the semaphore is resized', async () => {
     const semaphore = createSemaphore({ limit: 1 })
     const { add, at } = open({ semaphore, prefetch: 5 }, 100)
@@ -164,6 +173,7 @@ it.each([
   [{ limiter: undefined }],
   [{ limiter: {} }],
   [{ key: 1 }],
+  [{ name: 1 }],
   [{ cost: '1' }],
   [{ priority: NaN }],
   [{ retry: 3 }],

@@ -1,0 +1,94 @@
+import type { CallTerms } from './call.js'
+import type { OutboundSettings } from './options.js'
+import { forbidsRetry, isRefusal, pauseMs } from './other-side/pause.js'
+import type { OutboundReply, OutboundRequest } from './request.js'
+import type { Verdict } from './task.js'
+
+/** What only the client knows of a request. */
+export interface RequestTraits {
+  /** Whether its body can be sent more than once; asked before it is sent again. */
+  readonly isResendable: () => boolean
+  /** The options that it was called with: `nested` marks them where another limited client made the call. */
+  readonly options: unknown
+  readonly signal: AbortSignal | undefined
+}
+
+/** A request under the options of its client: what it asks of the queue, and what its replies mean for it. */
+export class LimitedRequest {
+  readonly terms: CallTerms
+
+  constructor(
+    readonly settings: OutboundSettings,
+    readonly request: OutboundRequest,
+    readonly traits: RequestTraits,
+  ) {
+    const { cost, priority, maxWaitMs } = settings
+    this.terms = {
+      key: keyOf(settings, request),
+      cost: typeof cost === 'function' ? cost(request) : cost,
+      priority: typeof priority === 'function' ? priority(request) : priority,
+      maxWaitMs,
+      signal: traits.signal,
+    }
+  }
+
+  /** Whether another attempt may follow a refusal. A client within another leaves that to the outer one. */
+  get isRetryable(): boolean {
+    const { retries, isRetryable } = this.settings
+    return retries > 0 && !isNested(this.traits.options) && isRetryable(this.request)
+  }
+
+  /** `attempt` counts from 1. */
+  verdictOn(reply: OutboundReply, attempt: number): Verdict {
+    const { status } = reply
+    const given = this.settings.pauseOf?.({ reply })
+    const own = typeof given === 'number' && given >= 0 ? given : undefined
+    const asked = own ?? pauseMs(reply)
+    const isRefused = isRefusal(reply, asked) || (status >= 400 && own !== undefined && own > 0)
+    const again = isRefused && this.#retries(reply, attempt) ? jitterMs(attempt) : false
+    return { succeeded: status < 400, pauseMs: asked, again, key: this.#keyOf(reply), status }
+  }
+
+  #retries(reply: OutboundReply, attempt: number): boolean {
+    return (
+      attempt <= this.settings.retries &&
+      this.isRetryable &&
+      !forbidsRetry(reply) &&
+      this.traits.isResendable()
+    )
+  }
+
+  /** After a redirect the pause is for the address that replied. */
+  #keyOf({ url }: OutboundReply): string {
+    const { href, hash } = this.request.url
+    if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.key
+    const { method } = this.request
+    return keyOf(this.settings, { url: new URL(url), method, header: (name) => this.request.header(name) })
+  }
+}
+
+/** A copy of the options of a call that marks it as made by a limited client. Copies of it keep the mark. */
+export function nested<T extends object>(options: T | undefined): T {
+  const copy: Record<PropertyKey, unknown> = {}
+  // Also the properties that it inherits: a Request has all of its own in its prototype, and fetch takes one as init.
+  for (const name in options) copy[name] = options[name]
+  return Object.assign(copy, options, { [NESTED]: true })
+}
+
+function isNested(options: unknown): boolean {
+  return (
+    typeof options === 'object' && options !== null && (options as { [NESTED]?: boolean })[NESTED] === true
+  )
+}
+
+/** Under a registered symbol, because clients of other copies of this package read it too. */
+const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
+
+function keyOf({ key }: OutboundSettings, request: OutboundRequest): string {
+  return typeof key === 'function' ? key(request) : (key ?? request.url.origin)
+}
+
+/** Keeps calls that were refused together from coming back together. */
+function jitterMs(attempt: number): number {
+  return Math.random() * 100 * 2 ** (attempt - 1)
+}

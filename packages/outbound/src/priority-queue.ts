@@ -1,0 +1,69 @@
+import type { Call } from './call.js'
+
+/**
+ * Waiting calls: the highest priority first, and of equal ones the oldest. A binary heap, so that the cost of a call grows with
+ * the logarithm of their number, be their priorities one or many.
+ */
+export class PriorityQueue {
+  readonly #heap: Call[] = []
+  #added = 0
+
+  add(call: Call): void {
+    call.order = this.#added++
+    this.#rise(call, this.#heap.length)
+  }
+
+  delete(call: Call): void {
+    const { place } = call
+    if (place < 0) return
+    call.place = -1
+    const last = this.#heap.pop()!
+    if (last === call) return
+    this.#rise(last, place)
+    this.#sink(last)
+  }
+
+  /** The first call that is suitable. Calls behind a suitable one in the heap are not looked at. */
+  first(isSuitable: (call: Call) => boolean, place = 0): Call | undefined {
+    const call = this.#heap[place]
+    if (!call || isSuitable(call)) return call
+    const left = this.first(isSuitable, 2 * place + 1)
+    const right = this.first(isSuitable, 2 * place + 2)
+    return left && right && isBefore(right, left) ? right : (left ?? right)
+  }
+
+  /** Puts a call at a free place, or above it. */
+  #rise(call: Call, place: number): void {
+    while (place > 0) {
+      const above = (place - 1) >> 1
+      if (!isBefore(call, this.#heap[above]!)) break
+      this.#put(this.#heap[above]!, place)
+      place = above
+    }
+    this.#put(call, place)
+  }
+
+  /** Moves a call down, behind those that are before it. */
+  #sink(call: Call): void {
+    let { place } = call
+    for (;;) {
+      const left = 2 * place + 1
+      const [first, second] = [this.#heap[left], this.#heap[left + 1]]
+      const next = first && second && isBefore(second, first) ? second : first
+      if (!next || !isBefore(next, call)) break
+      const free = next.place
+      this.#put(next, place)
+      place = free
+    }
+    this.#put(call, place)
+  }
+
+  #put(call: Call, place: number): void {
+    this.#heap[place] = call
+    call.place = place
+  }
+}
+
+function isBefore(one: Call, other: Call): boolean {
+  return (other.terms.priority - one.terms.priority || one.order - other.order) < 0
+}
