@@ -36,7 +36,7 @@ runSubject('verify', {
     command: ['scripts/verify/adapters.js'],
   },
   journey: {
-    about: 'the files, functions and promises that one request passes through, from Express to Redis',
+    about: 'the files, functions and promises that one request passes through, or one call that goes out',
     needs: ['redis'],
     command: [...onSources, 'scripts/verify/journey.js'],
   },

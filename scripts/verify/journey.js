@@ -1,8 +1,10 @@
 // Prints the source files that one request passes through, from Express to Redis and back, with the functions that ran, and
-// the promises that something of ours waits for: npm run verify -- journey. Exit 1 above the bars.
+// the promises that something of ours waits for; then those of calls that go out: npm run verify -- journey. Exit 1 above the bars.
+import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { rateLimit } from '@sluice/express'
 import { startRedis } from '@sluice/harness/redis'
+import { createQueue, limitFetch } from '@sluice/outbound'
 import express from 'express'
 import { Redis } from 'ioredis'
 import { once } from 'node:events'
@@ -17,7 +19,7 @@ const MOST_LAYERS = 3
 
 /** Requests before the one that is looked at: connections, scripts and caches are there by then. */
 const WARM_UP = 20
-const SOURCE = /packages\/((?:core|http|express)\/src\/.+\.ts)/
+const SOURCE = /packages\/((?:core|http|machine|express|outbound)\/src\/.+\.ts)/
 
 /**
  * @typedef {object} Journey
@@ -33,6 +35,23 @@ const JOURNEYS = [
   { path: '/denied', status: 429, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
   { path: '/remembered', status: 429, mostFiles: MOST_FILES, mostLayers: 0 },
   { path: '/url', status: 200, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
+]
+
+/**
+ * @typedef {object} OutboundCall
+ * @property {string} name
+ * @property {() => Promise<unknown>} call
+ * @property {number} mostFiles
+ * @property {number} mostFunctions
+ */
+
+const queue = createQueue({ limiter: generousLimiter() })
+const limitedFetch = limitFetch(async () => new Response('Hello'), { limiter: generousLimiter() })
+
+/** Calls that need not wait, under a limiter in memory. @type {readonly OutboundCall[]} */
+const CALLS = [
+  { name: 'queue', call: () => queue.run(() => 'Hello'), mostFiles: 24, mostFunctions: 70 },
+  { name: 'limitFetch', call: () => limitedFetch('https://api.test'), mostFiles: 26, mostFunctions: 90 },
 ]
 
 const profiler = new Session()
@@ -52,6 +71,7 @@ try {
   for (let i = 0; i < WARM_UP; i++) for (const { path } of JOURNEYS) await get(path)
   let isTooLong = false
   for (const journey of JOURNEYS) if (!(await isWithinBars(journey))) isTooLong = true
+  for (const call of CALLS) if (!(await isShort(call))) isTooLong = true
   process.exitCode = isTooLong ? 1 : 0
 } finally {
   server.closeAllConnections()
@@ -88,16 +108,62 @@ async function isWithinBars({ path, status, mostFiles, mostLayers }) {
   const answered = await get(path)
   layers.stop()
   if (answered !== status) throw new Error(`${path} answered ${answered}, where ${status} is right`)
-  const { result } = await profiler.post('Profiler.takePreciseCoverage')
-  const files = result.map(filePassed).filter((file) => file !== undefined)
+  const files = await filesPassed()
   console.log(
     `${path}: ${files.length} files (at most ${mostFiles}), ${layers.places.size} layers (at most ${mostLayers})`,
   )
-  const width = Math.max(...files.map(({ name }) => name.length))
-  for (const { name, functions } of files) console.log(`  ${name.padEnd(width)}  ${functions.join(', ')}`)
+  print(files)
   for (const place of layers.places.values()) console.log(`  waits for a promise of ${place}`)
   return files.length <= mostFiles && layers.places.size <= mostLayers
 }
+
+/** Makes one outbound call, and prints what ran for it: in all, and each package's share. @param {OutboundCall} outbound */
+async function isShort({ name, call, mostFiles, mostFunctions }) {
+  for (let i = 0; i < WARM_UP; i++) await call()
+  await ended()
+  await profiler.post('Profiler.takePreciseCoverage')
+  await call()
+  await ended()
+  const files = await filesPassed()
+  const count = functionsOf(files)
+  const shares = ['outbound', 'core'].map((folder) => {
+    const own = files.filter((file) => file.name.startsWith(folder))
+    return `${folder} ${own.length} / ${functionsOf(own)}`
+  })
+  console.log(
+    `${name}: ${files.length} files (at most ${mostFiles}), ${count} functions (at most ${mostFunctions}): ${shares.join(', ')}`,
+  )
+  print(files)
+  return files.length <= mostFiles && count <= mostFunctions
+}
+
+function generousLimiter() {
+  return createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] })
+}
+
+/** A call goes on for a moment after its promise has settled. */
+function ended() {
+  return new Promise((resolve) => setImmediate(resolve))
+}
+
+/** @param {readonly FilePassed[]} files */
+function functionsOf(files) {
+  return files.reduce((sum, { functions }) => sum + functions.length, 0)
+}
+
+/** @param {readonly FilePassed[]} files */
+function print(files) {
+  const width = Math.max(...files.map(({ name }) => name.length))
+  for (const { name, functions } of files) console.log(`  ${name.padEnd(width)}  ${functions.join(', ')}`)
+}
+
+/** The files of which a function ran since this was asked last. */
+async function filesPassed() {
+  const { result } = await profiler.post('Profiler.takePreciseCoverage')
+  return result.map(filePassed).filter((file) => file !== undefined)
+}
+
+/** @typedef {{ readonly name: string, readonly functions: readonly string[] }} FilePassed */
 
 /** A file of which a function ran. @param {import('node:inspector').Profiler.ScriptCoverage} coverage */
 function filePassed({ url, functions }) {
