@@ -68,10 +68,11 @@ const stores = {
 const server = createServer(application()).listen(0, '127.0.0.1')
 try {
   await once(server, 'listening')
-  for (let i = 0; i < WARM_UP; i++) for (const { path } of JOURNEYS) await get(path)
   let isTooLong = false
-  for (const journey of JOURNEYS) if (!(await isWithinBars(journey))) isTooLong = true
+  // First, as the deadlines of calls to Redis are looked after by a timer.
   for (const call of CALLS) if (!(await isShort(call))) isTooLong = true
+  for (let i = 0; i < WARM_UP; i++) for (const { path } of JOURNEYS) await get(path)
+  for (const journey of JOURNEYS) if (!(await isWithinBars(journey))) isTooLong = true
   process.exitCode = isTooLong ? 1 : 0
 } finally {
   server.closeAllConnections()

@@ -58,8 +58,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         options: config,
         signal: cancelling.signal,
       })
-      const { response, failure } = await settings.queue.run<AxiosOutcome>({
-        ...request.terms,
+      const { response, failure } = await settings.queue.run<AxiosOutcome>(request.terms, {
         start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
         judge: (outcome, attempt) => request.verdictOn(replyOf(outcome.response), attempt),
         deliver(outcome, { decision }, release) {

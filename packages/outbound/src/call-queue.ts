@@ -54,9 +54,9 @@ export class CallQueue {
   }
 
   /** Makes a task's call when it is its turn, and again as long as its verdicts ask for it. */
-  async run<T>(task: Task<T>): Promise<T> {
-    const { key, cost, priority } = task
-    const call = this.open(task)
+  async run<T>(terms: CallTerms, task: Task<T>): Promise<T> {
+    const { key, cost, priority } = terms
+    const call = this.open(terms)
     let turn = this.next(call)
     for (;;) {
       await turn

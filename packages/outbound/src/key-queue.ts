@@ -15,6 +15,8 @@ export class KeyQueue {
   readonly #calls = new PriorityQueue()
   readonly #reservations = new Set<Reservation>()
   #holding: Promise<void> | undefined
+  /** Calls that are added meanwhile are served together. */
+  #isReserving = false
 
   constructor(readonly shared: KeyQueues) {}
 
@@ -61,7 +63,10 @@ export class KeyQueue {
 
   /** Reserves turns for the first calls, as many as may be reserved at once. */
   async #reserve(): Promise<void> {
+    if (this.#isReserving) return
+    this.#isReserving = true
     await this.#holding
+    this.#isReserving = false
     for (;;) {
       const call = this.#calls.first(({ reservation }) => !reservation)
       if (!call || this.#reservations.size >= call.defaults.prefetch) return

@@ -72,12 +72,11 @@ export class Queue<D extends Decision | undefined = Decision> {
   async run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
     const own = this.#options
     const { key = own.key ?? 'default', signal, maxWait } = options
-    return this.#calls.run({
-      key,
-      cost: options.cost ?? own.cost ?? 1,
-      priority: options.priority ?? own.priority ?? 0,
-      maxWaitMs: maxWait === undefined ? this.#maxWaitMs : maxWaitMsOf(maxWait, InputError),
-      signal,
+    const cost = options.cost ?? own.cost ?? 1
+    const priority = options.priority ?? own.priority ?? 0
+    const maxWaitMs = maxWait === undefined ? this.#maxWaitMs : maxWaitMsOf(maxWait, InputError)
+    const terms = { key, cost, priority, maxWaitMs, signal }
+    return this.#calls.run(terms, {
       start: ({ decision, attempt }) => fn({ signal, decision: decision as D, attempt }),
       judgeFailure: (error, attempt) => this.#judge(error, attempt),
     })

@@ -1,7 +1,7 @@
-import type { Call, CallTerms } from './call.js'
+import type { Call } from './call.js'
 
-/** A call as its client describes it: its terms, and its steps once it is its turn. */
-export interface Task<T> extends CallTerms {
+/** The steps of a call once it is its turn, as its client describes them. */
+export interface Task<T> {
   /** Makes one attempt. */
   start(call: Call): T | PromiseLike<T>
   /** Decides what follows a result; without it, the other side has accepted the call. `attempt` counts from 1. */
