@@ -23,13 +23,13 @@ export class PriorityQueue {
     this.#sink(last)
   }
 
-  /** The first call that is suitable. Calls behind a suitable one in the heap are not looked at. */
-  first(isSuitable: (call: Call) => boolean, place = 0): Call | undefined {
+  /** The first call that is suitable, of those at `place` and below it, or `best` if that is before them. */
+  first(isSuitable: (call: Call) => boolean, place = 0, best?: Call): Call | undefined {
     const call = this.#heap[place]
-    if (!call || isSuitable(call)) return call
-    const left = this.first(isSuitable, 2 * place + 1)
-    const right = this.first(isSuitable, 2 * place + 2)
-    return left && right && isBefore(right, left) ? right : (left ?? right)
+    if (!call || (best && isBefore(best, call))) return best
+    if (isSuitable(call)) return call
+    const left = this.first(isSuitable, 2 * place + 1, best)
+    return this.first(isSuitable, 2 * place + 2, left)
   }
 
   /** Puts a call at a free place, or above it. */
