@@ -1,27 +1,53 @@
-import { readFileSync } from 'node:fs'
-import { algorithmsMistakes } from './mistakes/algorithms.js'
-import { limiterMistakes } from './mistakes/limiter.js'
-import { machineMistakes } from './mistakes/machine.js'
-import { memoryMistakes } from './mistakes/memory.js'
-import { penaltyMistakes } from './mistakes/penalties.js'
-import { redisMistakes } from './mistakes/redis.js'
-import { resilienceMistakes } from './mistakes/resilience.js'
+// The mistakes of `npm run verify -- sabotage`, one mechanism broken in each. They stand beside the rows of the fault matrix
+// that catch them, as changes in ROW.mistakes.diff:
+//
+//   # the mechanism: the mistake
+//   --- the file
+//   - text that stands exactly once in it
+//   + text that takes its place
+import { readdirSync, readFileSync } from 'node:fs'
 
-/**
- * One mechanism, broken: `text` stands exactly once in `file`, and `broken` takes its place.
- * @typedef {{ mechanism: string, mistake: string, row: number, file: string, text: string, broken: string }} Mistake
- */
+/** The fault matrix. */
+export const ROWS = 'packages/core/test/faults'
+
+/** @typedef {{ mechanism: string, mistake: string, row: number, file: string, text: string, broken: string }} Mistake */
 
 /** @type {readonly Mistake[]} */
-export const mistakes = [
-  ...algorithmsMistakes,
-  ...memoryMistakes,
-  ...redisMistakes,
-  ...resilienceMistakes,
-  ...machineMistakes,
-  ...penaltyMistakes,
-  ...limiterMistakes,
-]
+export const mistakes = readdirSync(ROWS)
+  .filter((name) => name.endsWith('.mistakes.diff'))
+  .toSorted()
+  .flatMap((name) =>
+    readFileSync(`${ROWS}/${name}`, 'utf8')
+      .split(/^(?=# )/m)
+      .map((change) => parse(name, change)),
+  )
+
+/**
+ * @param {string} name Of the file of a row.
+ * @param {string} change
+ * @returns {Mistake}
+ */
+function parse(name, change) {
+  const [, mechanism, mistake, file, removed, added] =
+    /^# (.+?): (.+)\n--- (.+)\n((?:-.*\n)+)((?:\+.*\n)+)\s*$/.exec(change) ?? []
+  if (!mechanism || !mistake || !file || !removed || !added)
+    throw new Error(
+      `${name} has a change that is not written as scripts/verify/sabotage/mistakes.js says:\n${change}`,
+    )
+  return {
+    mechanism,
+    mistake,
+    row: Number.parseInt(name.slice(4), 10),
+    file,
+    text: textOf(removed),
+    broken: textOf(added),
+  }
+}
+
+/** Without the sign and the space that each line begins with. @param {string} lines */
+function textOf(lines) {
+  return lines.replace(/^[-+] ?/gm, '').slice(0, -1)
+}
 
 /**
  * What keeps mistakes from being made: each text that does not stand exactly once in its file.

@@ -1,37 +1,24 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { basename, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { onSources } from '../../subjects.js'
+import { ROWS } from './mistakes.js'
 
 /** Under node_modules, so that packages are found from there and no other tool looks into it. */
 const FOLDER = 'node_modules/.cache/sabotage'
 /** Rows that assert times: a tenth of their calls says too little about the slowest of them. */
 const TIMED = new Set([8, 13])
-/** What the fault matrix needs of the repository. */
-const NEEDED = [
-  'package.json',
-  'docs/operations.md', // the user of least privilege is written there
-  'docs/sizing.md', // and the bytes that each map of keys may hold
-  'lua',
-  'packages/core/package.json',
-  'packages/core/src',
-  'packages/core/test',
-  'packages/testing/package.json',
-  'packages/testing/src',
-  'packages/harness/package.json',
-  'packages/harness/src',
-  'packages/metrics/package.json',
-  'packages/metrics/src',
-  // Row 33 builds every package, and row 37 serves the applications of the adapters' tests.
-  ...['express', 'koa', 'fastify', 'hono', 'nest', 'outbound'].flatMap((name) => [
-    `packages/${name}/package.json`,
-    `packages/${name}/src`,
-  ]),
-  ...['express', 'koa', 'fastify', 'hono', 'nest'].map((name) => `packages/${name}/test`),
-]
-const SCRIPTS = ['scripts/build/embed-lua.js', 'scripts/sources']
 /** Milliseconds for one row. */
 const LONGEST_MS = 90_000
 
@@ -39,11 +26,16 @@ const LONGEST_MS = 90_000
 
 /** A copy of the sources, of which processes of a fleet and Redis's scripts are made too; nothing of it is in use. */
 export function copySources() {
-  rmSync(FOLDER, { recursive: true, force: true })
-  for (const path of [...NEEDED, ...SCRIPTS]) cpSync(path, join(FOLDER, path), { recursive: true })
+  removeCopy()
+  const isSource = (/** @type {string} */ path) => !['node_modules', 'dist'].includes(basename(path))
+  // Row 17 reads the user of least privilege from docs.
+  for (const path of ['package.json', 'docs', 'lua', 'packages', 'scripts'])
+    cpSync(path, join(FOLDER, path), { recursive: true, filter: isSource })
   mkdirSync(join(FOLDER, 'node_modules'))
-  const modules = 'packages/core/node_modules'
-  symlinkSync(join(process.cwd(), modules), join(FOLDER, modules))
+  for (const name of readdirSync('packages')) {
+    const modules = `packages/${name}/node_modules`
+    if (existsSync(modules)) symlinkSync(resolve(modules), join(FOLDER, modules))
+  }
 }
 
 export function removeCopy() {
@@ -67,10 +59,8 @@ export function breakIt({ file, text, broken }) {
 function write(file, source) {
   writeFileSync(join(FOLDER, file), source)
   if (!file.startsWith('lua/')) return
-  const { status } = spawnSync(process.execPath, ['scripts/build/embed-lua.js'], {
-    cwd: FOLDER,
-    stdio: 'inherit',
-  })
+  const embedding = ['scripts/build/embed-lua.js']
+  const { status } = spawnSync(process.execPath, embedding, { cwd: FOLDER, stdio: 'inherit' })
   if (status !== 0) throw new Error(`embed-lua.js ended with ${status}`)
 }
 
@@ -80,7 +70,7 @@ function write(file, source) {
  * @returns {Promise<Outcome>}
  */
 export async function runRow(row) {
-  const child = spawn(process.execPath, [...onSources, 'packages/core/test/faults/run.ts', String(row)], {
+  const child = spawn(process.execPath, [...onSources, join(ROWS, 'run.ts'), String(row)], {
     cwd: FOLDER,
     env: { ...process.env, FAULTS_SHARE: TIMED.has(row) ? '1' : '0.1' },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -88,9 +78,9 @@ export async function runRow(row) {
     killSignal: 'SIGKILL',
   })
   const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  const [, verdict, figure] = /^(pass|FAIL) .*? s {2}(.*)$/m.exec(output) ?? []
-  if (figure?.startsWith('ReferenceError: ')) throw new Error(`a name in the mistake is gone: ${figure}`)
-  if (verdict) return { pass: verdict === 'pass', figure: figure ?? '' }
+  const [, verdict, figure = ''] = /^(pass|FAIL) .*? s {2}(.*)$/m.exec(output) ?? []
+  if (figure.startsWith('ReferenceError: ')) throw new Error(`a name in the mistake is gone: ${figure}`)
+  if (verdict) return { pass: verdict === 'pass', figure }
   if (child.signalCode) return { pass: false, figure: `ended by its time limit of ${LONGEST_MS / 1000} s` }
   throw new Error(`row ${row} said nothing:\n${errors}`)
 }
