@@ -7,7 +7,7 @@ import { mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { pendingChangesets } from './changesets.js'
 import { npm } from './npm.js'
-import { prepare } from './prepare.js'
+import { build } from './subjects.js'
 import { packAll } from './release/pack.js'
 import { repositoryAddress } from './release/repository.js'
 import { tryTarballs } from './release/try.js'
@@ -29,7 +29,7 @@ async function release(publishes) {
     console.error(why)
     return 1
   }
-  prepare(['build'])
+  build()
   rmSync(OUT, { recursive: true, force: true })
   mkdirSync(OUT, { recursive: true })
   const tarballs = packAll(OUT)

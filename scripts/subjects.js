@@ -1,19 +1,17 @@
 // Commands of many subjects: npm run COMMAND -- SUBJECT [ARGUMENT...]. Without a subject a command lists them.
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { npm } from './npm.js'
-import { prepare } from './prepare.js'
+import { missingProgram } from './programs.js'
 
 /** What lets Node run the sources. */
 export const onSources = ['--import', './scripts/sources/register.js']
 
 /**
- * @typedef {object} Subject
- * @property {string} about One line for the list.
- * @property {readonly import('./prepare.js').Need[]} needs What has to be there before it runs.
- * @property {string} [install] A folder with a lock of its own, whose packages are installed first.
- * @property {readonly string[]} command What Node runs; further arguments are appended.
+ * What it needs before it runs (`build`: the packages as they are published; `redis`, `lua`, `prometheus`: programs), with a
+ * space between; a line for the list; and what Node runs, if not scripts/COMMAND/SUBJECT.js. Further arguments are appended.
+ * @typedef {readonly [needs: string, about: string, ...command: string[]]} Subject
  */
 
 /**
@@ -27,24 +25,45 @@ export function runSubject(command, subjects) {
   if (!subject) {
     if (name !== '') console.error(`npm run ${command} has no subject ${name}. Its subjects are:`)
     const width = Math.max(...Object.keys(subjects).map((each) => each.length))
-    for (const [each, { about }] of Object.entries(subjects)) {
+    for (const [each, [, about]] of Object.entries(subjects))
       console.log(`npm run ${command} -- ${each.padEnd(width)}  ${about}`)
-    }
     process.exitCode = name === '' ? 0 : 1
     return
   }
-  prepare(subject.needs)
-  if (subject.install) install(subject.install)
-  process.exitCode =
-    spawnSync(process.execPath, [...subject.command, ...args], { stdio: 'inherit' }).status ?? 1
+  const [needs, , ...given] = subject
+  const program = given.length > 0 ? given : [`scripts/${command}/${name}.js`]
+  for (const need of needs.split(' ')) prepare(need)
+  program.map(dirname).forEach(install)
+  process.exitCode = spawnSync(process.execPath, [...program, ...args], { stdio: 'inherit' }).status ?? 1
+}
+
+/** Builds the packages. */
+export function build() {
+  const status = npm(['run', '--silent', 'build'])
+  if (status !== 0) process.exit(status)
 }
 
 /**
- * Installs what a folder locks, unless it has been since the lock was written.
+ * Ends the process where a need cannot be met, having said why. Only a Redis is demanded: what checks files by the other
+ * programs is skipped without them.
+ * @param {string} need
+ */
+function prepare(need) {
+  if (need === '') return
+  if (need === 'build') return build()
+  const missing = missingProgram(/** @type {import('./programs.js').Program} */ (need))
+  if (!missing) return
+  console.log(need === 'redis' ? `This starts a Redis of its own, but ${missing}` : `skipped: ${missing}`)
+  process.exit(need === 'redis' ? 1 : 0)
+}
+
+/**
+ * Installs what a folder of a program locks, unless it has been since the lock was written.
  * @param {string} folder
  */
 function install(folder) {
   const [lock, done] = [join(folder, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json')]
+  if (folder === '.' || !existsSync(lock)) return
   if (existsSync(done) && statSync(done).mtimeMs > statSync(lock).mtimeMs) return
   if (npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], folder) !== 0) process.exit(1)
 }

@@ -2,12 +2,12 @@
 // where there is none, and says what that is. Tests whose file is named are run whatever they are; a folder names all of its own.
 import { spawnSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
-import { ensureRedis } from './ensure/redis.js'
-import { prepare } from './prepare.js'
+import { missingProgram } from './programs.js'
+import { build } from './subjects.js'
 import { FEW_RUNS, leftOut } from './verify/left-out.js'
 
-const missing = ensureRedis()
-prepare(['build'])
+const missing = missingProgram('redis')
+build()
 const args = process.argv.slice(2)
 const isBroad = args.every((arg) => arg.startsWith('-') || (existsSync(arg) && statSync(arg).isDirectory()))
 const groups = isBroad ? Object.entries(leftOut) : []

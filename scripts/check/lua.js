@@ -1,5 +1,5 @@
 // Checks the Lua scripts as Redis gets them: composed for every shape, and for several policies together. The modules
-// alone would not do, as they use each other's names. Needs the build and luacheck (scripts/ensure/lua.js).
+// alone would not do, as they use each other's names. Needs the build and luacheck (scripts/programs.js).
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

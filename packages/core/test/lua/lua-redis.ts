@@ -58,7 +58,7 @@ export function startLuaRedis(): LuaRedis {
 /** Installs Lua where it is missing and can be. Returns undefined, or what to do, in a line. */
 export function luaIsMissing(): string | undefined {
   if (isThere()) return undefined
-  spawnSync(process.execPath, [join(__dirname, '../../../../scripts/ensure/lua.js')])
+  spawnSync(process.execPath, [join(__dirname, '../../../../scripts/ensure.js'), 'lua'])
   return isThere() ? undefined : 'skipped: there is no lua5.1 in PATH (Debian: apt-get install lua5.1)'
 }
 

@@ -10,7 +10,7 @@ import { freePort, isInPath, startServer, stopServer } from '../local-server.js'
 const ROOT = new URL('../../../../', import.meta.url)
 const ALERTS = new URL('packages/metrics/alerts.yml', ROOT)
 const PANELS = new URL('packages/metrics/grafana/sluice.json', ROOT)
-const ENSURE = new URL('scripts/ensure/prometheus.js', ROOT)
+const ENSURE = fileURLToPath(new URL('scripts/ensure.js', ROOT))
 
 /** A minute of the alerts is a second here: they are given hours to wait in a service, and half a minute in a demo. */
 const scaled = (rules: string): string =>
@@ -28,7 +28,7 @@ export class Prometheus {
 
   /** Installs Debian's if there is none. @throws {CannotRun} where there is none then. */
   static async start(target: string): Promise<Prometheus> {
-    if (!isInPath('prometheus')) spawnSync(process.execPath, [fileURLToPath(ENSURE)], { stdio: 'inherit' })
+    if (!isInPath('prometheus')) spawnSync(process.execPath, [ENSURE, 'prometheus'], { stdio: 'inherit' })
     if (!isInPath('prometheus')) throw new CannotRun('There is no prometheus in PATH. Debian: prometheus.')
     const folder = mkdtempSync(join(tmpdir(), 'sluice-prometheus-'))
     writeFileSync(join(folder, 'alerts.yml'), scaled(readFileSync(ALERTS, 'utf8')))

@@ -1,0 +1,5 @@
+// Installs programs that are missing where it can: node scripts/ensure.js lua|prometheus|redis.
+import { missingProgram } from './programs.js'
+
+const missing = missingProgram(/** @type {import('./programs.js').Program} */ (process.argv[2]))
+if (missing) console.log(missing)
