@@ -1,0 +1,91 @@
+import { execFileSync, spawnSync } from 'node:child_process'
+import { resolve } from 'node:path'
+import { Project } from './project.js'
+
+let project: Project
+beforeEach(() => void (project = new Project()))
+afterEach(() => project.remove())
+
+/** What lint says of these files by our own rules, a line each: the place, and what is wrong. */
+function lint(files: Readonly<Record<string, readonly string[]>>): string[] {
+  const rules = { 'sluice/portable': 'error', 'sluice/type-names': 'error', 'unicorn/filename-case': 'error' }
+  const options = {
+    plugins: ['unicorn'],
+    jsPlugins: [resolve('scripts/lint/plugin.js')],
+    categories: { correctness: 'off' },
+    rules,
+  }
+  project.write({ 'lint.json': options })
+  for (const [path, lines] of Object.entries(files)) project.write({ [path]: lines.join('\n') })
+  const oxlint = resolve('node_modules/oxlint/bin/oxlint')
+  const args = [oxlint, '--config', 'lint.json', '--format', 'unix', ...Object.keys(files)]
+  const { stdout } = spawnSync(process.execPath, args, { cwd: project.folder, encoding: 'utf8' })
+  return stdout
+    .split('\n')
+    .filter((line) => /^\S+:\d+:\d+: /.test(line))
+    .map((line) => line.replace(/:\d+: /, ': ').replace(/ \[.*\]$/, ''))
+    .toSorted()
+}
+
+describe('lint', () => {
+  it('finds what Windows lacks, in code and not in comments', () => {
+    const found = lint({
+      'a.js': [
+        "const folder = '/tmp/a'",
+        'read(`/proc/${pid}/stat`)',
+        "child.kill('SIGSTOP')",
+        "process.on('SIGHUP', end)",
+        "spawn('npm', ['ci'])",
+        "execFileSync('bash', ['-c', line])",
+        'new URL(name, import.meta.url).pathname',
+        "process.kill(1, 'SIGTERM') // as in '/tmp/a', where SIGHUP",
+        "/* '/tmp' */ spawn('node', ['a/tmp'])",
+      ],
+    })
+    expect(found).toEqual([
+      'a.js:1: a folder of Unix: os.tmpdir() and node:path know the right one',
+      'a.js:2: a folder of Unix: os.tmpdir() and node:path know the right one',
+      'a.js:3: a signal that Windows lacks',
+      'a.js:4: a signal that Windows lacks',
+      'a.js:5: a batch file on Windows: scripts/npm.js',
+      'a.js:6: a shell of Unix',
+      'a.js:7: begins with a slash on Windows: fileURLToPath, import.meta.dirname',
+    ])
+  })
+
+  it('finds names of types that stand for two things, and those that the glossary replaces', () => {
+    const found = lint({
+      'a.ts': ['export interface Key {}', 'export class Rules {}', 'export type RateLimitOptions = 1'],
+      'b.ts': ['export type Key = string', 'interface Ruler {}', 'export type RateLimitOptions = 2'],
+    })
+    expect(found).toHaveLength(2)
+    expect(found).toContain("a.ts:2: Rules is named by 'Rule': the glossary has policy")
+    // Files are linted in any order.
+    expect(found.join()).toMatch(
+      /a\.ts:1: Key is declared in b\.ts too|b\.ts:1: Key is declared in a\.ts too/,
+    )
+  })
+
+  it('finds names of sources that differ by upper and lower case alone', () => {
+    expect(lint({ 'Store.ts': [''] })).toEqual([expect.stringContaining('Store.ts:1')])
+  })
+})
+
+describe('names of files', () => {
+  const options = ['-z', '--cached', '--others', '--exclude-standard']
+  const names = execFileSync('git', ['ls-files', ...options], { encoding: 'utf8' })
+    .split('\0')
+    .filter(Boolean)
+  /** Characters, ends and devices that Windows has otherwise, and paths too long for a folder of usual length. */
+  const wrong = /[<>:"\\|?*\p{Cc}]|[. ](?:\/|$)|(?:^|\/)(?:con|prn|aux|nul|com\d|lpt\d)(?:[./]|$)|.{181}/iu
+
+  it('are such as Windows has', () => {
+    expect(names.filter((name) => wrong.test(name))).toEqual([])
+    expect(new Set(names.map((name) => name.toLowerCase())).size).toBe(names.length)
+  })
+
+  it.each(['a:b.txt', 'what?.md', 'src/aux.ts', 'COM1', 'docs./a.md', 'a ', `${'long/'.repeat(36)}ab`])(
+    'are not such as %s',
+    (name) => expect(name).toMatch(wrong),
+  )
+})
