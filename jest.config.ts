@@ -2,7 +2,9 @@
 import type { Config } from 'jest'
 
 const config: Config = {
-  testEnvironment: process.env['SLUICE_WITHOUT_REDIS'] ? '<rootDir>/scripts/without-redis.js' : 'node',
+  testEnvironment: process.env['SLUICE_WITHOUT_REDIS']
+    ? '<rootDir>/packages/harness/src/redis/without-redis.js'
+    : 'node',
   maxWorkers: '100%', // most of the time goes into waiting for servers
   testMatch: ['<rootDir>/{packages,examples,docs,scripts}/**/test/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/\\.stryker-tmp'],

@@ -17,7 +17,7 @@ runSubject('verify', {
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
   nest11: ['redis build', 'the tests of packages/nest on Nest 11: Express, Fastify, Apollo, Mercurius, ws and socket.io', 'node_modules/jest/bin/jest.js', '--config', 'packages/nest/fixtures/nest11/jest.config.ts'],
   graphql: ['build', 'CPU of the Nest guard for a GraphQL request of 12,000 operations, each figure below 60 ms', 'packages/nest/test/many-operations.js'],
-  machine: ['build', 'that machineStore counts exactly under fork, node:cluster, worker threads, plain services and PM2', 'scripts/verify/machine/run.js'],
+  machine: ['build', 'that machineStore counts exactly under fork, node:cluster, worker threads, plain services and PM2', 'packages/machine/test/ways/run.js'],
   newcomer: ['', "README's commands, as a user made for it, without root and without Redis; needs root on Linux"],
   imports: ['build', 'what each package takes to install and to load, beside peers', 'packages/bench/src/imports/main.js'],
   runtimes: ['redis build', 'the built packages on Node 20, 22, 24 and 26, Bun, Deno and workerd', 'scripts/verify/runtimes/run.js'],

@@ -84,7 +84,7 @@ export function program(): string {
   return found
 }
 
-/** Skips a test where `npm test` has found no server: scripts/without-redis.js knows it by its code. */
+/** Skips a test where `npm test` has found no server: without-redis.js knows it by its code. */
 class NoRedisError extends Error {
   readonly code = 'NO_REDIS'
 
