@@ -1,81 +1,70 @@
 // npm run check -- licences: what the published packages bring into an application is under a licence that asks for no more
-// than its text, and runs nothing when it is installed. The dependencies are followed to their ends; of peers, which
-// applications choose themselves, the licence of each is looked at. Prints a line for each; exit 1 when one is against it.
-import { existsSync, readFileSync, realpathSync } from 'node:fs'
-import { dirname, join, relative } from 'node:path'
+// than its text, and runs nothing when it is installed. package-lock.json says both of each package. The dependencies are
+// followed to their ends; of peers, which applications choose themselves, the licence of each is looked at. Prints a line for
+// each; exit 1 when one is against it.
+import { readFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { publicPackages } from '../workspace.js'
 
-const LICENCES = new Set(['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0'])
-/** `prepare` is none of them: npm runs it in checkouts alone. */
-const ON_INSTALL = ['preinstall', 'install', 'postinstall']
+const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0']
 
-/** @typedef {{ name: string, version: string, license?: unknown, scripts?: Record<string, string>, dependencies?: object, optionalDependencies?: object }} Manifest */
+/** @typedef {{ version: string, license?: string, hasInstallScript?: boolean, dependencies?: object, optionalDependencies?: object }} Locked */
 
+/** By folder. @type {{ packages: Record<string, Locked> }} */
+const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8'))
 /** @type {Set<string>} */
 const seen = new Set()
-let wrong = 0
+/** @type {string[]} */
+const wrong = []
 for (const { folder, manifest } of publicPackages()) {
-  check(folder)
-  for (const peer of Object.keys(manifest.peerDependencies ?? {})) {
-    const installed = find(peer, folder)
-    if (!installed) fail(`${peer}: a peer of ${manifest.name} that is not installed here`)
-    else judge(installed, 'peer')
-  }
+  for (const name of Object.keys(manifest.dependencies ?? {})) follow(name, folder)
+  for (const name of Object.keys(manifest.peerDependencies ?? {})) judge(name, folder, 'peer')
 }
-console.log(`${seen.size} packages, ${wrong} problems`)
-process.exitCode = wrong === 0 ? 0 : 1
+for (const problem of wrong) console.error(problem)
+console.log(`${seen.size} packages, ${wrong.length} problems`)
+process.exitCode = wrong.length === 0 ? 0 : 1
 
 /**
- * A package and all that it depends on.
- * @param {string} folder
+ * Looks at a dependency and all that it depends on.
+ * @param {string} name
+ * @param {string} from The folder of a package that needs it.
  */
-function check(folder) {
-  if (seen.has(`dependency ${folder}`)) return
-  const { name, dependencies, optionalDependencies } = judge(folder, 'dependency')
-  for (const each of Object.keys({ ...dependencies, ...optionalDependencies })) {
-    const installed = find(each, folder)
-    if (installed) check(installed)
-    else if (each in (dependencies ?? {})) fail(`${each}: a dependency of ${name} that is not installed here`)
-  }
+function follow(name, from) {
+  const folder = judge(name, from, 'dependency')
+  const { dependencies, optionalDependencies } = packages[folder ?? ''] ?? {}
+  if (folder)
+    for (const each of Object.keys({ ...dependencies, ...optionalDependencies })) follow(each, folder)
 }
 
 /**
- * @param {string} folder
+ * Returns its folder when it is seen for the first time.
+ * @param {string} name
+ * @param {string} from
  * @param {'dependency' | 'peer'} role
- * @returns {Manifest}
  */
-function judge(folder, role) {
-  /** @type {Manifest} */
-  const manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'))
-  const id = `${manifest.name} ${manifest.version}`
-  if (seen.has(`${role} ${folder}`)) return manifest
-  seen.add(`${role} ${folder}`)
-  const licence = typeof manifest.license === 'string' ? manifest.license : 'unknown'
-  console.log(`${role.padEnd(10)}  ${licence.padEnd(12)}  ${id}`)
-  if (!LICENCES.has(licence)) fail(`${id}: the licence is ${licence}, not one of ${[...LICENCES].join(', ')}`)
-  if (role === 'peer') return manifest
-  const scripts = ON_INSTALL.filter((script) => manifest.scripts?.[script])
-  if (scripts.length > 0) fail(`${id}: runs ${scripts.join(', ')} when it is installed`)
-  if (existsSync(join(folder, 'binding.gyp'))) fail(`${id}: is compiled when it is installed (binding.gyp)`)
-  return manifest
+function judge(name, from, role) {
+  if (name.startsWith('@sluice/')) return undefined
+  const folder = find(name, from)
+  const { version, license = 'unknown', hasInstallScript } = packages[folder] ?? { version: 'in no lock' }
+  const id = `${name} ${version}`
+  if (seen.has(`${role} ${id}`)) return undefined
+  seen.add(`${role} ${id}`)
+  console.log(`${role.padEnd(10)}  ${license.padEnd(12)}  ${id}`)
+  if (!LICENCES.includes(license))
+    wrong.push(`${id}: the licence is ${license}, not one of ${LICENCES.join(', ')}`)
+  if (role === 'dependency' && hasInstallScript) wrong.push(`${id}: runs a script when it is installed`)
+  return folder
 }
 
 /**
  * Where Node finds a package from a folder.
  * @param {string} name
  * @param {string} from
- * @returns {string | undefined}
  */
 function find(name, from) {
-  for (let folder = from; ; folder = dirname(folder)) {
-    const path = join(folder, 'node_modules', name)
-    if (existsSync(join(path, 'package.json'))) return relative('', realpathSync(path))
-    if (folder === dirname(folder)) return undefined
+  for (let folder = from; folder !== '.'; folder = dirname(folder)) {
+    const nested = `${folder}/node_modules/${name}`
+    if (packages[nested]) return nested
   }
-}
-
-/** @param {string} problem */
-function fail(problem) {
-  wrong++
-  console.error(problem)
+  return `node_modules/${name}`
 }
