@@ -1,7 +1,7 @@
 // Runs npm from a script, on Windows too, where `npm` is a batch file that Node does not start.
-import { spawnSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 
 /**
  * npm's program in JavaScript: the one that runs this script, or the one beside Node.
@@ -24,10 +24,32 @@ export function npmProgram() {
  * @param {readonly string[]} args
  * @param {string} [cwd]
  */
-export function npm(args, cwd) {
-  const { status } = spawnSync(process.execPath, [npmProgram(), ...args], {
-    stdio: 'inherit',
-    ...(cwd && { cwd }),
+export function npm(args, cwd = '.') {
+  return spawnSync(process.execPath, [npmProgram(), ...args], { stdio: 'inherit', cwd }).status ?? 1
+}
+
+/**
+ * What npm prints; it throws where npm fails.
+ * @param {readonly string[]} args
+ * @param {string} [cwd]
+ */
+export function npmOutput(args, cwd = '.') {
+  const command = [npmProgram(), ...args]
+  return execFileSync(process.execPath, command, {
+    cwd,
+    encoding: 'utf8',
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
-  return status ?? 1
+}
+
+/**
+ * Packs a package, and returns what npm says of the tarball.
+ * @param {string} folder
+ * @param {readonly string[]} options
+ * @returns {{ filename: string, size: number, unpackedSize: number, files: { path: string }[] }}
+ */
+export function npmPack(folder, ...options) {
+  return JSON.parse(
+    npmOutput(['pack', resolve(folder), '--json', '--ignore-scripts', '--offline', ...options]),
+  )[0]
 }

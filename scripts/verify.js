@@ -3,16 +3,17 @@
 import { onSources, runSubject } from './subjects.js'
 import { leftOut } from './verify/left-out.js'
 
+const groups = Object.values(leftOut)
 const FAULTS = 'packages/core/test/faults'
 
 // prettier-ignore
 runSubject('verify', {
-  'left-out': tests('left-out', `all the tests that npm test leaves out, which are the next ${Object.keys(leftOut).length} subjects`),
-  ...Object.fromEntries(Object.entries(leftOut).map(([name, { about }]) => [name, tests(name, about)])),
+  'left-out': tests(`all the tests that npm test leaves out, which are the next ${groups.length} subjects`, ...groups),
+  ...Object.fromEntries(Object.entries(leftOut).map(([name, group]) => [name, tests(group.about, group)])),
   faults: ['redis build', 'the fault matrix in full, a line a row; numbers choose rows', ...onSources, `${FAULTS}/run.ts`],
   alerts: ['redis prometheus build', 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows', ...onSources, `${FAULTS}/alerts/run.ts`],
   sabotage: ['redis build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows'],
-  adapters: ['redis build', 'every HTTP case x every adapter, and the lines that each adapter takes'],
+  adapters: ['redis build', 'every HTTP case x every adapter, and the lines that each adapter takes', 'packages/harness/src/adapters/table.js'],
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, 'scripts/verify/journey.js'],
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],
   nest11: ['redis build', 'the tests of packages/nest on Nest 11: Express, Fastify, Apollo, Mercurius, ws and socket.io', 'node_modules/jest/bin/jest.js', '--config', 'packages/nest/fixtures/nest11/jest.config.ts'],
@@ -20,14 +21,15 @@ runSubject('verify', {
   machine: ['build', 'that machineStore counts exactly under fork, node:cluster, worker threads, plain services and PM2', 'packages/machine/test/ways/run.js'],
   newcomer: ['', "README's commands, as a user made for it, without root and without Redis; needs root on Linux"],
   imports: ['build', 'what each package takes to install and to load, beside peers', 'packages/bench/src/imports/main.js'],
-  runtimes: ['redis build', 'the built packages on Node 20, 22, 24 and 26, Bun, Deno and workerd', 'scripts/verify/runtimes/run.js'],
+  runtimes: ['redis build', 'the built packages on Node 20, 22, 24 and 26, Bun, Deno and workerd', 'packages/harness/runtimes/run.js'],
 })
 
 /**
- * @param {string} name
  * @param {string} about
+ * @param {readonly import('./verify/left-out.js').LeftOut[]} groups
  * @returns {import('./subjects.js').Subject}
  */
-function tests(name, about) {
-  return ['redis build', about, 'scripts/verify/tests.js', name]
+function tests(about, ...groups) {
+  const paths = groups.flatMap(({ tests }) => tests)
+  return ['redis build', about, 'node_modules/jest/bin/jest.js', '--runTestsByPath', ...paths]
 }

@@ -6,6 +6,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
  * @property {string} name
  * @property {string} version
  * @property {boolean} [private]
+ * @property {string[]} [keywords]
  * @property {Record<string, any>} [exports]
  * @property {Record<string, string>} [dependencies]
  * @property {Record<string, string>} [peerDependencies]

@@ -1,6 +1,6 @@
 // Writes lua/*.lua into the sources of core as text, so that nothing is read from disk at run time. Comments that
 // only people read are left out; those that begin with "-- word:" say what a module needs and stay.
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 
 const target = 'packages/core/src/stores/redis/script/modules.gen.ts'
 const modules = readdirSync('lua')
@@ -17,7 +17,8 @@ const text = [
   '}',
   '',
 ].join('\n')
-if (readSafely(target) !== text) writeFileSync(target, text)
+// The compiler reads what has changed.
+if (!existsSync(target) || readFileSync(target, 'utf8') !== text) writeFileSync(target, text)
 
 /** @param {string} lua */
 function stripped(lua) {
@@ -31,13 +32,4 @@ function stripped(lua) {
           /^--\s*@|^-- (needs|functions|cells|slots|valid( of [\w-]+)?): /.test(line)),
     )
     .join('\n')
-}
-
-/** @param {string} file */
-function readSafely(file) {
-  try {
-    return readFileSync(file, 'utf8')
-  } catch {
-    return undefined
-  }
 }

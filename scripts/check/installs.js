@@ -9,7 +9,7 @@ import { execFile } from 'node:child_process'
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { npmProgram } from '../npm.js'
+import { npmPack } from '../npm.js'
 import { manifestOf, publicPackages } from '../workspace.js'
 
 /** What is still running then hangs: a minute is usual, and machines are shared. In milliseconds. */
@@ -51,8 +51,7 @@ try {
  * @param {Manifest} manifest
  */
 async function install(folder, { name }) {
-  const pack = ['pack', resolve(folder), '--json', '--ignore-scripts', '--offline']
-  const [{ filename }] = JSON.parse(await run(process.execPath, [npmProgram(), ...pack]))
+  const { filename } = npmPack(folder, '--pack-destination', project)
   const installed = join(project, 'node_modules', name)
   mkdirSync(installed, { recursive: true })
   await run('tar', ['-xzf', filename, '--strip-components=1', '-C', installed])

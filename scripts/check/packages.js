@@ -5,7 +5,8 @@
 import { execFile } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { manifestOf, publicPackages } from '../workspace.js'
+import { npmPack } from '../npm.js'
+import { publicPackages } from '../workspace.js'
 
 /** The most bytes that core takes when it is installed, with what it depends on. */
 const MOST_BYTES = 800_000
@@ -13,46 +14,38 @@ const MOST_BYTES = 800_000
 /** Longest line of code, in characters: Node prints the line that threw an error which is not caught, before the error. */
 const LONGEST_LINE = 500
 
-/** @typedef {import('../workspace.js').Manifest & { keywords?: string[] }} Manifest */
-/** @typedef {{ unpackedSize: number, files: { path: string }[] }} Tarball */
-
-const folders = publicPackages().map(({ folder }) => folder)
-const checks = folders.flatMap((folder) => [
-  run('publint', 'run', folder, '--strict'),
-  run('attw', '--pack', folder, '--profile', 'strict', '--no-emoji', '--exclude-entrypoints', './internal'),
-  run('npm', 'pack', `./${folder}`, '--dry-run', '--json', '--ignore-scripts', '--offline').then((json) => {
-    const wrong = json === undefined ? ['cannot be packed'] : wrongWith(folder, JSON.parse(json)[0])
-    for (const what of wrong) console.error(`${folder}: ${what}`)
-    return wrong.length === 0 ? json : undefined
-  }),
-])
-checks.push(run('knip'))
-process.exitCode = (await Promise.all(checks)).every((output) => output !== undefined) ? 0 : 1
+const checks = [run('knip')]
+for (const published of publicPackages()) {
+  const { folder } = published
+  const internal = ['--exclude-entrypoints', './internal']
+  checks.push(run('publint', 'run', folder, '--strict'))
+  checks.push(run('attw', '--pack', folder, '--profile', 'strict', '--no-emoji', ...internal))
+  const wrong = wrongWith(published)
+  for (const what of wrong) console.error(`${folder}: ${what}`)
+  checks.push(Promise.resolve(wrong.length === 0))
+}
+process.exitCode = (await Promise.all(checks)).every(Boolean) ? 0 : 1
 
 /**
- * @param {string} folder
- * @param {Tarball} tarball
- * @returns {string[]} what a stranger would trip over.
+ * What a stranger would trip over.
+ * @param {import('../workspace.js').PublicPackage} published
+ * @returns {string[]}
  */
-function wrongWith(folder, { unpackedSize, files }) {
-  /** @type {Manifest} */
-  const manifest = manifestOf(folder)
+function wrongWith({ folder, manifest }) {
   const { name, version, keywords = [], dependencies = {}, peerDependencies = {} } = manifest
+  const { unpackedSize, files } = npmPack(folder, '--dry-run')
   const wrong = []
   const paths = files.map(({ path }) => path)
   for (const path of ['README.md', 'LICENSE', 'CHANGELOG.md']) {
     if (!paths.includes(path)) wrong.push(`the tarball has no ${path}`)
   }
   for (const path of paths.filter((each) => /\.[cm]?js$/.test(each))) {
-    const longest = Math.max(
-      ...readFileSync(join(folder, path), 'utf8')
-        .split('\n')
-        .map(({ length }) => length),
-    )
-    if (longest > LONGEST_LINE) wrong.push(`${path} has a line of ${longest} characters`)
+    const lines = readFileSync(join(folder, path), 'utf8').split('\n')
+    if (lines.some(({ length }) => length > LONGEST_LINE))
+      wrong.push(`${path} has a line of more than ${LONGEST_LINE} characters`)
   }
-  const maps = paths.filter((path) => path.endsWith('.map'))
-  if (maps.length > 0) wrong.push(`${maps.length} source maps of sources that are not in the tarball`)
+  if (paths.some((path) => path.endsWith('.map')))
+    wrong.push('the tarball has source maps of sources that it has not')
   if (keywords.length === 0) wrong.push('no keywords')
   for (const [peer, range] of Object.entries(peerDependencies)) {
     if (!range.split('||').every((part) => /[\^~<]/.test(part)))
@@ -94,14 +87,14 @@ function sizeOf(folder) {
 /**
  * @param {string} tool
  * @param {string[]} args
- * @returns {Promise<string | undefined>} what it prints, or undefined where it fails, which is printed.
+ * @returns {Promise<boolean>} whether it finds nothing wrong; else what it says is printed.
  */
 function run(tool, ...args) {
   return new Promise((resolve) => {
     // On Windows what npm installs as a program is a batch file, which only a shell starts.
     execFile(tool, args, { shell: process.platform === 'win32' }, (error, stdout, stderr) => {
       if (error) console.error(`${tool} ${args.join(' ')}\n${error.message}\n${stdout}${stderr}`)
-      resolve(error ? undefined : stdout)
+      resolve(!error)
     })
   })
 }

@@ -40,49 +40,36 @@ const typeNames = {
   },
 }
 
-/** @type {[RegExp, string][]} */
-const UNIX = [
+/** Texts, and programs that are started, that Windows lacks. @type {readonly (readonly [RegExp, string])[]} */
+const TEXTS = [
   [
     /^\/(?:tmp|var|usr|etc|home|dev|proc)\b/,
     'a folder of Unix: os.tmpdir() and node:path know the right one',
   ],
   [/^SIG(?:STOP|CONT|TSTP|HUP|QUIT|USR[12]|PIPE|ALRM|CHLD|WINCH)$/, 'a signal that Windows lacks'],
 ]
-/** @type {Readonly<Record<string, string>>} */
-const PROGRAMS = {
-  npm: 'a batch file on Windows: scripts/npm.js',
-  npx: 'a batch file on Windows: scripts/npm.js',
-  sh: 'a shell of Unix',
-  bash: 'a shell of Unix',
-}
+/** @type {readonly (readonly [RegExp, string])[]} */
+const CODE = [
+  [/^(?:spawn|execFile)(?:Sync)?\(\s*['"]np[mx]['"]/, 'a batch file on Windows: scripts/npm.js'],
+  [/^(?:spawn|execFile)(?:Sync)?\(\s*['"](?:ba)?sh['"]/, 'a shell of Unix'],
+  [/\bimport\.meta\.url\)\.pathname$/, 'begins with a slash on Windows: fileURLToPath, import.meta.dirname'],
+]
 
 /** Nothing keeps the repository from being built and tested on Windows. @type {Rule} */
 const portable = {
   create(context) {
-    /** @param {any} node @param {unknown} text */
-    const check = (node, text) => {
-      for (const [pattern, message] of UNIX)
+    /** @param {any} node @param {unknown} text @param {typeof TEXTS} among */
+    const check = (node, text, among) => {
+      for (const [pattern, message] of among)
         if (typeof text === 'string' && pattern.test(text)) context.report({ node, message })
     }
+    /** @param {any} node */
+    const checkCode = (node) => check(node, context.sourceCode.getText(node), CODE)
     return {
-      Literal: (node) => check(node, node.value),
-      TemplateLiteral: (node) => check(node, node.quasis[0]?.value.raw),
-      CallExpression(node) {
-        const {
-          callee,
-          arguments: [program],
-        } = node
-        if (callee.type !== 'Identifier' || !/^(?:spawn|execFile)(?:Sync)?$/.test(callee.name)) return
-        const message = program?.type === 'Literal' && PROGRAMS[String(program.value)]
-        if (message) context.report({ node, message })
-      },
-      MemberExpression(node) {
-        if (/\bimport\.meta\.url\)\.pathname$/.test(context.sourceCode.getText(node)))
-          context.report({
-            node,
-            message: 'begins with a slash on Windows: fileURLToPath, import.meta.dirname',
-          })
-      },
+      Literal: (node) => check(node, node.value, TEXTS),
+      TemplateLiteral: (node) => check(node, node.quasis[0]?.value.raw, TEXTS),
+      CallExpression: checkCode,
+      MemberExpression: checkCode,
     }
   },
 }

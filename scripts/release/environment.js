@@ -1,11 +1,8 @@
 // What a package manager of another project gets from this process: nothing that `npm run` says to its children, which is for
 // npm alone, and for all of them the registry that npm is set to use.
-import { execFileSync } from 'node:child_process'
-import { npmProgram } from '../npm.js'
+import { npmOutput } from '../npm.js'
 
-const registry = execFileSync(process.execPath, [npmProgram(), 'config', 'get', 'registry'], {
-  encoding: 'utf8',
-}).trim()
+const registry = npmOutput(['config', 'get', 'registry']).trim()
 
 /** @type {NodeJS.ProcessEnv} */
 export const ENVIRONMENT = {

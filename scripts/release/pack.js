@@ -1,10 +1,9 @@
 // Packs every public package as it is published: its built folder with the repository's address in the manifest. Each
 // tarball is looked through for addresses of other repositories.
-import { execFileSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { npmProgram } from '../npm.js'
+import { npmPack } from '../npm.js'
 import { publicPackages } from '../workspace.js'
 import { otherAddresses, repositoryField } from './repository.js'
 
@@ -30,28 +29,17 @@ export function packAll(out) {
  * @returns {Tarball}
  */
 function packOne({ folder, manifest }, staged, out) {
-  for (const path of pack(folder, '--dry-run').files.map(({ path }) => path)) {
+  for (const { path } of npmPack(folder, '--dry-run').files) {
     const target = join(staged, path)
     mkdirSync(dirname(target), { recursive: true })
     cpSync(join(folder, path), target)
     const others = otherAddresses(readFileSync(target, 'utf8'))
     if (others.length > 0) throw new Error(`${folder}/${path} names another repository: ${others.join(', ')}`)
   }
-  const { private: _, ...fields } = manifest
-  const published = { ...fields, ...repositoryField(folder) }
+  const published = { ...manifest, ...repositoryField(folder) }
   writeFileSync(join(staged, 'package.json'), `${JSON.stringify(published, undefined, 2)}\n`)
-  const { filename, size, files } = pack(staged, '--pack-destination', resolve(out))
+  const { filename, size, files } = npmPack(staged, '--pack-destination', resolve(out))
   const { name, version } = manifest
   console.log(`${name} ${version}: ${files.length} files, ${size} bytes packed`)
   return { name, version, folder, file: resolve(out, filename) }
-}
-
-/**
- * @param {string} folder
- * @param {string[]} options
- * @returns {{ filename: string, size: number, files: { path: string }[] }}
- */
-function pack(folder, ...options) {
-  const args = [npmProgram(), 'pack', resolve(folder), '--json', '--ignore-scripts', '--offline', ...options]
-  return JSON.parse(execFileSync(process.execPath, args, { encoding: 'utf8' }))[0]
 }

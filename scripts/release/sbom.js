@@ -1,10 +1,9 @@
 // The software bill of materials of a release: what an application gets that installs all the packages, and not the peers
 // that it chooses itself. CycloneDX, by `npm sbom`.
-import { execFileSync } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { npmProgram } from '../npm.js'
+import { npmOutput } from '../npm.js'
 
 /** @typedef {{ name: string, version: string, externalReferences: { url: string }[] }} Component */
 
@@ -22,12 +21,14 @@ export function writeSbom(tarballs, path) {
     const version = tarballs[0]?.version
     const manifest = { name: 'sluice', version, private: true, license: 'MIT', dependencies }
     writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
-    npmIn(project, 'install', ...WITHOUT_PEERS, '--ignore-scripts', '--no-audit', '--no-fund')
-    const sbom = npmIn(project, 'sbom', '--sbom-format=cyclonedx', ...WITHOUT_PEERS)
+    npmOutput(['install', ...WITHOUT_PEERS, '--ignore-scripts', '--no-audit', '--no-fund'], project)
+    const sbom = npmOutput(['sbom', '--sbom-format=cyclonedx', ...WITHOUT_PEERS], project)
     /** @type {{ components: Component[] }} */
     const { components, ...rest } = JSON.parse(sbom)
-    const published = components.map((each) => ({ ...each, externalReferences: referencesOf(each) }))
-    writeFileSync(path, `${JSON.stringify({ ...rest, components: published }, undefined, 2)}\n`)
+    writeFileSync(
+      path,
+      `${JSON.stringify({ ...rest, components: components.map(published) }, undefined, 2)}\n`,
+    )
     console.log(`SBOM: ${components.map(({ name, version }) => `${name} ${version}`).join(', ')}`)
   } finally {
     rmSync(project, { recursive: true })
@@ -35,21 +36,12 @@ export function writeSbom(tarballs, path) {
 }
 
 /**
- * Where a component comes from, but for the folder on this machine that ours lie in.
+ * A component, but for the folder on this machine that ours lie in.
  * @param {Component} component
  */
-function referencesOf({ externalReferences }) {
-  return externalReferences.filter(({ url }) => !url.startsWith('file:'))
-}
-
-/**
- * @param {string} cwd
- * @param {string[]} args
- */
-function npmIn(cwd, ...args) {
-  return execFileSync(process.execPath, [npmProgram(), ...args], {
-    cwd,
-    encoding: 'utf8',
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
+function published({ externalReferences, ...component }) {
+  return {
+    ...component,
+    externalReferences: externalReferences.filter(({ url }) => !url.startsWith('file:')),
+  }
 }

@@ -11,27 +11,17 @@ import { firstExample, importsOf } from './example.js'
 
 /** @typedef {import('./pack.js').Tarball} Tarball */
 /** @typedef {{ name: string, file: string, needs: string[] }} Program */
-/** @typedef {{ name: string, install: string[], node: string[], overrides?: (links: Record<string, string>) => object }} Manager */
+/** @typedef {readonly [name: string, install: string[], node: string[]]} Manager */
 
 const MANAGERS = 'scripts/release/managers'
 const PNPM = resolve(MANAGERS, 'node_modules/pnpm/bin/pnpm.cjs')
 const YARN = resolve(MANAGERS, 'node_modules/@yarnpkg/cli-dist/bin/yarn.js')
 
-/** How each installs a project and runs Node in it. The tarballs depend on each other as nothing published does yet. @type {Manager[]} */
+/** How each installs a project and runs Node in it. @type {readonly Manager[]} */
 const managers = [
-  { name: 'npm', install: [npmProgram(), 'install', '--no-audit', '--no-fund'], node: [] },
-  {
-    name: 'pnpm',
-    install: [PNPM, 'install', '--ignore-workspace'],
-    node: [],
-    overrides: (overrides) => ({ pnpm: { overrides } }),
-  },
-  {
-    name: 'yarn',
-    install: [YARN, 'install'],
-    node: [YARN, 'node'], // Plug'n'Play: what a package did not declare it cannot import
-    overrides: (resolutions) => ({ resolutions }),
-  },
+  ['npm', [npmProgram(), 'install', '--no-audit', '--no-fund'], []],
+  ['pnpm', [PNPM, 'install', '--ignore-workspace'], []],
+  ['yarn', [YARN, 'install'], [YARN, 'node']], // Plug'n'Play: what a package did not declare it cannot import
 ]
 
 /**
@@ -42,7 +32,7 @@ export async function tryTarballs(tarballs) {
   if (npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], MANAGERS) !== 0) return false
   let passed = true
   for (const manager of managers) {
-    const project = mkdtempSync(join(tmpdir(), `sluice-${manager.name}-`))
+    const project = mkdtempSync(join(tmpdir(), `sluice-${manager[0]}-`))
     try {
       passed = (await tryIn(project, manager, tarballs)) && passed
     } finally {
@@ -57,11 +47,14 @@ export async function tryTarballs(tarballs) {
  * @param {Manager} manager
  * @param {readonly Tarball[]} tarballs
  */
-async function tryIn(project, { name, install, node, overrides }, tarballs) {
+async function tryIn(project, [name, install, node], tarballs) {
   const programs = tarballs.map((tarball) => writeProgram(project, tarball))
   const links = Object.fromEntries(tarballs.map((tarball) => [tarball.name, `file:${tarball.file}`]))
   const dependencies = { ...links, ...versionsOf(programs.flatMap(({ needs }) => needs)) }
-  const manifest = { name: 'project', private: true, type: 'module', dependencies, ...overrides?.(links) }
+  // The tarballs depend on each other, as nothing that is published does yet: npm takes those that are there, and the others
+  // have to be told.
+  const overrides = { resolutions: links, pnpm: { overrides: links } }
+  const manifest = { name: 'project', private: true, type: 'module', dependencies, ...overrides }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(project, 'run.js'), readFileSync('scripts/release/run-example.js'))
   const installed = await run(project, install)

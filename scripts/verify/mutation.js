@@ -56,14 +56,10 @@ function run({ tests, coverage, runs, timeoutMs }, mutate) {
   const [config, fileName] = [join(folder, 'stryker.json'), join(folder, 'report.json')]
   const testMatch = tests.map((name) => `<rootDir>/packages/core/test/${name}`)
   const options = {
+    ...JSON.parse(readFileSync('scripts/verify/stryker.json', 'utf8')),
     mutate,
-    testRunner: 'jest',
     jest: { configFile: 'jest.config.ts', config: { testMatch } },
     coverageAnalysis: coverage,
-    concurrency: 2,
-    tsconfigFile: 'none.json',
-    ignorePatterns: ['dist', 'docs', 'lua', 'examples'],
-    reporters: ['json', 'progress'],
     jsonReporter: { fileName },
     timeoutMS: timeoutMs,
   }

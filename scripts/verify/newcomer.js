@@ -1,58 +1,43 @@
 // Runs what README says to run as somebody would who has just cloned the repository: a user made for it, without root and
 // without a Redis in PATH: npm run verify -- newcomer. The user and all files are removed again. Needs root on Linux, and
 // says so elsewhere. Exit 1 when a command fails, or when the tests do not say what they skipped for want of Redis.
-import { execFileSync, spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, join } from 'node:path'
 import { npmProgram } from '../npm.js'
 import { ENVIRONMENT } from '../release/environment.js'
 
-/** README's two commands, and the longest that each part may take in milliseconds. @type {[string[], number][]} */
+/** README's commands, the longest that each may take in seconds, and what it has to say. @type {[string, number, string][]} */
 const COMMANDS = [
-  [['ci'], 600_000],
-  [['start'], 120_000],
-  [['test'], 900_000],
+  ['ci', 600, ''],
+  ['start', 120, ''],
+  ['test', 900, 'skipped every test that starts a Redis server'],
 ]
-const SERVERS = /^(?:redis|valkey)-/
-const SKIPPED = 'skipped every test that starts a Redis server'
 /** Lines shown of what a command says, when it passes. */
 const LINES = 12
 
-if (process.platform === 'linux' && process.getuid?.() === 0) process.exitCode = (await asNewcomer()) ? 0 : 1
+if (process.platform === 'linux' && process.getuid?.() === 0) process.exitCode = asNewcomer() ? 0 : 1
 else console.log('skipped: making a user needs root on Linux')
 
-async function asNewcomer() {
+function asNewcomer() {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-newcomer-'))
   const name = `sluice-${process.pid}`
+  const home = join(folder, name)
   chmodSync(folder, 0o755)
   execFileSync('useradd', ['--create-home', '--base-dir', folder, '--shell', '/bin/sh', name])
   try {
-    const home = join(folder, name)
-    const clone = join(home, 'sluice')
-    execFileSync('git', ['clone', '--quiet', process.cwd(), clone])
+    execFileSync('git', ['clone', '--quiet', process.cwd(), join(home, 'sluice')])
     execFileSync('chown', ['-R', `${name}:`, home])
     const commit = execFileSync('git', ['log', '-1', '--format=%h %s'], { encoding: 'utf8' })
     console.log(`as ${name}, with commit ${commit.trim()}`)
     const env = { ...ENVIRONMENT, HOME: home, USER: name, PATH: withoutServers(join(folder, 'bin')) }
-    const [uid, gid] = [idOf(name, '-u'), idOf(name, '-g')]
-    for (const [args, longestMs] of COMMANDS) {
-      if (!(await runs(args, longestMs, { cwd: clone, env, uid, gid }))) return false
-    }
-    return true
+    const [uid, gid] = ['-u', '-g'].map((which) => Number(execFileSync('id', [which, name])))
+    return COMMANDS.every((command) => runs(command, { cwd: join(home, 'sluice'), env, uid, gid }))
   } finally {
     execFileSync('userdel', [name])
     rmSync(folder, { recursive: true })
   }
-}
-
-/**
- * @param {string} name
- * @param {'-u' | '-g'} which
- */
-function idOf(name, which) {
-  return Number(execFileSync('id', [which, name], { encoding: 'utf8' }))
 }
 
 /**
@@ -62,9 +47,9 @@ function idOf(name, which) {
 function withoutServers(folder) {
   mkdirSync(folder)
   const linked = new Set()
-  for (const path of (process.env.PATH ?? '').split(delimiter)) {
-    for (const program of programsIn(path)) {
-      if (linked.has(program) || SERVERS.test(program)) continue
+  for (const path of (process.env.PATH ?? '').split(delimiter).filter((each) => existsSync(each))) {
+    for (const program of readdirSync(path)) {
+      if (linked.has(program) || /^(?:redis|valkey)-/.test(program)) continue
       linked.add(program)
       symlinkSync(join(path, program), join(folder, program))
     }
@@ -72,47 +57,29 @@ function withoutServers(folder) {
   return folder
 }
 
-/** @param {string} path */
-function programsIn(path) {
-  try {
-    return readdirSync(path)
-  } catch {
-    return []
-  }
-}
-
 /**
  * Runs npm, prints the end of what it says, and ends it with all that it has started if it takes too long.
- * @param {string[]} args
- * @param {number} longestMs
- * @param {{ cwd: string, env: NodeJS.ProcessEnv, uid: number, gid: number }} as
+ * @param {typeof COMMANDS[number]} command
+ * @param {import('node:child_process').SpawnSyncOptions} as
  */
-async function runs(args, longestMs, as) {
+function runs([command, seconds, says], as) {
   const began = performance.now()
-  const child = spawn(process.execPath, [npmProgram(), ...args], {
+  const args = ['-k', '10', `${seconds}`, process.execPath, npmProgram(), command]
+  const { status, stdout } = spawnSync('timeout', args, {
     ...as,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['ignore', 'pipe', 'inherit'],
+    maxBuffer: 2 ** 28,
   })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding('utf8').on('data', (text) => void (output += text))
-  }
-  const timer = setTimeout(() => process.kill(-(child.pid ?? 0), 'SIGKILL'), longestMs)
-  const [code] = await once(child, 'close')
-  clearTimeout(timer)
-  const lacks = args[0] === 'test' && !output.includes(SKIPPED) ? `, and it does not say "${SKIPPED}"` : ''
-  const passed = code === 0 && lacks === ''
-  const seconds = ((performance.now() - began) / 1000).toFixed(0)
+  const output = String(stdout).trimEnd()
+  const lacks = output.includes(says) ? '' : `, and it does not say "${says}"`
+  const passed = status === 0 && lacks === ''
   console.log(
     output
-      .trimEnd()
       .split('\n')
       .slice(passed ? -LINES : -10 * LINES)
       .join('\n'),
   )
-  console.log(
-    `${passed ? '✓' : '✗'} npm ${args.join(' ')}: ended with ${code ?? child.signalCode}${lacks}, in ${seconds} s\n`,
-  )
+  const took = Math.round((performance.now() - began) / 1000)
+  console.log(`${passed ? '✓' : '✗'} npm ${command}: ended with ${status}${lacks}, in ${took} s\n`)
   return passed
 }

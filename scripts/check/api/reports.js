@@ -8,21 +8,10 @@ import { publicEntries } from '../../workspace.js'
 // Not an import: the compiler reads this file where the folder's packages are not installed.
 const { Extractor, ExtractorConfig } = createRequire(import.meta.url)('@microsoft/api-extractor')
 
-/** Each package's types are read as its users' compiler reads them. */
-const COMPILER = {
-  compilerOptions: {
-    target: 'es2022',
-    lib: ['es2023', 'dom', 'dom.iterable'],
-    types: ['node'],
-    module: 'nodenext',
-    strict: true,
-    skipLibCheck: true,
-    experimentalDecorators: true,
-  },
-}
-
 /** Nothing is reported but the report: what API Extractor would like of comments is not asked of them. */
-const QUIET = { default: { logLevel: 'none', addToApiReportFile: false } }
+const CONFIG = jsonOf('api-extractor.json')
+/** Each package's types are read as its users' compiler reads them. */
+const COMPILER = jsonOf('tsconfig.types.json')
 
 /**
  * @param {import('../../workspace.js').PublicPackage} published Built.
@@ -52,24 +41,11 @@ function report(folder, types) {
       configObjectFullPath: undefined,
       packageJsonFullPath: resolve(folder, 'package.json'),
       configObject: {
+        ...CONFIG,
         projectFolder: resolve(folder),
         mainEntryPointFilePath: resolve(types),
-        newlineKind: 'lf',
         compiler: { overrideTsconfig: { ...COMPILER, files: [resolve(types)] } },
-        apiReport: {
-          enabled: true,
-          reportFolder: reports,
-          reportTempFolder: join(reports, 'made'),
-          reportFileName: 'surface.api.md',
-        },
-        docModel: { enabled: false },
-        dtsRollup: { enabled: false },
-        tsdocMetadata: { enabled: false },
-        messages: {
-          compilerMessageReporting: QUIET,
-          extractorMessageReporting: QUIET,
-          tsdocMessageReporting: QUIET,
-        },
+        apiReport: { ...CONFIG.apiReport, reportFolder: reports, reportTempFolder: reports },
       },
     })
     Extractor.invoke(config, {
@@ -77,7 +53,7 @@ function report(folder, types) {
       // Its own messages say that the report differs from none.
       messageCallback: (/** @type {any} */ message) => (message.handled = true),
     })
-    const text = readFileSync(join(reports, 'made', 'surface.api.md'), 'utf8')
+    const text = readFileSync(join(reports, 'surface.api.md'), 'utf8')
     // Whether a name has a docstring is no part of the surface.
     return text
       .slice(text.indexOf('```ts'))
@@ -86,4 +62,9 @@ function report(folder, types) {
   } finally {
     rmSync(reports, { recursive: true })
   }
+}
+
+/** @param {string} file Of this folder. */
+function jsonOf(file) {
+  return JSON.parse(readFileSync(join(import.meta.dirname, file), 'utf8'))
 }

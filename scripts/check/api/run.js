@@ -1,7 +1,7 @@
 // npm run check -- api [--write] [--since COMMIT] [--no-pages]: the public surface of each package is what its report says
 // (packages/NAME/api.md), a report that has changed comes with a changeset, and the reference is written to docs/api.
 // `--write` writes the reports; a changeset it cannot write. Exit 1 where something is missing.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { pendingChangesets } from '../../changesets.js'
 import { publicPackages } from '../../workspace.js'
@@ -50,7 +50,7 @@ function check(published) {
   const before = base && reportAt(base, folder)
   const changed = before !== undefined && before !== surface
   console.log(`${manifest.name}: ${surface.split('\n').length} lines${changed ? ', changed' : ''}`)
-  const reported = readSafely(path)
+  const reported = existsSync(path) ? readFileSync(path, 'utf8') : ''
   return problemsOf({ name: manifest.name, path, surface, reported, ...(changed && { before }) }, added)
 }
 
@@ -62,13 +62,4 @@ function check(published) {
 function reportAt(commit, folder) {
   const isNew = fileAt(commit, `${folder}/package.json`) === undefined
   return fileAt(commit, `${folder}/api.md`) ?? (isNew ? '' : undefined)
-}
-
-/** @param {string} path */
-function readSafely(path) {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch {
-    return ''
-  }
 }

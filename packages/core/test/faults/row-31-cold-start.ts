@@ -21,7 +21,7 @@ const START_MS = 1000
 const GRACE_MS = 50
 const SLOW_MS = 300
 /** Where `npm run verify -- runtimes` installs the newer version of Node. */
-const NODE_24 = 'scripts/verify/runtimes/node_modules/node-24/bin/node'
+const NODE_24 = 'packages/harness/runtimes/node_modules/node-24/bin/node'
 
 async function start(share: number): Promise<Outcome> {
   const processes = Math.max(2, Math.round(PROCESSES * share))

@@ -18,7 +18,7 @@ import { unaddressedTrials } from './unaddressed.js'
 
 /**
  * Declares every case as a test of one adapter: what is promised over HTTP is the same for all of them. A case is a
- * row and an adapter a column of the table that scripts/verify/adapters.js prints.
+ * row and an adapter a column of the table that table.js prints.
  */
 export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
   describe(adapter.name, () => {

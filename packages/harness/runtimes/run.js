@@ -10,10 +10,12 @@ import { fileURLToPath } from 'node:url'
 /** @typedef {Record<string, string[]>} Result what went wrong with each part. */
 
 const HERE = dirname(fileURLToPath(import.meta.url))
+const ROOT = join(HERE, '../../..')
 const SCRIPT = join(HERE, 'on-server.js')
 const modules = join(HERE, 'node_modules')
 // Not an import: the compiler reads this file where the runtimes are not installed.
 const { Miniflare } = createRequire(import.meta.url)('miniflare')
+/** What a reader of docs/recipes/edge.ts adds: the module of a Worker. */
 const EDGE_WORKER = `
 import { edgeApp, LimitState } from './docs/recipes/edge.ts'
 export { LimitState }
@@ -78,55 +80,55 @@ function onServer(program, args) {
 
 /** @returns {Promise<Result>} */
 async function onWorkerd() {
-  const { outputFiles } = await build({
-    entryPoints: [join(HERE, 'worker.js')],
-    bundle: true,
-    write: false,
-    format: 'esm',
-    conditions: ['workerd', 'worker', 'browser'],
-  })
-  const script = outputFiles[0]?.text ?? ''
-  const miniflare = new Miniflare({ modules: true, script, compatibilityDate: '2025-12-01' })
-  try {
+  return withWorker({ entryPoints: [join(HERE, 'worker.js')] }, async (get) => {
     const statuses = []
-    for (let i = 0; i < 5; i++) statuses.push((await miniflare.dispatchFetch('http://sluice/')).status)
+    for (let i = 0; i < 5; i++) statuses.push((await get('/')).status)
     const served = String(statuses) === '200,200,200,429,429' ? [] : [`statuses ${String(statuses)}`]
-    const result = /** @type {Result} */ (await (await miniflare.dispatchFetch('http://sluice/check')).json())
-    return { ...result, served }
-  } finally {
-    await miniflare.dispose()
-  }
+    return { .../** @type {Result} */ (await (await get('/check')).json()), served }
+  })
 }
 
-/** What a reader of docs/recipes/edge.ts adds: the module of a Worker. */
 /** The recipe for the edge, with real Durable Objects: 100 a minute, for requests that meet too. */
 async function edgeOnWorkerd() {
+  return withWorker({ stdin: { contents: EDGE_WORKER, resolveDir: ROOT } }, async (get) => {
+    /** @param {string} address */
+    const statusFor = async (address) => (await get('/', { 'cf-connecting-ip': address })).status
+    const wrong = []
+    const statuses = []
+    for (let i = 0; i < 12; i++)
+      statuses.push(...(await Promise.all(Array.from({ length: 10 }, () => statusFor('203.0.113.7')))))
+    const served = statuses.filter((status) => status === 200).length
+    if (served !== 100) wrong.push(`${served} of 120 requests served`)
+    if ((await statusFor('203.0.113.8')) !== 200) wrong.push('another address was refused')
+    return wrong
+  })
+}
+
+/**
+ * Serves a Worker while requests are sent to it.
+ * @template T
+ * @param {import('esbuild').BuildOptions} source
+ * @param {(get: (path: string, headers?: Record<string, string>) => Promise<Response>) => Promise<T>} use
+ * @returns {Promise<T>}
+ */
+async function withWorker(source, use) {
+  const conditions = ['workerd', 'worker', 'browser']
   const { outputFiles } = await build({
-    stdin: { contents: EDGE_WORKER, resolveDir: join(HERE, '../../..') },
-    logLevel: 'error',
+    ...source,
+    conditions,
     bundle: true,
     write: false,
     format: 'esm',
-    conditions: ['workerd', 'worker', 'browser'],
+    logLevel: 'error',
   })
   const miniflare = new Miniflare({
     modules: true,
     script: outputFiles[0]?.text ?? '',
     compatibilityDate: '2025-12-01',
-    durableObjects: { LIMITS: 'LimitState' },
+    ...(source.stdin && { durableObjects: { LIMITS: 'LimitState' } }),
   })
-  /** @param {string} address */
-  const get = async (address) =>
-    (await miniflare.dispatchFetch('http://edge/', { headers: { 'cf-connecting-ip': address } })).status
   try {
-    const wrong = []
-    const statuses = []
-    for (let i = 0; i < 12; i++)
-      statuses.push(...(await Promise.all(Array.from({ length: 10 }, () => get('203.0.113.7')))))
-    const served = statuses.filter((status) => status === 200).length
-    if (served !== 100) wrong.push(`${served} of 120 requests served`)
-    if ((await get('203.0.113.8')) !== 200) wrong.push('another address was refused')
-    return wrong
+    return await use((path, headers = {}) => miniflare.dispatchFetch(`http://sluice${path}`, { headers }))
   } finally {
     await miniflare.dispose()
   }
