@@ -32,7 +32,7 @@ export function runSubject(command, subjects) {
   }
   const [needs, , ...given] = subject
   const program = given.length > 0 ? given : [`scripts/${command}/${name}.js`]
-  for (const need of needs.split(' ')) prepare(need)
+  for (const need of needs.split(' ').filter(Boolean)) prepare(need)
   program.map(dirname).forEach(install)
   process.exitCode = spawnSync(process.execPath, [...program, ...args], { stdio: 'inherit' }).status ?? 1
 }
@@ -49,7 +49,6 @@ export function build() {
  * @param {string} need
  */
 function prepare(need) {
-  if (need === '') return
   if (need === 'build') return build()
   const missing = missingProgram(/** @type {import('./programs.js').Program} */ (need))
   if (!missing) return

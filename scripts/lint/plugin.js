@@ -6,34 +6,26 @@ import { basename } from 'node:path'
 /** Types by name: the file that declares each. @type {Map<string, string>} */
 const declaredIn = new Map()
 
-/** One public name for the same thing in each adapter. */
-const SHARED = new Set(['RateLimitOptions'])
-
-/** Words of other libraries, and ours. @type {Readonly<Record<string, string>>} */
-const REPLACED = {
-  Throttler: 'limiter',
-  Rule: 'policy',
-  Weight: 'cost',
-  Identifier: 'key',
-  Tracker: 'key',
-  Place: 'booking or permit',
-  Driver: 'store',
-  Plugin: 'adapter',
-}
-const REPLACED_WORD = new RegExp(`(${Object.keys(REPLACED).join('|')})s?(?![a-z])`)
-
-/** No name of a type stands for two things, over all files that are linted together, and none is a word that the glossary replaces. @type {Rule} */
+/**
+ * No name of a type stands for two things, over all files that are linted together, and none is a word that the glossary
+ * replaces. The option has the words, and the names that stand for the same thing wherever they are declared.
+ * @type {Rule}
+ */
 const typeNames = {
+  meta: { schema: false },
   create(context) {
+    /** @type {any} */
+    const [{ replaced, shared }] = context.options
+    const word = new RegExp(`(${Object.keys(replaced).join('|')})s?(?![a-z])`)
     /** @param {any} declaration */
     const check = ({ id: node }) => {
       if (!node) return
       const { name } = node
-      const [, word] = REPLACED_WORD.exec(name) ?? []
-      if (word)
-        context.report({ node, message: `${name} is named by '${word}': the glossary has ${REPLACED[word]}` })
+      const [, old = ''] = word.exec(name) ?? []
+      if (old)
+        context.report({ node, message: `${name} is named by '${old}': the glossary has ${replaced[old]}` })
       const other = declaredIn.get(name) ?? context.filename
-      if (SHARED.has(name) || other === context.filename) declaredIn.set(name, other)
+      if (other === context.filename || shared.includes(name)) declaredIn.set(name, other)
       else context.report({ node, message: `${name} is declared in ${basename(other)} too` })
     }
     return { ClassDeclaration: check, TSInterfaceDeclaration: check, TSTypeAliasDeclaration: check }

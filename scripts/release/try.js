@@ -92,9 +92,7 @@ function writeProgram(project, { name, folder }) {
  * @param {readonly string[]} names
  */
 function versionsOf(names) {
-  const { devDependencies } = /** @type {{ devDependencies: Record<string, string> }} */ (
-    /** @type {unknown} */ (manifestOf('.'))
-  )
+  const { devDependencies = {} } = manifestOf('.')
   const nest = names.includes('@nestjs/core') ? ['@nestjs/platform-express', 'reflect-metadata', 'rxjs'] : []
   return Object.fromEntries([...names, ...nest].map((name) => [name, devDependencies[name] ?? '*']))
 }

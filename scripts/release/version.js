@@ -30,7 +30,9 @@ export function raiseVersions() {
   } else {
     if (changesets.length === 0) throw new Error('there is no changeset, so there is nothing to release')
     // It removes the changesets.
-    run(createRequire(import.meta.url).resolve('@changesets/cli/bin.js'), 'version')
+    const changeset = createRequire(import.meta.url).resolve('@changesets/cli/bin.js')
+    const { status } = spawnSync(process.execPath, [changeset, 'version'], { stdio: 'inherit' })
+    if (status !== 0) process.exit(status ?? 1)
     npm(['install', '--package-lock-only', '--ignore-scripts'])
     const section = `## ${currentVersion()}\n\n${lines.join('\n')}\n`
     writeFileSync(CHANGELOG, text.replace(TITLE, `${TITLE}\n${section}`))
@@ -43,10 +45,4 @@ function currentVersion() {
   if (versions.size !== 1)
     throw new Error(`the packages are of several versions: ${[...versions].join(', ')}`)
   return [...versions][0]
-}
-
-/** @param {string[]} args */
-function run(...args) {
-  const { status } = spawnSync(process.execPath, args, { stdio: 'inherit' })
-  if (status !== 0) process.exit(status ?? 1)
 }

@@ -22,8 +22,7 @@ import { goalTable, markdownOf } from './figures/table.js'
  * @typedef {object} Figures
  * @property {import('./figures/goals.js').Goal[]} goals
  * @property {readonly import('./figures/table.js').Table[]} tables
- * @property {readonly import('./figures/chart.js').Panel[]} [panels] Of the chart.
- * @property {string} [chart] Instead of panels.
+ * @property {readonly import('./figures/chart.js').Panel[]} [panels] Of a chart, where there is one.
  * @property {readonly string[]} [checked] What was found to be right, beside the speed.
  *
  * @typedef {object} Run
@@ -58,13 +57,15 @@ function rounded(_key, value) {
 
 /** Writes the page of a part and its chart. @param {Part} part @param {Record} record */
 export function publish(part, record) {
-  const { panels = [], chart = chartOf({ title: part.title, note: noteOf(record.run), panels }) } = record
   writeFileSync(new URL(`${part.name}.md`, folder), `${pageOf(part, record)}\n`)
+  const { panels, run } = record
+  if (!panels) return
+  const chart = chartOf({ title: part.title, note: noteOf(run), panels })
   writeFileSync(new URL(`${part.name}.svg`, folder), chart)
 }
 
 /** The page of a part, as Markdown. @param {Part} part @param {Record} record */
-export function pageOf({ name, title, notes }, { goals, tables, checked = [], run }) {
+export function pageOf({ name, title, notes }, { goals, tables, panels, checked = [], run }) {
   const facts = [
     `- machine: ${run.machine}; load of others before the run: ${run.load.toFixed(2)}`,
     `- versions: ${run.versions}`,
@@ -73,7 +74,7 @@ export function pageOf({ name, title, notes }, { goals, tables, checked = [], ru
   const all = goals.length > 0 ? [goalTable(goals, run.load), ...tables] : tables
   return [
     `# Benchmark: ${title}`,
-    `![${title}, as a chart](${name}.svg)`,
+    ...(panels ? [`![${title}, as a chart](${name}.svg)`] : []),
     ...notes,
     'Contenders take turns in every round. Figures are medians; a ratio is the median of the ratios of the rounds. Quote the ratios: the rest is this machine.',
     ...(goals.length > 0 ? [VERDICTS] : []),

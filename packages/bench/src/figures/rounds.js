@@ -1,5 +1,6 @@
 // Noise is met by turns: in every round each contender is measured once, forwards and backwards, and what counts is the
 // median of the ratios that the rounds gave, so that what disturbs a round disturbs both sides of its ratio.
+import { median } from '@sluice/harness/figures'
 
 /** @typedef {{ rounds: number, warmUp?: boolean, often?: (name: string) => boolean }} Turns */
 
@@ -25,4 +26,15 @@ export async function inRounds(names, { rounds, warmUp = false, often = () => tr
     }
   }
   return given
+}
+
+/**
+ * Of each figure the median of the turns.
+ * @template {string} Figure
+ * @param {readonly Record<Figure, number>[]} turns
+ */
+export function mediansOf(turns) {
+  const figures = /** @type {Figure[]} */ (Object.keys(turns[0] ?? {}))
+  const medians = figures.map((figure) => [figure, median(turns.map((turn) => turn[figure]))])
+  return /** @type {Record<Figure, number>} */ (Object.fromEntries(medians))
 }

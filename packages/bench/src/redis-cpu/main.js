@@ -2,6 +2,7 @@
 // CPU inside Redis is what INFO commandstats says of EVALSHA, the commands inside of the script included. A decision is
 // asked for when the one before has been answered; the contenders take turns in every round, so that a noisy machine
 // is noisy for all of them. Quote the ratios.
+import { inRounds } from '../figures/rounds.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { connect } from '../redis/connection.js'
 import { scriptTimeOf, serverVersion } from '../redis/server-cpu.js'
@@ -18,19 +19,15 @@ const callers = Array.from({ length: KEYS }, (_, i) => `user:${i}`)
 const server = await startRedis()
 const redis = connect(server)
 try {
-  const subjects = Object.entries(contenders).map(([name, open]) => ({ name, ...open(redis, name) }))
+  const subjects = new Map(Object.entries(contenders).map(([name, open]) => [name, open(redis, name)]))
   /** @type {import('./report.js').Figure[]} */
   const figures = []
-  for (const subject of subjects) {
-    figures.push({ name: subject.name, ...(await sizeOf(subject)), us: [] })
-  }
+  for (const [name, subject] of subjects) figures.push({ name, ...(await sizeOf(subject)), us: [] })
   await redis.flushall()
-  for (const { fill } of subjects) for (const caller of callers) await fill?.(caller)
-  for (let round = 0; round <= rounds; round++) {
-    const turns = subjects.map((subject, i) => ({ subject, us: figures[i]?.us }))
-    for (const { subject, us } of round % 2 ? turns : turns.toReversed()) us?.push(await cpuOf(subject))
-  }
-  for (const { us } of figures) us.shift() // the first round warmed up
+  for (const { fill } of subjects.values()) for (const caller of callers) await fill?.(caller)
+  const turn = (/** @type {string} */ name) => cpuOf(/** @type {Contender} */ (subjects.get(name)))
+  const turns = await inRounds([...subjects.keys()], { rounds, warmUp: true }, turn)
+  for (const figure of figures) figure.us = turns.get(figure.name) ?? []
   console.log(
     `Redis ${await serverVersion(redis)}, ${rounds} rounds of ${CALLS} decisions, CPU a decision in microseconds, medians`,
   )

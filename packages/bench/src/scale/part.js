@@ -1,7 +1,5 @@
 // How it grows: with keys, with client processes, with masters of a Cluster.
-import { curveChart, exponentOf } from '../figures/curves.js'
-import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/harness/figures'
+import { inRounds, mediansOf } from '../figures/rounds.js'
 import { short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { startRedis } from '../processes/redis-servers.js'
@@ -30,18 +28,18 @@ export const scale = {
     const redis = await redisFigures(large ? [...SIZES, LARGE_REDIS] : SIZES, rounds)
     say('keys in Redis: measured')
     const processes = await manyProcesses(rounds)
-    const lines = {
-      'memory: CPU, ns': memory.map(({ keys, cpuNs }) => /** @type {const} */ ([keys, cpuNs])),
-      'Redis: CPU, ns': redis.map(({ keys, serverUs }) => /** @type {const} */ ([keys, serverUs * 1000])),
-      'memory: bytes a key': memory.map(({ keys, bytes }) => /** @type {const} */ ([keys, bytes])),
-      'Redis: bytes a key': redis.map(({ keys, bytes }) => /** @type {const} */ ([keys, bytes])),
+    /** @type {Record<string, Points>} */
+    const curves = {
+      'memory: CPU, ns': memory.map(({ keys, cpuNs }) => [keys, cpuNs]),
+      'Redis: CPU, ns': redis.map(({ keys, serverUs }) => [keys, serverUs * 1000]),
+      'memory: bytes a key': memory.map(({ keys, bytes }) => [keys, bytes]),
+      'Redis: bytes a key': redis.map(({ keys, bytes }) => [keys, bytes]),
+      'Redis: decisions/s': redis.map(({ keys, perSecond }) => [keys, perSecond]),
+      ...byTopology(processes),
     }
-    const speed = redis.map(({ keys, perSecond }) => /** @type {const} */ ([keys, perSecond]))
-    const curves = { ...lines, 'Redis: decisions/s': speed, ...byTopology(processes) }
     const exponents = Object.entries(curves).map(([name, points]) => [name, short(exponentOf(points))])
     return {
       goals: [],
-      chart: curveChart('What a decision and a key cost as keys grow', 'keys', lines),
       tables: [memoryTable(memory), redisTable(redis), exponentTable(exponents), processTable(processes)],
     }
   },
@@ -63,10 +61,7 @@ async function memoryFigures(sizes, rounds) {
       await child.stop()
     }
   })
-  return [...seen.values()].map((turns) => {
-    const of = (/** @type {keyof OfMemory} */ figure) => median(turns.map((turn) => turn[figure]))
-    return { keys: of('keys'), cpuNs: of('cpuNs'), bytes: of('bytes'), textBytes: of('textBytes') }
-  })
+  return [...seen.values()].map(mediansOf)
 }
 
 /**
@@ -98,4 +93,18 @@ function byTopology(processes) {
     curve.push([clients, perSecond])
   }
   return curves
+}
+
+/** @typedef {readonly (readonly [x: number, y: number])[]} Points */
+
+/**
+ * The k of y = c * x^k that fits best: 0 where y does not grow, 1 where it grows as x does.
+ * @param {Points} points
+ */
+function exponentOf(points) {
+  const logs = points.map(([x, y]) => /** @type {const} */ ([Math.log(x), Math.log(y)]))
+  const mean = (/** @type {0 | 1} */ axis) => logs.reduce((sum, point) => sum + point[axis], 0) / logs.length
+  const [meanX, meanY] = [mean(0), mean(1)]
+  const covariance = logs.reduce((sum, [x, y]) => sum + (x - meanX) * (y - meanY), 0)
+  return covariance / logs.reduce((sum, [x]) => sum + (x - meanX) ** 2, 0)
 }

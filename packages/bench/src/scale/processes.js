@@ -1,7 +1,6 @@
 // More clients, and more masters.
 import { GENEROUS } from '../contender.js'
-import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/harness/figures'
+import { inRounds, mediansOf } from '../figures/rounds.js'
 import { startCluster, startRedis } from '../processes/redis-servers.js'
 import { startClient } from '../redis/clients.js'
 import { connect } from '../redis/connection.js'
@@ -75,18 +74,7 @@ async function withServers(topology, nodes, address, rounds) {
         clientUs: each.reduce((sum, one) => sum + one.cpuUs * one.calls, 0) / calls,
       }
     })
-    return [...seen].map(([count, turns]) => {
-      const of = (/** @type {'perSecond' | 'p99' | 'serverUs' | 'clientUs' | 'wireBytes'} */ figure) =>
-        median(turns.map((turn) => turn[figure]))
-      const figures = {
-        perSecond: of('perSecond'),
-        p99: of('p99'),
-        serverUs: of('serverUs'),
-        clientUs: of('clientUs'),
-        wireBytes: of('wireBytes'),
-      }
-      return { topology, clients: Number(count), ...figures }
-    })
+    return [...seen].map(([count, turns]) => ({ topology, clients: Number(count), ...mediansOf(turns) }))
   } finally {
     for (const client of clients) await client.stop()
     for (const control of controls) control.disconnect()

@@ -1,6 +1,5 @@
 // How Redis does with so many keys.
-import { inRounds } from '../figures/rounds.js'
-import { median } from '@sluice/harness/figures'
+import { inRounds, mediansOf } from '../figures/rounds.js'
 import { startClient } from '../redis/clients.js'
 import { cpuOf, field } from '../redis/server-cpu.js'
 
@@ -42,9 +41,7 @@ export async function redisKeys(keys, { server, control, rounds }) {
       const { perSecond } = await client.ask({ callers: 256, keys, calls: CALLS })
       return { perSecond, serverUs: ((await cpuOf(control)) - before) / CALLS }
     })
-    const of = (/** @type {'perSecond' | 'serverUs'} */ figure) =>
-      median((seen.get('Sluice') ?? []).map((turn) => turn[figure]))
-    return { keys, perSecond: of('perSecond'), serverUs: of('serverUs'), bytes }
+    return { keys, ...mediansOf(seen.get('Sluice') ?? []), bytes }
   } finally {
     await client.stop()
   }
