@@ -1,0 +1,74 @@
+import { Project } from './project.js'
+
+const ROW = 'packages/core/test/faults/row-07-clock.mistakes.diff'
+const CHANGE = `# the clock: time stands still
+--- lua/a.lua
+- now + 1
++ now
+`
+
+let project: Project
+beforeEach(() => void (project = new Project().write({ 'lua/a.lua': 'local at = now + 1\nreturn  at\n' })))
+afterEach(() => project.remove())
+
+const check = (text: string) => project.write({ [ROW]: text }).run('check/mistakes.js')
+
+describe('the mistakes of sabotage', () => {
+  it('are changes of a text that stands in its file once', () => {
+    const lines = `${CHANGE}
+# lines: the end of one goes too
+--- lua/a.lua
+- 1
+- return  at
+-
++
+`
+    expect(check(lines)).toEqual({ status: 0, output: '2 mistakes, 0 without their place\n' })
+    const { output } = project.evaluate(
+      'verify/sabotage/mistakes.js',
+      'console.log(JSON.stringify(own.mistakes))',
+    )
+    expect(JSON.parse(output)).toEqual([
+      {
+        mechanism: 'the clock',
+        mistake: 'time stands still',
+        row: 7,
+        file: 'lua/a.lua',
+        text: 'now + 1',
+        broken: 'now',
+      },
+      {
+        mechanism: 'lines',
+        mistake: 'the end of one goes too',
+        row: 7,
+        file: 'lua/a.lua',
+        text: '1\nreturn  at\n',
+        broken: '',
+      },
+    ])
+  })
+
+  it.each([
+    ['is gone', 'local at = now', 0],
+    ['stands there twice', 'now + 1 now + 1', 2],
+  ])('are found where their text %s', (_, source, times) => {
+    project.write({ 'lua/a.lua': source })
+    expect(check(CHANGE)).toEqual({
+      status: 1,
+      output: `lua/a.lua must hold "now + 1" once, got ${times}\n1 mistakes, 1 without their place\n`,
+    })
+  })
+
+  it.each([
+    ['no file', CHANGE.replace('--- lua/a.lua\n', '')],
+    ['no mechanism', CHANGE.replace('the clock: ', '')],
+    ['nothing in its place', CHANGE.replace('+ now\n', '')],
+    ['more than it says', `${CHANGE}more\n`],
+  ])('must be whole: one with %s is refused', (_, text) => {
+    const { status, output } = check(text)
+    expect([status, output]).toEqual([
+      1,
+      expect.stringContaining('row-07-clock.mistakes.diff has a change that is not'),
+    ])
+  })
+})
