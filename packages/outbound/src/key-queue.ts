@@ -1,5 +1,5 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
-import { onAbort } from '@sluice/core/internal'
+import { onAbort, ownText, storedKey } from '@sluice/core/internal'
 import type { Call, Reservation } from './call.js'
 import { PriorityQueue } from './priority-queue.js'
 
@@ -20,9 +20,9 @@ export class KeyQueue {
 
   constructor(readonly shared: KeyQueues) {}
 
-  /** No call waits, and no pause is on: the queue can be dropped. */
-  get isIdle(): boolean {
-    return this.waiting === 0 && this.#reservations.size === 0 && this.pause.leftMs === 0
+  /** Whether calls wait. Otherwise only a pause is lost with the queue. */
+  get isUsed(): boolean {
+    return this.waiting > 0 || this.#reservations.size > 0
   }
 
   /** Adds a call, which is granted its turn or refused. */
@@ -155,6 +155,7 @@ export class KeyQueue {
 export class KeyQueues {
   /** Gives calls their turn. */
   limiter: Limiter | undefined
+  /** By stored key. */
   readonly #queues = new Map<string, KeyQueue>()
   #sweepAt = LEAST_SWEPT
 
@@ -166,18 +167,26 @@ export class KeyQueues {
     this.limiter = holder
   }
 
-  /** The queue of a key. One that is idle may be dropped, and made anew by another call. */
+  /**
+   * The queue of a key. One that no call needs may be dropped, and made anew by another call.
+   * @throws {InputError} INVALID_KEY.
+   */
   get(key: string): KeyQueue {
-    let queue = this.#queues.get(key)
+    const stored = storedKey(key)
+    let queue = this.#queues.get(stored)
     if (!queue) {
-      if (this.#queues.size >= this.#sweepAt) this.#dropIdle()
-      this.#queues.set(key, (queue = new KeyQueue(this)))
+      if (this.#queues.size >= this.#sweepAt) this.#sweep()
+      this.#queues.set(ownText(stored), (queue = new KeyQueue(this)))
     }
     return queue
   }
 
-  #dropIdle(): void {
-    for (const [key, { isIdle }] of this.#queues) if (isIdle) this.#queues.delete(key)
+  /** Drops the queues that no call needs. The pauses among them are kept, but for the oldest beyond `MOST_PAUSED`. */
+  #sweep(): void {
+    const unused = [...this.#queues].filter(([, { isUsed }]) => !isUsed)
+    const paused = unused.filter(([, { pause }]) => pause.leftMs > 0)
+    const kept = new Set(paused.slice(-MOST_PAUSED))
+    for (const each of unused) if (!kept.has(each)) this.#queues.delete(each[0])
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
   }
 }
@@ -256,8 +265,10 @@ const LEAST_LATENESS_MS = 10
 const LONGEST_WAIT = '1d'
 const NEGLIGIBLE_MS = 50
 const LONGEST_BACK_OFF_MS = 60_000
-/** Idle queues are dropped only above this number, or above twice as many as were in use at the last sweep. */
+/** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
 const LEAST_SWEPT = 100
+/** The limiter holds a key whose pause is forgotten here all the same. */
+const MOST_PAUSED = 5000
 const queuesByLimiter = new WeakMap<Limiter, WeakMap<object, KeyQueues>>()
 const ANEW = new Error('turns are reserved anew')
 const UNNEEDED = new Error('no call needs this turn any more')
