@@ -16,7 +16,7 @@ const minute = { limit: 10, window: '1m' } as const
 const policies = [gcra(minute)]
 const limiter = createLimiter({ policies })
 const semaphore = createSemaphore({ limit: 1 })
-const inLimiter = (name: string) => (given: object) => createLimiter({ policies, [name]: given } as never)
+const inLimiter = (name: string) => (given: object) => createLimiter({ policies, [name]: given })
 const withRedis = (options: object) => redisStore('redis://127.0.0.1:1', { lazy: true, ...options })
 
 /** What takes options, how its messages name it, one of its names misspelt, and that name. */

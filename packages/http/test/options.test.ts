@@ -73,13 +73,13 @@ describe('options of a guard', () => {
     ['keyGenerator', 'docs/migrate/README.md'],
     ['skipFailedRequests', 'docs/migrate/README.md'],
   ])('are refused under the name %s, and the message says where to look', (name, advice) => {
-    expect(() => guardOf({ limiter, [name]: true } as PlainOptions)).toThrow(
+    expect(() => guardOf({ limiter, [name]: true })).toThrow(
       expect.objectContaining({
         code: 'INVALID_OPTION',
         message: expect.stringMatching(`^there is no option '${name}' of rateLimit: .*`),
       }),
     )
-    expect(() => guardOf({ limiter, [name]: true } as PlainOptions)).toThrow(advice)
+    expect(() => guardOf({ limiter, [name]: true })).toThrow(advice)
   })
 
   it('need a name with a store', () => {

@@ -1,4 +1,4 @@
-import type { Ask, Correction, Reason } from '@sluice/core/store'
+import type { Ask, Correction } from '@sluice/core/store'
 import { MalformedFrame } from './frames.js'
 
 /**

@@ -33,9 +33,9 @@ export class RateLimitGuard implements CanActivate {
 /** Nest passes the same context to all guards of a call. A property costs less than a WeakSet. */
 const COUNTED = Symbol.for('sluice.nest.counted')
 
-type Outcome = ReturnType<Limit>
+type LimitAnswer = ReturnType<Limit>
 
-function attempt(limit: Limit, call: Call): Outcome {
+function attempt(limit: Limit, call: Call): LimitAnswer {
   try {
     return limit(call, call)
   } catch (error) {
@@ -44,7 +44,12 @@ function attempt(limit: Limit, call: Call): Outcome {
 }
 
 /** Waits for an async limit, then asks the limits after it. */
-async function askRest(call: Call, first: Outcome, limits: readonly Limit[], next: number): Promise<boolean> {
+async function askRest(
+  call: Call,
+  first: LimitAnswer,
+  limits: readonly Limit[],
+  next: number,
+): Promise<boolean> {
   try {
     // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
     let denied = first instanceof Promise ? await first : first

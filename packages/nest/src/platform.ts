@@ -1,12 +1,5 @@
 import type { ExecutionContext } from '@nestjs/common'
-import {
-  expressTrust,
-  fastifyTrust,
-  hasHungUp,
-  isTcp,
-  onResponseSent,
-  type Platform,
-} from '@sluice/http'
+import { expressTrust, fastifyTrust, hasHungUp, isTcp, onResponseSent, type Platform } from '@sluice/http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 

@@ -1,6 +1,6 @@
 import { createLimiter, type Limiter, type Policy, type Semaphore } from '@sluice/core'
 import { Listeners } from '@sluice/core/internal'
-import { Call, type CallDefaults, type CallTerms } from './call.js'
+import { QueuedCall, type CallDefaults, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { KeyQueues, keyQueuesOf } from './key-queue.js'
@@ -22,7 +22,7 @@ export class CallQueue {
   readonly #keyQueues: KeyQueues
   /** The names in every event. */
   readonly #source: { readonly queue?: string; readonly limiter: string | undefined }
-  readonly #waiting = new Set<Call>()
+  readonly #waiting = new Set<QueuedCall>()
   #policies: readonly Policy[] | undefined
   #ownLimiter: Limiter | undefined
   #idle: (() => void)[] = []
@@ -100,15 +100,15 @@ export class CallQueue {
   }
 
   /** A call whose attempts its client makes itself: `next`, `observe` and `release` for each. */
-  open(terms: CallTerms): Call {
-    return new Call(terms, this.#settings, this.#left)
+  open(terms: CallTerms): QueuedCall {
+    return new QueuedCall(terms, this.#settings, this.#left)
   }
 
   /**
    * Waits for the turn of the call's next attempt.
    * @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts.
    */
-  async next(call: Call): Promise<void> {
+  async next(call: QueuedCall): Promise<void> {
     const { key, cost, priority, signal } = call.terms
     const start = performance.now()
     try {
@@ -140,7 +140,7 @@ export class CallQueue {
   }
 
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
-  observe(call: Call, { succeeded, pauseMs, again, key = call.terms.key, status }: Verdict): boolean {
+  observe(call: QueuedCall, { succeeded, pauseMs, again, key = call.terms.key, status }: Verdict): boolean {
     call.answeredKey = key
     const keyQueue = this.#keyQueues.get(key)
     const { pause } = keyQueue
@@ -156,7 +156,7 @@ export class CallQueue {
   }
 
   /** The current attempt is over. Does nothing the second time. */
-  release(call: Call): void {
+  release(call: QueuedCall): void {
     if (!call.isUnderWay) return
     call.isUnderWay = false
     void call.permit?.release()
@@ -184,7 +184,7 @@ export class CallQueue {
   }
 
   /** Refuses all calls that wait. Returns how many. */
-  refuseAll(errorOf: (call: Call) => Error): number {
+  refuseAll(errorOf: (call: QueuedCall) => Error): number {
     const calls = [...this.#waiting]
     for (const call of calls) call.refuse(errorOf(call))
     return calls.length
@@ -215,7 +215,7 @@ export class CallQueue {
     await this.#ownLimiter?.close()
   }
 
-  #enqueue(call: Call): void {
+  #enqueue(call: QueuedCall): void {
     if (this.#paused) call.reason = 'paused'
     else {
       call.reason = 'queue'
@@ -224,7 +224,7 @@ export class CallQueue {
   }
 
   /** The call no longer waits: it was granted its turn or refused. */
-  readonly #left = (call: Call, isGranted: boolean): void => {
+  readonly #left = (call: QueuedCall, isGranted: boolean): void => {
     const keyQueue = this.#keyQueues.get(call.terms.key)
     keyQueue.waiting--
     this.#waiting.delete(call)

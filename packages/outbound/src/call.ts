@@ -24,7 +24,7 @@ export interface Reservation {
   readonly policies: readonly Policy[] | undefined
   readonly controller: AbortController
   /** The call that it is for; undefined once no call needs it. */
-  call: Call | undefined
+  call: QueuedCall | undefined
   /** The turn comes by then or not at all: the deadline of the call for which it was asked, which may be another one. */
   until: number
 }
@@ -34,7 +34,7 @@ export interface Reservation {
  * paused. The wait ends with the call's turn, when it is refused, when its signal aborts, or at its deadline unless a turn
  * before it is reserved.
  */
-export class Call {
+export class QueuedCall {
   /** Until when it waits, over all its attempts; on the clock of `performance.now()`. */
   readonly until: number
   /** Attempts so far, the current one included. */
@@ -74,7 +74,7 @@ export class Call {
   constructor(
     readonly terms: CallTerms,
     readonly defaults: CallDefaults,
-    readonly left: (call: Call, isGranted: boolean) => void,
+    readonly left: (call: QueuedCall, isGranted: boolean) => void,
   ) {
     const { key, cost, priority, maxWaitMs } = terms
     checkCost(cost)
@@ -144,6 +144,6 @@ export class Call {
   }
 }
 
-function expire(call: Call): void {
+function expire(call: QueuedCall): void {
   call.expire()
 }

@@ -1,6 +1,6 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
 import { onAbort, ownText, storedKey } from '@sluice/core/internal'
-import type { Call, Reservation } from './call.js'
+import type { QueuedCall, Reservation } from './call.js'
 import { PriorityQueue } from './priority-queue.js'
 
 /**
@@ -26,13 +26,13 @@ export class KeyQueue {
   }
 
   /** Adds a call, which is granted its turn or refused. */
-  add(call: Call): void {
+  add(call: QueuedCall): void {
     this.#calls.add(call)
     void this.#reserve()
   }
 
   /** The call's reservation passes to the first call of the same cost that has none; without such a call it is cancelled. */
-  remove(call: Call): void {
+  remove(call: QueuedCall): void {
     this.#calls.delete(call)
     const { reservation } = call
     if (!reservation) return
@@ -74,7 +74,7 @@ export class KeyQueue {
     }
   }
 
-  async #serve(call: Call): Promise<void> {
+  async #serve(call: QueuedCall): Promise<void> {
     const { policies, until } = call
     const { key, cost } = call.terms
     const controller = spare.pop() ?? new AbortController()
@@ -133,7 +133,7 @@ export class KeyQueue {
    * the end of the queue: any span of the window then lacks either the turn that the call missed or this one. The reserve
    * below the provider's limit absorbs 1 % of a window.
    */
-  #payAgain({ terms: { key, cost }, policies, defaults }: Call, decision: Decision): void {
+  #payAgain({ terms: { key, cost }, policies, defaults }: QueuedCall, decision: Decision): void {
     const windowMs = Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (defaults.latenessMs === undefined && decision.lateMs <= windowMs / 100) return
     const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT }
@@ -141,7 +141,7 @@ export class KeyQueue {
   }
 
   /** Where no limiter holds the key, the pause is of this queue alone. A longer one cancels the reservation. */
-  async #outlastPause(call: Call, reservation: Reservation): Promise<void> {
+  async #outlastPause(call: QueuedCall, reservation: Reservation): Promise<void> {
     // Timers may fire early, so the clock decides.
     for (let { leftMs } = this.pause; leftMs > 0; { leftMs } = this.pause) {
       const { maxWait, signal } = patience(reservation)

@@ -1,19 +1,19 @@
-import type { Call } from './call.js'
+import type { QueuedCall } from './call.js'
 
 /**
  * Waiting calls: the highest priority first, and of equal ones the oldest. A binary heap, so that the cost of a call grows with
  * the logarithm of their number, be their priorities one or many.
  */
 export class PriorityQueue {
-  readonly #heap: Call[] = []
+  readonly #heap: QueuedCall[] = []
   #added = 0
 
-  add(call: Call): void {
+  add(call: QueuedCall): void {
     call.order = this.#added++
     this.#rise(call, this.#heap.length)
   }
 
-  delete(call: Call): void {
+  delete(call: QueuedCall): void {
     const { place } = call
     if (place < 0) return
     call.place = -1
@@ -24,7 +24,7 @@ export class PriorityQueue {
   }
 
   /** The first call that is suitable, of those at `place` and below it, or `best` if that is before them. */
-  first(isSuitable: (call: Call) => boolean, place = 0, best?: Call): Call | undefined {
+  first(isSuitable: (call: QueuedCall) => boolean, place = 0, best?: QueuedCall): QueuedCall | undefined {
     const call = this.#heap[place]
     if (!call || (best && isBefore(best, call))) return best
     if (isSuitable(call)) return call
@@ -33,7 +33,7 @@ export class PriorityQueue {
   }
 
   /** Puts a call at a free place, or above it. */
-  #rise(call: Call, place: number): void {
+  #rise(call: QueuedCall, place: number): void {
     while (place > 0) {
       const above = (place - 1) >> 1
       if (!isBefore(call, this.#heap[above]!)) break
@@ -44,7 +44,7 @@ export class PriorityQueue {
   }
 
   /** Moves a call down, behind those that are before it. */
-  #sink(call: Call): void {
+  #sink(call: QueuedCall): void {
     let { place } = call
     for (;;) {
       const left = 2 * place + 1
@@ -58,12 +58,12 @@ export class PriorityQueue {
     this.#put(call, place)
   }
 
-  #put(call: Call, place: number): void {
+  #put(call: QueuedCall, place: number): void {
     this.#heap[place] = call
     call.place = place
   }
 }
 
-function isBefore(one: Call, other: Call): boolean {
+function isBefore(one: QueuedCall, other: QueuedCall): boolean {
   return (other.terms.priority - one.terms.priority || one.order - other.order) < 0
 }

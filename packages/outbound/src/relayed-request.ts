@@ -1,5 +1,5 @@
 import { isResendable } from './body.js'
-import type { Call } from './call.js'
+import type { QueuedCall } from './call.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
 import { RelayController, type RequestController } from './relay-controller.js'
@@ -18,7 +18,7 @@ import {
 export class RelayedRequest implements Handler {
   readonly #controller = new RelayController()
   #request!: LimitedRequest
-  #call!: Call
+  #call!: QueuedCall
   #history: readonly URL[] = []
   /** Bytes skipped of a response that the handler does not see, as the request is sent again; undefined otherwise. */
   #skipped: number | undefined

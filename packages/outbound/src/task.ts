@@ -1,15 +1,15 @@
-import type { Call } from './call.js'
+import type { QueuedCall } from './call.js'
 
 /** The steps of a call once it is its turn, as its client describes them. */
 export interface Task<T> {
   /** Makes one attempt. */
-  start(call: Call): T | PromiseLike<T>
+  start(call: QueuedCall): T | PromiseLike<T>
   /** Decides what follows a result; without it, the other side has accepted the call. `attempt` counts from 1. */
   judge?(value: T, attempt: number): Verdict
   /** Decides what follows a failure; without it, failures have nothing to do with limits. */
   judgeFailure?(error: unknown, attempt: number): Verdict
   /** Hands the result to the caller, and calls `release` when the call is no longer under way; without it, at once. */
-  deliver?(value: T, call: Call, release: () => void): T
+  deliver?(value: T, call: QueuedCall, release: () => void): T
   /** Drops a result that no caller gets: another attempt follows, or `judge` or `deliver` threw. */
   discard?(value: T): void
 }

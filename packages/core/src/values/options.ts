@@ -117,7 +117,7 @@ function nearestTo(name: string, names: readonly string[]): string | undefined {
 
 /** Letters to insert, remove or replace (Levenshtein); one for letters in another order, half of one for a part that is missing in front. */
 function distanceOf(one: string, other: string): number {
-  if ([...one].sort().join() === [...other].sort().join()) return one === other ? 0 : 1
+  if (sorted(one) === sorted(other)) return one === other ? 0 : 1
   if (one.endsWith(other) || other.endsWith(one)) return 0.5
   let row = Array.from({ length: other.length + 1 }, (_, i) => i)
   for (let i = 1; i <= one.length; i++) {
@@ -129,6 +129,10 @@ function distanceOf(one: string, other: string): number {
     row = next
   }
   return row[other.length]!
+}
+
+function sorted(text: string): string {
+  return text.split('').sort().join('')
 }
 
 /** An option that must be given. */

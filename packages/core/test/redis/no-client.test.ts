@@ -67,7 +67,7 @@ const wrongOptions: readonly [given: object, message: string][] = [
   [{ host: 'h', family: 5 }, 'family must be 0, 4 or 6, got 5'],
   [{ host: 'h', name: 'main' }, 'sentinels and name belong together'],
   [{ cluster: [{ port: 1 }] }, 'cluster must be a list of { host, port }, at least one, got an array of 1'],
-  [{ url: 'redis://h', path: '/tmp/redis' }, 'url and path exclude each other: leave one of them out'],
+  [{ url: 'redis://h', path: '/run/redis' }, 'url and path exclude each other: leave one of them out'],
   [{ host: 'h', cluster: [{ host: 'h', port: 1 }] }, 'cluster and host exclude each other'],
   [{ url: 'http://user:secret@h' }, 'a Redis URL must begin with redis:// or rediss://, got http:'],
 ]

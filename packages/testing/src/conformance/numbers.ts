@@ -34,7 +34,13 @@ export const penalties: fc.Arbitrary<Penalty> = fc
     fc.constantFrom(...WINDOWS.slice(0, -1)),
   )
   .map(([after, block, factor, times, forgetAfter]) => {
-    return { after, block: block * 1000, factor, maxBlock: block * times * 1000, forgetAfter: forgetAfter * 1000 }
+    return {
+      after,
+      block: block * 1000,
+      factor,
+      maxBlock: block * times * 1000,
+      forgetAfter: forgetAfter * 1000,
+    }
   })
 
 /** One set of options of the shape. */

@@ -76,7 +76,7 @@ class PermitQueue {
   /** Oldest first. */
   readonly #waiting = new Map<string, Ticket>()
   /** Those with waiting tickets. */
-  readonly #semaphores = new Map<string, Semaphore>()
+  readonly #semaphores = new Map<string, SemaphoreOfHolder>()
   /** Waiting tickets that got a permit and whose holders have not been called. */
   #granted: Ticket[] = []
   /** No permit runs out before this instant. */
@@ -127,7 +127,11 @@ class PermitQueue {
   }
 
   /** A semaphore with waiting tickets is the same one in all steps. */
-  #semaphoreOf(holder: PermitHolder, { step, semaphore: number, limit }: PermitCall, now: number): Semaphore {
+  #semaphoreOf(
+    holder: PermitHolder,
+    { step, semaphore: number, limit }: PermitCall,
+    now: number,
+  ): SemaphoreOfHolder {
     const id = `${holder.id}:${number}`
     const semaphore = this.#semaphores.get(id) ?? { id, holder, number, limit, aliveUntil: 0, waiting: 0 }
     if (step === 'wait' || step === 'poll') {
@@ -194,7 +198,7 @@ class PermitQueue {
 }
 
 /** One semaphore of a holder. */
-interface Semaphore {
+interface SemaphoreOfHolder {
   /** Differs from those of all other semaphores. */
   readonly id: string
   readonly holder: PermitHolder
@@ -208,7 +212,7 @@ interface Semaphore {
 interface Ticket {
   readonly id: string
   readonly number: number
-  readonly semaphore: Semaphore
+  readonly semaphore: SemaphoreOfHolder
   /** The instant at which its permit is free again, once it holds one. */
   readonly until: number
 }

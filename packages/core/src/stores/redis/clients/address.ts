@@ -1,5 +1,5 @@
 /** Of the options of a client, or of a connection: where it connects to. */
-export interface Place {
+export interface Location {
   readonly host?: string | undefined
   readonly port?: number | undefined
   readonly path?: string | null | undefined
@@ -15,7 +15,7 @@ interface HostAndPort {
 }
 
 /** Where a client connects to, for messages. Never credentials. */
-export function addressOf({ host, port, path, name, sentinels, cluster }: Place): string {
+export function addressOf({ host, port, path, name, sentinels, cluster }: Location): string {
   if (cluster)
     return `a Cluster of ${cluster.map((node) => hostAndPort(node as Partial<HostAndPort>)).join()}`
   if (sentinels) return `${name} of the Sentinels ${sentinels.map(hostAndPort).join()}`

@@ -1,6 +1,6 @@
 import type { Writable } from 'node:stream'
 import type { RedisConnection, ScriptReply } from '../redis-connection.js'
-import { addressOf, type Place } from './address.js'
+import { addressOf, type Location } from './address.js'
 import { inOneBuffer, sendable } from './buffer.js'
 import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
 import { type ReplayOptions, replays } from './replay.js'
@@ -11,7 +11,7 @@ export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly status: string
   readonly options: ReplayOptions &
-    Place & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
+    Location & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
   sendCommand(command: unknown): unknown
   connect(): Promise<unknown>
   /** Of a Cluster, as `nodes`. */

@@ -1,5 +1,5 @@
 import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
-import { addressOf, type Place } from './address.js'
+import { addressOf, type Location } from './address.js'
 import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
@@ -9,7 +9,7 @@ export interface NodeRedisClient extends Emitter {
   /** Not of a pool and of a cluster, which do not say when they are. */
   readonly isReady?: boolean
   /** Not of a pool, a cluster and a sentinel. */
-  readonly options?: { readonly socket?: Place }
+  readonly options?: { readonly socket?: Location }
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
 }
 

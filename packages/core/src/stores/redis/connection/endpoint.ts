@@ -78,7 +78,7 @@ export function endpointOf(given: unknown): Endpoint {
   const { url, ...others } = typeof given === 'string' ? { url: given } : placed(given)
   const all = { ...(url !== undefined && fromUrl(url)), ...others }
   const settings = read(REDIS, all, { what: 'redisStore', advice: OTHERWISE })
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined)) as Endpoint
+  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
 }
 
 const name = text('a text that is not empty', /./s)
