@@ -164,7 +164,7 @@ for call_number = 1, count do
   --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
   --@for each policy if seen > now then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
-  --@for any penalty if reason == LIMIT and op ~= PEEK then forgotten = reset + @{forget} end
+  --@for any penalty if reason == LIMIT and op ~= PEEK then forgotten = reset + @{forgetAfter} end
   if op > BOOK then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
   elseif reason == 0 and at <= now then

@@ -423,12 +423,8 @@ describe('the socket', () => {
 describe('bad options', () => {
   it.each([
     [{}, 'NAME_REQUIRED', 'machineStore needs a name'],
-    [undefined, 'INVALID_OPTION', 'the options of machineStore must be an object, got undefined'],
-    [
-      { name: 'ü' },
-      'INVALID_NAME',
-      'the name of a machineStore must be 1 to 64 characters of printable ASCII',
-    ],
+    [undefined, 'INVALID_OPTION', 'machineStore takes an object of options, got undefined'],
+    [{ name: 'ü' }, 'INVALID_NAME', 'name must be 1 to 64 characters of printable ASCII'],
     [{ name: 'a', serve: 'yes' }, 'INVALID_OPTION', `serve must be 'auto', true or false, got "yes"`],
     [{ name: 'a', folder: 'relative' }, 'INVALID_OPTION', 'folder must be an absolute path, got "relative"'],
     [{ name: 'a', folder: `/tmp/${'x'.repeat(90)}` }, 'INVALID_OPTION', 'must be at most 103 bytes'],
@@ -440,7 +436,7 @@ describe('bad options', () => {
     ],
     [{ name: 'a', clock: 1 }, 'INVALID_OPTION', 'clock must be a function that returns microseconds, got 1'],
     [{ name: 'a', denialCache: true }, 'INVALID_OPTION', 'denialCache must be { maxAge, maxKeys } or false'],
-    [{ name: 'a', path: '/tmp' }, 'INVALID_OPTION', `machineStore has no option 'path'`],
+    [{ name: 'a', path: '/tmp' }, 'INVALID_OPTION', `there is no option 'path' of machineStore`],
   ])('%j are refused', (options, code, message) => {
     expect(() => machineStore(options as never)).toThrow(expect.objectContaining({ code }) as never)
     expect(() => machineStore(options as never)).toThrow(message)

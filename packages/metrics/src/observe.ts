@@ -71,7 +71,7 @@ export function observe(
   options: ObserveOptions,
 ): () => void {
   const kind = kindOf(observed)
-  const { tag, name } = read(OBSERVE, options, { what: 'observe' })
+  const { tag, name } = read(OBSERVE, options ?? {}, { what: 'observe' })
   const sink = sinkOf(options)
   const known = sink.observed.get(observed)
   if (known) return known

@@ -1,15 +1,7 @@
 import type { Penalty } from '../stores/penalty.js'
 import { type Duration, formatDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
-import {
-  type DeclarationOf,
-  duration,
-  number,
-  type Option,
-  read,
-  required,
-  whole,
-} from '../values/options.js'
+import { checkedBy, type DeclarationOf, duration, number, read, required, whole } from '../values/options.js'
 
 /**
  * Blocks for keys that go on calling after they were refused, each longer than the one before.
@@ -54,22 +46,15 @@ const PENALTY = {
 } satisfies DeclarationOf<PenaltyOptions>
 
 /** The option `penalty`, in microseconds. Every error about it is an INVALID_PENALTY. */
-export const penalty: Option<Penalty | undefined> = {
-  accepts: "an object like { after: 3, block: '10m' }",
-  parse(given, name) {
-    const about = { what: name, prefix: `${name}.`, code: 'INVALID_PENALTY' } as const
-    const {
-      block,
-      maxBlock = Math.max(block, DAY_MS),
-      ...rest
-    } = read(PENALTY, given as PenaltyOptions, about)
-    if (maxBlock < block) {
-      const bound = `penalty.maxBlock must be at least penalty.block, which is ${formatDuration(block)}`
-      throw expected(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
-    }
-    const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: rest.forgetAfter * 1000 }
-    return { after: rest.after, factor: rest.factor, ...us }
-  },
-}
+export const penalty = checkedBy((given, name): Penalty => {
+  const about = { what: name, prefix: `${name}.`, code: 'INVALID_PENALTY' } as const
+  const { block, maxBlock = Math.max(block, DAY_MS), ...rest } = read(PENALTY, given as PenaltyOptions, about)
+  if (maxBlock < block) {
+    const bound = `penalty.maxBlock must be at least penalty.block, which is ${formatDuration(block)}`
+    throw expected(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
+  }
+  const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: rest.forgetAfter * 1000 }
+  return { after: rest.after, factor: rest.factor, ...us }
+})
 
 const DAY_MS = 86_400_000

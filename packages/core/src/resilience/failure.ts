@@ -1,6 +1,6 @@
 import type { Answer, Keyspace, Outage, Report } from '../stores/store.js'
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
-import { oneOf, type Option, read, REFUSED, whole } from '../values/options.js'
+import { oneOf, option, read, REFUSED, whole } from '../values/options.js'
 
 /**
  * What a call gets when the store cannot decide.
@@ -23,17 +23,17 @@ const LOCAL = { mode: oneOf(['local'], 'local'), share: whole(1, 1_000_000, 1) }
 const MODES = oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 
 /** The option `onStoreError`. */
-export const onStoreError: Option<FailureSettings> = {
-  accepts: `${MODES.accepts}, or { mode: 'local', share }`,
-  otherwise: { mode: 'local', share: 1 },
-  parse(value, name) {
+export const onStoreError = option(
+  `${MODES.accepts}, or { mode: 'local', share }`,
+  (value, name): FailureSettings | typeof REFUSED => {
     if (typeof value === 'object' && value !== null) {
       return read(LOCAL, value, { what: name, prefix: `${name}.` })
     }
     const mode = MODES.parse(value, name)
     return mode === REFUSED ? REFUSED : { mode, share: 1 }
   },
-}
+  { mode: 'local', share: 1 } as FailureSettings,
+)
 
 /**
  * The answer under 'allow' and 'deny', where no policy decided, and to a cost above the share of the keyspace `by`. A denied

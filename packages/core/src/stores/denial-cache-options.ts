@@ -1,5 +1,5 @@
 import type { Duration } from '../values/duration.js'
-import { type DeclarationOf, duration, type Option, read, whole } from '../values/options.js'
+import { type DeclarationOf, duration, option, read, REFUSED, whole } from '../values/options.js'
 import type { DenialCacheBounds } from './store.js'
 
 /** Bounds of the cache of denials of a store in another process. */
@@ -22,11 +22,14 @@ const DENIAL_CACHE = {
 } satisfies DeclarationOf<DenialCacheOptions>
 
 /** Bounds of the cache; undefined for `false`, which disables it. */
-export const denialCache: Option<DenialCacheBounds | undefined> = {
-  accepts: '{ maxAge, maxKeys } or false',
-  otherwise: boundsOf({}),
-  parse: (value) => (value === false ? undefined : boundsOf(value as DenialCacheOptions)),
-}
+export const denialCache = option(
+  '{ maxAge, maxKeys } or false',
+  (value) => {
+    if (value === false) return undefined
+    return typeof value === 'object' && value !== null ? boundsOf(value) : REFUSED
+  },
+  boundsOf({}),
+)
 
 function boundsOf(given: DenialCacheOptions): DenialCacheBounds {
   const about = { what: 'denialCache', prefix: 'denialCache.' }

@@ -13,7 +13,7 @@ export interface Option<Setting> {
   /** The accepted values, as a message names them: 'a whole number from 1 to 10'. */
   readonly accepts: string
   /** The setting of an option that is left out. */
-  readonly otherwise?: Setting
+  readonly otherwise: Setting
   /** Whether it must be given. */
   readonly isRequired?: true
   /** The code of the error for any other value; default INVALID_OPTION. */
@@ -61,24 +61,24 @@ export type ErrorClass = new (code: never, message: string) => SluiceError
 export function read<D extends Declaration>(declaration: D, given: object, about: About): Settings<D> {
   checkNames(declaration, given, about)
   const settings: Record<string, unknown> = {}
-  for (const [name, option] of Object.entries(declaration)) {
-    settings[name] = readOne(option, (given as Record<string, unknown>)[name], name, about)
+  for (const [name, declared] of Object.entries(declaration)) {
+    settings[name] = readOne(declared, (given as Record<string, unknown>)[name], name, about)
   }
   return settings as Settings<D>
 }
 
 /** The setting that one value gives. Throws as `read`. */
 export function readOne<Setting>(
-  option: Option<Setting>,
+  declared: Option<Setting>,
   value: unknown,
   name: string,
   about: About,
 ): Setting {
-  if (value === undefined && !option.isRequired) return option.otherwise as Setting
-  const { prefix = '', error = PolicyError, code = option.code ?? 'INVALID_OPTION' } = about
-  const setting = option.parse(value, prefix + name)
+  if (value === undefined && !declared.isRequired) return declared.otherwise
+  const { prefix = '', error = PolicyError, code = declared.code ?? 'INVALID_OPTION' } = about
+  const setting = declared.parse(value, prefix + name)
   if (setting !== REFUSED) return setting
-  throw expected(anyCode(error), code, `${prefix}${name} must be ${option.accepts}`, value)
+  throw expected(anyCode(error), code, `${prefix}${name} must be ${declared.accepts}`, value)
 }
 
 /** Checks only that `given` is an object and has no name that is not declared. Throws as `read`. */
@@ -136,127 +136,84 @@ function sorted(text: string): string {
 }
 
 /** An option that must be given. */
-export function required<Setting>(option: Option<Setting>): Option<Exclude<Setting, undefined>> {
-  return { ...option, isRequired: true } as Option<Exclude<Setting, undefined>>
+export function required<Setting>(declared: Option<Setting>): Option<Exclude<Setting, undefined>> {
+  return { ...declared, isRequired: true } as Option<Exclude<Setting, undefined>>
+}
+
+/** An option whose values `parse` accepts, and `otherwise` where it is left out. */
+export function option<Value, Otherwise = undefined>(
+  accepts: string,
+  parse: (value: unknown, name: string) => Value | typeof REFUSED,
+  otherwise?: Otherwise,
+  code?: SluiceErrorCode,
+): Option<Value | Otherwise> {
+  return { accepts, parse, otherwise: otherwise as Otherwise, ...(code && { code }) }
 }
 
 /** A whole number from `least` to `most`. */
-export function whole(least: number, most: number, otherwise: number, code?: SluiceErrorCode): Option<number>
-export function whole(
+export function whole<Otherwise extends number | undefined = undefined>(
   least: number,
   most: number,
-  otherwise?: undefined,
+  otherwise?: Otherwise,
   code?: SluiceErrorCode,
-): Option<number | undefined>
-export function whole(
-  least: number,
-  most: number,
-  otherwise?: number,
-  code?: SluiceErrorCode,
-): Option<number | undefined> {
-  return {
-    accepts: `a whole number from ${least} to ${most === 2 ** 52 ? '2^52' : most}`,
-    ...(otherwise !== undefined && { otherwise }),
-    ...(code && { code }),
-    parse: (value) =>
-      Number.isInteger(value) && inBounds(value as number, least, most) ? (value as number) : REFUSED,
-  }
+): Option<number | Otherwise> {
+  const isOne = (value: unknown): value is number => Number.isInteger(value) && isWithin(value, least, most)
+  const largest = most === 2 ** 52 ? '2^52' : most
+  return option(`a whole number from ${least} to ${largest}`, accepting(isOne), otherwise, code)
 }
 
 /** A number from `least` to `most`, whole or not. */
 export function number(least: number, most: number, otherwise: number): Option<number> {
-  return {
-    accepts: `a number from ${least} to ${most}`,
-    otherwise,
-    parse: (value) => (typeof value === 'number' && inBounds(value, least, most) ? value : REFUSED),
-  }
+  const isOne = (value: unknown): value is number => isWithin(value, least, most)
+  return option(`a number from ${least} to ${most}`, accepting(isOne), otherwise)
 }
 
 /** A duration from `least` to `most`. The setting is in milliseconds. */
-export function duration(
+export function duration<Otherwise extends Duration | undefined = undefined>(
   least: Duration,
   most: Duration,
-  otherwise: Duration,
-  code?: SluiceErrorCode,
-): Option<number>
-export function duration(
-  least: Duration,
-  most: Duration,
-  otherwise?: undefined,
-  code?: SluiceErrorCode,
-): Option<number | undefined>
-export function duration(
-  least: Duration,
-  most: Duration,
-  otherwise?: Duration,
+  otherwise?: Otherwise,
   code: SluiceErrorCode = 'INVALID_DURATION',
-): Option<number | undefined> {
+): Option<Otherwise extends Duration ? number : number | undefined> {
   const [leastMs, mostMs] = [millisecondsOf(least), millisecondsOf(most)]
-  return {
-    accepts: durationsFrom(leastMs, mostMs),
-    ...(otherwise !== undefined && { otherwise: millisecondsOf(otherwise) }),
-    code,
-    parse(value) {
-      const ms = millisecondsOf(value as Duration)
-      return Number.isInteger(ms) && inBounds(ms, leastMs, mostMs) ? ms : REFUSED
-    },
+  const parse = (value: unknown): number | typeof REFUSED => {
+    const ms = millisecondsOf(value as Duration)
+    return Number.isInteger(ms) && isWithin(ms, leastMs, mostMs) ? ms : REFUSED
   }
+  const otherwiseMs = otherwise === undefined ? undefined : millisecondsOf(otherwise)
+  return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, code)
 }
 
 export function flag(otherwise: boolean): Option<boolean> {
-  return {
-    accepts: 'true or false',
-    otherwise,
-    parse: (value) => (typeof value === 'boolean' ? value : REFUSED),
-  }
+  return option('true or false', accepting(isBoolean), otherwise)
 }
 
 /** A text, or another plain value, of a list. */
-export function oneOf<const Value>(values: readonly Value[]): Option<Value | undefined>
-export function oneOf<const Value>(values: readonly Value[], otherwise: Value): Option<Value>
-export function oneOf<const Value>(values: readonly Value[], otherwise?: Value): Option<Value | undefined> {
+export function oneOf<const Value, Otherwise extends Value | undefined = undefined>(
+  values: readonly Value[],
+  otherwise?: Otherwise,
+): Option<Value | Otherwise> {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
-  return {
-    accepts: `${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`,
-    ...(otherwise !== undefined && { otherwise }),
-    parse: (value) => (values.includes(value as Value) ? (value as Value) : REFUSED),
-  }
+  const isOne = (value: unknown): value is Value => values.includes(value as Value)
+  return option(`${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`, accepting(isOne), otherwise)
 }
 
 /** A function. `returns` completes the message: 'that returns microseconds'. */
 // oxlint-disable-next-line typescript/no-explicit-any -- a function of any signature
 export function func<F extends (...args: any) => unknown>(returns?: string): Option<F | undefined> {
-  return {
-    accepts: returns === undefined ? 'a function' : `a function ${returns}`,
-    parse: (value) => (typeof value === 'function' ? (value as F) : REFUSED),
-  }
+  const isOne = (value: unknown): value is F => typeof value === 'function'
+  return option(returns === undefined ? 'a function' : `a function ${returns}`, accepting(isOne))
 }
 
 /** A text that a pattern matches. */
-export function text(
+export function text<Otherwise extends string | undefined = undefined>(
   accepts: string,
   pattern: RegExp,
-  otherwise?: undefined,
+  otherwise?: Otherwise,
   code?: SluiceErrorCode,
-): Option<string | undefined>
-export function text(
-  accepts: string,
-  pattern: RegExp,
-  otherwise: string,
-  code?: SluiceErrorCode,
-): Option<string>
-export function text(
-  accepts: string,
-  pattern: RegExp,
-  otherwise?: string,
-  code?: SluiceErrorCode,
-): Option<string | undefined> {
-  return {
-    accepts,
-    ...(otherwise !== undefined && { otherwise }),
-    ...(code && { code }),
-    parse: (value) => (typeof value === 'string' && pattern.test(value) ? value : REFUSED),
-  }
+): Option<string | Otherwise> {
+  const isOne = (value: unknown): value is string => typeof value === 'string' && pattern.test(value)
+  return option(accepts, accepting(isOne), otherwise, code)
 }
 
 /** A name as it stands in keys, headers and metrics. */
@@ -271,26 +228,22 @@ export const printableName = text(
 export const clock = func<Clock>('that returns microseconds')
 
 /** An object of options inside another, whose names begin with the outer one's in messages. */
-export function nested<D extends Declaration>(
-  declaration: D,
-  about: Omit<About, 'what'> = {},
-): Option<Settings<D> | undefined> {
-  return {
-    accepts: 'an object of options',
-    parse: (value, name) => read(declaration, value as object, { what: name, prefix: `${name}.`, ...about }),
-  }
+export function nested<D extends Declaration>(declaration: D): Option<Settings<D> | undefined> {
+  return option('an object of options', (value, name) =>
+    read(declaration, value as object, { what: name, prefix: `${name}.` }),
+  )
 }
 
 /** An option that another part checks, which throws for what it does not accept. */
 export function checkedBy<Setting>(
   check: (value: unknown, name: string) => Setting,
 ): Option<Setting | undefined> {
-  return { accepts: '', parse: check }
+  return option('', check)
 }
 
 /** An option that is checked where it is used. */
 export function unchecked<Value>(): Option<Value> {
-  return { accepts: '', parse: (value) => value as Value }
+  return option('', (value) => value as Value) as Option<Value>
 }
 
 /** The names of a declaration, for options that are passed on to what checks them. */
@@ -301,6 +254,16 @@ export function uncheckedLike<D extends Declaration>(
   return Object.fromEntries(entries) as { [Name in keyof D]: Option<unknown> }
 }
 
-function inBounds(value: number, least: number, most: number): boolean {
-  return value >= least && value <= most
+function accepting<Value>(
+  isOne: (value: unknown) => value is Value,
+): (value: unknown) => Value | typeof REFUSED {
+  return (value) => (isOne(value) ? value : REFUSED)
+}
+
+function isBoolean(value: unknown): value is boolean {
+  return typeof value === 'boolean'
+}
+
+function isWithin(value: unknown, least: number, most: number): boolean {
+  return typeof value === 'number' && value >= least && value <= most
 }

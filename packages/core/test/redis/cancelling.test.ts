@@ -14,7 +14,8 @@ afterAll(() => server.stop())
 async function keyIn(kind: 'memory' | 'Redis', ...lists: readonly (readonly Policy[])[]) {
   const clock = new FakeClock()
   const options = { clock: clock.now }
-  const store: Store = kind === 'memory' ? memoryStore(options) : redisStore(server, options)
+  const store: Store =
+    kind === 'memory' ? memoryStore(options) : redisStore({ host: server.host, port: server.port }, options)
   const keyspaces = lists.map((policies) => store.keyspace('cancelling', policies, () => {}))
   await keyspaces[0]!.correct({ kind: 'reset', key: 'k' })
   const ask = async (operation: 'consume' | 'peek' | 'book', list = 0): Promise<Answer> =>

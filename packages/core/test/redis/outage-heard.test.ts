@@ -102,7 +102,7 @@ const causes: readonly [string, () => unknown, string, RegExp][] = [
     'unavailable',
     /^(ENOTFOUND|EAI_AGAIN)$/,
   ],
-  ['the password is wrong', () => ({ ...at(guarded), password: SECRET }), 'forbidden', /^WRONGPASS$/],
+  ['the password is wrong', () => ({ ...at(guarded), password: SECRET }), 'forbidden', /^(WRONGPASS|ERR)$/],
   ['the password is missing', () => at(guarded), 'forbidden', /^(NOAUTH|ERR)$/],
   [
     'permissions are missing',

@@ -6,7 +6,7 @@ import {
   type DeclarationOf,
   duration,
   oneOf,
-  type Option,
+  option,
   read,
   REFUSED,
   text,
@@ -82,10 +82,9 @@ export function endpointOf(given: unknown): Endpoint {
 }
 
 const name = text('a text that is not empty', /./s)
-const addresses: Option<readonly Address[] | undefined> = {
-  accepts: 'a list of { host, port }, at least one',
-  parse: (value) => (isAddresses(value) ? value : REFUSED),
-}
+const addresses = option('a list of { host, port }, at least one', (value) =>
+  isAddresses(value) ? value : REFUSED,
+)
 const port = whole(1, 65_535)
 
 const REDIS = {
@@ -99,10 +98,7 @@ const REDIS = {
     throw new PolicyError('INVALID_OPTION', `password must be a text, got a ${typeof value}`)
   }),
   db: whole(0, 2 ** 31 - 1),
-  tls: {
-    accepts: 'an object, {} for TLS with its defaults',
-    parse: (value: unknown) => (isRecord(value) ? value : REFUSED),
-  } as Option<object | undefined>,
+  tls: option('an object, {} for TLS with its defaults', (value) => (isRecord(value) ? value : REFUSED)),
   sentinels: addresses,
   name,
   cluster: addresses,
