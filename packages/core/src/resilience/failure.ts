@@ -19,6 +19,7 @@ export interface FailureSettings {
   readonly share: number
 }
 
+const LOCALLY: FailureSettings = { mode: 'local', share: 1 }
 const LOCAL = { mode: oneOf(['local'], 'local'), share: whole(1, 1_000_000, 1) }
 const MODES = oneOf(['local', 'allow', 'deny', 'throw'], 'local')
 
@@ -32,7 +33,7 @@ export const onStoreError = option(
     const mode = MODES.parse(value, name)
     return mode === REFUSED ? REFUSED : { mode, share: 1 }
   },
-  { mode: 'local', share: 1 } as FailureSettings,
+  LOCALLY,
 )
 
 /**
