@@ -85,10 +85,10 @@ export async function expectAlike(a: Caller, b: Caller): Promise<void> {
   throw new Error(`the key is not full again after ${MOST_INSTANTS} announced instants`)
 }
 
-/** What a deed returned, without what differs between two keys that are alike. */
+/** What a deed returned, without what differs between two keys that are alike, or that only a store elsewhere reports. */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer
-  const { booking, parts, ...rest } = answer
+  const { booking, parts, nextUnitAt: _nextUnitAt, ...rest } = answer
   return { ...rest, parts: parts && [...parts], booked: booking?.at }
 }
