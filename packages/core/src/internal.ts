@@ -17,7 +17,6 @@ export { checkCost } from './values/cost.js'
 export { expected } from './values/errors.js'
 export { digest, ownText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions } from './values/listeners.js'
-export { checkOptionNames, type Replacements } from './values/option-names.js'
 export {
   checkNames,
   type DeclarationOf,
@@ -28,6 +27,7 @@ export {
   printableName,
   read,
   readOne,
+  REFUSED,
   required,
   type Settings,
   text,

@@ -49,7 +49,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
   adapter: A,
   options: OutboundOptions,
 ): A {
-  const settings = settingsOf(options)
+  const settings = settingsOf(options, 'limitAxios')
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const cancelling = new Cancelling(config)
     try {

@@ -26,7 +26,7 @@ type OtherFetch = (input: any, init?: any) => Promise<{ readonly status: number;
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch
 export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOptions): F
 export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
-  const settings = settingsOf(options)
+  const settings = settingsOf(options, 'limitFetch')
   return async function limitedFetch(input, init) {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
     let kept: KeptBody | undefined
@@ -48,8 +48,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
         },
         judge: (response, attempt) => request.verdictOn(replyOf(response), attempt),
         deliver(response, { decision }, release) {
-          if (!settings.isCounted) release()
-          const whole = settings.isCounted ? untilEnd(response, release) : response
+          if (!settings.semaphore) release()
+          const whole = settings.semaphore ? untilEnd(response, release) : response
           remember(whole, decision!, response)
           return whole
         },

@@ -22,12 +22,12 @@ export class LimitedRequest {
     readonly request: OutboundRequest,
     readonly traits: RequestTraits,
   ) {
-    const { cost, priority, maxWaitMs } = settings
+    const { cost, priority, maxWait } = settings
     this.terms = {
       key: keyOf(settings, request),
       cost: typeof cost === 'function' ? cost(request) : cost,
       priority: typeof priority === 'function' ? priority(request) : priority,
-      maxWaitMs,
+      maxWaitMs: maxWait,
       signal: traits.signal,
     }
   }

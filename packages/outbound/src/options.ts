@@ -1,15 +1,18 @@
 import type { Limiter, Semaphore } from '@sluice/core'
-import { CallQueue } from './call-queue.js'
+import {
+  type DeclarationOf,
+  func,
+  type Option,
+  read,
+  required,
+  type Settings,
+  text,
+  whole,
+} from '@sluice/core/internal'
+import type { CallQueue } from './call-queue.js'
 import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import {
-  checkNames,
-  invalid,
-  isWithin,
-  maxWaitMsOf,
-  type WaitingOptions,
-  waitingSettings,
-} from './waiting-options.js'
+import { callQueueOf, cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
 
 export interface OutboundOptions extends WaitingOptions {
   /** Gives calls their turn. Its key is held when the other side asks for a pause. */
@@ -55,51 +58,42 @@ export interface OutboundOptions extends WaitingOptions {
   readonly onEvent?: (event: OutboundEvent) => void
 }
 
-/** The options of a client with their defaults, and the queue of its calls. */
-export interface OutboundSettings {
-  readonly queue: CallQueue
-  readonly isCounted: boolean
-  readonly key: OutboundOptions['key']
-  readonly cost: NonNullable<OutboundOptions['cost']>
-  readonly priority: NonNullable<OutboundOptions['priority']>
-  readonly maxWaitMs: number
-  readonly retries: number
-  readonly isRetryable: (request: OutboundRequest) => boolean
-  readonly pauseOf: OutboundOptions['pauseOf']
-}
+const OUTBOUND = {
+  ...WAITING,
+  limiter: required(WAITING.limiter),
+  key: perRequest(text('a text', /^/)),
+  cost: perRequest(cost),
+  priority: perRequest(priority),
+  retries: whole(0, 10, 2),
+  isRetryable: func<NonNullable<OutboundOptions['isRetryable']>>(),
+  pauseOf: func<NonNullable<OutboundOptions['pauseOf']>>(),
+  onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
+} satisfies DeclarationOf<OutboundOptions>
 
-/** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
-export function settingsOf(options: OutboundOptions): OutboundSettings {
-  checkNames(options, OPTIONS)
-  const { limiter, semaphore, key, cost = 1, priority = 0, onEvent } = options
-  const { retries = 2, isRetryable = isIdempotent, pauseOf } = options
-  if (limiter === undefined) throw invalid('a limiter is required, made by createLimiter()')
-  if (!isWithin(retries, 0, 10)) throw invalid('retries must be a whole number from 0 to 10')
-  if (!['string', 'function', 'undefined'].includes(typeof key))
-    throw invalid('key must be a string or a function')
-  if (!['number', 'function'].includes(typeof cost)) throw invalid('cost must be a number or a function')
-  if (!['number', 'function'].includes(typeof priority) || Number.isNaN(priority))
-    throw invalid('priority must be a number or a function')
-  for (const [name, value] of Object.entries({ isRetryable, pauseOf, onEvent })) {
-    if (value !== undefined && typeof value !== 'function') throw invalid(`${name} must be a function`)
+/** The same value for every request, or a function of the request. */
+function perRequest<Setting>(
+  option: Option<Setting>,
+): Option<Setting | ((request: OutboundRequest) => Exclude<Setting, undefined>)> {
+  return {
+    ...option,
+    accepts: `${option.accepts} or a function`,
+    parse: (value, name) => (typeof value === 'function' ? (value as never) : option.parse(value, name)),
   }
-  const queue = new CallQueue({ name: undefined, ...waitingSettings(options, limiter, semaphore) })
-  if (onEvent) for (const type of OUTBOUND_EVENTS) queue.listeners.on(type, onEvent)
-  const maxWaitMs = maxWaitMsOf(options.maxWait)
-  const isCounted = semaphore !== undefined
-  return { queue, isCounted, key, cost, priority, maxWaitMs, retries, isRetryable, pauseOf }
 }
 
-const OPTIONS: Record<Exclude<keyof OutboundOptions, keyof WaitingOptions>, true> = {
-  limiter: true,
-  semaphore: true,
-  key: true,
-  cost: true,
-  priority: true,
-  retries: true,
-  isRetryable: true,
-  pauseOf: true,
-  onEvent: true,
+/** The options of a client with their defaults, and the queue of its calls. */
+export interface OutboundSettings extends Settings<typeof OUTBOUND> {
+  readonly isRetryable: (request: OutboundRequest) => boolean
+  readonly queue: CallQueue
+}
+
+/** `what` takes the options. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
+export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
+  const settings = read(OUTBOUND, options, { what })
+  const { isRetryable = isIdempotent, onEvent } = settings
+  const queue = callQueueOf(settings)
+  if (onEvent) for (const type of OUTBOUND_EVENTS) queue.listeners.on(type, onEvent)
+  return { ...settings, isRetryable, queue }
 }
 
 const IDEMPOTENT = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE'])

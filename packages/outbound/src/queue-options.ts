@@ -1,6 +1,7 @@
 import type { Decision, Duration, Limiter, Semaphore } from '@sluice/core'
+import { type DeclarationOf, duration, func, text, unchecked } from '@sluice/core/internal'
 import type { QueueEvent } from './events.js'
-import type { WaitingOptions } from './waiting-options.js'
+import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
   /**
@@ -49,17 +50,16 @@ export interface QueueOptions extends WaitingOptions {
   readonly onEvent?: (event: QueueEvent) => void
 }
 
-export const QUEUE_OPTIONS: Record<Exclude<keyof QueueOptions, keyof WaitingOptions>, true> = {
-  name: true,
-  limiter: true,
-  semaphore: true,
-  key: true,
-  cost: true,
-  priority: true,
-  retry: true,
-  pauseOf: true,
-  onEvent: true,
-}
+export const QUEUE = {
+  ...WAITING,
+  name: text('a text', /^/),
+  key: text('a text', /^/, 'default'),
+  cost,
+  priority,
+  retry: func<NonNullable<QueueOptions['retry']>>(),
+  pauseOf: func<NonNullable<QueueOptions['pauseOf']>>(),
+  onEvent: func<NonNullable<QueueOptions['onEvent']>>(),
+} satisfies DeclarationOf<QueueOptions>
 
 export interface RunOptions {
   /** The key whose limit the call counts under. */
@@ -73,6 +73,15 @@ export interface RunOptions {
   /** The longest that the call waits, over all its attempts. */
   readonly maxWait?: Duration
 }
+
+/** Calls check their keys, costs and priorities themselves, those of requests too. */
+export const RUN = {
+  key: unchecked<string | undefined>(),
+  cost: unchecked<number | undefined>(),
+  priority: unchecked<number | undefined>(),
+  signal: unchecked<AbortSignal | undefined>(),
+  maxWait: duration(0, '1d'),
+} satisfies DeclarationOf<RunOptions>
 
 /** The argument of a function that a queue calls. */
 export interface RunContext<D extends Decision | undefined = Decision> {

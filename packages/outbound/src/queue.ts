@@ -1,9 +1,10 @@
 import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { CallQueue } from './call-queue.js'
+import { read, type Settings } from '@sluice/core/internal'
+import type { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
-import { QUEUE_OPTIONS, type QueueOptions, type RunContext, type RunOptions } from './queue-options.js'
+import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
 import type { Verdict } from './task.js'
-import { checkNames, invalid, maxWaitMsOf, waitingSettings } from './waiting-options.js'
+import { callQueueOf } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -25,28 +26,17 @@ export class Queue<D extends Decision | undefined = Decision> {
   /** Its name in events. */
   readonly name: string
   readonly #calls: CallQueue
-  readonly #options: QueueOptions
-  readonly #maxWaitMs: number
+  readonly #settings: Settings<typeof QUEUE>
 
   constructor(options: QueueOptions) {
-    checkNames(options, QUEUE_OPTIONS)
-    const { limiter, semaphore, key = 'default', cost = 1, priority = 0, onEvent } = options
-    if (limiter === undefined && semaphore === undefined)
-      throw invalid('a limiter or a semaphore is required')
-    const settings = waitingSettings(options, limiter, semaphore)
-    const { name = (limiter ?? semaphore!).name } = options
-    if (typeof name !== 'string') throw invalid('name must be a string')
-    if (typeof key !== 'string') throw invalid('key must be a string')
-    if (typeof cost !== 'number') throw invalid('cost must be a number')
-    if (typeof priority !== 'number' || Number.isNaN(priority)) throw invalid('priority must be a number')
-    for (const hook of ['retry', 'pauseOf', 'onEvent'] as const) {
-      const value = options[hook]
-      if (value !== undefined && typeof value !== 'function') throw invalid(`${hook} must be a function`)
+    const settings = read(QUEUE, options, { what: 'createQueue' })
+    const { limiter, semaphore, onEvent } = settings
+    if (limiter === undefined && semaphore === undefined) {
+      throw new PolicyError('INVALID_OPTION', 'a limiter or a semaphore is required')
     }
-    this.name = name
-    this.#options = options
-    this.#maxWaitMs = maxWaitMsOf(options.maxWait)
-    this.#calls = new CallQueue({ name, ...settings })
+    this.name = settings.name ?? (limiter ?? semaphore!).name
+    this.#settings = settings
+    this.#calls = callQueueOf(settings, this.name)
     if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.listeners.on(type, onEvent)
   }
 
@@ -67,14 +57,12 @@ export class Queue<D extends Decision | undefined = Decision> {
   /**
    * Calls `fn` when it is its turn, and resolves or rejects as `fn` does.
    * @throws {RateLimitExceededError} when there is no turn in time, or the queue was cleared or closed; InputError
-   * INVALID_KEY, INVALID_COST, INVALID_DURATION, INVALID_PRIORITY; the signal's reason when it aborts.
+   * INVALID_KEY, INVALID_COST, INVALID_DURATION, INVALID_PRIORITY, INVALID_OPTION; the signal's reason when it aborts.
    */
   async run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
-    const own = this.#options
-    const { key = own.key ?? 'default', signal, maxWait } = options
-    const cost = options.cost ?? own.cost ?? 1
-    const priority = options.priority ?? own.priority ?? 0
-    const maxWaitMs = maxWait === undefined ? this.#maxWaitMs : maxWaitMsOf(maxWait, InputError)
+    const own = this.#settings
+    const { key = own.key, cost = own.cost, priority = own.priority, ...rest } = read(RUN, options, ABOUT_RUN)
+    const { signal, maxWait: maxWaitMs = own.maxWait } = rest
     const terms = { key, cost, priority, maxWaitMs, signal }
     return this.#calls.run(terms, {
       start: ({ decision, attempt }) => fn({ signal, decision: decision as D, attempt }),
@@ -145,7 +133,7 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   #judge(error: unknown, attempt: number): Verdict {
-    const { pauseOf, retry } = this.#options
+    const { pauseOf, retry } = this.#settings
     const pauseMs = pauseOf?.({ error }) ?? 0
     const again = retry?.(error, attempt) ?? false
     return {
@@ -155,3 +143,5 @@ export class Queue<D extends Decision | undefined = Decision> {
     }
   }
 }
+
+const ABOUT_RUN = { what: 'run', error: InputError }

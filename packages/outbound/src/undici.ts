@@ -24,7 +24,7 @@ export function limitUndici<D extends Dispatcher>(
   first: D | OutboundOptions,
   options?: OutboundOptions,
 ): D | Interceptor {
-  const relay = new DispatcherRelay(settingsOf(options ?? (first as OutboundOptions)))
+  const relay = new DispatcherRelay(settingsOf(options ?? (first as OutboundOptions), 'limitUndici'))
   return options ? withEnd(first as D, relay) : relay.interceptor
 }
 

@@ -1,14 +1,13 @@
+import type { Duration, Limiter, Semaphore } from '@sluice/core'
 import {
-  type Duration,
-  InputError,
-  type Limiter,
-  parseDuration,
-  PolicyError,
-  type Semaphore,
-} from '@sluice/core'
-import { checkOptionNames } from '@sluice/core/internal'
-import type { CallQueueSettings } from './call-queue.js'
-import { REPLACEMENTS } from './replaced-options.js'
+  type DeclarationOf,
+  duration,
+  type Option,
+  REFUSED,
+  type Settings,
+  whole,
+} from '@sluice/core/internal'
+import { CallQueue } from './call-queue.js'
 
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
@@ -42,75 +41,37 @@ export interface WaitingOptions {
   readonly maxHold?: Duration
 }
 
-/** @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
-export function waitingSettings(
-  options: WaitingOptions,
-  limiter: Limiter | undefined,
-  semaphore: Semaphore | undefined,
-): Omit<CallQueueSettings, 'name'> {
-  const { prefetch = 1, maxQueue = 10_000, lateness } = options
-  // Not instanceof: the ESM and the CJS build of @sluice/core may meet in one process.
-  if (limiter !== undefined && typeof limiter?.acquire !== 'function') {
-    throw invalid('limiter must be made by createLimiter()')
-  }
-  if (semaphore !== undefined && typeof semaphore?.acquire !== 'function') {
-    throw invalid('semaphore must be made by createSemaphore()')
-  }
-  if (!isWithin(prefetch, 1, 1000)) throw invalid('prefetch must be a whole number from 1 to 1000')
-  if (!isWithin(maxQueue, 1, 1_000_000)) throw invalid('maxQueue must be a whole number from 1 to 1,000,000')
+/** The options of every client and queue. */
+export const WAITING = {
+  maxWait: duration(0, '1d', '30s'),
+  prefetch: whole(1, 1000, 1),
+  lateness: duration(0, '1d'),
+  maxQueue: whole(1, 1_000_000, 10_000),
+  maxHold: duration(1, '1d', '15m'),
+  limiter: madeBy<Limiter>('createLimiter'),
+  semaphore: madeBy<Semaphore>('createSemaphore'),
+} satisfies DeclarationOf<WaitingOptions & { readonly limiter?: Limiter; readonly semaphore?: Semaphore }>
+
+/** Units that a call takes. */
+export const cost = whole(0, 2 ** 31, 1)
+
+export const priority: Option<number> = {
+  accepts: 'a number',
+  otherwise: 0,
+  parse: (value) => (typeof value === 'number' && !Number.isNaN(value) ? value : REFUSED),
+}
+
+/** The queue of the calls of a client. */
+export function callQueueOf(settings: Settings<typeof WAITING>, name?: string): CallQueue {
+  const { lateness, maxHold, limiter, semaphore, prefetch, maxQueue } = settings
+  const bounds = { prefetch, latenessMs: lateness, maxQueue, maxHoldMs: maxHold }
+  return new CallQueue({ name, limiter, semaphore, ...bounds })
+}
+
+/** By what it has and not by its class: the ESM and the CJS build of @sluice/core may meet in one process. */
+function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made | undefined> {
   return {
-    limiter,
-    semaphore,
-    prefetch,
-    latenessMs: lateness === undefined ? undefined : durationMs(lateness, 'lateness', 0),
-    maxQueue,
-    maxHoldMs: durationMs(options.maxHold ?? '15m', 'maxHold', 1),
+    accepts: `made by ${factory}()`,
+    parse: (value) => (typeof (value as Made | null)?.acquire === 'function' ? (value as Made) : REFUSED),
   }
 }
-
-/** @throws {PolicyError} INVALID_DURATION; for an option of one call InputError. */
-export function maxWaitMsOf(maxWait: Duration = '30s', error: DurationError = PolicyError): number {
-  return durationMs(maxWait, 'maxWait', 0, error)
-}
-
-type DurationError = typeof PolicyError | typeof InputError
-
-function durationMs(
-  duration: Duration,
-  name: string,
-  least: number,
-  error: DurationError = PolicyError,
-): number {
-  return parseDuration(duration, name, { least, most: DAY_MS, error })
-}
-
-export function isWithin(value: number, least: number, most: number): boolean {
-  return Number.isInteger(value) && value >= least && value <= most
-}
-
-const WAITING: Record<keyof WaitingOptions, true> = {
-  maxWait: true,
-  prefetch: true,
-  lateness: true,
-  maxQueue: true,
-  maxHold: true,
-}
-
-/**
- * An option that was ignored would change what calls do. One that is undefined counts as left out. `own` has the options
- * beside those of waiting.
- * @throws {PolicyError} INVALID_OPTION, with what to write instead.
- */
-export function checkNames<Options extends WaitingOptions>(
-  options: Options,
-  own: Record<Exclude<keyof Options, keyof WaitingOptions>, true>,
-): void {
-  if (typeof options !== 'object' || options === null) throw invalid('options must be an object')
-  checkOptionNames(options, { ...WAITING, ...own }, REPLACEMENTS)
-}
-
-export function invalid(what: string): PolicyError {
-  return new PolicyError('INVALID_OPTION', what)
-}
-
-const DAY_MS = 86_400_000

@@ -8,6 +8,7 @@ import {
 } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { fleetTopKeys } from '@sluice/metrics'
+import { createQueue } from '@sluice/outbound'
 import type { Outcome, Row } from './row.js'
 
 /**
@@ -38,7 +39,8 @@ const MAKERS: ((option: object) => unknown)[] = [
   (option) => fixedWindow({ limit: 1, window: '1s', ...option }),
   (option) => createLimiter({ policies: [fixedWindow({ limit: 1, window: '1s' })], ...option }),
   (option) => createSemaphore({ limit: 1, ...option }),
-  (option) => redisStore({ host: '127.0.0.1', ...option }),
+  (option) => redisStore('redis://127.0.0.1:1', { lazy: true, ...option }),
+  (option) => createQueue({ semaphore: createSemaphore({ limit: 1 }), ...option }),
 ]
 const FOREIGN = ['max', 'windowMs', 'concurrency', 'keyPrefix'] // of other packages
 const UNKNOWN_OPTIONS = ['__proto__', 'constructor', 'toString', '', 'Limit', 'limits', ...FOREIGN]
@@ -110,7 +112,9 @@ async function input(share: number): Promise<Outcome> {
 
 /** What is wrong with the errors for options that do not exist. */
 function wrongOptions(): string[] {
-  return UNKNOWN_OPTIONS.flatMap((name) =>
+  const near = messageOf(() => fixedWindow({ limit: 1, window: '1s', limits: 2 } as never))
+  const wrong = near.includes("did you mean 'limit'?") ? [] : [`option "limits": ${near}`]
+  const unknown = UNKNOWN_OPTIONS.flatMap((name) =>
     MAKERS.flatMap((make, i) => {
       const message = messageOf(() => make({ [name]: 1 }))
       const isRight =
@@ -119,6 +123,7 @@ function wrongOptions(): string[] {
       return isRight ? [] : [`option ${JSON.stringify(name)} of maker ${i}: ${message}`]
     }),
   )
+  return [...wrong, ...unknown]
 }
 
 /** What is wrong with the lists of a fleet, on whose board somebody else has written. */

@@ -22,30 +22,6 @@ describe('options', () => {
     expect(() => open(options as never)).toThrow(expect.objectContaining({ name: 'PolicyError', code }))
   })
 
-  it.each([
-    ['ahead', "it is called 'prefetch'"],
-    ['repeatable', "it is called 'isRetryable'"],
-    [
-      'minTime',
-      'write limiter: createLimiter({ policies: [gcra({ limit: 1, window: minTime, burst: 1 })] })',
-    ],
-    ['maxConcurrent', 'write semaphore: createSemaphore({ limit })'],
-    ['reservoir', 'write limiter: createLimiter({ policies: [...] })'],
-    ['highWater', "it is called 'maxQueue'"],
-    ['intervalCap', 'write limiter: createLimiter({ policies: [...] })'],
-  ])('of a former version or another package are refused with what to write: %s', (former, replacement) => {
-    const error = { code: 'INVALID_OPTION', message: `there is no option '${former}': ${replacement}` }
-    expect(() => open({ [former]: 1 })).toThrow(expect.objectContaining(error))
-  })
-
-  it('that are not known are refused, unless they are undefined', () => {
-    expect(() => open({ retry: 3 } as never)).toThrow(
-      "there is no option 'retry': it is called 'retries', a number",
-    )
-    expect(() => open({ maxwait: '1s' } as never)).toThrow("there is no option 'maxwait'")
-    expect(() => open({ maxwait: undefined } as never)).not.toThrow()
-  })
-
   it('a listener that throws does not affect the call, and is one warning', async () => {
     const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
     const onEvent = () => {
