@@ -38,6 +38,7 @@ export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'po
   readonly limiter?: Limiter
   /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */
   readonly limit?: number
+  /** A number is in milliseconds. */
   readonly window?: Duration
   /**
    * All policies must admit a request. A function chooses them for each request, for example by the caller's tier, from

@@ -80,7 +80,7 @@ function policyOf(shape: string, limit: number, capacity: number): Policy {
   const [name = '', windowMs, buckets = '1'] = shape.split('/')
   const { factory, variant } = factoryOf(shape) ?? {}
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
-  const numbers = { limit, window: Number(windowMs), capacity, burst: capacity, buckets: Number(buckets) }
+  const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity, buckets: Number(buckets) }
   // Inherited: a factory reads those that it has, and refuses none of the others.
   const policy = factory(Object.create({ ...numbers, ...variant?.(Number(buckets)) }) as object)
   // Leases keep a part of the capacity back, also of algorithms without that option.

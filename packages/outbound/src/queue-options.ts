@@ -70,7 +70,7 @@ export interface RunOptions {
   readonly priority?: number
   /** Ends the wait and rejects the call with its reason. A function that already runs has to listen itself. */
   readonly signal?: AbortSignal
-  /** The longest that the call waits, over all its attempts. */
+  /** The longest that the call waits, over all its attempts; a number is in milliseconds. */
   readonly maxWait?: Duration
 }
 

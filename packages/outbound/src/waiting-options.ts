@@ -12,7 +12,8 @@ import { CallQueue } from './call-queue.js'
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
   /**
-   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day.
+   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in
+   * milliseconds.
    * @default '30s'
    */
   readonly maxWait?: Duration
@@ -25,7 +26,7 @@ export interface WaitingOptions {
   readonly prefetch?: number
   /**
    * How late a call may go out after its turn, up to 1 day. A call that a busy process sends later is charged a second turn,
-   * so that the limit holds at the other side too.
+   * so that the limit holds at the other side too. A number is in milliseconds.
    * @default 1 % of the shortest window, at least 10 ms
    */
   readonly lateness?: Duration
@@ -35,7 +36,7 @@ export interface WaitingOptions {
    */
   readonly maxQueue?: number
   /**
-   * The longest pause that the other side is granted, up to 1 day.
+   * The longest pause that the other side is granted, up to 1 day; a number is in milliseconds.
    * @default '15m'
    */
   readonly maxHold?: Duration

@@ -5,7 +5,7 @@ import { type DeclarationOf, duration, required, type Settings, whole } from '..
 export interface LeaseOptions {
   /**
    * How long units may be served after they were booked, 1 ms to 1 hour. All processes that share a limiter must use the
-   * same value, because the store counts by it.
+   * same value, because the store counts by it. A number is in milliseconds.
    */
   readonly ttl: Duration
   /**

@@ -78,7 +78,7 @@ export interface CallOptions extends ShapeOptions {
 
 export interface AcquireOptions extends CallOptions {
   /**
-   * The longest wait for the turn, up to 1 day. A call whose turn is later is denied at once.
+   * The longest wait for the turn, up to 1 day; a number is in milliseconds. A call whose turn is later is denied at once.
    * @default '30s'
    */
   readonly maxWait?: Duration

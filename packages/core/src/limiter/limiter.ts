@@ -23,6 +23,7 @@ import {
 } from './limiter-options.js'
 import { decideLater, type ReportDecision } from './later-decision.js'
 import type { ListenOptions } from '../values/listeners.js'
+import { warnIfShort } from '../values/short-duration.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
 
@@ -155,12 +156,17 @@ export class Limiter {
     await this.#setOf(options).keyspace.correct({ kind: 'reset', key: storedKey(key) })
   }
 
-  /** A ban: denies every call on the key for `duration`, or until a reset. The latest block wins. */
+  /**
+   * A ban: denies every call on the key for `duration`, or until a reset. A number is in milliseconds. The latest block wins.
+   */
   async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     await this.#bar('block', key, duration, options)
   }
 
-  /** A pause: for `duration`, `consume` is denied and `acquire` waits. A hold never shortens a longer one. */
+  /**
+   * A pause: for `duration`, `consume` is denied and `acquire` waits. A number is in milliseconds. A hold never shortens a longer
+   * one.
+   */
   async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     await this.#bar('hold', key, duration, options)
   }
@@ -208,6 +214,7 @@ export class Limiter {
   async #bar(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
     const us = parseDuration(duration, 'duration') * 1000
+    if (kind === 'block') warnIfShort('block', duration)
     await this.#setOf(options).keyspace.correct({ kind, key: storedKey(key), duration: us })
   }
 

@@ -2,6 +2,7 @@ import type { Penalty } from '../stores/penalty.js'
 import { type Duration, formatDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
 import { checkedBy, type DeclarationOf, duration, number, read, required, whole } from '../values/options.js'
+import { notShort } from '../values/short-duration.js'
 
 /**
  * Blocks for keys that go on calling after they were refused, each longer than the one before.
@@ -18,7 +19,7 @@ export interface PenaltyOptions {
    * @default 1
    */
   readonly after?: number
-  /** How long the first block lasts, from 1 ms to 365 days. */
+  /** How long the first block lasts, from 1 ms to 365 days; a number is in milliseconds. */
   readonly block: Duration
   /**
    * Factor by which each block is longer than the last, from 1, which keeps all of them equal, to 1,000.
@@ -26,12 +27,13 @@ export interface PenaltyOptions {
    */
   readonly factor?: number
   /**
-   * The longest block, from `block` to 365 days.
+   * The longest block, from `block` to 365 days; a number is in milliseconds.
    * @default '1d', or `block` if that is longer
    */
   readonly maxBlock?: Duration
   /**
-   * Time after which refusals are forgotten, counted from when the key is full again and its block is over: 1 ms to 365 days.
+   * Time after which refusals are forgotten, counted from when the key is full again and its block is over: 1 ms to 365 days; a
+   * number is in milliseconds.
    * @default '1d'
    */
   readonly forgetAfter?: Duration
@@ -39,7 +41,7 @@ export interface PenaltyOptions {
 
 const PENALTY = {
   after: whole(1, 1_000_000, 1),
-  block: required(duration('1ms', '365d')),
+  block: required(notShort(duration('1ms', '365d'))),
   factor: number(1, 1000, 1),
   maxBlock: duration('1ms', '365d'),
   forgetAfter: duration('1ms', '365d', '1d'),

@@ -17,7 +17,7 @@ export interface ResilienceOptions {
   readonly onStoreError?: FailureMode
   /**
    * The longest the store may take to answer, 1 ms to 1 minute. Under 'throw' and 'deny', where nothing else decides,
-   * `acquire` waits for the answer up to `maxWait`.
+   * `acquire` waits for the answer up to `maxWait`. A number is in milliseconds.
    * @default '50ms'
    */
   readonly deadline?: Duration

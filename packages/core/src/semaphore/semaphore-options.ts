@@ -27,7 +27,7 @@ export interface SemaphoreOptions {
   readonly limit: number
   /**
    * How long a permit stays taken after its process died, 1 s to 1 hour. A process that lives renews its permits. Not used
-   * with a memory store.
+   * with a memory store. A number is in milliseconds.
    * @default '30s'
    */
   readonly lease?: Duration
@@ -37,7 +37,7 @@ export interface SemaphoreOptions {
    */
   readonly store?: Store
   /**
-   * The longest the store may take to answer a call, 1 ms to 1 minute.
+   * The longest the store may take to answer a call, 1 ms to 1 minute; a number is in milliseconds.
    * @default '50ms'
    */
   readonly deadline?: Duration
@@ -50,7 +50,8 @@ export interface SemaphoreOptions {
 
 export interface SemaphoreAcquireOptions {
   /**
-   * The longest to wait for a permit, up to 1 day. With 0 the call is denied at once if no permit is free.
+   * The longest to wait for a permit, up to 1 day. With 0 the call is denied at once if no permit is free. A
+   * number is in milliseconds.
    * @default '30s'
    */
   readonly maxWait?: Duration

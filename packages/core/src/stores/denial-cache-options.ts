@@ -5,7 +5,7 @@ import type { DenialCacheBounds } from './store.js'
 /** Bounds of the cache of denials of a store in another process. */
 export interface DenialCacheOptions {
   /**
-   * Longest age of a cached denial, 1 ms to 1 hour.
+   * Longest age of a cached denial, 1 ms to 1 hour; a number is in milliseconds.
    * @default '1s'
    */
   readonly maxAge?: Duration

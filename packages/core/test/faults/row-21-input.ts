@@ -13,7 +13,7 @@ import type { Outcome, Row } from './row.js'
 
 /**
  * Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing; options that do not exist throw one that
- * says what to write; what is no Redis client is no store.
+ * says what to write; windows that look like seconds are warned of once; what is no Redis client is no store.
  */
 export const row: Row = { number: 21, fault: 'input', run: input }
 
@@ -103,7 +103,7 @@ async function input(share: number): Promise<Outcome> {
   await limiter.close()
   for (const client of NO_CLIENTS)
     expectThrown(() => redisStore(client as string), `a store over ${typeof client}`)
-  wrong.push(...wrongOptions(), ...(await wrongPosts()))
+  wrong.push(...wrongOptions(), ...wrongWindows(), ...(await wrongPosts()))
   return {
     pass: wrong.length === 0,
     figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one told apart or refused'}`,
@@ -124,6 +124,16 @@ function wrongOptions(): string[] {
     }),
   )
   return [...wrong, ...unknown]
+}
+
+/** What is wrong with the warning about windows that are meant in seconds. */
+function wrongWindows(): string[] {
+  const warned: string[] = []
+  const { emitWarning } = process
+  process.emitWarning = (text: string | Error) => void warned.push(String(text))
+  for (const window of ['60ms', 1000, 60, 3600]) fixedWindow({ limit: 1, window })
+  process.emitWarning = emitWarning
+  return warned.length === 1 && warned[0]!.includes('1m') ? [] : [`windows in seconds: warned ${warned}`]
 }
 
 /** What is wrong with the lists of a fleet, on whose board somebody else has written. */

@@ -39,7 +39,10 @@ const FLEET_TOP_KEYS = { deadline: duration('1ms', '1m', '5s') }
 export async function fleetTopKeys(
   store: Store,
   limiter: string,
-  options: { readonly deadline?: Duration } = {},
+  options: {
+    /** A number is in milliseconds. */
+    readonly deadline?: Duration
+  } = {},
 ): Promise<FleetTopKeys> {
   const board = boardOf(store)
   if (typeof limiter !== 'string') {

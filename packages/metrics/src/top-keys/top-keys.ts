@@ -14,6 +14,7 @@ export interface TopKeysOptions {
   readonly size?: number
   /**
    * How far the lists reach back, 1 s to 1 day. Counted in two halves, so they cover between half of it and all of it.
+   * A number is in milliseconds.
    * @default '10m'
    */
   readonly window?: Duration

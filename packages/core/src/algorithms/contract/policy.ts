@@ -9,6 +9,7 @@ import {
   type Settings,
   whole,
 } from '../../values/options.js'
+import { notShort } from '../../values/short-duration.js'
 import type { State } from './state.js'
 
 /** The state of a key under one policy, as callers see it; written in place by `Algorithm.view`. */
@@ -166,13 +167,14 @@ export interface PolicyChanges {
   readonly name?: string
   readonly limit?: number
   readonly capacity?: number
+  /** A number is in milliseconds. */
   readonly window?: Duration
 }
 
 export interface PolicyOptions {
   /** Units per window, a whole number up to 2^52: the sustained rate. 0 denies every call, for a suspended tier. */
   readonly limit: number
-  /** From 1 ms to 365 days. */
+  /** From 1 ms to 365 days; a number is in milliseconds. */
   readonly window: Duration
   /**
    * 1 to 64 characters of printable ASCII.
@@ -185,7 +187,7 @@ export interface PolicyOptions {
 export const LARGEST_PRODUCT = 2 ** 52
 
 const limit = whole(0, LARGEST_PRODUCT, undefined, 'INVALID_LIMIT')
-const window = duration('1ms', '365d', undefined, 'INVALID_WINDOW')
+const window = notShort(duration('1ms', '365d', undefined, 'INVALID_WINDOW'))
 
 /** A capacity, or a burst. */
 export const capacity = whole(1, LARGEST_PRODUCT, undefined, 'INVALID_CAPACITY')

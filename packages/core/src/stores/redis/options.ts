@@ -50,6 +50,7 @@ export interface RedisStoreOptions {
   /**
    * Longest wait of the first calls for the connection: 0 to 1 minute, counted from when the store began to connect, for a
    * client that was handed in from the first call. The deadline of these calls begins after that wait.
+   * A number is in milliseconds.
    * @default '1s'
    */
   readonly startTimeout?: Duration

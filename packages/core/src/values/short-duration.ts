@@ -1,0 +1,36 @@
+import { type Duration, formatDuration } from './duration.js'
+import { type Option, REFUSED } from './options.js'
+import { warnProcess } from './process-warning.js'
+
+/*
+ * The warning about numbers that are meant in seconds, as other packages take them. `window: 60` would limit almost nothing, and
+ * a ban of 3600 ends after 3.6 s. It is for windows and blocks alone: elsewhere short durations are usual.
+ */
+
+/** Half an hour, hours, half a day, a day and a week in seconds. */
+const IN_SECONDS = new Set([1800, 3600, 7200, 43_200, 86_400, 604_800])
+
+/** The places that were warned of in this process. */
+const warned = new Set<string>()
+
+/** Warns, once for a place, of a number that looks like seconds. A text has its unit and is never one. */
+export function warnIfShort(place: string, given: Duration): void {
+  if (typeof given !== 'number' || (given >= 1000 && !IN_SECONDS.has(given)) || warned.has(place)) return
+  warned.add(place)
+  const meant = formatDuration(given * 1000)
+  warnProcess('DURATION_SHORT', `${place}: ${given} is ${given / 1000} s; write '${meant}' or '${given}ms'`)
+}
+
+/** The option, with that warning. */
+export function notShort(option: Option<number>): Option<number>
+export function notShort(option: Option<number | undefined>): Option<number | undefined>
+export function notShort(option: Option<number | undefined>): Option<number | undefined> {
+  return {
+    ...option,
+    parse(value, name) {
+      const ms = option.parse(value, name)
+      if (ms !== REFUSED) warnIfShort(name, value as Duration)
+      return ms
+    },
+  }
+}
