@@ -56,8 +56,8 @@ describe.each(['window', 'penalty.block', 'block'] as const)('%s', (place) => {
 
 it('warns of each place by itself, and of no other duration', async () => {
   const process = await freshProcess()
-  await process.window(60)
-  await process['penalty.block'](60)
+  process.window(60)
+  process['penalty.block'](60)
   await process.block(60)
   expect(written).toHaveLength(3)
   const limiter = createLimiter({

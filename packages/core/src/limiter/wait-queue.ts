@@ -11,6 +11,7 @@ import {
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { PolicySet } from './policy-set.js'
+import { Turns } from './turns.js'
 
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000
@@ -18,16 +19,18 @@ const TRUSTED_WAIT = 250_000
 /** How long a queue that closes waits for the store to take places back, in milliseconds. */
 const CLOSING_MS = 30
 
-/** The calls of one limiter that wait for their turn. Their places are booked in the store; here are only timers. */
+/** The calls of one limiter that wait for their turn. Their places are booked in the store; here they are woken. */
 export class WaitQueue {
   readonly #store: Store
   readonly #clock = new StoreClock()
+  readonly #turns: Turns
   readonly #unsettled = new Set<Promise<unknown>>()
   readonly #waiters = new Set<(error: Error) => void>()
   #closed: Error | undefined
 
   constructor(store: Store) {
     this.#store = store
+    this.#turns = new Turns(() => store.now())
   }
 
   /**
@@ -80,10 +83,8 @@ export class WaitQueue {
       const turnAt = answer.degraded
         ? received + wait
         : this.#clock.toLocal(answer.at, answer.now, sent, received)
-      if (isDenied(answer) || wait <= 0 || !set.enforce) {
-        const late = isDenied(answer) ? 0 : Math.max(0, received - turnAt)
-        return { answer, waited: received - start, late, asked }
-      }
+      if (isDenied(answer) || !set.enforce) return { answer, waited: received - start, late: 0, asked }
+      // A call that need not wait takes the same way, or it would overtake those whose turns have passed unseen.
       const place = new KeyspaceBooking(keyspaceOf(set, answer), answer.booking)
       try {
         await this.#sleep(turnAt, signal)
@@ -120,23 +121,14 @@ export class WaitQueue {
     })
   }
 
-  /** Timers may fire early, so the clock decides. */
   #sleep(until: number, signal?: AbortSignal): Promise<void> {
-    return this.#unlessLeft<void>(signal, (resolve, reject) => {
-      let timer: ReturnType<typeof setTimeout> | undefined
-      const check = (): void => {
-        try {
-          const left = until - this.#store.now()
-          if (left > 0) timer = setTimeout(check, Math.ceil(left / 1000))
-          else if (signal?.aborted) reject(signal.reason)
-          else if (this.#closed) reject(this.#closed)
-          else resolve()
-        } catch (error) {
-          reject(error) // the store was closed meanwhile
-        }
+    return this.#unlessLeft<void>(signal, (resolve, fail) => {
+      const wake = (): void => {
+        if (signal?.aborted) fail(signal.reason)
+        else if (this.#closed) fail(this.#closed)
+        else resolve()
       }
-      check()
-      return () => clearTimeout(timer)
+      return this.#turns.add({ at: until, wake, fail })
     })
   }
 

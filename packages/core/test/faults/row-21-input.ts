@@ -133,7 +133,9 @@ function wrongWindows(): string[] {
   process.emitWarning = (text: string | Error) => void warned.push(String(text))
   for (const window of ['60ms', 1000, 60, 3600]) fixedWindow({ limit: 1, window })
   process.emitWarning = emitWarning
-  return warned.length === 1 && warned[0]!.includes('1m') ? [] : [`windows in seconds: warned ${warned}`]
+  return warned.length === 1 && warned[0]!.includes('1m')
+    ? []
+    : [`windows in seconds: warned ${warned.join(', ')}`]
 }
 
 /** What is wrong with the lists of a fleet, on whose board somebody else has written. */

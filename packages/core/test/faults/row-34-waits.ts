@@ -5,7 +5,10 @@ import { pause, type RedisServer, startProxy, startRedis } from '@sluice/harness
 import { together } from './outage.js'
 import type { Outcome, Row } from './row.js'
 
-/** Callers who may wait for seconds wait through trouble of milliseconds, and nobody is booked twice for it. */
+/**
+ * Callers who may wait for seconds wait through trouble of milliseconds, and nobody is booked twice for it. A process
+ * that was busy serves the calls that wait in it in the order of their turns.
+ */
 export const row: Row = { number: 34, fault: 'waits through a stall', run: waitThrough }
 
 const WAITING = 80
@@ -23,6 +26,7 @@ async function waitThrough(share: number): Promise<Outcome> {
     return together([
       await stalls(server, Math.max(2, Math.round(50 * share))),
       await brokenConnections(server, Math.max(2, Math.round(20 * share))),
+      await busyProcess(Math.max(5, Math.round(100 * share))),
     ])
   } finally {
     await server.stop()
@@ -68,6 +72,28 @@ async function brokenConnections(server: RedisServer, times: number): Promise<Ou
   await proxy.close()
   const outcome = tally.outcome(`1 call, its connection broken on the reply, ${times} times`, cuts)
   return { ...outcome, pass: outcome.pass && cuts === times }
+}
+
+/** The process itself is busy while calls wait for their turn in it, and takes a further call before it looks at its timers. */
+async function busyProcess(times: number): Promise<Outcome> {
+  const limiter = createLimiter({ name: 'busy', policies: POLICIES })
+  const served: number[] = []
+  let calls = 0
+  const call = async (): Promise<void> => {
+    const i = calls++
+    await limiter.acquire('k')
+    served.push(i)
+  }
+  for (let i = 0; i < times; i++) {
+    const waiting = Array.from({ length: WAITING / 4 }, call)
+    const until = performance.now() + 50
+    while (performance.now() < until);
+    await Promise.all([...waiting, call()])
+  }
+  await limiter.close()
+  const displaced = served.filter((call, place) => call !== place).length
+  const figure = `process busy for 50 ms, ${times} times: ${displaced} of ${calls} calls out of their order`
+  return { pass: displaced === 0 && served.length === calls, figure }
 }
 
 /** What became of calls that wait, and what Redis carried out for them. */

@@ -1,0 +1,78 @@
+/**
+ * The calls of one queue that wait for instants of a clock, in the order of these. They share one timer, that of the next turn:
+ * timers of their own would fire in another order after the process was busy, because Node keeps timers in lists by duration
+ * and runs all that are due in one list before the next.
+ */
+export class Turns {
+  readonly #now: () => number
+  /** The earliest first, and of equal ones the oldest. */
+  readonly #waiting: Waiter[] = []
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** The instant that the timer is for. */
+  #timerAt: number | undefined
+
+  /** `now` returns microseconds; it throws once its store is closed. */
+  constructor(now: () => number) {
+    this.#now = now
+  }
+
+  /**
+   * Wakes the waiter at its instant, after all that come before it, and at once where that has passed. If the clock throws, all
+   * waiters fail. Returns a function that takes the waiter out.
+   */
+  add(waiter: Waiter): () => void {
+    this.#waiting.splice(this.#countUpTo(waiter.at), 0, waiter)
+    this.#wake()
+    return () => this.#remove(waiter)
+  }
+
+  #remove(waiter: Waiter): void {
+    const place = this.#waiting.indexOf(waiter, this.#countUpTo(waiter.at - 1))
+    if (place < 0) return
+    this.#waiting.splice(place, 1)
+    if (place === 0) this.#wake()
+  }
+
+  /** Wakes those whose instant has come, and sets the timer for the next. Timers may fire early, so the clock decides. */
+  #wake(): void {
+    try {
+      const now = this.#now()
+      while (this.#waiting.length > 0 && this.#waiting[0]!.at <= now) this.#waiting.shift()!.wake()
+      this.#setTimer(now)
+    } catch (error) {
+      for (const { fail } of this.#waiting.splice(0)) fail(error)
+      this.#setTimer(0)
+    }
+  }
+
+  #setTimer(now: number): void {
+    const at = this.#waiting[0]?.at
+    if (at === this.#timerAt) return
+    clearTimeout(this.#timer)
+    this.#timerAt = at
+    if (at === undefined) return
+    const fire = (): void => {
+      this.#timerAt = undefined
+      this.#wake()
+    }
+    this.#timer = setTimeout(fire, Math.ceil((at - now) / 1000))
+  }
+
+  /** How many wait for an instant up to `at`. */
+  #countUpTo(at: number): number {
+    let [low, high] = [0, this.#waiting.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#waiting[middle]!.at <= at) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+/** `at` is in microseconds. */
+interface Waiter {
+  readonly at: number
+  readonly wake: () => void
+  readonly fail: (error: unknown) => void
+}

@@ -1,0 +1,101 @@
+import { createLimiter, gcra, type Limiter, memoryStore } from '../src/index.js'
+
+/** Timers as Node keeps them: in lists by duration. All that are due in one list run before those of the next. */
+class NodeTimers {
+  now = 0
+  most = 0
+  readonly #lists = new Map<number, { readonly due: number; readonly call: () => void }[]>()
+
+  get count(): number {
+    return [...this.#lists.values()].flat().length
+  }
+
+  readonly set = (call: () => void, ms: number): object => {
+    const timer = { due: this.now + Math.max(1, ms), call }
+    this.#lists.set(ms, [...(this.#lists.get(ms) ?? []), timer])
+    this.most = Math.max(this.most, this.count)
+    return timer
+  }
+
+  readonly clear = (timer?: object): void => {
+    for (const [ms, list] of this.#lists) {
+      this.#lists.set(
+        ms,
+        list.filter((each) => each !== timer),
+      )
+    }
+  }
+
+  run(): void {
+    const lists = [...this.#lists].filter(([, list]) => list.length > 0)
+    for (const [ms, list] of lists.sort(([, one], [, other]) => one[0]!.due - other[0]!.due)) {
+      this.#lists.set(
+        ms,
+        list.filter(({ due }) => due > this.now),
+      )
+      for (const { due, call } of list) if (due <= this.now) call()
+    }
+  }
+}
+
+let timers: NodeTimers
+let limiter: Limiter
+
+beforeEach(() => {
+  timers = new NodeTimers()
+  jest.spyOn(globalThis, 'setTimeout').mockImplementation(timers.set as never)
+  jest.spyOn(globalThis, 'clearTimeout').mockImplementation(timers.clear as never)
+  limiter = createLimiter({
+    name: 'test',
+    policies: [gcra({ limit: 1000, window: '1s', burst: 1 })],
+    store: memoryStore({ clock: () => timers.now * 1000 }),
+  })
+})
+afterEach(() => jest.restoreAllMocks())
+
+/** The process has nothing else to do for `ms` milliseconds. */
+async function idle(ms: number): Promise<void> {
+  for (let i = 0; i < ms; i++) {
+    timers.now++
+    timers.run()
+    await new Promise(setImmediate)
+  }
+}
+
+it('serves 5,000 calls in the order of their turns while the process is busy now and then, with one timer', async () => {
+  const served: number[] = []
+  const call = (i: number) => void limiter.acquire('k').then(() => served.push(i))
+  let called = 0
+  for (let bunch = 0; bunch < 100; bunch++) {
+    for (let i = 0; i < 50; i++) call(called++)
+    // Ten times no timer runs for 50 ms.
+    timers.now += bunch % 10 === 5 ? 50 : 0
+    await idle(bunch % 3 === 0 ? 37 : 53)
+  }
+  await idle(1000)
+  expect(served).toHaveLength(5000)
+  expect(served.filter((i, place) => i !== place)).toEqual([])
+  expect(timers.most).toBe(2) // that of the store, which sweeps, and that of the next turn
+})
+
+it('serves a call whose turn comes at once after those whose turns have passed', async () => {
+  const served: string[] = []
+  for (const name of 'abcd') void limiter.acquire('k').then(() => served.push(name))
+  timers.now += 50 // and no timer has run yet
+  void limiter.acquire('k').then(() => served.push('e'))
+  await new Promise(setImmediate)
+  expect(served.join('')).toBe('abcde')
+})
+
+it('moves its timer to the next turn when a call leaves, and stops it with the last', async () => {
+  const [first, second] = [new AbortController(), new AbortController()]
+  await limiter.acquire('k')
+  const set = jest.mocked(setTimeout).mock.calls.length
+  const calls = [first, second].map(({ signal }) => limiter.acquire('k', { signal }).catch(String))
+  first.abort('left')
+  await idle(0)
+  expect(jest.mocked(setTimeout)).toHaveBeenCalledTimes(set + 2)
+  second.abort('left')
+  expect(await Promise.all(calls)).toEqual(['left', 'left'])
+  expect(timers.count).toBe(1) // that of the store
+})
