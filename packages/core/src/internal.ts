@@ -24,6 +24,7 @@ export {
   func,
   oneOf,
   type Option,
+  option,
   printableName,
   read,
   readOne,

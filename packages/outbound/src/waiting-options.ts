@@ -3,6 +3,7 @@ import {
   type DeclarationOf,
   duration,
   type Option,
+  option,
   REFUSED,
   type Settings,
   whole,
@@ -71,8 +72,7 @@ export function callQueueOf(settings: Settings<typeof WAITING>, name?: string): 
 
 /** By what it has and not by its class: the ESM and the CJS build of @sluice/core may meet in one process. */
 function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made | undefined> {
-  return {
-    accepts: `made by ${factory}()`,
-    parse: (value) => (typeof (value as Made | null)?.acquire === 'function' ? (value as Made) : REFUSED),
-  }
+  return option(`made by ${factory}()`, (value) =>
+    typeof (value as Made | null)?.acquire === 'function' ? (value as Made) : REFUSED,
+  )
 }
