@@ -4,7 +4,7 @@ import { onSources, runSubject } from './subjects.js'
 import { leftOut } from './verify/left-out.js'
 
 const groups = Object.values(leftOut)
-const FAULTS = 'packages/core/test/faults'
+const FAULTS = 'packages/faults/src'
 
 // prettier-ignore
 runSubject('verify', {

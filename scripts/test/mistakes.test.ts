@@ -1,6 +1,6 @@
 import { Project } from './project.js'
 
-const ROW = 'packages/core/test/faults/row-07-clock.mistakes.diff'
+const ROW = 'packages/faults/src/rows/row-07-clock.mistakes.diff'
 const CHANGE = `# the clock: time stands still
 --- lua/a.lua
 - now + 1

@@ -45,7 +45,7 @@ export const leftOut = {
   },
   'fault-rows': {
     about: 'the rows of the fault matrix that assert no times, at a twentieth of their load',
-    tests: ['packages/core/test/faults/faults.test.ts'],
+    tests: ['packages/faults/test/faults.test.ts'],
   },
   proofs: {
     about: 'the proofs of outbound calls by fleets of processes, at a twentieth of their load',

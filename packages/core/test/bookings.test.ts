@@ -1,6 +1,6 @@
 import { FakeClock } from '@sluice/testing'
 import { gcra, memoryStore } from '../src/index.js'
-import { ranMs } from './faults/own-time.js'
+import { ranMs } from '@sluice/harness/figures'
 
 const HOUR_US = 3_600_000_000
 

@@ -1,5 +1,5 @@
 import { FakeClock } from '@sluice/testing'
-import { monitor, startRedis } from '@sluice/harness/redis'
+import { callsOf, monitor, startRedis } from '@sluice/harness/redis'
 import {
   type Answer,
   createLimiter,
@@ -13,7 +13,6 @@ import {
   tokenBucket,
 } from '../src/index.js'
 import { redisStore } from '../src/stores/redis/index.js'
-import { callsOf } from './faults/charged.js'
 import { RemoteStore } from '@sluice/harness/stores'
 
 let clock: FakeClock

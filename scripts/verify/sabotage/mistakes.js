@@ -8,7 +8,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
 /** The fault matrix. */
-export const ROWS = 'packages/core/test/faults'
+const ROWS = 'packages/faults/src/rows'
 
 /** @typedef {{ mechanism: string, mistake: string, row: number, file: string, text: string, broken: string }} Mistake */
 

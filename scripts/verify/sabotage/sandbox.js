@@ -13,7 +13,6 @@ import {
 import { basename, join, resolve } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { onSources } from '../../subjects.js'
-import { ROWS } from './mistakes.js'
 
 /** Under node_modules, so that packages are found from there and no other tool looks into it. */
 const FOLDER = 'node_modules/.cache/sabotage'
@@ -70,7 +69,7 @@ function write(file, source) {
  * @returns {Promise<Outcome>}
  */
 export async function runRow(row) {
-  const child = spawn(process.execPath, [...onSources, join(ROWS, 'run.ts'), String(row)], {
+  const child = spawn(process.execPath, [...onSources, 'packages/faults/src/run.ts', String(row)], {
     cwd: FOLDER,
     env: { ...process.env, FAULTS_SHARE: TIMED.has(row) ? '1' : '0.1' },
     stdio: ['ignore', 'pipe', 'pipe'],

@@ -11,7 +11,7 @@ import {
 } from '../../src/index.js'
 import { leasedStore } from '../../src/leases/leased-store.js'
 import { guardedStore } from '../../src/resilience/guarded-store.js'
-import { SlowStore, Timeline } from './slow-store.js'
+import { SlowStore, Timeline } from '@sluice/harness/stores'
 
 /*
  * Processes with leases call for one key, over ways on which calls and answers take their time. What was served is

@@ -12,7 +12,7 @@ import {
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
 import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
 import { RemoteStore } from '@sluice/harness/stores'
-import { settled } from './slow-store.js'
+import { settled } from '@sluice/harness/stores'
 
 const policies = [slidingLog({ limit: 100, window: '1s' })]
 const leases = { ttl: '200ms', size: 10 } as const

@@ -97,7 +97,7 @@ interface Outcome {
 }
 
 const PROGRAM = `
-  import { ownMs } from '../../../../test/faults/own-time.js'
+  import { ownMs } from '../../../../../harness/src/figures/own-time.js'
   import { ownConnection } from './own.js'
   const [when, options] = [process.argv[2], JSON.parse(process.argv[3])]
   const connection = ownConnection(options)

@@ -5,7 +5,7 @@ import { createClient } from 'redis'
 import { command, monitor, pause, type RedisServer, startRedis, until } from '@sluice/harness/redis'
 import { createSemaphore, type PermitWait, type Semaphore, type SemaphoreOptions } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
-import { ownMs } from '../faults/own-time.js'
+import { ownMs } from '@sluice/harness/figures'
 
 jest.setTimeout(60_000)
 

@@ -1,5 +1,6 @@
 // What tests and measurements compute of what they saw.
 export { bytesInUse, collect, withoutCompilers } from './heap.js'
 export { kbPerMinute, type Sample, sample } from './heap-samples.js'
+export { ownMs, ranMs } from './own-time.js'
 export { randomFrom } from './random.js'
 export { bootstrapInterval, median, quantile, ratios, spread } from './statistics.js'

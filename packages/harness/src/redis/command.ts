@@ -59,6 +59,13 @@ export async function info(of: Address, section = 'everything'): Promise<Record<
   return Object.fromEntries(fields.map((line) => [cut(line, ':')[0], cut(line, ':')[1]]))
 }
 
+/** How often a server has carried out a command since it was started or CONFIG RESETSTAT. */
+export async function callsOf(server: Address, command: string): Promise<number> {
+  const { [`cmdstat_${command}`]: stat = 'calls=0,failed_calls=0' } = await info(server, 'commandstats')
+  const count = (field: string) => Number(new RegExp(`(?:^|,)${field}=(\\d+)`).exec(stat)![1])
+  return count('calls') - count('failed_calls')
+}
+
 function decoded(reply: Reply): Answer {
   if (reply instanceof Error) throw reply
   if (Array.isArray(reply)) return reply.map(decoded)

@@ -1,6 +1,6 @@
 // Real servers on loopback, for tests and measurements; each is killed at the latest when this process ends.
 export { type Cluster, type ClusterOptions, startCluster } from './cluster.js'
-export { type Address, type Argument, command, commandBytes, info, pipeline } from './command.js'
+export { type Address, type Argument, callsOf, command, commandBytes, info, pipeline } from './command.js'
 export { freePort } from './free-port.js'
 export { type Monitor, monitor } from './monitor.js'
 export { type Proxy, startProxy } from './proxy.js'

@@ -1,1 +1,2 @@
 export { RemoteStore } from './remote-store.js'
+export { settled, SlowStore, Timeline } from './slow-store.js'

@@ -1,0 +1,22 @@
+import { contradiction } from './promtool.js'
+import { Recording } from './recording.js'
+import { scenes } from './scenarios.js'
+
+/** Prints for each scene whether exactly its alerts fire on what a registry recorded of it; numbers choose scenes. */
+async function main(wanted: readonly number[]): Promise<void> {
+  let failed = 0
+  for (const [i, { title, alerts, run }] of scenes.entries()) {
+    if (wanted.length > 0 && !wanted.includes(i + 1)) continue
+    const recording = new Recording()
+    await run(recording.watch)
+    const wrong = contradiction(recording, alerts)
+    if (wrong) failed++
+    const named = alerts.join(', ') || 'none'
+    console.log(
+      `${wrong ? 'FAIL' : 'pass'}  ${i + 1}  ${title}: ${wrong ?? `exactly these alerts fire: ${named}`}`,
+    )
+  }
+  process.exitCode = failed === 0 ? 0 : 1
+}
+
+void main(process.argv.slice(2).map(Number))

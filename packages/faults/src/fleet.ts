@@ -1,0 +1,100 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { onSources } from '@sluice/harness/processes'
+import type { Job, Result } from './workers/caller.js'
+import type { Told } from './workers/fleet-member.js'
+
+/** Node processes that run `caller.ts`: they call limiters against one Redis. */
+export interface Fleet {
+  readonly size: number
+  /** A job for each process. When all are ready, `onReady` is waited for, and they begin at the same moment. */
+  run(jobs: readonly Job[], onReady?: () => unknown): Promise<Result[]>
+  end(): Promise<void>
+}
+
+export interface FleetOptions {
+  /** Client packages that the processes do not find. */
+  readonly missing?: readonly string[]
+  /** Environment of each process beside this one's; as many processes as there are entries. */
+  readonly environments: readonly Readonly<Record<string, string>>[]
+}
+
+/** A fleet of this size, with nothing in its environment. */
+export function processes(count: number): FleetOptions {
+  return { environments: Array.from({ length: count }, () => ({})) }
+}
+
+export async function startFleet({ missing = [], environments }: FleetOptions): Promise<Fleet> {
+  const members = environments.map((env) =>
+    start('packages/faults/src/workers/caller.ts', { ...env, SLUICE_MISSING: missing.join() }),
+  )
+  return {
+    size: members.length,
+    async run(jobs, onReady) {
+      await Promise.all(members.map((member, i) => ask(member, { job: jobs[i]! })))
+      await onReady?.()
+      const told = await Promise.all(members.map((member) => ask(member, 'go')))
+      return told.map(({ result }) => result as Result)
+    },
+    async end() {
+      await Promise.all(members.map(exit))
+    },
+  }
+}
+
+/** A process by itself, which may be made of other sources than these. */
+export interface Member {
+  prepare(job: object): Promise<void>
+  go(): Promise<unknown>
+  /** Stops the process, or lets it go on. */
+  signal(signal: 'SIGSTOP' | 'SIGCONT'): void
+  end(): Promise<void>
+}
+
+/** `sources` is the folder that holds `packages/core/src`. */
+export async function startMember(program: string, sources: string): Promise<Member> {
+  const member = start(program, { SLUICE_SOURCES: sources })
+  return {
+    async prepare(job) {
+      await ask(member, { job })
+    },
+    async go() {
+      return (await ask(member, 'go')).result
+    },
+    signal(signal) {
+      member.kill(signal)
+    },
+    async end() {
+      await exit(member)
+    },
+  }
+}
+
+function start(program: string, env: Readonly<Record<string, string>>): ChildProcess {
+  return fork(program, {
+    execArgv: [...onSources()],
+    env: { ...process.env, ...env },
+    serialization: 'advanced',
+  })
+}
+
+/** Rejects with what went wrong there, and when the process ends instead of answering. */
+async function ask(member: ChildProcess, message: 'go' | { readonly job: object }): Promise<Told> {
+  const ended = new AbortController()
+  const exited = once(member, 'exit', { signal: ended.signal }).then(([code]) => {
+    throw new Error(`a process of the fleet ended with ${String(code)}`)
+  })
+  exited.catch(() => {})
+  member.send(message)
+  const [told] = (await Promise.race([once(member, 'message', { signal: ended.signal }), exited])) as [Told]
+  ended.abort()
+  if (told.error !== undefined) throw new Error(`in a process of the fleet: ${told.error}`)
+  return told
+}
+
+async function exit(member: ChildProcess): Promise<void> {
+  if (member.exitCode !== null || member.signalCode !== null) return
+  const gone = once(member, 'exit')
+  member.kill('SIGKILL')
+  await gone
+}

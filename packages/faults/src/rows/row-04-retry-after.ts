@@ -1,0 +1,91 @@
+import { strict as assert } from 'node:assert'
+import { randomInt } from 'node:crypto'
+import {
+  type Deed,
+  deedOf,
+  type OpenStore,
+  type Returned,
+  type Scene,
+  Session,
+} from '@sluice/testing/internal'
+import type { Answer } from '../../../core/src/stores/store.js'
+import type { Outcome, Row } from '../row.js'
+import { mostCost, openGrounds, play } from '../scenarios/sequences.js'
+
+/** A denied call that waits as it was told is admitted, and one that comes a tick earlier is not. */
+export const row: Row = { number: 4, fault: 'retryAfter', run: wait }
+
+async function wait(share: number): Promise<Outcome> {
+  const sequences = Math.ceil(10_000 * share)
+  const { shapes, stores, end } = await openGrounds()
+  const seed = randomInt(2 ** 31)
+  const figures: string[] = []
+  let pass = true
+  for (const [where, openStore] of Object.entries(stores)) {
+    let [kept, weighted] = [0, 0]
+    const { played, wrong } = await play(shapes, { sequences, seed }, async (scene) => {
+      for (const denial of await denialsIn(openStore, scene)) {
+        await expectKept(openStore, scene, denial)
+        kept++
+        if (scene.shapes.some(({ variant }) => variant.count === 'weighted')) weighted++
+      }
+    })
+    pass &&= wrong === undefined && played >= sequences && weighted > 0
+    figures.push(
+      `${where} ${kept} in ${played} sequences (${weighted} under weighted windows)${wrong ? `, then ${wrong}` : ''}`,
+    )
+  }
+  await end()
+  return {
+    pass,
+    figure: `denials admitted at the instant they named and not a tick before: ${figures.join('; ')}`,
+  }
+}
+
+/** A call that was denied until `at`, and all calls before it. */
+interface Denial {
+  readonly before: readonly Deed[]
+  readonly denied: Deed
+  readonly at: number
+}
+
+async function denialsIn(openStore: OpenStore, scene: Scene): Promise<Denial[]> {
+  const [session, caller] = await begin(openStore, scene)
+  const denials: Denial[] = []
+  const deeds: Deed[] = []
+  for (const step of scene.steps) {
+    const deed = deedOf(step, session.now, caller.tiers[step.tier]!, caller.told, mostCost(scene.shapes))
+    const answer = await caller.perform(deed)
+    if (isDenial(answer)) denials.push({ before: [...deeds], denied: deed, at: answer.at })
+    deeds.push(deed)
+  }
+  await session.close()
+  return denials
+}
+
+/** Denied for a time. What costs more than ever fits is never to come again. */
+function isDenial(answer: Returned): answer is Answer {
+  return typeof answer === 'object' && answer.reason !== undefined && answer.at !== Infinity
+}
+
+/** Lives through the same once more, on a key of its own, and comes again. */
+async function expectKept(openStore: OpenStore, scene: Scene, { before, denied, at }: Denial): Promise<void> {
+  const [session, caller] = await begin(openStore, scene)
+  for (const deed of before) await caller.perform(deed)
+  const again = async (now: number) => {
+    session.now = now
+    const answer = await caller.consume(denied.cost, denied.tier)
+    return [answer.reason === undefined, answer.at]
+  }
+  const told = JSON.stringify({ before, denied, at })
+  session.now = denied.now
+  if (at - 1 > denied.now) assert.deepEqual(await again(at - 1), [false, at], `a tick early: ${told}`)
+  assert.deepEqual(await again(at), [true, at], `on time: ${told}`)
+  await session.close()
+}
+
+async function begin(openStore: OpenStore, { shapes, numbers, start }: Scene) {
+  const session = await Session.open(openStore, start)
+  const tiers = numbers[0]!.map((_, tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))
+  return [session, session.caller(...tiers)] as const
+}

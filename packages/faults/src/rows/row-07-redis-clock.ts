@@ -1,0 +1,99 @@
+import {
+  createLimiter,
+  type Duration,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Limiter,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { command } from '@sluice/harness/redis'
+import { startMovedRedis } from '../moved-clock.js'
+import type { Outcome, Row } from '../row.js'
+
+/** Somebody sets the clock of the machine on which Redis runs. */
+export const row: Row = { number: 7, fault: "Redis's clock", run: setClock }
+
+const LIMIT = 10
+const HOUR_MS = 3_600_000
+/** Shorter than what the clock is set by, and longer. */
+const WINDOWS = ['1m', '1d'] as const
+const WINDOW_MS = { '1m': 60_000, '1d': 24 * HOUR_MS }
+
+const policiesOf = (window: Duration): readonly Policy[] => [
+  slidingLog({ limit: LIMIT, window }),
+  fixedWindow({ limit: LIMIT, window }),
+  slidingWindow({ limit: LIMIT, window }),
+  slidingWindow({ limit: LIMIT, window, count: 'weighted' }),
+  tokenBucket({ limit: LIMIT, window }),
+  tokenBucket({ limit: LIMIT, window, refill: 'interval' }),
+  leakyBucket({ limit: LIMIT, window }),
+  gcra({ limit: LIMIT, window }),
+]
+
+async function setClock(): Promise<Outcome> {
+  const redis = await startMovedRedis()
+  if (typeof redis === 'string') return { pass: true, figure: `skipped: ${redis}` }
+  const { server, setOffset, stop } = redis
+  const store = redisStore({ host: server.host, port: server.port }, { denialCache: false })
+  const wrong: string[] = []
+  let [cases, mostExtra, longestLock] = [0, 0, 0]
+  for (const window of WINDOWS) {
+    for (const policy of policiesOf(window)) {
+      for (const jumpMs of [-HOUR_MS, HOUR_MS]) {
+        const options = { deadline: '30s', onStoreError: 'throw' } as const
+        const limiter = createLimiter({ name: `clock ${cases++}`, store, policies: [policy], ...options })
+        const what = `${policy.shape}, ${jumpMs < 0 ? 'back' : 'forward'}`
+        setOffset(0)
+        const began = await secondsOf(server)
+        if ((await admitted(limiter)) !== LIMIT) wrong.push(`${what}: no ${LIMIT} before`)
+        setOffset(jumpMs)
+        const moved = ((await secondsOf(server)) - began) * 1000 - jumpMs
+        if (Math.abs(moved) > 60_000) wrong.push(`${what}: the clock was not set`)
+        const extra = await admitted(limiter)
+        const standsStill = jumpMs < 0 && WINDOW_MS[window] > HOUR_MS
+        if (extra > (standsStill ? 0 : LIMIT)) wrong.push(`${what}: ${extra} more were admitted`)
+        const lockMs = await untilAdmitted(limiter, (ms) => setOffset(jumpMs + ms))
+        const bar = 1.1 * WINDOW_MS[window] + (standsStill ? HOUR_MS : 0)
+        if (lockMs > bar) wrong.push(`${what}: locked for ${lockMs} ms`)
+        mostExtra = Math.max(mostExtra, extra)
+        longestLock = Math.max(longestLock, lockMs / WINDOW_MS[window])
+      }
+    }
+  }
+  await store.close()
+  await stop()
+  return {
+    pass: wrong.length === 0,
+    figure:
+      `${cases} times an hour back or forward, under windows of ${WINDOWS.join(' and ')}: at most ${mostExtra} more ` +
+      `admitted (bar: the burst of ${LIMIT}), usable again after ${longestLock.toFixed(2)} windows at most` +
+      `${wrong[0] ? `; ${wrong.length} wrong: ${wrong[0]}` : ''}`,
+  }
+}
+
+async function secondsOf(server: { host: string; port: number }): Promise<number> {
+  return Number((await command<string[]>(server, 'TIME'))[0])
+}
+
+async function admitted(limiter: Limiter): Promise<number> {
+  let count = 0
+  for (let i = 0; i < 3 * LIMIT; i++) if ((await limiter.consume('k')).allowed) count++
+  return count
+}
+
+/** Moves the clock on by the waits that callers are told, and adds them up. */
+async function untilAdmitted(limiter: Limiter, moveTo: (ms: number) => void): Promise<number> {
+  let waited = 0
+  for (let i = 0; i < 10; i++) {
+    const { allowed, retryAfterMs } = await limiter.consume('k')
+    if (allowed) return waited
+    waited += retryAfterMs
+    moveTo(waited)
+  }
+  return Infinity
+}

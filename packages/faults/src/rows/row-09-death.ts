@@ -1,0 +1,43 @@
+import { redisStore } from '@sluice/core/redis'
+import { connect } from 'node:net'
+import { type Address, type RedisServer, startRedis, until } from '@sluice/harness/redis'
+import { sitOut, together } from '../outage.js'
+import type { Outcome, Row, Watch } from '../row.js'
+
+/** Redis dies and comes back, or is not there when the service starts. */
+export const row: Row = { number: 9, fault: 'death', timed: true, run: die }
+
+async function die(share: number, watch?: Watch): Promise<Outcome> {
+  const lastsMs = Math.max(500, 3000 * share)
+  const server = await startRedis()
+  const outcomes: Outcome[] = []
+  const begin = () => server.kill()
+  const end = () => restart(server)
+  for (const title of ['SIGKILL', 'not there at start']) {
+    if (title !== 'SIGKILL') await begin()
+    const store = redisStore({ host: server.host, port: server.port })
+    outcomes.push(await sitOut(store, { title, begin, end, lastsMs }, watch))
+    await store.close()
+  }
+  await server.stop()
+  return together(outcomes)
+}
+
+/** Resolves when the port is open. */
+async function restart(server: RedisServer): Promise<void> {
+  const started = server.restart()
+  await until('the port to open', () => isOpen(server))
+  void started.catch(() => {})
+}
+
+function isOpen({ host, port }: Address): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, host)
+    const tell = (open: boolean) => {
+      socket.destroy()
+      resolve(open)
+    }
+    socket.on('connect', () => tell(true))
+    socket.on('error', () => tell(false))
+  })
+}

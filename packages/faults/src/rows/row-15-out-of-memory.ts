@@ -1,0 +1,86 @@
+import { createLimiter, type Decision, type FailureMode, type Policy } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { type Address, command, startRedis } from '@sluice/harness/redis'
+import { everyAlgorithm, policyOf } from '../every-algorithm.js'
+import type { Outcome, Row } from '../row.js'
+
+/** Where Redis has no memory left and evicts nothing, whoever would be charged gets the failure mode, and why. */
+export const row: Row = { number: 15, fault: 'out of memory', run: exhaust }
+
+const LIMIT = 10
+const MEMORY = '3mb'
+const NEIGHBOUR = 3 << 20
+
+async function exhaust(share: number): Promise<Outcome> {
+  const callers = 500 * share
+  const server = await startRedis({ args: ['--maxmemory', MEMORY, '--maxmemory-policy', 'noeviction'] })
+  const store = redisStore({ host: server.host, port: server.port })
+  const open = (onStoreError: FailureMode, policy: Policy) =>
+    createLimiter({ name: 'oom', policies: [policy], store, onStoreError, deadline: '30s' })
+  const counts = { calls: 0, degraded: 0 }
+  const wrong: string[] = []
+  const check = (what: string, decision: Decision, expected: Partial<Decision>) => {
+    counts.calls++
+    if (decision.degraded === 'oom') counts.degraded++
+    for (const [name, value] of Object.entries(expected)) {
+      const seen = decision[name as keyof Decision]
+      if (seen !== value) wrong.push(`${what}: ${name} is ${JSON.stringify(seen)}`)
+    }
+  }
+  const algorithms = everyAlgorithm(LIMIT).map(([title, spec]) => ({ title, policy: policyOf(spec) }))
+  for (const { policy } of algorithms) {
+    const limiter = open('throw', policy)
+    await limiter.consume('half spent', { cost: LIMIT / 2 })
+    await limiter.consume('spent', { cost: LIMIT })
+  }
+  // Flooded until it refuses once, and then by a neighbour, so that no buffer that comes and goes makes room again.
+  const flood = open('allow', algorithms[0]!.policy)
+  let flooded = 0
+  while (!(await flood.consume(`flood:${flooded}`)).degraded) flooded++
+  await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+  await fill(server)
+
+  for (const { title, policy } of algorithms) {
+    for (const mode of ['allow', 'deny'] as const) {
+      const limiter = open(mode, policy)
+      const instead =
+        mode === 'allow'
+          ? ({ degraded: 'oom', allowed: true, reason: undefined } as const)
+          : ({ degraded: 'oom', allowed: false, reason: 'degraded' } as const)
+      const told = { degraded: undefined, allowed: false, reason: 'limit' } as const
+      for (let i = 0; i < callers; i++) {
+        check(`${title}, ${mode}, a new caller`, await limiter.consume(`new:${i}`), instead)
+        check(`${title}, ${mode}, half spent`, await limiter.consume('half spent'), instead)
+        check(`${title}, ${mode}, spent`, await limiter.consume('spent'), told)
+      }
+    }
+    const failure = await open('throw', policy)
+      .consume('new')
+      .catch((error: unknown) => error)
+    if ((failure as { code?: string }).code !== 'STORE_OOM') wrong.push(`${title}, throw: ${String(failure)}`)
+  }
+  await empty(server)
+  for (const { title, policy } of algorithms) {
+    const decision = await open('throw', policy).consume('half spent')
+    check(`${title}, memory again`, decision, { allowed: true, remaining: LIMIT / 2 - 1 })
+  }
+  await store.close()
+  await server.stop()
+  return {
+    pass: wrong.length === 0,
+    figure:
+      `${MEMORY}, full after ${flooded} keys: ${counts.degraded} calls by new and known callers all 'oom' and as the ` +
+      `failure mode says, spent callers still denied${wrong[0] ? `; ${wrong.length} wrong: ${wrong[0]}` : ''}`,
+  }
+}
+
+/** Leaves no memory to a server. */
+export async function fill(server: Address): Promise<void> {
+  await command(server, 'SET', 'neighbour', 'x'.repeat(NEIGHBOUR))
+  await command(server, 'CONFIG', 'SET', 'maxmemory', MEMORY)
+}
+
+export async function empty(server: Address): Promise<void> {
+  await command(server, 'DEL', 'neighbour')
+  await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+}

@@ -1,0 +1,157 @@
+import { createLimiter, gcra } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { readFileSync } from 'node:fs'
+import { type Address, command, pipeline, startCluster, startRedis } from '@sluice/harness/redis'
+import { everyAlgorithm, type PolicySpec, policyOf } from '../every-algorithm.js'
+import { everyOperation } from '../every-operation.js'
+import { type Fleet, startFleet } from '../fleet.js'
+import { clients, type Login } from '../logged-in.js'
+import type { Outcome, Row } from '../row.js'
+
+/** The user that docs/operations.md makes may do what Sluice and its clients do, and nothing else. */
+export const row: Row = { number: 17, fault: 'least privilege', run: restrict }
+
+const user = { username: 'sluice', password: 'secret' }
+
+/** More than half a second takes: the seconds count from the first answer, which may never come. */
+const MOST_CALLS = 50_000
+
+const FORBIDDEN = [
+  ['FLUSHALL'],
+  ['KEYS', '*'],
+  ['CONFIG', 'GET', '*'],
+  ['SCRIPT', 'FLUSH'],
+  ['EVAL', "return redis.call('GET', KEYS[1])", 1, 'session:1'],
+  ['EVAL', "return redis.call('KEYS', '*')", 1, 'sluice:1'],
+]
+
+async function restrict(share: number): Promise<Outcome> {
+  const [server, cluster] = await Promise.all([startRedis(), startCluster()])
+  // The only process that finds no other client package, so that its connections are made with node-redis.
+  const fleet = await startFleet({ missing: ['ioredis', 'iovalkey'], environments: [{}] })
+  const login = { user, server, nodes: cluster.masters }
+  const rules = documentedRules()
+  const permissions = rules.filter((rule) => rule.startsWith('+'))
+  const leftOut = permissions.slice(0, Math.ceil(share * permissions.length))
+
+  await grant(login, rules)
+  const wrong = [
+    ...(await problemsOf(login, fleet, '10s')),
+    ...(await notRefused(server)),
+    ...(await notHeard(login)),
+  ]
+  for (const permission of leftOut) {
+    const others = rules.filter((rule) => rule !== permission)
+    await grant(login, others)
+    if ((await problemsOf(login, fleet, '1s')).length === 0) wrong.push(`${permission} is not needed`)
+  }
+  await fleet.end()
+  await Promise.all([server.stop(), cluster.stop()])
+  return {
+    pass: wrong.length === 0,
+    figure:
+      `${permissions.length} permissions: every operation of every algorithm by ${Object.keys(clients).length} ` +
+      `kinds of client, ${FORBIDDEN.length} other commands and other keys refused; ${leftOut.length} permissions ` +
+      `left out one at a time, each is needed${wrong.length === 0 ? '' : `; wrong: ${wrong.join('; ')}`}`,
+  }
+}
+
+/** Kinds of client whose first failure is not that the password is wrong. Those that await the log-in have none. */
+async function notHeard(login: Login): Promise<string[]> {
+  const user = { ...login.user, password: 'wrong' }
+  const kinds = ['own connection', 'ioredis', 'iovalkey'] as const
+  const heard = kinds.map(async (kind) => {
+    const { store, end } = await clients[kind]!({ ...login, user })
+    const policies = [gcra({ limit: 1, window: '1s' })]
+    const limiter = createLimiter({ name: 'l', policies, store })
+    const outages: string[] = []
+    limiter.on('degraded', ({ reason, cause }) => outages.push(`${reason} by ${cause}`))
+    for (let i = 0; i < 5; i++) outages.push((await limiter.consume('k')).degraded ?? 'decided')
+    await end()
+    const [first, ...others] = outages.toSorted((a, b) => b.length - a.length)
+    const isRight = first === 'forbidden by WRONGPASS' && others.every((each) => each === 'forbidden')
+    return isRight ? [] : [`${kind} with a wrong password: ${outages.join(', ')}`]
+  })
+  return (await Promise.all(heard)).flat()
+}
+
+/** What the line `user sluice ...` of the page says. */
+function documentedRules(): string[] {
+  const line = /^```\w*\nuser sluice (.*)$/m.exec(readFileSync('docs/operations.md', 'utf8'))?.[1]
+  if (line === undefined) throw new Error("docs/operations.md has no block that begins with 'user sluice'")
+  return line.split(' ')
+}
+
+async function grant({ server, nodes }: Login, rules: readonly string[]): Promise<void> {
+  const own = rules.map((rule) => (rule.startsWith('>') ? `>${user.password}` : rule))
+  for (const node of [server, ...nodes]) {
+    await command(node, 'ACL', 'SETUSER', user.username, 'reset', ...own)
+    await command(node, 'ACL', 'LOG', 'RESET')
+    await command(node, 'SCRIPT', 'FLUSH')
+  }
+}
+
+/** What fails for the user, and what was refused to its clients though nothing failed by it. */
+async function problemsOf(login: Login, fleet: Fleet, deadline: '1s' | '10s'): Promise<string[]> {
+  const kinds = Object.keys(clients)
+  const attempts = kinds.map(async (kind) => {
+    const { store, end } = await clients[kind]!(login)
+    try {
+      await Promise.all(
+        everyAlgorithm(6).map(([title, [factory, options]]) =>
+          everyOperation(
+            store,
+            policyOf([factory, { ...options, window: '300ms' }]),
+            `${kind}, ${title}`,
+            deadline,
+          ),
+        ),
+      )
+    } finally {
+      await end()
+    }
+  })
+  const outcomes = await Promise.allSettled(attempts)
+  const failed = outcomes.flatMap((outcome, i) =>
+    outcome.status === 'rejected' ? [`${kinds[i]}: ${String(outcome.reason)}`] : [],
+  )
+  return [...failed, ...(await nodeRedisProblems(login, fleet)), ...(await refusals(login))]
+}
+
+/** A connection made with node-redis, for longer than it takes to send its first PING. */
+async function nodeRedisProblems(
+  { server: { host, port } }: Login,
+  fleet: Fleet,
+): Promise<readonly string[]> {
+  const redis = { host, port, ...user }
+  const policies: PolicySpec[] = [['gcra', { limit: 6, window: '300ms' }]]
+  try {
+    const job = { redis, key: 'node-redis', policies, callers: 1, seconds: 0.5, calls: MOST_CALLS }
+    const [result] = await fleet.run([job])
+    return result!.errors
+  } catch (error) {
+    return [String(error)]
+  }
+}
+
+async function refusals({ server, nodes }: Login): Promise<string[]> {
+  const logs = await Promise.all([server, ...nodes].map((node) => command<string[][]>(node, 'ACL', 'LOG')))
+  return logs
+    .flat()
+    .map((entry) => `refused by ${entry[entry.indexOf('reason') + 1]}: ${entry[entry.indexOf('object') + 1]}`)
+}
+
+/** Commands that the user may give after all, and keys beside its own. */
+async function notRefused(server: Address): Promise<string[]> {
+  const [, ...replies] = await pipeline(server, [['AUTH', user.username, user.password], ...FORBIDDEN])
+  const given = FORBIDDEN.filter((_, i) => !(replies[i] instanceof Error))
+  const store = redisStore({ host: server.host, port: server.port, ...user }, { prefix: 'other' })
+  const policies = [gcra({ limit: 1, window: '1s' })]
+  const limiter = createLimiter({ name: 'l', policies, store, deadline: '10s', onStoreError: 'allow' })
+  const { degraded } = await limiter.consume('k')
+  await store.close()
+  return [
+    ...given.map((words) => `${words.join(' ')} is not refused`),
+    ...(degraded === 'forbidden' ? [] : [`a limiter under another prefix is degraded by ${degraded}`]),
+  ]
+}

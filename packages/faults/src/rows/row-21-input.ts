@@ -1,0 +1,160 @@
+import {
+  createLimiter,
+  createSemaphore,
+  fixedWindow,
+  memoryStore,
+  PolicyError,
+  SluiceError,
+} from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { fleetTopKeys } from '@sluice/metrics'
+import { createQueue } from '@sluice/outbound'
+import type { Outcome, Row } from '../row.js'
+
+/**
+ * Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing; options that do not exist throw one that
+ * says what to write; windows that look like seconds are warned of once; what is no Redis client is no store.
+ */
+export const row: Row = { number: 21, fault: 'input', run: input }
+
+const KEYS = [
+  '__proto__',
+  'constructor',
+  '',
+  '\0',
+  '\ud800',
+  '\udfff',
+  '{a}',
+  '%',
+  ':',
+  'a\r\nb',
+  'é',
+  'x'.repeat(200),
+]
+const LONGEST_KEY = 'x'.repeat(8192)
+const HUGE_KEY = 'x'.repeat(1 << 20)
+const BAD_COSTS: unknown[] = [NaN, -1, 1.5, '3', Infinity, 2 ** 53, 1n, null, {}, [], true, 1e308]
+/** What is made with an option more. */
+const MAKERS: ((option: object) => unknown)[] = [
+  (option) => fixedWindow({ limit: 1, window: '1s', ...option }),
+  (option) => createLimiter({ policies: [fixedWindow({ limit: 1, window: '1s' })], ...option }),
+  (option) => createSemaphore({ limit: 1, ...option }),
+  (option) => redisStore('redis://127.0.0.1:1', { lazy: true, ...option }),
+  (option) => createQueue({ semaphore: createSemaphore({ limit: 1 }), ...option }),
+]
+const FOREIGN = ['max', 'windowMs', 'concurrency', 'keyPrefix'] // of other packages
+const UNKNOWN_OPTIONS = ['__proto__', 'constructor', 'toString', '', 'Limit', 'limits', ...FOREIGN]
+/** Each would be a connection to whatever Redis is on 127.0.0.1. */
+const NO_CLIENTS: unknown[] = [
+  undefined,
+  null,
+  5,
+  true,
+  {},
+  [],
+  new Map(),
+  memoryStore,
+  Promise.resolve(),
+  { client: {} },
+]
+const HOSTILE_POSTS = [
+  '{',
+  'null',
+  '{"format":1,"posts":7}',
+  '{"format":1,"posts":[null]}',
+  '{"format":1,"posts":[{"limiter":"input","size":0,"denied":{},"sampled":{},"decisions":[]}]}',
+]
+const BAD_KEYS: unknown[] = [undefined, null, 1, 1n, {}, [], Symbol('k'), () => 'k']
+
+async function input(share: number): Promise<Outcome> {
+  const calls = 100_000 * share
+  const store = memoryStore()
+  const limiter = createLimiter({
+    name: 'input',
+    store,
+    policies: [fixedWindow({ limit: 1, window: '365d' })],
+  })
+  await limiter.consume('witness')
+  const wrong: string[] = []
+  const expectThrown = (call: () => unknown, what: string): void => {
+    try {
+      call()
+      wrong.push(`${what} was admitted`)
+    } catch (error) {
+      if (!(error instanceof SluiceError)) wrong.push(`${what} threw ${String(error)}`)
+    }
+  }
+  for (let i = 0; i < calls; i++) {
+    const key = `${KEYS[i % KEYS.length]}${i < KEYS.length ? '' : i}`
+    expectThrown(
+      () => limiter.decide(key, { cost: BAD_COSTS[i % BAD_COSTS.length] as number }),
+      `a cost for key ${i}`,
+    )
+    expectThrown(() => limiter.decide(BAD_KEYS[i % BAD_KEYS.length] as string), `key ${i}`)
+    const [first, second] = [await limiter.consume(key), await limiter.consume(key)]
+    if (!first.allowed || second.allowed) wrong.push(`key ${i} was not counted apart`)
+  }
+  if (!(await limiter.consume(LONGEST_KEY)).allowed || (await limiter.consume(LONGEST_KEY)).allowed) {
+    wrong.push('a key of 8,192 units was not counted')
+  }
+  expectThrown(() => limiter.decide(HUGE_KEY), 'a key of 1 MB')
+  if (store.size !== calls + 2) wrong.push(`${store.size} keys are held for ${calls + 2}`)
+  if ((await limiter.consume('witness')).allowed) wrong.push('another key was touched')
+  await limiter.close()
+  for (const client of NO_CLIENTS)
+    expectThrown(() => redisStore(client as string), `a store over ${typeof client}`)
+  wrong.push(...wrongOptions(), ...wrongWindows(), ...(await wrongPosts()))
+  return {
+    pass: wrong.length === 0,
+    figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one told apart or refused'}`,
+  }
+}
+
+/** What is wrong with the errors for options that do not exist. */
+function wrongOptions(): string[] {
+  const near = messageOf(() => fixedWindow({ limit: 1, window: '1s', limits: 2 } as never))
+  const wrong = near.includes("did you mean 'limit'?") ? [] : [`option "limits": ${near}`]
+  const unknown = UNKNOWN_OPTIONS.flatMap((name) =>
+    MAKERS.flatMap((make, i) => {
+      const message = messageOf(() => make({ [name]: 1 }))
+      const isRight =
+        message.startsWith(`there is no option '${name}' of`) &&
+        /docs\/migrate|hand in a client/.test(message)
+      return isRight ? [] : [`option ${JSON.stringify(name)} of maker ${i}: ${message}`]
+    }),
+  )
+  return [...wrong, ...unknown]
+}
+
+/** What is wrong with the warning about windows that are meant in seconds. */
+function wrongWindows(): string[] {
+  const warned: string[] = []
+  const { emitWarning } = process
+  process.emitWarning = (text: string | Error) => void warned.push(String(text))
+  for (const window of ['60ms', 1000, 60, 3600]) fixedWindow({ limit: 1, window })
+  process.emitWarning = emitWarning
+  return warned.length === 1 && warned[0]!.includes('1m')
+    ? []
+    : [`windows in seconds: warned ${warned.join(', ')}`]
+}
+
+/** What is wrong with the lists of a fleet, on whose board somebody else has written. */
+async function wrongPosts(): Promise<string[]> {
+  const store = memoryStore()
+  for (const [author, text] of HOSTILE_POSTS.entries()) {
+    await store.board!('top-keys').post(String(author), text, 30_000)
+  }
+  const { processes, malformed, denied } = await fleetTopKeys(store, 'input')
+  await store.close()
+  const isRight = processes === 0 && malformed === HOSTILE_POSTS.length && denied.length === 0
+  return isRight ? [] : [`${malformed} of ${HOSTILE_POSTS.length} malformed posts were counted`]
+}
+
+function messageOf(make: () => unknown): string {
+  try {
+    make()
+    return 'was ignored'
+  } catch (error) {
+    return error instanceof PolicyError && error.code === 'INVALID_OPTION' ? error.message : String(error)
+  }
+}

@@ -1,0 +1,107 @@
+import type { Keyspace, Store } from '@sluice/core'
+import type { OpenStore } from '@sluice/testing/internal'
+import { leasedStore } from '../../../core/src/leases/leased-store.js'
+import { guardedStore } from '../../../core/src/resilience/guarded-store.js'
+import { SlowStore, Timeline } from '@sluice/harness/stores'
+import { bookedBy } from './booked-by.js'
+import { JudgedStore } from './judged-store.js'
+import { type LeasedScene, PROCESSES } from './leased-scenarios.js'
+
+/** One call that was let through. Instants in microseconds of the simulated time. */
+export interface Served {
+  readonly process: number
+  readonly cost: number
+  /** When its caller was told. */
+  readonly at: number
+  /** When the store decided, where it decided for this call or for a booking that this call waited for. */
+  readonly decidedAt: number
+}
+
+/** Units that a process got from the store in one call. */
+export interface Booked {
+  readonly process: number
+  readonly cost: number
+  readonly at: number
+}
+
+interface Process {
+  /** Its way to the store. */
+  readonly way: SlowStore
+  /** The store as its limiter uses it, and what that opened for each set of numbers. */
+  readonly store: Store
+  readonly keyspaces: readonly Keyspace[]
+}
+
+/** Processes with leases that share a store, in a simulated time. */
+export class LeasedFleet {
+  readonly timeline = new Timeline()
+  readonly served: Served[] = []
+  readonly booked: Booked[] = []
+  denied = 0
+  fromMemory = 0
+  /** What was answered otherwise than the model says, or denied though the store would have let it pass. */
+  wrong: string | undefined
+  readonly #scene: LeasedScene
+  #store!: JudgedStore
+  #processes!: readonly Process[]
+
+  private constructor(scene: LeasedScene) {
+    this.#scene = scene
+  }
+
+  static async open(openStore: OpenStore, scene: LeasedScene, name: string, delays: readonly number[]) {
+    const fleet = new LeasedFleet(scene)
+    const { shapes, tiers, leases } = scene
+    const rules = tiers.map((tier) => shapes.map((shape, i) => bookedBy(shape, tier[i]!, leases.ttl)!))
+    fleet.#store = new JudgedStore(await openStore(fleet.timeline.now), fleet.timeline.now, rules)
+    let turn = 0
+    const delay = () => delays[turn++ % delays.length]!
+    fleet.#processes = Array.from({ length: PROCESSES }, (_, process) => fleet.#start(process, name, delay))
+    return fleet
+  }
+
+  /** Calls as one process of the fleet; whether it was let through. */
+  async consume(process: number, tier: number, cost: number): Promise<boolean> {
+    const { way, keyspaces } = this.#processes[process]!
+    const asked = keyspaces[tier]!.decide('consume', 'k', cost, 0)
+    const answer = await asked
+    const at = this.timeline.now()
+    const decided = way.answers.get(answer)
+    if (answer.reason === undefined) {
+      if (asked === answer) this.fromMemory++
+      this.served.push({ process, cost, at, decidedAt: decided === undefined ? at : answer.now })
+      return true
+    }
+    this.denied++
+    if (decided === undefined ? cost <= this.#store.roomIn(tier) : decided !== cost)
+      this.wrong ??= `a cost of ${cost} was denied that the store had not denied`
+    return false
+  }
+
+  async peek(process: number, tier: number): Promise<void> {
+    await this.#processes[process]!.keyspaces[tier]!.decide('peek', 'k', 1, 0)
+  }
+
+  /** Until nothing is left to happen. */
+  async end(): Promise<void> {
+    await this.timeline.run()
+    for (const { store } of this.#processes) await store.close()
+    await this.#store.close()
+    this.wrong ??= this.#store.wrong
+  }
+
+  #start(process: number, name: string, delay: () => number): Process {
+    const { shapes, tiers, leases } = this.#scene
+    const seen = this.#store.as(({ now }, cost) => void this.booked.push({ process, cost, at: now }))
+    const way = new SlowStore(seen, this.timeline, delay)
+    const store = leasedStore(
+      guardedStore(way, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } }),
+      { ...leases, maxKeys: 10_000 },
+    )
+    const keyspaces = tiers.map((tier) => {
+      const policies = shapes.map(({ factory }, i) => factory(tier[i]!))
+      return store.keyspace(name, policies, () => {})
+    })
+    return { way, store, keyspaces }
+  }
+}

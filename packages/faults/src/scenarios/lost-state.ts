@@ -1,0 +1,168 @@
+import { deepStrictEqual } from 'node:assert'
+import { memoryStore, type Store } from '@sluice/core'
+import * as fc from 'fast-check'
+import {
+  Caller,
+  deedOf,
+  type OpenStore,
+  type Options,
+  seen,
+  Session,
+  type Shape,
+  starts,
+  type Step,
+  tiers,
+  traffic,
+} from '@sluice/testing/internal'
+import { command } from '@sluice/harness/redis'
+import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/redis-key.js'
+import type { DatedCharge } from '../../../core/src/stores/store.js'
+import type { Grounds } from './sequences.js'
+
+/** What is charged, how it is lost, and what others charge then. */
+interface LostScene {
+  readonly shape: Shape
+  readonly options: Options
+  readonly start: number
+  readonly first: readonly Step[]
+  readonly later: readonly Step[]
+}
+
+/** Loses the state of every key of a batch at once. */
+type Lose = (played: readonly Played[]) => Promise<unknown>
+
+interface Played {
+  readonly scene: LostScene
+  readonly session: Session
+  readonly store: Store
+  /** Was charged before and after the loss. */
+  readonly caller: Caller
+  /** A key that only the later calls were made for. */
+  readonly twin: Caller
+  lost: readonly DatedCharge[]
+}
+
+export interface Losses {
+  sequences: number
+  /** Charges whose state was lost, and were given back afterwards. */
+  released: number
+  /** The first sequence in which that changed what others had charged. */
+  wrong: string | undefined
+}
+
+const NAME = 'lost'
+const BATCH = 50
+const MOST_COST = 1000
+
+/** Charges, loses the state, charges for others, and gives the first charges back: the others' must stay as they are. */
+export async function othersUnchanged(
+  { shapes, stores, server }: Grounds,
+  { sequences, seed }: { readonly sequences: number; readonly seed: number },
+): Promise<Losses> {
+  const losses: Losses = { sequences: 0, released: 0, wrong: undefined }
+  const ways: readonly (readonly [what: string, OpenStore, Lose])[] = [
+    ['reset in memory', stores.memory, reset],
+    ['eviction', (clock) => memoryStore({ clock, maxKeys: 1 }), evict],
+    ['reset in Redis', stores.Redis, reset],
+    ['FLUSHALL', stores.Redis, () => command(server, 'FLUSHALL')],
+    ['broken state', stores.Redis, (played) => Promise.all(played.map(breakState))],
+  ]
+  const each = Math.ceil(sequences / ways.length)
+  for (const [way, [what, openStore, lose]] of ways.entries()) {
+    const scenes = fc.sample(lostScenes(shapes), { numRuns: each, seed: seed + way })
+    for (let i = 0; i < each; i += BATCH) {
+      try {
+        losses.released += await playBatch(scenes.slice(i, i + BATCH), openStore, lose)
+      } catch (error) {
+        losses.wrong ??= `${what}: ${(error as Error).message}`
+      }
+    }
+    losses.sequences += each
+  }
+  return losses
+
+  async function breakState({ caller, scene }: Played): Promise<void> {
+    const { shape } = scene.shape.factory(scene.options)
+    await command(server, 'SET', redisKey(keyspaceOf('sluice', NAME, [shape]), caller.key), 'not a state')
+  }
+}
+
+async function playBatch(scenes: readonly LostScene[], openStore: OpenStore, lose: Lose): Promise<number> {
+  const batch = await Promise.all(scenes.map((scene) => begin(scene, openStore)))
+  try {
+    await Promise.all(batch.map(({ caller, scene }) => live([caller], scene.first)))
+    for (const played of batch) {
+      played.lost = played.caller.charges.splice(0)
+      played.session.now += 1
+    }
+    await lose(batch)
+    await Promise.all(batch.map(({ caller, twin, scene }) => live([caller, twin], scene.later)))
+    const released = await Promise.all(batch.map(expectUnchanged))
+    return released.reduce((a, b) => a + b, 0)
+  } finally {
+    for (const { store } of batch) await store.close()
+  }
+}
+
+async function begin(scene: LostScene, openStore: OpenStore): Promise<Played> {
+  let store!: Store
+  let twins!: Store
+  const session = await Session.open(async (clock) => {
+    store = await openStore(clock)
+    twins = memoryStore({ clock }) // a store of its own: it must not push the other key out
+    return store
+  }, scene.start)
+  const policies = [scene.shape.factory(scene.options)]
+  const open = (of: Store) => [of.keyspace(NAME, policies, () => {})]
+  const key = `${process.pid}-${++keys}`
+  const [caller, twin] = [new Caller(session, open(store), key), new Caller(session, open(twins), key)]
+  return { scene, session, store, caller, twin, lost: [] }
+}
+
+let keys = 0
+
+/** The same calls for each of these. The first one's answers steer them. */
+async function live(callers: readonly Caller[], steps: readonly Step[]): Promise<void> {
+  const [guide] = callers as [Caller]
+  for (const step of steps) {
+    await guide.peek(1)
+    const deed = deedOf(step, guide.session.now, guide.tiers[0]!, guide.told, MOST_COST)
+    for (const caller of callers) await caller.perform(deed)
+  }
+}
+
+async function expectUnchanged({ scene, session, caller, twin, lost }: Played): Promise<number> {
+  const { capacity } = caller.tiers[0]![0]!
+  for (const charge of lost) {
+    const effect = await caller.release(charge, charge.cost)
+    if (effect !== 0) throw new Error(`${scene.shape.title}: ${effect} units of others were given back`)
+  }
+  for (const cost of [1, Math.min(capacity, MOST_COST)]) {
+    const [answer, twinAnswer] = [await caller.peek(cost), await twin.peek(cost)]
+    deepStrictEqual(seen(answer), seen(twinAnswer), `${scene.shape.title} is not as its twin`)
+    if (answer.at !== Infinity) session.now = answer.at
+  }
+  return lost.length
+}
+
+const reset: Lose = (batch) => Promise.all(batch.map(({ caller }) => caller.reset()))
+
+/** A store of one key forgets it for another one, and that one for the next call. */
+const evict: Lose = async (batch) => {
+  for (const { store, caller } of batch) {
+    const other = store.keyspace(NAME, caller.tiers[0]!, () => {})
+    await other.decide('consume', 'another', 1, 0)
+  }
+}
+
+function lostScenes(shapes: readonly Shape[]): fc.Arbitrary<LostScene> {
+  return fc.constantFrom(...shapes).chain((shape) =>
+    fc.record({
+      shape: fc.constant(shape),
+      options: tiers(shape, 1).map(([only]) => only!),
+      start: starts,
+      first: traffic({ kinds: { consume: 3, book: 1 }, most: 6 }),
+      later: traffic({ kinds: { consume: 3, book: 1, charge: 1 }, most: 6 }),
+    }),
+  )
+}

@@ -1,0 +1,37 @@
+import type { Keyspace, Policy, Store } from '@sluice/core'
+import { StoreError } from '@sluice/core'
+import type { Report } from '../../../core/src/stores/store.js'
+
+/** A store as if it were elsewhere, that can be taken away: limiters guard it, and may lease from it. */
+export class UnsteadyStore implements Store {
+  isDown = false
+  readonly #store: Store
+
+  constructor(store: Store) {
+    this.#store = store
+  }
+
+  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+    const state = this.#store.keyspace(name, policies, report)
+    return {
+      policies: state.policies,
+      decide: (...call) => this.#reach(() => state.decide(...call)),
+      confirm: (booking) => this.#reach(() => state.confirm(booking)),
+      cancel: (booking) => this.#reach(() => state.cancel(booking)),
+      correct: (change) => this.#reach(() => state.correct(change)),
+    }
+  }
+
+  now(): number {
+    return this.#store.now()
+  }
+
+  close() {
+    return this.#store.close()
+  }
+
+  async #reach<T>(act: () => T | Promise<T>): Promise<T> {
+    if (this.isDown) throw new StoreError('STORE_UNAVAILABLE', 'as the row says')
+    return act()
+  }
+}

@@ -1,0 +1,114 @@
+import './caller-clock.js'
+import { type Answer, createLimiter, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { policyOf, type PolicySpec } from '../every-algorithm.js'
+import { serve } from './fleet-member.js'
+
+/** Callers of one process who call for one key, each again as soon as it is answered. */
+export interface Job {
+  /** What the store connects to. */
+  readonly redis: object
+  readonly key: string
+  readonly policies: readonly PolicySpec[]
+  readonly callers: number
+  /** Shared by the callers in equal parts. Default 1. */
+  readonly connections?: number
+  /** Of each caller. */
+  readonly calls?: number
+  /** No call begins later than this after the first answer, by Redis's clock. */
+  readonly seconds?: number
+  /** Leases of the limiters, which then give answers of their own. */
+  readonly leases?: LeaseOptions
+}
+
+export interface Result {
+  readonly calls: number
+  /** When calls were decided, by Redis's clock in microseconds. */
+  readonly admittedAt: readonly number[]
+  readonly deniedAt: readonly number[]
+  /** Units that the store admitted: with leases more than one a call. */
+  readonly booked: number
+  /** What was left after each call that was admitted. */
+  readonly remaining: readonly number[]
+  /** What denied calls were told to wait, in milliseconds. */
+  readonly waitsMs: readonly number[]
+  /** When callers with leases were told that they may go on, in microseconds since the machine was started. */
+  readonly servedAt: readonly number[]
+  /** Messages of what calls rejected with, each once. */
+  readonly errors: readonly string[]
+  /** This process's clock in milliseconds, when it began and when it was done. */
+  readonly wallMs: readonly number[]
+}
+
+serve<Job, Result>(
+  async ({
+    redis,
+    key,
+    policies,
+    callers,
+    connections = 1,
+    calls = Infinity,
+    seconds = Infinity,
+    leases,
+  }) => {
+    const log = { calls: 0, admittedAt: [] as number[], deniedAt: [] as number[], remaining: [] as number[] }
+    const waitsMs: number[] = []
+    const servedAt: number[] = []
+    const errors = new Set<string>()
+    let [first, latest, booked] = [Infinity, -Infinity, 0]
+    const hear = ({ now, reason, remaining }: Answer, cost: number) => {
+      first = Math.min(first, now)
+      latest = Math.max(latest, now)
+      if (reason === undefined) {
+        log.remaining.push(remaining)
+        booked += cost
+      }
+      const instants = reason === undefined ? log.admittedAt : log.deniedAt
+      instants.push(now)
+    }
+    const call = async (limiter: Limiter) => {
+      log.calls++
+      try {
+        const { allowed, retryAfterMs } = await limiter.consume(key)
+        if (!allowed) waitsMs.push(retryAfterMs)
+        else if (leases) servedAt.push(Number(process.hrtime.bigint() / 1000n))
+      } catch (error) {
+        errors.add(String(error))
+      }
+    }
+    const callAgain = async (limiter: Limiter) => {
+      for (let n = 0; n < calls && !(latest - first > seconds * 1e6); n++) await call(limiter)
+    }
+
+    const stores = Array.from({ length: connections }, () => heard(redisStore(redis), hear))
+    const limiters = stores.map((store) => {
+      const options = { deadline: '30s', onStoreError: 'throw', ...(leases && { leases }) } as const
+      return createLimiter({ name: 'fleet', policies: policies.map(policyOf), store, ...options })
+    })
+    await Promise.all(limiters.map((limiter) => limiter.peek(key)))
+    return async () => {
+      const began = Date.now()
+      await Promise.all(Array.from({ length: callers }, (_, i) => callAgain(limiters[i % connections]!)))
+      for (const store of stores) await store.close()
+      return { ...log, booked, waitsMs, servedAt, errors: [...errors], wallMs: [began, Date.now()] }
+    }
+  },
+)
+
+/** The store, which tells what it answers: decisions do not say when they were made. */
+function heard(store: Store, hear: (answer: Answer, cost: number) => void): Store {
+  return {
+    keyspace(...args) {
+      const keyspace = store.keyspace(...args)
+      const decide = keyspace.decide.bind(keyspace)
+      keyspace.decide = async (...call) => {
+        const answer = await decide(...call)
+        if (call[0] === 'consume') hear(answer, call[2])
+        return answer
+      }
+      return Object.defineProperty(keyspace, 'consume', { value: undefined }) // so that all calls are heard
+    },
+    now: () => store.now(),
+    close: () => store.close(),
+  }
+}
