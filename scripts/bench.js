@@ -2,7 +2,7 @@
 import { onSources, runSubject } from './subjects.js'
 
 const BENCH = 'packages/bench/src'
-const SIMULATION = 'packages/core/test/simulation'
+const CORE_TESTS = 'packages/core/test'
 const PARTS = `${BENCH}/main.js`
 
 // prettier-ignore
@@ -21,6 +21,6 @@ runSubject('bench', {
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
   machine: ['build redis', 'processes of one machine: machineStore beside Redis and a cluster limiter of a peer', `${BENCH}/machine/main.js`],
   metrics: ['build', 'what a decision in memory takes more when it is observed, and when top keys are counted', `${BENCH}/metrics/main.js`],
-  leases: ['build', 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair', `${SIMULATION}/leases.js`],
-  budget: ['build', 'simulated: token budgets that are settled late; served as a share of the exact promise, and over it', `${SIMULATION}/budget.js`],
+  leases: ['build', 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair', `${CORE_TESTS}/leases/simulation/fleet.js`],
+  budget: ['build', 'simulated: token budgets that are settled late; served as a share of the exact promise, and over it', `${CORE_TESTS}/algorithms/simulation/budget.js`],
 })

@@ -17,9 +17,9 @@ export const leftOut = {
   conformance: {
     about: 'random sequences in full: 10,000 of the conformance kit, and 25 for the bound of leases',
     tests: [
-      'packages/core/test/memory-store.conformance.test.ts',
+      'packages/core/test/stores/memory/store.conformance.test.ts',
       'packages/machine/test/store.conformance.test.ts',
-      'packages/core/test/redis/store.conformance.test.ts',
+      'packages/core/test/stores/redis/store.conformance.test.ts',
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
     ],
@@ -28,16 +28,16 @@ export const leftOut = {
   bytes: {
     about:
       'the conformance kit on stores of bytes, one that locks a key and one that compares before it writes',
-    tests: ['packages/core/test/keyspace-over.conformance.test.ts'],
+    tests: ['packages/core/test/stores/bytes/keyspace-over.conformance.test.ts'],
   },
   topologies: {
     about: 'connections of core, Cluster, Sentinel and replicas, through outages of each',
     tests: [
-      'packages/core/test/redis/clients-own.test.ts',
-      'packages/core/test/redis/clients-process.test.ts',
-      'packages/core/test/redis/clients-replay.test.ts',
-      'packages/core/test/redis/semaphore-topologies.test.ts',
-      'packages/core/test/redis/topologies.test.ts',
+      'packages/core/test/stores/redis/clients-own.test.ts',
+      'packages/core/test/stores/redis/clients-process.test.ts',
+      'packages/core/test/stores/redis/clients-replay.test.ts',
+      'packages/core/test/stores/redis/semaphore-topologies.test.ts',
+      'packages/core/test/stores/redis/topologies.test.ts',
       'packages/harness/test/redis/cluster.test.ts',
       'packages/harness/test/redis/replica.test.ts',
       'packages/harness/test/redis/sentinel.test.ts',

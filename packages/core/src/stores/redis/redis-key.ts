@@ -3,7 +3,7 @@ import { digest } from '../../values/key.js'
 /**
  * The format of the state in Redis, a part of every key. A change to the place, unit or meaning of a header field, cell, slot
  * or ring entry, or of a member of a semaphore or board, must raise it, so that processes of two versions never touch each
- * other's keys. While both run, each admits its full limit. test/redis/state-format.test.ts holds a digest of the layout.
+ * other's keys. While both run, each admits its full limit. test/stores/redis/state-format.test.ts holds a digest of the layout.
  */
 export const STATE_FORMAT = 3
 

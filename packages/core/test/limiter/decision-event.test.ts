@@ -1,0 +1,147 @@
+import {
+  createLimiter,
+  createSemaphore,
+  type DecisionEvent,
+  type Limiter,
+  type LimiterOptions,
+  memoryStore,
+  slidingLog,
+} from '../../src/index.js'
+import { FakeClock } from '@sluice/testing'
+import { RemoteStore } from '@sluice/harness/stores'
+
+const policies = [slidingLog({ limit: 100, window: '10s' })]
+const limiters: Limiter[] = []
+
+/** A limiter with the records of its decisions. */
+function open(options: Partial<LimiterOptions>) {
+  const limiter = createLimiter({ name: 'api', policies, ...options })
+  const events: DecisionEvent[] = []
+  limiter.on('decision', (event) => void events.push(event))
+  limiters.push(limiter)
+  return { limiter, events, by: () => events.map(({ decidedBy }) => decidedBy) }
+}
+
+let clock: FakeClock
+let store: RemoteStore
+beforeEach(() => {
+  clock = new FakeClock()
+  store = new RemoteStore(clock.now, { maxAge: 1_000_000, maxKeys: 100 })
+})
+afterEach(() => Promise.all(limiters.splice(0).map((limiter) => limiter.close())))
+
+describe("the 'decision' event", () => {
+  it('says who asked whom for what, and who decided', async () => {
+    const { limiter, events } = open({ store: memoryStore({ clock: clock.now }) })
+    const consumed = await limiter.consume('a', { cost: 3 })
+    const decided = await limiter.decide('b')
+    const acquired = await limiter.acquire('c', { cost: 2 })
+    expect(events).toEqual([
+      record('a', 'consume', 3, consumed),
+      record('b', 'consume', 1, decided),
+      record('c', 'acquire', 2, acquired),
+    ])
+
+    function record(key: string, operation: string, cost: number, decision: unknown) {
+      return { limiter: 'api', key, operation, cost, decision, decidedBy: 'memory', storeMs: 0 }
+    }
+  })
+
+  it("names 'none' under a limit of 0, which asks no store", async () => {
+    const { limiter, events } = open({ store, policies: [slidingLog({ limit: 0, window: '1m' })] })
+    await limiter.consume('k')
+    expect(events).toMatchObject([{ decidedBy: 'none', storeMs: 0, decision: { reason: 'limit' } }])
+    expect(store.arrived).toEqual([])
+  })
+
+  it('is no report of peeks and corrections', async () => {
+    const { limiter, events } = open({})
+    await limiter.peek('k')
+    await limiter.charge('k')
+    await limiter.refund('k')
+    expect(events).toEqual([])
+  })
+
+  it("tells the store's decisions from the cache of denials", async () => {
+    const { limiter, events, by } = open({ store })
+    await limiter.consume('k', { cost: 100 })
+    await limiter.consume('k')
+    await limiter.consume('k')
+    expect(by()).toEqual(['store', 'store', 'cache'])
+    expect(events[0]!.storeMs).toBeGreaterThan(0)
+    expect(events[2]!.storeMs).toBe(0)
+  })
+
+  it('tells decisions from a lease', async () => {
+    const { limiter, by } = open({ store, leases: { ttl: '1s', size: 50 } })
+    for (let i = 0; i < 12; i++) await limiter.consume('k')
+    const known = by()
+    expect(known.slice(0, 2)).toEqual(['store', 'store'])
+    expect(known).toContain('lease')
+  })
+
+  it.each([
+    ['local', 'local', true],
+    ['allow', 'none', true],
+    ['deny', 'none', false],
+  ] as const)("under onStoreError '%s' names '%s'", async (onStoreError, decidedBy, allowed) => {
+    const { limiter, events } = open({ store, onStoreError })
+    store.fail('STORE_OOM')
+    await limiter.consume('k')
+    await limiter.acquire('k', { maxWait: 0 })
+    expect(events).toMatchObject([
+      { operation: 'consume', decidedBy, decision: { allowed, degraded: 'oom' } },
+      { operation: 'acquire', decidedBy, decision: { allowed, degraded: 'oom' } },
+    ])
+  })
+})
+
+describe('a passive listener of warnings', () => {
+  it('gets them while the process is warned too', () => {
+    const warned = jest.spyOn(process, 'emitWarning').mockImplementation(() => {})
+    const { limiter } = open({})
+    const codes: string[] = []
+    limiter.on('warning', ({ code }) => void codes.push(code), { passive: true })
+    limiter.warn('FIRST', 'thing')
+    limiter.on('warning', () => {})
+    limiter.warn('SECOND', 'thing')
+    expect(codes).toEqual(['FIRST', 'SECOND'])
+    expect(warned.mock.calls.map(([text]) => text)).toEqual(["limiter 'api': thing"])
+    warned.mockRestore()
+  })
+})
+
+describe('the events of a semaphore', () => {
+  beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
+  afterEach(() => jest.useRealTimers())
+
+  it('report permits that are granted, waited for, denied and released', async () => {
+    const semaphore = createSemaphore({ name: 'db', limit: 1 })
+    const events: object[] = []
+    for (const type of ['granted', 'waited', 'denied', 'released', 'lost'] as const) {
+      semaphore.on(type, (event: object) => void events.push(event))
+    }
+    const first = await semaphore.acquire('k')
+    const second = semaphore.acquire('k')
+    const third = semaphore.acquire('k', { maxWait: 10 })
+    expect(semaphore).toMatchObject({ inUse: 1, waiting: 2, isClosed: false })
+    await jest.advanceTimersByTimeAsync(40)
+    await third
+    await first.release()
+    await (await second).release()
+    await first.release()
+    const of = { semaphore: 'db', key: 'k' }
+    const by = { decidedBy: 'memory', storeMs: 0 }
+    expect(events).toEqual([
+      { type: 'granted', ...of, ...by, waitMs: 0 },
+      { type: 'denied', ...of, ...by, waitMs: 10 },
+      { type: 'released', ...of, heldMs: 40 },
+      { type: 'waited', ...of, ...by, waitMs: 40 },
+      { type: 'granted', ...of, ...by, waitMs: 40 },
+      { type: 'released', ...of, heldMs: 0 },
+    ])
+    expect(semaphore).toMatchObject({ inUse: 0, waiting: 0 })
+    await semaphore.close()
+    expect(semaphore.isClosed).toBe(true)
+  })
+})

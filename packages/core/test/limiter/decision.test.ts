@@ -1,0 +1,102 @@
+import { inspect } from 'node:util'
+import {
+  createLimiter,
+  type Decision,
+  type DenialReason,
+  gcra,
+  isDecision,
+  memoryStore,
+  slidingLog,
+} from '../../src/index.js'
+
+describe('a decision', () => {
+  async function decided(): Promise<readonly [Decision, Decision]> {
+    const limiter = createLimiter({
+      name: 'orders',
+      policies: [slidingLog({ limit: 1, window: '1m' }), gcra({ limit: 600, window: '1m', burst: 10 })],
+      store: memoryStore({ clock: () => 0 }),
+    })
+    return [await limiter.consume('user:1'), await limiter.consume('user:1')]
+  }
+
+  const RECORD = {
+    allowed: false,
+    limit: 1,
+    remaining: 0,
+    retryAfterMs: 60_000,
+    resetAfterMs: 60_000,
+    policy: '1-per-1m',
+    reason: 'limit',
+    degraded: undefined,
+    wouldDeny: undefined,
+    waitMs: 0,
+    lateMs: 0,
+    limiter: 'orders',
+    key: 'user:1',
+    policies: [
+      {
+        name: '1-per-1m',
+        limit: 1,
+        windowMs: 60_000,
+        remaining: 0,
+        retryAfterMs: 60_000,
+        resetAfterMs: 60_000,
+      },
+      { name: '600-per-1m', limit: 10, windowMs: 60_000, remaining: 9, retryAfterMs: 0, resetAfterMs: 100 },
+    ],
+  }
+
+  it('has all fields in toJSON', async () => {
+    const [, denied] = await decided()
+    expect(denied.toJSON()).toStrictEqual(RECORD)
+    expect(JSON.parse(JSON.stringify({ denied }))).toEqual({ denied: RECORD })
+  })
+
+  it('has a getter for every field of toJSON', async () => {
+    const [, denied] = await decided()
+    for (const [field, value] of Object.entries(denied.toJSON()))
+      expect(denied[field as keyof Decision]).toEqual(value)
+  })
+
+  it('shows all fields when it is logged', async () => {
+    const [, denied] = await decided()
+    expect(inspect(denied)).toBe(`Decision ${inspect(RECORD)}`)
+    expect(inspect({ denied }, { depth: 0 })).toBe('{ denied: [Decision] }')
+  })
+
+  it('is copied and compared by toJSON, because most fields are computed when they are read', async () => {
+    const [allowed, denied] = await decided()
+    expect(Object.assign({}, denied)).toEqual({
+      allowed: false,
+      remaining: 0,
+      policy: '1-per-1m',
+      reason: 'limit',
+    })
+    expect({ ...denied.toJSON() }).toEqual(RECORD)
+    expect(allowed.toJSON()).not.toEqual(denied.toJSON())
+    expect(allowed).not.toEqual(denied)
+  })
+})
+
+describe('the type of a decision', () => {
+  const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1m' })] })
+
+  it('has a reason if it is not allowed', () => {
+    const why = (decision: Decision): string => {
+      // @ts-expect-error an allowed one may have none
+      const reason: string = decision.reason
+      return decision.allowed ? `allowed, ${reason}` : (decision.reason satisfies DenialReason)
+    }
+    expect([why(limiter.decide('k') as Decision), why(limiter.decide('k') as Decision)]).toEqual([
+      'allowed, undefined',
+      'limit',
+    ])
+  })
+
+  it('is recognised, also that of another copy of the package', async () => {
+    const decision = await limiter.consume('k')
+    expect(isDecision(decision)).toBe(true)
+    expect(isDecision({ [Symbol.for('sluice.policies')]: [] })).toBe(true)
+    expect([decision.toJSON(), null, 'denied'].map(isDecision)).toEqual([false, false, false])
+  })
+})

@@ -1,0 +1,47 @@
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
+import { createLimiter, gcra, type Limiter } from '../../../src/index.js'
+import { redisStore, type RedisStore } from '../../../src/stores/redis/index.js'
+
+jest.setTimeout(30_000)
+
+let server: RedisServer
+let store: RedisStore
+let limiter: Limiter
+beforeAll(async () => {
+  server = await startRedis()
+  store = redisStore({ host: server.host, port: server.port })
+  const policies = [gcra({ limit: 1000, window: '1h' })]
+  limiter = createLimiter({ name: 'busy', policies, store, deadline: '300ms' })
+  await store.ready()
+  await limiter.consume('warm')
+})
+afterAll(async () => {
+  await limiter.close()
+  await store.close()
+  await server.stop()
+})
+
+function busy(ms: number): void {
+  const end = performance.now() + ms
+  while (performance.now() < end);
+}
+
+const turn = () => new Promise((resolve) => setImmediate(resolve))
+
+/** The event loop stands still for longer than the deadline, and Redis does not. */
+describe('a process that is busy for 400 ms', () => {
+  it.each([
+    ['in the turn in which calls are made', async () => {}],
+    ['after they were written', turn],
+    ['when their answers have come', async () => (await turn(), await turn())],
+  ])('has its calls decided by Redis: %s', async (_, before) => {
+    const reasons = new Set<string | undefined>()
+    for (let round = 0; round < 3; round++) {
+      const calls = Array.from({ length: 300 }, (_, i) => limiter.consume(`key ${i % 30}`))
+      await before()
+      busy(400)
+      for (const { degraded } of await Promise.all(calls)) reasons.add(degraded)
+    }
+    expect([...reasons]).toEqual([undefined])
+  })
+})

@@ -1,0 +1,156 @@
+import { Redis } from 'ioredis'
+import { command, info, type RedisServer, startCluster, startRedis } from '@sluice/harness/redis'
+import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../../src/index.js'
+import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
+
+jest.setTimeout(60_000)
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+const HUNDRED: readonly Policy[] = [slidingLog({ limit: 100, window: '1h' })]
+let limiters = 0
+
+function open(options: Partial<LimiterOptions> = {}, storeOptions: RedisStoreOptions = {}, redis = client) {
+  const store = redisStore(redis, { denialCache: false, ...storeOptions })
+  const name = `group-${++limiters}`
+  const defaults = { name, policies: HUNDRED, deadline: '10s', onStoreError: 'throw' } as const
+  return { store, limiter: createLimiter({ ...defaults, ...options, store }) }
+}
+
+const users = (count: number) => Array.from({ length: count }, (_, i) => `user:${i}`)
+
+async function scriptCalls(): Promise<number> {
+  const { cmdstat_evalsha: stat = 'calls=0' } = await info(server, 'commandstats')
+  return Number(/calls=(\d+)/.exec(stat)![1])
+}
+
+describe('calls that are made together', () => {
+  it('are sent as one batch, and each resolves with the answer for its own key', async () => {
+    const { limiter } = open()
+    await limiter.consume('user:3', { cost: 40 })
+    const before = await scriptCalls()
+    const decisions = await Promise.all(users(500).map((key) => limiter.consume(key)))
+    expect(decisions.map(({ remaining }) => remaining)).toEqual(users(500).map((_, i) => (i === 3 ? 59 : 99)))
+    expect((await scriptCalls()) - before).toBeLessThan(20)
+  })
+
+  it('on one key each count the charges of those before them', async () => {
+    const { limiter } = open()
+    const decisions = await Promise.all(Array.from({ length: 150 }, () => limiter.consume('hot')))
+    expect(decisions.map(({ allowed }) => allowed)).toEqual(decisions.map((_, i) => i < 100))
+    expect(decisions.map(({ remaining }) => remaining)).toEqual(decisions.map((_, i) => Math.max(0, 99 - i)))
+  })
+
+  it('are carried out in order, whatever the operation', async () => {
+    const { limiter } = open()
+    const company = users(20).map((key) => limiter.consume(key))
+    const [first, , second, , third, , fourth] = await Promise.all([
+      limiter.consume('k', { cost: 90 }),
+      limiter.consume('k', { cost: 10 }),
+      limiter.peek('k'),
+      limiter.reset('k'),
+      limiter.consume('k', { cost: 30 }),
+      limiter.refund('k', { cost: 20 }),
+      limiter.consume('k'),
+    ])
+    expect([first, second, third, fourth].map((decision) => decision.remaining)).toEqual([10, 0, 70, 89])
+    await Promise.all(company)
+  })
+
+  it('send the script again if the server has lost it, and are charged once', async () => {
+    const { limiter } = open()
+    await command(server, 'SCRIPT', 'FLUSH')
+    const decisions = await Promise.all(users(200).map((key) => limiter.consume(key)))
+    expect(decisions.every(({ remaining }) => remaining === 99)).toBe(true)
+  })
+
+  it('are sent one by one with groupCommit: false', async () => {
+    const { limiter } = open({}, { groupCommit: false })
+    await limiter.consume('user:0')
+    const before = await scriptCalls()
+    await Promise.all(users(100).map((key) => limiter.consume(key)))
+    expect((await scriptCalls()) - before).toBe(100)
+  })
+
+  it('are each decided by their own limits', async () => {
+    const { limiter } = open()
+    const tier = [slidingLog({ limit: 10, window: '1h' })]
+    const calls = Array.from({ length: 40 }, (_, i) => limiter.consume('k', i % 2 ? { policies: tier } : {}))
+    const limits = (await Promise.all(calls)).map(({ limit }) => limit)
+    expect(limits).toEqual(limits.map((_, i) => (i % 2 ? 10 : 100)))
+  })
+})
+
+describe('a caller', () => {
+  it('is answered although another key of the same call could not be written', async () => {
+    const { limiter } = open()
+    await limiter.consume('spent', { cost: 100 })
+    await command(server, 'CONFIG', 'SET', 'maxmemory-policy', 'noeviction')
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '1')
+    const calls = [...users(20), 'spent', ...users(10)].map((key) => limiter.consume(key))
+    const outcomes = await Promise.allSettled(calls)
+    await command(server, 'CONFIG', 'SET', 'maxmemory', '0')
+    const codes = outcomes.map((outcome) =>
+      outcome.status === 'fulfilled' ? outcome.value.allowed : (outcome.reason as { code: string }).code,
+    )
+    expect(codes).toEqual(codes.map((_, i) => (i === 20 ? false : 'STORE_OOM')))
+  })
+
+  it('that left before the call was sent is not charged', async () => {
+    const { limiter } = open({ deadline: '200ms', onStoreError: 'allow' })
+    await limiter.consume('k')
+    server.pause()
+    const calls: Promise<unknown>[] = []
+    for (let turn = 0; turn < 100; turn++) {
+      for (let i = 0; i < 3; i++) calls.push(limiter.consume('k'))
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await Promise.all(calls)
+    server.resume()
+    const { limiter: patient } = open({ name: limiter.name })
+    const { remaining } = await patient.peek('k')
+    expect(remaining).toBeLessThan(99)
+    expect(remaining).toBeGreaterThan(0)
+  })
+})
+
+describe('a store', () => {
+  it('that is closed rejects the calls that wait to be sent', async () => {
+    const { limiter, store } = open()
+    await limiter.consume('k')
+    const calls = users(30).map((key) => limiter.consume(key).catch(({ code }: { code: string }) => code))
+    void store.close()
+    const outcomes = await Promise.all(calls)
+    expect(outcomes.filter((outcome) => outcome === 'CLOSED').length).toBeGreaterThanOrEqual(20)
+    await expect(limiter.consume('k')).rejects.toMatchObject({ code: 'CLOSED' })
+  })
+
+  it('serves one node of a Cluster through a client that takes it for a standalone server', async () => {
+    const cluster = await startCluster({ masters: 1 })
+    const node = cluster.masters[0]!
+    const plain = new Redis({ host: node.host, port: node.port, maxRetriesPerRequest: 0 })
+    const { limiter } = open({ policies: [gcra({ limit: 10, window: '1h' })] }, {}, plain)
+    for (let round = 1; round <= 3; round++) {
+      const decisions = await Promise.all(users(100).map((key) => limiter.consume(key)))
+      expect(decisions.every(({ remaining }) => remaining === 10 - round)).toBe(true)
+    }
+    plain.disconnect()
+    await cluster.stop()
+  })
+
+  it.each([1, 'yes', null])('refuses groupCommit: %p', (groupCommit) => {
+    const options = { groupCommit: groupCommit as unknown as boolean }
+    expect(() => redisStore(client, options)).toThrow(
+      expect.objectContaining({ code: 'INVALID_OPTION', message: expect.stringContaining('groupCommit') }),
+    )
+  })
+})

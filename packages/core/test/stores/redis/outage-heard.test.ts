@@ -1,0 +1,140 @@
+import { build } from 'esbuild'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { command, freePort, type RedisServer, startRedis } from '@sluice/harness/redis'
+import type { LimiterEvents } from '../../../src/index.js'
+
+jest.setTimeout(60_000)
+
+const SOURCES = join(__dirname, '../../../src')
+const SECRET = 'correct-horse'
+const folder = mkdtempSync(join(tmpdir(), 'sluice-heard-'))
+let open: RedisServer
+let guarded: RedisServer
+const programs = new Map<string, string>()
+beforeAll(async () => {
+  ;[open, guarded] = await Promise.all([startRedis(), startRedis()])
+  await command(guarded, 'ACL', 'SETUSER', 'reader', 'on', `>${SECRET}`, '~*', '+get', '+ping', '+info')
+  await command(guarded, 'CONFIG', 'SET', 'requirepass', 'another')
+  await Promise.all(Object.entries(HANDED_IN).map(([name, make]) => bundle(name, make)))
+})
+afterAll(async () => {
+  await Promise.all([open.stop(), guarded.stop()])
+  rmSync(folder, { recursive: true })
+})
+
+/** How a program hands in a client of each package. */
+const HANDED_IN = {
+  ioredis: `import { Redis } from 'ioredis'; export const make = (o) => new Redis({ ...o, maxRetriesPerRequest: 0 })`,
+  iovalkey: `import { Redis } from 'iovalkey'; export const make = (o) => new Redis({ ...o, maxRetriesPerRequest: 0 })`,
+  redis: `
+    import { createClient } from 'redis'
+    export const make = ({ host, port, tls, ...o }) => {
+      const client = createClient({ ...o, socket: { host, port, ...(tls && { ...tls, tls: true }) } })
+      client.connect().catch(() => {})
+      return client
+    }`,
+}
+
+/** Prints what listeners got, how calls were decided, and all that is in an error that a call throws. */
+const PROGRAM = `
+  import { createLimiter, gcra } from './index.js'
+  import { redisStore } from './stores/redis/index.js'
+  import { inspect } from 'node:util'
+  const [kind, options] = [process.argv[2], JSON.parse(process.argv[3])]
+  const store = redisStore(kind === 'own' ? options : make(options))
+  const limiter = createLimiter({ name: 'a', policies: [gcra({ limit: 100, window: '1s' })], store })
+  const events = []
+  limiter.on('degraded', (event) => events.push(event))
+  const reasons = new Set()
+  for (let i = 0; i < 12; i++) {
+    reasons.add((await limiter.consume('k')).degraded)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  const strict = createLimiter({ name: 'b', policies: [gcra({ limit: 100, window: '1s' })], store, onStoreError: 'throw' })
+  const thrown = inspect(await strict.consume('k').catch((error) => error), { depth: 9, showHidden: true })
+  console.log(JSON.stringify({ events, reasons: [...reasons], thrown }))
+  process.exit()
+`
+
+async function bundle(name: string, make: string): Promise<void> {
+  const outfile = join(folder, `${name}.mjs`)
+  const missing = Object.keys(HANDED_IN).filter((other) => other !== name)
+  const banner = {
+    js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url)",
+  }
+  const stdin = { contents: make + PROGRAM, resolveDir: SOURCES, loader: 'ts' as const }
+  await build({ stdin, outfile, bundle: true, platform: 'node', format: 'esm', external: missing, banner })
+  programs.set(name, outfile)
+}
+
+interface Heard {
+  readonly events: readonly LimiterEvents['degraded'][]
+  readonly reasons: readonly string[]
+  readonly thrown: string
+  readonly stderr: string
+}
+
+async function run(name: string, kind: string, options: object): Promise<Heard> {
+  const child = spawn(process.execPath, [programs.get(name)!, kind, JSON.stringify(options)], {
+    stdio: 'pipe',
+  })
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
+  return { ...(JSON.parse(stdout) as Heard), stderr }
+}
+
+const at = ({ host, port }: RedisServer) => ({ host, port })
+
+const causes: readonly [string, () => unknown, string, RegExp][] = [
+  [
+    'nothing listens',
+    async () => ({ host: '127.0.0.1', port: await freePort() }),
+    'unavailable',
+    /^ECONNREFUSED$/,
+  ],
+  [
+    'the host does not exist',
+    () => ({ host: 'no-host.invalid', port: 6379 }),
+    'unavailable',
+    /^(ENOTFOUND|EAI_AGAIN)$/,
+  ],
+  ['the password is wrong', () => ({ ...at(guarded), password: SECRET }), 'forbidden', /^(WRONGPASS|ERR)$/],
+  ['the password is missing', () => at(guarded), 'forbidden', /^(NOAUTH|ERR)$/],
+  [
+    'permissions are missing',
+    () => ({ ...at(guarded), username: 'reader', password: SECRET }),
+    'forbidden',
+    /^NOPERM$/,
+  ],
+  [
+    'TLS is spoken to a server without',
+    () => ({ ...at(open), password: SECRET, tls: {} }),
+    'unavailable',
+    /./,
+  ],
+]
+
+describe.each(Object.keys(HANDED_IN))('an outage of a store over %s is heard', (name) => {
+  it.each(causes)('where %s', async (_, optionsOf, reason, cause) => {
+    const options = (await optionsOf()) as { readonly host: string; readonly port: number }
+    for (const heard of await Promise.all(['own', 'handed in'].map((kind) => run(name, kind, options)))) {
+      const endpoint = `${options.host}:${options.port}`
+      expect(heard.events).toEqual([
+        { reason, cause: expect.stringMatching(cause), message: expect.any(String), endpoint },
+      ])
+      const [line, ...others] = heard.stderr
+        .split('\n')
+        .filter((each) => each !== '' && !each.startsWith('(Use `node'))
+      expect(others).toEqual([])
+      expect(line).toContain(
+        `[STORE_DEGRADED] SluiceWarning: the store at ${endpoint} is not usable (${reason})`,
+      )
+      expect(heard.stderr + heard.thrown + JSON.stringify(heard.events)).not.toContain(SECRET)
+      expect(heard.reasons).toEqual([reason])
+    }
+  })
+})

@@ -1,0 +1,150 @@
+import { Redis } from 'ioredis'
+import { pause, type RedisServer, startRedis, until } from '@sluice/harness/redis'
+import { createLimiter, createSemaphore, gcra, type Semaphore, type Store } from '../../../src/index.js'
+import { redisStore } from '../../../src/stores/redis/index.js'
+
+jest.setTimeout(60_000)
+
+/** A call ends with a timeout where the client is still connecting at its deadline. */
+const SILENCE = /^StoreError STORE_(TIMEOUT|UNAVAILABLE)/
+
+let server: RedisServer
+let store: Store
+let client: Redis
+beforeEach(async () => {
+  server = await startRedis()
+  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+  client.on('error', () => {})
+})
+afterEach(async () => {
+  await store.close()
+  client.disconnect()
+  await server.stop()
+})
+
+/** On a connection that the store makes, unless `options` has a store. */
+function open({ limit = 1, deadline = 50, on }: { limit?: number; deadline?: number; on?: Store } = {}) {
+  store = on ?? redisStore({ host: server.host, port: server.port })
+  return createSemaphore({ name: 'jobs', limit, lease: '1m', deadline, store })
+}
+
+/** How a call without patience ended: 'taken', 'none', or an error's code and whether Redis was asked. */
+async function attempt(semaphore: Semaphore): Promise<string> {
+  try {
+    return (await semaphore.acquire('', { maxWait: 0 })).allowed ? 'taken' : 'none'
+  } catch (error) {
+    const { name, code, message } = error as { name: string; code: string; message: string }
+    return `${name} ${code}${message.startsWith('the store was not asked') ? ', not asked' : ''}`
+  }
+}
+
+/** Calls until the circuit is open. */
+async function opened(semaphore: Semaphore): Promise<string> {
+  let answer = ''
+  await until(
+    'the circuit to open',
+    async () => (answer = await attempt(semaphore)).endsWith('not asked'),
+    5000,
+  )
+  return answer
+}
+
+const outages: readonly [string, () => unknown, () => unknown][] = [
+  ['stands still', () => server.pause(), () => server.resume()],
+  ['is dead', () => server.kill(), () => server.restart()],
+]
+
+describe.each(outages)('a Redis that %s', (_, begin, end) => {
+  it.each([
+    ['its own connection', () => redisStore({ host: server.host, port: server.port })],
+    ['a client', () => redisStore(client)],
+  ])('is soon not asked any more, and is again when it is back, over %s', async (_, make) => {
+    const semaphore = open({ on: make() })
+    await (await semaphore.acquire()).release()
+    await begin()
+    expect(await attempt(semaphore)).toMatch(SILENCE)
+    expect(await opened(semaphore)).toMatch(SILENCE)
+    await end()
+    await until('a permit', async () => (await attempt(semaphore)) === 'taken', 5000)
+  })
+
+  it('makes calls wait no longer than maxWait, and serves them when it is back', async () => {
+    const semaphore = open()
+    await (await semaphore.acquire()).release()
+    await begin()
+    await opened(semaphore)
+    const patient = semaphore.acquire('', { maxWait: '30s' })
+    await expect(semaphore.acquire('', { maxWait: 150 })).rejects.toMatchObject({ name: 'StoreError' })
+    await end()
+    expect((await patient).allowed).toBe(true)
+  })
+})
+
+it('frees a permit that was released while Redis stalled, long before its lease ends', async () => {
+  const semaphore = open()
+  const held = await semaphore.acquire()
+  server.pause()
+  await opened(semaphore)
+  await held.release()
+  server.resume()
+  await until('the permit to be free', async () => (await attempt(semaphore)) === 'taken', 5000)
+})
+
+it('grants no other call a held permit when Redis is back without its data', async () => {
+  const semaphore = open()
+  await semaphore.acquire()
+  await server.kill()
+  await opened(semaphore)
+  await server.restart()
+  let answer = ''
+  await until('an answer', async () => !(answer = await attempt(semaphore)).startsWith('StoreError'), 5000)
+  expect(answer).toBe('none')
+})
+
+it('waits for a Redis that has not started yet', async () => {
+  await server.kill()
+  const semaphore = open()
+  expect(await attempt(semaphore)).toMatch(SILENCE)
+  const waiting = semaphore.acquire()
+  await pause(500)
+  await server.restart()
+  expect((await waiting).allowed).toBe(true)
+})
+
+it('has at most 1,000 calls in flight, and drops the others at their deadline', async () => {
+  const semaphore = open({ limit: 2000 })
+  await semaphore.acquire()
+  server.pause()
+  const calls = Array.from({ length: 1500 }, () => attempt(semaphore))
+  const answer = await Promise.all(calls)
+  expect(answer.filter((what) => what === 'StoreError STORE_TIMEOUT')).toHaveLength(1500)
+  server.resume()
+})
+
+it('frees all of many permits that are released at once', async () => {
+  const semaphore = open({ limit: 1500, deadline: 5000 })
+  const held = []
+  for (let i = 0; i < 15; i++) {
+    held.push(...(await Promise.all(Array.from({ length: 100 }, () => semaphore.acquire()))))
+  }
+  expect(await attempt(semaphore)).toBe('none')
+  await Promise.all(held.map((permit) => permit.release()))
+  await until('all to be free', async () => (await client.zcount(KEY, PLACES, '+inf')) === 0, 5000)
+})
+
+it('shares its circuit with the limiters of its store', async () => {
+  const semaphore = open()
+  const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1s' })], store })
+  await Promise.all([limiter.consume('k'), semaphore.acquire('another')])
+  server.pause()
+  await until('the circuit to open', () => !(limiter.decide('k') instanceof Promise), 5000)
+  expect(await attempt(semaphore)).toBe('StoreError STORE_TIMEOUT, not asked')
+  server.resume()
+  await until('a permit', async () => (await attempt(semaphore)) === 'taken', 5000)
+  const asked = limiter.decide('k')
+  expect(asked).toBeInstanceOf(Promise)
+  await asked
+})
+
+const KEY = 'sluice:3:jobs:semaphore:'
+const PLACES = 1_099_511_627_776

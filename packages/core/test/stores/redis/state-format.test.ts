@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto'
+import { Redis } from 'ioredis'
+import { findShapes } from '@sluice/testing/internal'
+import { type RedisServer, startRedis } from '@sluice/harness/redis'
+import type { Policy } from '../../../src/index.js'
+import { composeScript } from '../../../src/stores/redis/script/compose.js'
+import { modules } from '../../../src/stores/redis/script/modules.gen.js'
+import { STATE_FORMAT } from '../../../src/stores/redis/redis-key.js'
+import { packCharge, packRequest, type ScriptRequest } from '../../../src/stores/redis/script/wire.js'
+
+/*
+ * What lies in Redis after the same calls, of every algorithm, a semaphore and a board. Where this differs from before, a process of the version
+ * before would read the state wrongly: raise STATE_FORMAT together with the digest. Never change the digest alone.
+ */
+const LAYOUTS = { format: 3, digest: 'dc9386b935ec008a439a8549fdd4353f6c8e7d8776b3d0ceffeceeec382586ed' }
+
+const START = 1_767_225_600_000_000
+const numbers = { limit: 5, window: 60_000 }
+
+let server: RedisServer
+let client: Redis
+beforeAll(async () => {
+  server = await startRedis()
+  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
+})
+afterAll(async () => {
+  client.disconnect()
+  await server.stop()
+})
+
+it('has the layout that belongs to its format', async () => {
+  const lists = findShapes().shapes.map(({ factory, variant }) => [factory({ ...numbers, ...variant })])
+  const three = lists.slice(0, 3).map(([policy]) => policy!)
+  const states = await Promise.all([
+    ...[...lists, three].map((policies, i) => stateAfterCalls(policies, `${i}`)),
+    ...lists.map((policies, i) => stateAfterRefusals(policies, `refused ${i}`)),
+    permitsAfterCalls('permits'),
+    boardAfterPosts('board'),
+  ])
+  const digest = createHash('sha256').update(Buffer.concat(states)).digest('hex')
+  expect({ format: STATE_FORMAT, digest }).toEqual(LAYOUTS)
+})
+
+/** The state that a penalty leaves after its first block. */
+async function stateAfterRefusals(policies: readonly Policy[], key: string): Promise<Buffer> {
+  const penalty = { after: 2, block: 60_000_000, factor: 2, maxBlock: 600_000_000, forgetAfter: 600_000_000 }
+  for (const [i, cost] of [5, 1, 1].entries()) {
+    const argument = packRequest({ operation: 'consume', policies, cost }, START + i * 1_000_000, i + 1)
+    await client.callBuffer('EVAL', composeScript(policies, penalty), 1, key, argument)
+  }
+  return (await client.getBuffer(key))!
+}
+
+/** The state that calls of every kind leave, with nonces of 1 and up. */
+async function stateAfterCalls(policies: readonly Policy[], key: string): Promise<Buffer> {
+  const script = composeScript(policies)
+  const calls: readonly (readonly [seconds: number, request: Omit<ScriptRequest, 'policies'>])[] = [
+    [0, { operation: 'consume', cost: 3 }],
+    [7, { operation: 'charge', cost: 3 }],
+    [8, { operation: 'refund', cost: 1 }],
+    [9, { operation: 'release', cost: 1, token: packCharge({ at: START, cost: 3, decidedAt: START }) }],
+    [10, { operation: 'book', cost: 2, span: 600_000_000 }],
+    [11, { operation: 'hold', span: 5_000_000 }],
+    [12, { operation: 'block', span: 6_000_000 }],
+  ]
+  for (const [i, [seconds, request]] of calls.entries()) {
+    const argument = packRequest({ ...request, policies }, START + seconds * 1_000_000, i + 1)
+    await client.callBuffer('EVAL', script, 1, key, argument)
+  }
+  return (await client.getBuffer(key))!
+}
+
+/** The set of a key that has a holder and a waiting ticket, and has just lost its data. */
+async function permitsAfterCalls(key: string): Promise<Buffer> {
+  const packed = (step: number, limit: number, tickets: string): Buffer => {
+    const times = [30_000_000, 2_000_000, 1_000_000, 700_000, START]
+    return Buffer.concat([doubles([step, limit, ...times]), Buffer.from(`channel:\none\n${tickets}`)])
+  }
+  const script = modules['semaphore']!
+  for (const argument of [packed(3, 5, 'one:1'), packed(1, 7, 'one:2'), packed(1, 7, 'one:3')]) {
+    await client.callBuffer('EVAL', script, 1, key, argument)
+  }
+  return joined(await client.callBuffer('ZRANGE', key, '0', '-1', 'WITHSCORES'))
+}
+
+async function boardAfterPosts(key: string): Promise<Buffer> {
+  const argument = Buffer.concat([doubles([60_000_000, START, 6]), Buffer.from('authortext')])
+  await client.callBuffer('EVAL', modules['board']!, 1, key, argument)
+  return joined(await client.callBuffer('HGETALL', key))
+}
+
+function doubles(numbers: readonly number[]): Buffer {
+  return Buffer.from(Float64Array.from(numbers).buffer)
+}
+
+function joined(reply: unknown): Buffer {
+  return Buffer.from((reply as readonly Buffer[]).join('\n'))
+}
