@@ -28,7 +28,7 @@ type Step =
 /** What of a call takes its time: the way to the store, or the way back. */
 type Late = 'call' | 'reply' | 'nothing'
 
-interface Scene {
+interface Scenario {
   /** Lists of equal shapes. */
   readonly tiers: readonly (readonly Policy[])[]
   readonly steps: readonly Step[]
@@ -78,7 +78,7 @@ function begin(tiers: readonly (readonly Policy[])[]): void {
 }
 
 /** Makes one call. Its decision, and whether the store was asked. */
-async function call({ cost, tier, late, us }: Step & { kind: 'call' }, tiers: Scene['tiers']) {
+async function call({ cost, tier, late, us }: Step & { kind: 'call' }, tiers: Scenario['tiers']) {
   const before = store.count('consume')
   if (late === 'call') store.stop()
   if (late === 'reply') store.holdReplies()

@@ -1,11 +1,11 @@
 import { contradiction } from './promtool.js'
 import { Recording } from './recording.js'
-import { scenes } from './scenarios.js'
+import { scenarios } from './scenarios.js'
 
-/** Prints for each scene whether exactly its alerts fire on what a registry recorded of it; numbers choose scenes. */
+/** Prints for each scenario whether exactly its alerts fire on what a registry recorded of it; numbers choose scenarios. */
 async function main(wanted: readonly number[]): Promise<void> {
   let failed = 0
-  for (const [i, { title, alerts, run }] of scenes.entries()) {
+  for (const [i, { title, alerts, run }] of scenarios.entries()) {
     if (wanted.length > 0 && !wanted.includes(i + 1)) continue
     const recording = new Recording()
     await run(recording.watch)

@@ -10,7 +10,7 @@ import { empty, fill } from '../rows/row-15-out-of-memory.js'
 import { row as brokenState } from '../rows/row-16-broken-state.js'
 
 /** Something that happens to limiters, and exactly the alerts that docs/runbook.md names for it. */
-export interface Scene {
+export interface Scenario {
   readonly title: string
   readonly alerts: readonly string[]
   run(watch: Watch): unknown
@@ -18,7 +18,7 @@ export interface Scene {
 
 const OUTAGE = ['SluiceDecidedWithoutStore', 'SluiceStoreDown']
 
-export const scenes: readonly Scene[] = [
+export const scenarios: readonly Scenario[] = [
   {
     title: 'nothing',
     alerts: [],

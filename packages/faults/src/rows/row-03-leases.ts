@@ -3,7 +3,7 @@ import type { OpenStore } from '@sluice/testing/internal'
 import { bookedBy } from '../scenarios/booked-by.js'
 import { LeasedFleet } from '../scenarios/leased-fleet.js'
 import { excess, unbooked } from '../scenarios/leased-promise.js'
-import { type LeasedScene, leasedScenes, PROCESSES } from '../scenarios/leased-scenarios.js'
+import { type LeasedScenario, leasedScenarios, PROCESSES } from '../scenarios/leased-scenarios.js'
 import type { Outcome } from '../row.js'
 import { type Grounds, listsOf, playAll } from '../scenarios/sequences.js'
 
@@ -21,7 +21,9 @@ export async function promiseKept(
   let pass = true
   for (const [where, openStore] of Object.entries(stores)) {
     const total = { served: 0, denied: 0, fromMemory: 0 }
-    const property = fc.asyncProperty(leasedScenes(listsOf(shapes)), (scene) => keep(openStore, scene, total))
+    const property = fc.asyncProperty(leasedScenarios(listsOf(shapes)), (scenario) =>
+      keep(openStore, scenario, total),
+    )
     const { played, wrong } = await playAll(property, { sequences, seed })
     pass &&= wrong === undefined && total.fromMemory > 0 && total.denied > 0
     figures.push(
@@ -36,15 +38,15 @@ let names = 0
 
 async function keep(
   openStore: OpenStore,
-  scene: LeasedScene,
+  scenario: LeasedScenario,
   total: Record<'served' | 'denied' | 'fromMemory', number>,
 ) {
-  const { tiers, leases, delays, bursts } = scene
-  const fleet = await LeasedFleet.open(openStore, scene, `traffic-${++names}`, delays)
+  const { tiers, leases, delays, bursts } = scenario
+  const fleet = await LeasedFleet.open(openStore, scenario, `traffic-${++names}`, delays)
   const start = fleet.timeline.now()
   let at = start
   for (const { from, gap, pace, process, tier, kind, cost, times } of bursts) {
-    at = from === 'last' ? at + gap : Math.max(at, endOf(at, scene) - gap)
+    at = from === 'last' ? at + gap : Math.max(at, endOf(at, scenario) - gap)
     for (let i = 0; i < times; i++, at += pace)
       fleet.timeline.after(at - start, () => void fleet[kind](process, tier, cost))
   }
@@ -53,8 +55,8 @@ async function keep(
     fleet.wrong ??
     unbooked(leases.ttl * 1000, fleet.booked, fleet.served) ??
     // Limits that change between calls promise nothing of a span.
-    (tiers.length === 1 ? excess(scene, fleet.served) : undefined) ??
-    (await heldBack(openStore, scene))
+    (tiers.length === 1 ? excess(scenario, fleet.served) : undefined) ??
+    (await heldBack(openStore, scenario))
   if (wrong) throw new Error(wrong)
   total.served += fleet.served.length
   total.denied += fleet.denied
@@ -62,14 +64,14 @@ async function keep(
 }
 
 /** When the first policy's window is over, if it is one that begins at multiples of it. */
-function endOf(at: number, { tiers }: LeasedScene): number {
+function endOf(at: number, { tiers }: LeasedScenario): number {
   const window = tiers[0]![0]!.window * 1000
   return (Math.floor(at / window) + 1) * window
 }
 
 /** At one instant, processes call in turn until each is denied: then nothing is left but what leases keep back. */
-async function heldBack(openStore: OpenStore, scene: LeasedScene): Promise<string | undefined> {
-  const fleet = await LeasedFleet.open(openStore, scene, `in-full-${++names}`, [0])
+async function heldBack(openStore: OpenStore, scenario: LeasedScenario): Promise<string | undefined> {
+  const fleet = await LeasedFleet.open(openStore, scenario, `in-full-${++names}`, [0])
   const asking = new Set(Array.from({ length: PROCESSES }, (_, process) => process))
   const all = (async () => {
     while (asking.size > 0) {
@@ -79,7 +81,7 @@ async function heldBack(openStore: OpenStore, scene: LeasedScene): Promise<strin
   await fleet.timeline.run()
   await all
   await fleet.end()
-  const { shapes, tiers, leases } = scene
+  const { shapes, tiers, leases } = scenario
   const rules = shapes.map((shape, i) => bookedBy(shape, tiers[0]![i]!, leases.ttl)!)
   const most = Math.min(...rules.map(({ capacity }) => Number(capacity)))
   if (fleet.served.length === most) return fleet.wrong

@@ -16,8 +16,8 @@ async function compare(share: number): Promise<Outcome> {
   const figures: string[] = []
   let pass = true
   for (const [where, openStore] of Object.entries(stores)) {
-    const { played, wrong } = await play(shapes, { sequences, seed }, (scene) =>
-      expectModelled(openStore, scene, mostCost),
+    const { played, wrong } = await play(shapes, { sequences, seed }, (scenario) =>
+      expectModelled(openStore, scenario, mostCost),
     )
     pass &&= wrong === undefined && played >= sequences
     figures.push(

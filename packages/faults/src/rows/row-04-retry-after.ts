@@ -5,7 +5,7 @@ import {
   deedOf,
   type OpenStore,
   type Returned,
-  type Scene,
+  type Scenario,
   Session,
 } from '@sluice/testing/internal'
 import type { Answer } from '../../../core/src/stores/store.js'
@@ -23,11 +23,11 @@ async function wait(share: number): Promise<Outcome> {
   let pass = true
   for (const [where, openStore] of Object.entries(stores)) {
     let [kept, weighted] = [0, 0]
-    const { played, wrong } = await play(shapes, { sequences, seed }, async (scene) => {
-      for (const denial of await denialsIn(openStore, scene)) {
-        await expectKept(openStore, scene, denial)
+    const { played, wrong } = await play(shapes, { sequences, seed }, async (scenario) => {
+      for (const denial of await denialsIn(openStore, scenario)) {
+        await expectKept(openStore, scenario, denial)
         kept++
-        if (scene.shapes.some(({ variant }) => variant.count === 'weighted')) weighted++
+        if (scenario.shapes.some(({ variant }) => variant.count === 'weighted')) weighted++
       }
     })
     pass &&= wrong === undefined && played >= sequences && weighted > 0
@@ -49,12 +49,12 @@ interface Denial {
   readonly at: number
 }
 
-async function denialsIn(openStore: OpenStore, scene: Scene): Promise<Denial[]> {
-  const [session, caller] = await begin(openStore, scene)
+async function denialsIn(openStore: OpenStore, scenario: Scenario): Promise<Denial[]> {
+  const [session, caller] = await begin(openStore, scenario)
   const denials: Denial[] = []
   const deeds: Deed[] = []
-  for (const step of scene.steps) {
-    const deed = deedOf(step, session.now, caller.tiers[step.tier]!, caller.told, mostCost(scene.shapes))
+  for (const step of scenario.steps) {
+    const deed = deedOf(step, session.now, caller.tiers[step.tier]!, caller.told, mostCost(scenario.shapes))
     const answer = await caller.perform(deed)
     if (isDenial(answer)) denials.push({ before: [...deeds], denied: deed, at: answer.at })
     deeds.push(deed)
@@ -69,8 +69,12 @@ function isDenial(answer: Returned): answer is Answer {
 }
 
 /** Lives through the same once more, on a key of its own, and comes again. */
-async function expectKept(openStore: OpenStore, scene: Scene, { before, denied, at }: Denial): Promise<void> {
-  const [session, caller] = await begin(openStore, scene)
+async function expectKept(
+  openStore: OpenStore,
+  scenario: Scenario,
+  { before, denied, at }: Denial,
+): Promise<void> {
+  const [session, caller] = await begin(openStore, scenario)
   for (const deed of before) await caller.perform(deed)
   const again = async (now: number) => {
     session.now = now
@@ -84,7 +88,7 @@ async function expectKept(openStore: OpenStore, scene: Scene, { before, denied, 
   await session.close()
 }
 
-async function begin(openStore: OpenStore, { shapes, numbers, start }: Scene) {
+async function begin(openStore: OpenStore, { shapes, numbers, start }: Scenario) {
   const session = await Session.open(openStore, start)
   const tiers = numbers[0]!.map((_, tier) => shapes.map((shape, i) => shape.factory(numbers[i]![tier]!)))
   return [session, session.caller(...tiers)] as const

@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto'
 import * as fc from 'fast-check'
-import { givenBackScenes } from '../scenarios/given-back-scenarios.js'
+import { givenBackScenarios } from '../scenarios/given-back-scenarios.js'
 import type { GivenBack } from '../scenarios/given-back-worker.js'
 import { keepPromise } from '../scenarios/giving-back.js'
 import { othersUnchanged } from '../scenarios/lost-state.js'
@@ -18,7 +18,9 @@ async function giveBack(share: number): Promise<Outcome> {
   let pass = true
   for (const [where, openStore] of Object.entries(stores)) {
     const seen: GivenBack = { inStore: 0, degraded: 0, leased: 0, cancelled: 0 }
-    const property = fc.asyncProperty(givenBackScenes(shapes), (scene) => keepPromise(openStore, scene, seen))
+    const property = fc.asyncProperty(givenBackScenarios(shapes), (scenario) =>
+      keepPromise(openStore, scenario, seen),
+    )
     const { played, wrong } = await playAll(property, { sequences: Math.ceil(5_000 * share), seed })
     pass &&= wrong === undefined && Object.values(seen).every((count) => count > 0)
     figures.push(

@@ -4,7 +4,7 @@ import { bookedBy } from './booked-by.js'
 import { listsOf } from './sequences.js'
 
 /** Calls of one key, most of which are slow and give back what they did not need. */
-export interface GivenBackScene {
+export interface GivenBackScenario {
   readonly shapes: readonly Shape[]
   readonly numbers: readonly Options[]
   readonly start: number
@@ -80,7 +80,7 @@ function moveOf({ parts, pick }: Step): Partial<Step> {
   return parts % 3 === 0 ? {} : { to: pick < 2 ? 'part' : 'stay', parts: 1 + (parts % 6) }
 }
 
-export function givenBackScenes(all: readonly Shape[]): fc.Arbitrary<GivenBackScene> {
+export function givenBackScenarios(all: readonly Shape[]): fc.Arbitrary<GivenBackScenario> {
   const drawn = fc.tuple(listsOf(all), fc.constantFrom(...WINDOWS))
   return drawn.chain(([shapes, window]) =>
     fc
@@ -120,6 +120,6 @@ function isValid({ factory }: Shape, options: Options): boolean {
   }
 }
 
-function isLeasable({ shapes, numbers, leaseTtl }: GivenBackScene): boolean {
+function isLeasable({ shapes, numbers, leaseTtl }: GivenBackScenario): boolean {
   return leaseTtl === undefined || shapes.every((shape, i) => bookedBy(shape, numbers[i]!, leaseTtl))
 }

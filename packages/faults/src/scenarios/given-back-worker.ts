@@ -11,7 +11,7 @@ import { Decision } from '../../../core/src/limiter/decision.js'
 import { leasedStore } from '../../../core/src/leases/leased-store.js'
 import { guardedStore } from '../../../core/src/resilience/guarded-store.js'
 import type { Answer, Booking } from '../../../core/src/stores/store.js'
-import type { GivenBackScene } from './given-back-scenarios.js'
+import type { GivenBackScenario } from './given-back-scenarios.js'
 import { UnsteadyStore } from './unsteady-store.js'
 
 /** How often something was given back in the sequences played so far, and where. */
@@ -34,7 +34,7 @@ interface Charged {
 let keys = 0
 
 /** One process, its limiter's stores around the store, and what it was let through. */
-export class Player {
+export class Worker {
   readonly #seen: GivenBack
   readonly #unsteady: UnsteadyStore
   readonly #stack: Store
@@ -45,8 +45,8 @@ export class Player {
   /** Of the store, and of what stood in for it. */
   readonly #traces: Readonly<Record<'store' | 'local', readonly Trace[]>>
 
-  constructor(store: Store, scene: GivenBackScene, seen: GivenBack) {
-    const { shapes, numbers, leaseTtl, outage } = scene
+  constructor(store: Store, scenario: GivenBackScenario, seen: GivenBack) {
+    const { shapes, numbers, leaseTtl, outage } = scenario
     this.#seen = seen
     this.#unsteady = new UnsteadyStore(store)
     const isElsewhere = leaseTtl !== undefined || outage !== undefined

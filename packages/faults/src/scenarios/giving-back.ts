@@ -1,30 +1,30 @@
 import { type Deed, deedOf, type OpenStore } from '@sluice/testing/internal'
-import { type GivenBack, MOST_COST, Player } from './given-back-worker.js'
-import type { GivenBackScene } from './given-back-scenarios.js'
+import { type GivenBack, MOST_COST, Worker } from './given-back-worker.js'
+import type { GivenBackScenario } from './given-back-scenarios.js'
 
 /**
- * Plays a scene and counts what was kept again: in the store, and apart from it in what stood in for it, the charges that
+ * Plays a scenario and counts what was kept again: in the store, and apart from it in what stood in for it, the charges that
  * were kept obey the promise of every policy in every span. Throws where they do not.
  */
-export async function keepPromise(openStore: OpenStore, scene: GivenBackScene, seen: GivenBack) {
-  let now = scene.start
+export async function keepPromise(openStore: OpenStore, scenario: GivenBackScenario, seen: GivenBack) {
+  let now = scenario.start
   const store = await openStore(() => now)
-  const player = new Player(store, scene, seen)
-  for (const [i, step] of scene.steps.entries()) {
-    player.isDown = isIn(scene.outage, i)
-    const told = await player.look()
-    const deed = deedOf(step, now, player.policies, told, MOST_COST)
+  const worker = new Worker(store, scenario, seen)
+  for (const [i, step] of scenario.steps.entries()) {
+    worker.isDown = isIn(scenario.outage, i)
+    const told = await worker.look()
+    const deed = deedOf(step, now, worker.policies, told, MOST_COST)
     now = deed.now
     // Calls that come often are served from a lease.
-    const times = scene.leaseTtl === undefined || !OFTEN.has(deed.kind) ? 1 : step.parts
-    for (let call = 0; call < times; call++) await player.perform(deed)
+    const times = scenario.leaseTtl === undefined || !OFTEN.has(deed.kind) ? 1 : step.parts
+    for (let call = 0; call < times; call++) await worker.perform(deed)
   }
   for (let i = 0; i < GREEDY; i++) {
-    const { at } = await player.look()
+    const { at } = await worker.look()
     now = Math.max(now, at)
-    await player.takeAll(now)
+    await worker.takeAll(now)
   }
-  await player.end()
+  await worker.end()
   await store.close()
 }
 
@@ -33,6 +33,6 @@ const GREEDY = 6
 
 const OFTEN: ReadonlySet<Deed['kind']> = new Set(['consume', 'release'])
 
-function isIn(outage: GivenBackScene['outage'], step: number): boolean {
+function isIn(outage: GivenBackScenario['outage'], step: number): boolean {
   return outage !== undefined && step >= outage.from && step < outage.from + outage.steps
 }

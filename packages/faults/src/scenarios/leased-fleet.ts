@@ -5,7 +5,7 @@ import { guardedStore } from '../../../core/src/resilience/guarded-store.js'
 import { SlowStore, Timeline } from '@sluice/harness/stores'
 import { bookedBy } from './booked-by.js'
 import { JudgedStore } from './judged-store.js'
-import { type LeasedScene, PROCESSES } from './leased-scenarios.js'
+import { type LeasedScenario, PROCESSES } from './leased-scenarios.js'
 
 /** One call that was let through. Instants in microseconds of the simulated time. */
 export interface Served {
@@ -41,17 +41,17 @@ export class LeasedFleet {
   fromMemory = 0
   /** What was answered otherwise than the model says, or denied though the store would have let it pass. */
   wrong: string | undefined
-  readonly #scene: LeasedScene
+  readonly #scenario: LeasedScenario
   #store!: JudgedStore
   #processes!: readonly Process[]
 
-  private constructor(scene: LeasedScene) {
-    this.#scene = scene
+  private constructor(scenario: LeasedScenario) {
+    this.#scenario = scenario
   }
 
-  static async open(openStore: OpenStore, scene: LeasedScene, name: string, delays: readonly number[]) {
-    const fleet = new LeasedFleet(scene)
-    const { shapes, tiers, leases } = scene
+  static async open(openStore: OpenStore, scenario: LeasedScenario, name: string, delays: readonly number[]) {
+    const fleet = new LeasedFleet(scenario)
+    const { shapes, tiers, leases } = scenario
     const rules = tiers.map((tier) => shapes.map((shape, i) => bookedBy(shape, tier[i]!, leases.ttl)!))
     fleet.#store = new JudgedStore(await openStore(fleet.timeline.now), fleet.timeline.now, rules)
     let turn = 0
@@ -91,7 +91,7 @@ export class LeasedFleet {
   }
 
   #start(process: number, name: string, delay: () => number): Process {
-    const { shapes, tiers, leases } = this.#scene
+    const { shapes, tiers, leases } = this.#scenario
     const seen = this.#store.as(({ now }, cost) => void this.booked.push({ process, cost, at: now }))
     const way = new SlowStore(seen, this.timeline, delay)
     const store = leasedStore(

@@ -1,13 +1,13 @@
 import { type Rule, ruleOf, type Shape, slidingLogModel as log } from '@sluice/testing/internal'
 import type { Booked, Served } from './leased-fleet.js'
-import type { LeasedScene } from './leased-scenarios.js'
+import type { LeasedScenario } from './leased-scenarios.js'
 
 /*
  * What docs/decisions/0008-leases.md promises, counted again from what was served and booked. Microseconds.
  */
 
 /** The first span in which more was served than the declared numbers allow, under each policy by itself. */
-export function excess({ shapes, tiers, leases, delays }: LeasedScene, served: readonly Served[]) {
+export function excess({ shapes, tiers, leases, delays }: LeasedScenario, served: readonly Served[]) {
   // A caller whose answer takes longer than a lease lasts is promised nothing by it.
   const isLate = 2 * Math.max(...delays) > leases.ttl * 1000
   for (const [i, shape] of shapes.entries()) {

@@ -3,7 +3,7 @@ import type { Options, Shape } from '@sluice/testing/internal'
 import { bookedBy } from './booked-by.js'
 
 /** Processes with leases who call for one key, under one or several policies. Times in microseconds. */
-export interface LeasedScene {
+export interface LeasedScenario {
   readonly shapes: readonly Shape[]
   /** One or two sets of numbers for each shape. */
   readonly tiers: readonly (readonly Options[])[]
@@ -33,7 +33,7 @@ const TTLS = [1000, 1100, 60_000, 3_600_000]
 /** Windows as multiples of the ttl. */
 const FACTORS = [1, 2, 2.5, 3, 4, 10]
 
-export function leasedScenes(lists: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<LeasedScene> {
+export function leasedScenarios(lists: fc.Arbitrary<readonly Shape[]>): fc.Arbitrary<LeasedScenario> {
   const leases = fc.record({ ttl: fc.constantFrom(...TTLS), size: fc.constantFrom(1, 3, 10, 100) })
   return fc.tuple(lists, leases, fc.constantFrom(1, 1, 2)).chain(([shapes, { ttl, size }, count]) => {
     const numbers = fc.tuple(...shapes.map((shape) => tiersOf(shape, ttl, count)))

@@ -20,7 +20,7 @@ import type { DatedCharge } from '../../../core/src/stores/store.js'
 import type { Grounds } from './sequences.js'
 
 /** What is charged, how it is lost, and what others charge then. */
-interface LostScene {
+interface LostScenario {
   readonly shape: Shape
   readonly options: Options
   readonly start: number
@@ -32,7 +32,7 @@ interface LostScene {
 type Lose = (played: readonly Played[]) => Promise<unknown>
 
 interface Played {
-  readonly scene: LostScene
+  readonly scenario: LostScenario
   readonly session: Session
   readonly store: Store
   /** Was charged before and after the loss. */
@@ -69,10 +69,10 @@ export async function othersUnchanged(
   ]
   const each = Math.ceil(sequences / ways.length)
   for (const [way, [what, openStore, lose]] of ways.entries()) {
-    const scenes = fc.sample(lostScenes(shapes), { numRuns: each, seed: seed + way })
+    const scenarios = fc.sample(lostScenarios(shapes), { numRuns: each, seed: seed + way })
     for (let i = 0; i < each; i += BATCH) {
       try {
-        losses.released += await playBatch(scenes.slice(i, i + BATCH), openStore, lose)
+        losses.released += await playBatch(scenarios.slice(i, i + BATCH), openStore, lose)
       } catch (error) {
         losses.wrong ??= `${what}: ${(error as Error).message}`
       }
@@ -81,22 +81,26 @@ export async function othersUnchanged(
   }
   return losses
 
-  async function breakState({ caller, scene }: Played): Promise<void> {
-    const { shape } = scene.shape.factory(scene.options)
+  async function breakState({ caller, scenario }: Played): Promise<void> {
+    const { shape } = scenario.shape.factory(scenario.options)
     await command(server, 'SET', redisKey(keyspaceOf('sluice', NAME, [shape]), caller.key), 'not a state')
   }
 }
 
-async function playBatch(scenes: readonly LostScene[], openStore: OpenStore, lose: Lose): Promise<number> {
-  const batch = await Promise.all(scenes.map((scene) => begin(scene, openStore)))
+async function playBatch(
+  scenarios: readonly LostScenario[],
+  openStore: OpenStore,
+  lose: Lose,
+): Promise<number> {
+  const batch = await Promise.all(scenarios.map((scenario) => begin(scenario, openStore)))
   try {
-    await Promise.all(batch.map(({ caller, scene }) => live([caller], scene.first)))
+    await Promise.all(batch.map(({ caller, scenario }) => live([caller], scenario.first)))
     for (const played of batch) {
       played.lost = played.caller.charges.splice(0)
       played.session.now += 1
     }
     await lose(batch)
-    await Promise.all(batch.map(({ caller, twin, scene }) => live([caller, twin], scene.later)))
+    await Promise.all(batch.map(({ caller, twin, scenario }) => live([caller, twin], scenario.later)))
     const released = await Promise.all(batch.map(expectUnchanged))
     return released.reduce((a, b) => a + b, 0)
   } finally {
@@ -104,19 +108,19 @@ async function playBatch(scenes: readonly LostScene[], openStore: OpenStore, los
   }
 }
 
-async function begin(scene: LostScene, openStore: OpenStore): Promise<Played> {
+async function begin(scenario: LostScenario, openStore: OpenStore): Promise<Played> {
   let store!: Store
   let twins!: Store
   const session = await Session.open(async (clock) => {
     store = await openStore(clock)
     twins = memoryStore({ clock }) // a store of its own: it must not push the other key out
     return store
-  }, scene.start)
-  const policies = [scene.shape.factory(scene.options)]
+  }, scenario.start)
+  const policies = [scenario.shape.factory(scenario.options)]
   const open = (of: Store) => [of.keyspace(NAME, policies, () => {})]
   const key = `${process.pid}-${++keys}`
   const [caller, twin] = [new Caller(session, open(store), key), new Caller(session, open(twins), key)]
-  return { scene, session, store, caller, twin, lost: [] }
+  return { scenario, session, store, caller, twin, lost: [] }
 }
 
 let keys = 0
@@ -131,15 +135,15 @@ async function live(callers: readonly Caller[], steps: readonly Step[]): Promise
   }
 }
 
-async function expectUnchanged({ scene, session, caller, twin, lost }: Played): Promise<number> {
+async function expectUnchanged({ scenario, session, caller, twin, lost }: Played): Promise<number> {
   const { capacity } = caller.tiers[0]![0]!
   for (const charge of lost) {
     const effect = await caller.release(charge, charge.cost)
-    if (effect !== 0) throw new Error(`${scene.shape.title}: ${effect} units of others were given back`)
+    if (effect !== 0) throw new Error(`${scenario.shape.title}: ${effect} units of others were given back`)
   }
   for (const cost of [1, Math.min(capacity, MOST_COST)]) {
     const [answer, twinAnswer] = [await caller.peek(cost), await twin.peek(cost)]
-    deepStrictEqual(seen(answer), seen(twinAnswer), `${scene.shape.title} is not as its twin`)
+    deepStrictEqual(seen(answer), seen(twinAnswer), `${scenario.shape.title} is not as its twin`)
     if (answer.at !== Infinity) session.now = answer.at
   }
   return lost.length
@@ -155,7 +159,7 @@ const evict: Lose = async (batch) => {
   }
 }
 
-function lostScenes(shapes: readonly Shape[]): fc.Arbitrary<LostScene> {
+function lostScenarios(shapes: readonly Shape[]): fc.Arbitrary<LostScenario> {
   return fc.constantFrom(...shapes).chain((shape) =>
     fc.record({
       shape: fc.constant(shape),

@@ -2,7 +2,7 @@ import { memoryStore } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import * as fc from 'fast-check'
 import { Redis } from 'ioredis'
-import { findShapes, type OpenStore, type Scene, scenes, type Shape } from '@sluice/testing/internal'
+import { findShapes, type OpenStore, type Scenario, scenarios, type Shape } from '@sluice/testing/internal'
 import { type Address, startRedis } from '@sluice/harness/redis'
 
 /** What the conformance kit runs on: every shape there is, and each store on a clock that a sequence sets. */
@@ -66,9 +66,9 @@ export interface Played {
 export function play(
   shapes: readonly Shape[],
   amount: Amount,
-  scene: (scene: Scene) => Promise<void>,
+  scenario: (scenario: Scenario) => Promise<void>,
 ): Promise<Played> {
-  return playAll(fc.asyncProperty(scenes(listsOf(shapes), true), scene), amount)
+  return playAll(fc.asyncProperty(scenarios(listsOf(shapes), true), scenario), amount)
 }
 
 /** The same sequences for the same seed. */

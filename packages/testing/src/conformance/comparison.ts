@@ -10,7 +10,7 @@ import type { Shape } from './shapes.js'
 import { type Kind, starts, type Step, traffic } from './traffic.js'
 
 /** One or several policies, two sets of numbers for each, and what is done with them. */
-export interface Scene {
+export interface Scenario {
   readonly shapes: readonly Shape[]
   readonly numbers: readonly (readonly Parameters<Shape['factory']>[0][])[]
   /** For each set of numbers the penalty that its calls come with. */
@@ -36,7 +36,10 @@ const KINDS = {
 const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charge', 'hold', 'block', 'reset'])
 
 /** Sequences of calls on one key whose policies have these shapes, in this order. */
-export function scenes(shapes: fc.Arbitrary<readonly Shape[]>, hasPenalties: boolean): fc.Arbitrary<Scene> {
+export function scenarios(
+  shapes: fc.Arbitrary<readonly Shape[]>,
+  hasPenalties: boolean,
+): fc.Arbitrary<Scenario> {
   const penalty = hasPenalties ? fc.option(penalties, { freq: 2, nil: undefined }) : fc.constant(undefined)
   return shapes.chain((list) =>
     fc.record({
@@ -52,8 +55,12 @@ export function scenes(shapes: fc.Arbitrary<readonly Shape[]>, hasPenalties: boo
 type MostCost = (shapes: readonly Shape[]) => number
 
 /** Plays a sequence on the store and on the model. Every answer must be the same, to the tick. */
-export async function expectModelled(openStore: OpenStore, scene: Scene, most: MostCost): Promise<void> {
-  const { shapes, numbers, penalties, start, steps } = scene
+export async function expectModelled(
+  openStore: OpenStore,
+  scenario: Scenario,
+  most: MostCost,
+): Promise<void> {
+  const { shapes, numbers, penalties, start, steps } = scenario
   const mostCost = most(shapes)
   const session = await Session.open(openStore, start)
   const across = Array.from({ length: TIERS }, (_, tier) => tier)
@@ -85,11 +92,11 @@ export async function expectModelled(openStore: OpenStore, scene: Scene, most: M
 class Modelled {
   readonly #key = new KeyModel()
   readonly #rules: readonly (readonly Rule[])[]
-  readonly #penalties: Scene['penalties']
+  readonly #penalties: Scenario['penalties']
   readonly #bookings: NonNullable<Expected['booking']>[] = []
   readonly #charges: Charged[] = []
 
-  constructor(rules: readonly (readonly Rule[])[], penalties: Scene['penalties']) {
+  constructor(rules: readonly (readonly Rule[])[], penalties: Scenario['penalties']) {
     this.#rules = rules
     this.#penalties = penalties
   }

@@ -1,5 +1,5 @@
 // The conformance kit, with the parts that other tests of ours are made of.
-export { expectModelled, type Scene, scenes } from './comparison.js'
+export { expectModelled, type Scenario, scenarios } from './comparison.js'
 export { type Deed, deedOf } from './deed.js'
 export { conformance, type ConformanceOptions } from './kit.js'
 export { seen } from './law.js'

@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { expectModelled, scenes } from './comparison.js'
+import { expectModelled, scenarios } from './comparison.js'
 import type { Subject } from './law.js'
 import { barring } from './laws/barring.js'
 import { boards } from './laws/boards.js'
@@ -89,8 +89,8 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
     describe('boards', () => boards(trial))
 
     const compare = (name: string, lists: fc.Arbitrary<readonly Shape[]>, share: number) => {
-      const property = fc.asyncProperty(scenes(lists, penalties), (scene) =>
-        expectModelled(openStore, scene, mostCost),
+      const property = fc.asyncProperty(scenarios(lists, penalties), (scenario) =>
+        expectModelled(openStore, scenario, mostCost),
       )
       const numRuns = Math.ceil(sequences * share)
       it(name, () => fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) }), 300_000)

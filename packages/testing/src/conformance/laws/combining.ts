@@ -8,7 +8,7 @@ import { starts, traffic } from '../traffic.js'
 
 /** Several policies on one key, the second of any algorithm. */
 export function combining(subject: Subject): void {
-  const scene = fc.constantFrom(...subject.shapes).chain((other) =>
+  const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
     fc.record({
       numbers: fc.tuple(options(subject.shape), options(other)),
       other: fc.constant(other),
@@ -20,7 +20,7 @@ export function combining(subject: Subject): void {
   law(
     subject,
     'answers for a list of policies what each of them answers alone',
-    scene,
+    scenario,
     async (session, { numbers: [own, others], other, steps }) => {
       const policies = [subject.shape.factory(own), other.factory(others)] as const
       const together = session.caller(policies)
@@ -52,7 +52,7 @@ export function combining(subject: Subject): void {
   law(
     subject,
     'charges none of the policies when one refuses',
-    scene,
+    scenario,
     async (session, { numbers: [own, others], other }) => {
       const [roomy, strict] = [subject.shape.factory(own), other.factory(others)]
       for (const policies of [

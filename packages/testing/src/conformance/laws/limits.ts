@@ -9,7 +9,7 @@ import { HISTORY, starts, traffic } from '../traffic.js'
 /** Numbers may change from call to call, and keys have nothing to do with each other. */
 export function limits(subject: Subject): void {
   const { shape } = subject
-  const scene = fc.record({
+  const scenario = fc.record({
     tiers: tiers(shape, 2),
     start: starts,
     steps: traffic({ kinds: HISTORY, most: 8 }),
@@ -18,7 +18,7 @@ export function limits(subject: Subject): void {
   law(
     subject,
     'measures what was consumed against the numbers of the call that asks',
-    scene,
+    scenario,
     async (session, { tiers: numbers }) => {
       const [first, second] = numbers.map((options) => shape.factory(options))
       const caller = session.caller([first!], [second!])
@@ -34,7 +34,7 @@ export function limits(subject: Subject): void {
   law(
     subject,
     'forgets nothing when a limit is lowered and raised again',
-    scene,
+    scenario,
     async (session, { tiers: numbers, steps }) => {
       const [first, second] = numbers.map((options) => shape.factory(options))
       const [changed, steady] = [session.caller([first!], [second!]), session.caller([first!])]
@@ -50,7 +50,7 @@ export function limits(subject: Subject): void {
   law(
     subject,
     'keeps what was consumed when more is charged under a smaller limit',
-    scene,
+    scenario,
     async (session, { tiers: numbers }) => {
       const policies = numbers.map((options) => shape.factory(options))
       const [small, large] = policies.sort((a, b) => a.capacity - b.capacity)
@@ -62,7 +62,7 @@ export function limits(subject: Subject): void {
     },
   )
 
-  law(subject, 'keeps keys apart', scene, async (session, { tiers: [options], start, steps }) => {
+  law(subject, 'keeps keys apart', scenario, async (session, { tiers: [options], start, steps }) => {
     const policies = [shape.factory(options!)]
     const [busy, quiet] = [session.caller(policies), session.caller(policies)]
     const elsewhere = await Session.open(subject.openStore, start)
@@ -77,7 +77,7 @@ export function limits(subject: Subject): void {
     await elsewhere.close()
   })
 
-  law(subject, 'forgets a key that is reset', scene, async (session, { tiers: [options], steps }) => {
+  law(subject, 'forgets a key that is reset', scenario, async (session, { tiers: [options], steps }) => {
     const policies = [shape.factory(options!)]
     const [caller, fresh] = [session.caller(policies), session.caller(policies)]
     await relive(subject, steps, caller)

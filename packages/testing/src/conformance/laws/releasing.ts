@@ -65,12 +65,12 @@ export function releasing(subject: Subject): void {
     )
   }
 
-  law(subject, 'gives a charge back whole at its own instant', past(subject), async (session, scene) => {
+  law(subject, 'gives a charge back whole at its own instant', past(subject), async (session, scenario) => {
     const [caller, untouched] = [
-      session.caller([factory(scene.options)]),
-      session.caller([factory(scene.options)]),
+      session.caller([factory(scenario.options)]),
+      session.caller([factory(scenario.options)]),
     ]
-    await relive(subject, scene.steps, caller, untouched)
+    await relive(subject, scenario.steps, caller, untouched)
     const { remaining } = await caller.peek(1)
     const cost = Math.min(remaining, subject.mostCost, NEWEST)
     if (cost === 0) return
@@ -79,14 +79,14 @@ export function releasing(subject: Subject): void {
     const after = (await caller.peek(1)).remaining
     assert(after >= remaining)
     // A debt may be kept up to one tick longer than it lasts, by rounding. Counted anew from slots, it no longer is.
-    if (isLate) session.now += Number(ticksOf(model, scene.options))
+    if (isLate) session.now += Number(ticksOf(model, scenario.options))
     assert(after <= (await untouched.peek(1)).remaining)
   })
 
-  law(subject, 'gives nothing back once the key is full again', past(subject), async (session, scene) => {
-    const policies = [factory(scene.options)]
+  law(subject, 'gives nothing back once the key is full again', past(subject), async (session, scenario) => {
+    const policies = [factory(scenario.options)]
     const [released, twin] = [session.caller(policies), session.caller(policies)]
-    await relive(subject, scene.steps, released, twin)
+    await relive(subject, scenario.steps, released, twin)
     session.now = (await released.peek(1)).resetAt
     for (const charge of released.charges.slice())
       assert.equal(await released.release(charge, charge.cost), 0)

@@ -1,10 +1,10 @@
 import * as fc from 'fast-check'
-import { findShapes, type Scene, scenes } from '../../src/conformance/index.js'
+import { findShapes, type Scenario, scenarios } from '../../src/conformance/index.js'
 
 /** Random sequences, the same ones in each run. */
-function drawn(hasPenalties: boolean): Scene[] {
+function drawn(hasPenalties: boolean): Scenario[] {
   const shape = fc.constantFrom(...findShapes().shapes)
-  return fc.sample(scenes(fc.tuple(shape), hasPenalties), { numRuns: 1000, seed: 1 })
+  return fc.sample(scenarios(fc.tuple(shape), hasPenalties), { numRuns: 1000, seed: 1 })
 }
 
 describe('random sequences for a store', () => {
