@@ -1,23 +1,14 @@
-import {
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
-
-const FACTORIES = { slidingLog, fixedWindow, slidingWindow, tokenBucket, leakyBucket, gcra }
+import type { Policy } from '@sluice/core'
+import { algorithms } from '@sluice/core/store'
 
 /** A policy as it travels to another process. */
 export type PolicySpec = readonly [
-  factory: keyof typeof FACTORIES,
+  factory: keyof typeof algorithms,
   options: { readonly limit: number; readonly window: string; readonly [option: string]: unknown },
 ]
 
 export function policyOf([factory, options]: PolicySpec): Policy {
-  return (FACTORIES[factory] as (options: object) => Policy)(options)
+  return (algorithms[factory] as (options: object) => Policy)(options)
 }
 
 /**

@@ -1,30 +1,12 @@
-import {
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '../../src/index.js'
+import { everyPolicy } from '@sluice/testing/internal'
+import { gcra, slidingWindow, tokenBucket } from '../../src/index.js'
 import { Tab } from './tab.js'
 
 /* What took effect of units that were charged or given back beside a decision. */
 
 const ten = { limit: 10, window: '10s' } as const
-const policies: readonly (readonly [string, Policy])[] = [
-  ['a fixed window', fixedWindow(ten)],
-  ['a sliding window', slidingWindow(ten)],
-  ['a weighted sliding window', slidingWindow({ ...ten, count: 'weighted' })],
-  ['a sliding log', slidingLog(ten)],
-  ['gcra', gcra(ten)],
-  ['gcra with slots', gcra({ ...ten, slots: 16 })],
-  ['a leaky bucket', leakyBucket(ten)],
-  ['a token bucket', tokenBucket(ten)],
-  ['a token bucket that is refilled at intervals', tokenBucket({ ...ten, refill: 'interval' })],
-]
 
-describe.each(policies)('%s', (_, policy) => {
+describe.each(everyPolicy({ limit: 10, window: 10_000 }))('%s', (_, policy) => {
   it('charges up to twice what it holds as of now, and gives back what it holds', () => {
     const tab = new Tab(policy)
     tab.charge(0, 2)

@@ -1,3 +1,4 @@
+import { algorithms } from '@sluice/core/store'
 import {
   createLimiter,
   createSemaphore,
@@ -23,14 +24,7 @@ const codeOf = (make: () => unknown): unknown => {
   return 'nothing thrown'
 }
 
-describe.each([
-  ['fixedWindow', fixedWindow],
-  ['slidingLog', slidingLog],
-  ['slidingWindow', slidingWindow],
-  ['tokenBucket', tokenBucket],
-  ['leakyBucket', leakyBucket],
-  ['gcra', gcra],
-] as const)('%s', (_, factory) => {
+describe.each(Object.entries(algorithms))('%s', (_, factory) => {
   it.each([...NOT_WHOLE, undefined])('refuses a limit of %p', (limit) => {
     expect(codeOf(() => factory({ limit: limit as number, window: '1m' }))).toBe('INVALID_LIMIT')
   })

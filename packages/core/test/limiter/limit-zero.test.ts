@@ -1,8 +1,7 @@
+import { everyPolicy } from '@sluice/testing/internal'
 import {
   createLimiter,
-  fixedWindow,
   gcra,
-  leakyBucket,
   memoryStore,
   type Policy,
   slidingLog,
@@ -44,13 +43,10 @@ describe('a limit of 0', () => {
     return { limiter: createLimiter({ name: 'tiers', policies, store, enforce }), asked }
   }
 
-  it.each([
-    ['fixedWindow', fixedWindow(none)],
-    ['slidingLog', slidingLog(none)],
-    ['slidingWindow', slidingWindow(none)],
-    ['tokenBucket', tokenBucket({ ...none, capacity: 5 })],
-    ['leakyBucket', leakyBucket(none)],
-    ['gcra', gcra({ ...none, burst: 5, slots: 4 })],
+  it.each<readonly [title: string, policy: Policy]>([
+    ...everyPolicy({ limit: 0, window: 60_000 }),
+    ['a bucket with a capacity', tokenBucket({ ...none, capacity: 5 })],
+    ['gcra with a burst', gcra({ ...none, burst: 5, slots: 4 })],
   ])('denies every cost of %s and asks no store', async (_, policy) => {
     const { limiter, asked } = open([policy])
     const denial = { allowed: false, reason: 'limit', limit: 0, remaining: 0, retryAfterMs: Infinity }

@@ -26,6 +26,14 @@ export function findShapes(): { readonly shapes: readonly Shape[]; readonly unju
   return { shapes, unjudged }
 }
 
+/** A policy of these numbers for each variant of each algorithm, after its title. */
+export function everyPolicy(numbers: Options): readonly (readonly [title: string, policy: Policy])[] {
+  return findShapes().shapes.map(({ title, variant, factory }) => [
+    title,
+    factory({ ...numbers, ...variant }),
+  ])
+}
+
 function variantsOf(title: string, factory: Shape['factory'], model: Model): Shape[] {
   return [{}, ...(model.variants ?? [])].map((variant) => {
     const name = titleOf(title, variant)

@@ -1,21 +1,16 @@
 import { FakeClock } from '@sluice/testing'
-import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { memoryStore, type Policy, slidingLog } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import type { Answer, Booking, Store } from '../../../src/stores/store.js'
+import { oneRedis } from './one-redis.js'
 
-let server: RedisServer
-beforeAll(async () => {
-  server = await startRedis()
-})
-afterAll(() => server.stop())
+const { client } = oneRedis()
 
 /** One key under several lists of policies of the same shapes; the last argument of each call says which. */
 async function keyIn(kind: 'memory' | 'Redis', ...lists: readonly (readonly Policy[])[]) {
   const clock = new FakeClock()
   const options = { clock: clock.now }
-  const store: Store =
-    kind === 'memory' ? memoryStore(options) : redisStore({ host: server.host, port: server.port }, options)
+  const store: Store = kind === 'memory' ? memoryStore(options) : redisStore(client, options)
   const keyspaces = lists.map((policies) => store.keyspace('cancelling', policies, () => {}))
   await keyspaces[0]!.correct({ kind: 'reset', key: 'k' })
   const ask = async (operation: 'consume' | 'peek' | 'book', list = 0): Promise<Answer> =>

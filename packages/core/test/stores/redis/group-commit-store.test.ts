@@ -1,20 +1,12 @@
 import { Redis } from 'ioredis'
-import { command, info, type RedisServer, startCluster, startRedis } from '@sluice/harness/redis'
+import { command, info, startCluster } from '@sluice/harness/redis'
 import { createLimiter, gcra, type LimiterOptions, type Policy, slidingLog } from '../../../src/index.js'
 import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
+import { oneRedis } from './one-redis.js'
 
 jest.setTimeout(60_000)
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const { server, client } = oneRedis()
 
 const HUNDRED: readonly Policy[] = [slidingLog({ limit: 100, window: '1h' })]
 let limiters = 0

@@ -12,15 +12,11 @@ import {
   startSentinel,
   until,
 } from '@sluice/harness/redis'
-import { createSemaphore, type Semaphore, type Store } from '../../../src/index.js'
-import { type RedisClient, redisStore } from '../../../src/stores/redis/index.js'
+import { createSemaphore, type Semaphore } from '../../../src/index.js'
+import { redisStore } from '../../../src/stores/redis/index.js'
+import { ofItsOwn, type Opened, overIoredis, overNodeRedis } from './opened-stores.js'
 
 jest.setTimeout(60_000)
-
-interface Opened {
-  readonly store: Store
-  end(): unknown
-}
 
 type Open = (nodes: Address[], masterName: string) => Promise<Opened>
 
@@ -206,20 +202,4 @@ function stopPolling(): () => void {
     stopped.mockRestore()
     for (const task of held) task()
   }
-}
-
-function overIoredis(client: RedisClient & { disconnect(): void }): Opened {
-  return { store: redisStore(client), end: () => client.disconnect() }
-}
-
-async function overNodeRedis(
-  client: RedisClient & { connect(): Promise<unknown>; destroy(): unknown },
-): Promise<Opened> {
-  const store = redisStore(client)
-  await client.connect()
-  return { store, end: () => client.destroy() }
-}
-
-function ofItsOwn(store: Store): Opened {
-  return { store, end: () => store.close() }
 }

@@ -1,8 +1,7 @@
-import { Redis } from 'ioredis'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { onSources } from '@sluice/harness/processes'
 import { createClient } from 'redis'
-import { command, monitor, pause, type RedisServer, startRedis, until } from '@sluice/harness/redis'
+import { command, monitor, pause, until } from '@sluice/harness/redis'
 import {
   createSemaphore,
   type PermitWait,
@@ -11,32 +10,19 @@ import {
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { ownMs } from '@sluice/harness/figures'
+import { oneRedis } from './one-redis.js'
 
 jest.setTimeout(60_000)
 
-let server: RedisServer
-let client: Redis
+const { server, client } = oneRedis({ retryStrategy: () => 20 })
+client.on('error', () => {})
 const opened: Semaphore[] = []
 let name = ''
 let tests = 0
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis({
-    host: server.host,
-    port: server.port,
-    maxRetriesPerRequest: 0,
-    retryStrategy: () => 20,
-  })
-  client.on('error', () => {})
-})
 beforeEach(() => {
   name = `test-${++tests}` // permits that were not released are renewed for as long as this file runs
 })
 afterEach(() => Promise.all(opened.splice(0).map((semaphore) => semaphore.close())))
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
 
 /** To Redis each semaphore is a process of its own. */
 function open(options: Partial<SemaphoreOptions> = {}): Semaphore {

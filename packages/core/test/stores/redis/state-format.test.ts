@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto'
-import { Redis } from 'ioredis'
 import { findShapes } from '@sluice/testing/internal'
-import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import type { Policy } from '../../../src/index.js'
 import { composeScript } from '../../../src/stores/redis/script/compose.js'
 import { modules } from '../../../src/stores/redis/script/modules.gen.js'
 import { STATE_FORMAT } from '../../../src/stores/redis/redis-key.js'
 import { packCharge, packRequest, type ScriptRequest } from '../../../src/stores/redis/script/wire.js'
+import { oneRedis } from './one-redis.js'
 
 /*
  * What lies in Redis after the same calls, of every algorithm, a semaphore and a board. Where this differs from before, a process of the version
@@ -17,16 +16,7 @@ const LAYOUTS = { format: 3, digest: 'dc9386b935ec008a439a8549fdd4353f6c8e7d8776
 const START = 1_767_225_600_000_000
 const numbers = { limit: 5, window: 60_000 }
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const { client } = oneRedis()
 
 it('has the layout that belongs to its format', async () => {
   const lists = findShapes().shapes.map(({ factory, variant }) => [factory({ ...numbers, ...variant })])

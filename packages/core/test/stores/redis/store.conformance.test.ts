@@ -1,20 +1,10 @@
-import { Redis } from 'ioredis'
 import { conformance } from '@sluice/testing/internal'
-import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { redisStore } from '../../../src/stores/redis/index.js'
+import { oneRedis } from './one-redis.js'
 
 jest.setTimeout(60_000)
 
-let server: RedisServer
-let client: Redis
-beforeAll(async () => {
-  server = await startRedis()
-  client = new Redis({ host: server.host, port: server.port, maxRetriesPerRequest: 0 })
-})
-afterAll(async () => {
-  client.disconnect()
-  await server.stop()
-})
+const { client } = oneRedis()
 
 conformance('Redis', (clock) => redisStore(client, { clock }), {
   lawRuns: 10,

@@ -18,14 +18,10 @@ import {
   slidingWindow,
   type Store,
 } from '../../../src/index.js'
-import { type RedisClient, redisStore } from '../../../src/stores/redis/index.js'
+import { redisStore } from '../../../src/stores/redis/index.js'
+import { ofItsOwn, type Opened, overIoredis, overNodeRedis } from './opened-stores.js'
 
 jest.setTimeout(60_000)
-
-interface Opened {
-  readonly store: Store
-  end(): unknown
-}
 
 type Open = (nodes: Address[], masterName: string) => Promise<Opened>
 
@@ -175,20 +171,4 @@ function callers(count: number): string[] {
 
 function keyCount(node: Address): Promise<number> {
   return command<number>(node, 'DBSIZE')
-}
-
-function overIoredis(client: RedisClient & { disconnect(): void }): Opened {
-  return { store: redisStore(client), end: () => client.disconnect() }
-}
-
-async function overNodeRedis(
-  client: RedisClient & { connect(): Promise<unknown>; destroy(): unknown },
-): Promise<Opened> {
-  const store = redisStore(client)
-  await client.connect()
-  return { store, end: () => client.destroy() }
-}
-
-function ofItsOwn(store: Store): Opened {
-  return { store, end: () => store.close() }
 }
