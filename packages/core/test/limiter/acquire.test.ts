@@ -1,3 +1,4 @@
+import { outcome } from '@sluice/harness/figures'
 import { getEventListeners } from 'node:events'
 import {
   createLimiter,
@@ -12,15 +13,6 @@ import {
 const open = (policy = gcra({ limit: 10, window: '1s', burst: 1 }), enforce = true): Limiter =>
   createLimiter({ name: 'test', policies: [policy], store: memoryStore(), enforce })
 
-/** What a promise came to so far. */
-function outcome(promise: Promise<Decision>) {
-  const seen: { decision?: Decision; error?: unknown } = {}
-  promise.then(
-    (decision) => (seen.decision = decision),
-    (error: unknown) => (seen.error = error),
-  )
-  return seen
-}
 const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
 
 beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
@@ -60,7 +52,7 @@ describe('acquire', () => {
     expect(await limiter.acquire('k', { maxWait: 99 })).toMatchObject({ allowed: false, retryAfterMs: 100 })
     const second = outcome(limiter.acquire('k', { maxWait: 100 }))
     await pass(100)
-    expect(second.decision).toMatchObject({ allowed: true, waitMs: 100 })
+    expect(second.value).toMatchObject({ allowed: true, waitMs: 100 })
   })
 
   it('denies consume while places ahead are booked, with nothing remaining', async () => {
@@ -69,7 +61,7 @@ describe('acquire', () => {
     const waiting = outcome(limiter.acquire('k', { cost: 3 }))
     expect(await limiter.consume('k')).toMatchObject({ allowed: false, remaining: 0, retryAfterMs: 400 })
     await pass(300)
-    expect(waiting.decision!.allowed).toBe(true)
+    expect(waiting.value!.allowed).toBe(true)
   })
 
   it('describes the place as of its turn', async () => {
@@ -77,7 +69,7 @@ describe('acquire', () => {
     await limiter.acquire('k')
     const second = outcome(limiter.acquire('k'))
     await pass(100)
-    expect(second.decision).toMatchObject({ retryAfterMs: 0, remaining: 0, resetAfterMs: 100 })
+    expect(second.value).toMatchObject({ retryAfterMs: 0, remaining: 0, resetAfterMs: 100 })
   })
 
   it('describes each of several policies as of its turn', async () => {
@@ -86,7 +78,7 @@ describe('acquire', () => {
     await limiter.acquire('k')
     const second = outcome(limiter.acquire('k'))
     await pass(100)
-    expect(second.decision!.policies).toMatchObject([
+    expect(second.value!.policies).toMatchObject([
       { retryAfterMs: 0, remaining: 0, resetAfterMs: 100 },
       { retryAfterMs: 0, remaining: 0, resetAfterMs: 100 },
     ])
@@ -103,7 +95,7 @@ describe('acquire', () => {
     const second = outcome(limiter.acquire('k'))
     now = 130_000
     await pass(100)
-    expect(second.decision).toMatchObject({ waitMs: 130, lateMs: 30 })
+    expect(second.value).toMatchObject({ waitMs: 130, lateMs: 30 })
   })
 
   it('resolves at once in shadow mode', async () => {
@@ -135,7 +127,7 @@ describe('an abort', () => {
     expect(aborted.error).toEqual(new Error('gone'))
     const next = outcome(limiter.acquire('k'))
     await pass(100)
-    expect(next.decision!.waitMs).toBe(100)
+    expect(next.value!.waitMs).toBe(100)
   })
 
   it('gives back only its own place if another call booked after it', async () => {
@@ -146,7 +138,7 @@ describe('an abort', () => {
     const behind = outcome(limiter.acquire('k'))
     controller.abort()
     await pass(200)
-    expect(behind.decision!.waitMs).toBe(200)
+    expect(behind.value!.waitMs).toBe(200)
   })
 
   it('of several calls gives all units back when the last leaves first', async () => {
@@ -173,9 +165,9 @@ describe('a hold or a reset during the wait', () => {
     const waiting = outcome(limiter.acquire('k'))
     await limiter.hold('k', '3s')
     await pass(2999)
-    expect(waiting.decision).toBeUndefined()
+    expect(waiting.value).toBeUndefined()
     await pass(1)
-    expect(waiting.decision).toMatchObject({ allowed: true, waitMs: 3000 })
+    expect(waiting.value).toMatchObject({ allowed: true, waitMs: 3000 })
     expect((await limiter.peek('k')).retryAfterMs).toBe(1000)
   })
 
@@ -185,7 +177,7 @@ describe('a hold or a reset during the wait', () => {
     const waiting = outcome(limiter.acquire('k', { maxWait: '2s' }))
     await limiter.hold('k', '3s')
     await pass(1000)
-    expect(waiting.decision).toMatchObject({ allowed: false, reason: 'held' })
+    expect(waiting.value).toMatchObject({ allowed: false, reason: 'held' })
   })
 
   it('makes a call whose state was reset book again', async () => {
@@ -196,9 +188,9 @@ describe('a hold or a reset during the wait', () => {
     await pass(900)
     await limiter.consume('k')
     await pass(100)
-    expect(waiting.decision).toBeUndefined()
+    expect(waiting.value).toBeUndefined()
     await pass(900)
-    expect(waiting.decision).toMatchObject({ allowed: true, waitMs: 1900 })
+    expect(waiting.value).toMatchObject({ allowed: true, waitMs: 1900 })
   })
 })
 
@@ -232,7 +224,7 @@ describe('close', () => {
     await pass(0)
     await store.close()
     await pass(0)
-    const errors = waiting.map(({ error, decision }) => error ?? decision?.allowed)
+    const errors = waiting.map(({ error, value }) => error ?? value?.allowed)
     const closed = { name: 'StoreError', code: 'CLOSED', message: 'the store is closed' }
     expect(errors).toMatchObject([true, closed, closed, true, closed, closed])
     expect([limiters.map(({ waiting: calls }) => calls), jest.getTimerCount()]).toEqual([[0, 0], 0])

@@ -1,7 +1,7 @@
+import { outcome } from '@sluice/harness/figures'
 import {
   type AcquireOptions,
   createLimiter,
-  type Decision,
   type FailureMode,
   gcra,
   type Limiter,
@@ -24,16 +24,6 @@ const open = (onStoreError: FailureMode = 'throw', enforce = true): Limiter =>
 
 const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
 
-/** What a promise came to so far. */
-function outcome(promise: Promise<Decision>) {
-  const seen: { decision?: Decision; error?: unknown } = {}
-  promise.then(
-    (decision) => (seen.decision = decision),
-    (error: unknown) => (seen.error = error),
-  )
-  return seen
-}
-
 describe('a wait while the store does not answer', () => {
   it.each(['throw', 'deny'] as const)(
     "goes on listening for the booking it sent, under '%s'",
@@ -45,7 +35,7 @@ describe('a wait while the store does not answer', () => {
       expect(waits).toEqual([{}, {}, {}])
       store.recover()
       await pass(200)
-      expect(waits.map(({ decision }) => decision)).toEqual([
+      expect(waits.map(({ value }) => value)).toEqual([
         expect.objectContaining({ allowed: true, degraded: undefined, waitMs: 300 }),
         expect.objectContaining({ allowed: true, degraded: undefined, waitMs: 400 }),
         expect.objectContaining({ allowed: true, degraded: undefined, waitMs: 500 }),
@@ -61,7 +51,7 @@ describe('a wait while the store does not answer', () => {
       store.stop()
       const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
       await pass(50)
-      expect(wait.decision).toMatchObject({ allowed: true, degraded: 'timeout' })
+      expect(wait.value).toMatchObject({ allowed: true, degraded: 'timeout' })
     },
   )
 
@@ -70,7 +60,7 @@ describe('a wait while the store does not answer', () => {
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '20s' }))
     await pass(50)
-    expect(wait.decision).toMatchObject({ allowed: true, wouldDeny: true, degraded: 'timeout' })
+    expect(wait.value).toMatchObject({ allowed: true, wouldDeny: true, degraded: 'timeout' })
   })
 
   it('ends at maxWait, and gives back a booking that is answered later', async () => {
@@ -92,7 +82,7 @@ describe('a wait while the store does not answer', () => {
     store.stop()
     const wait = outcome(limiter.acquire('k', { maxWait: '1s' }))
     await pass(1000)
-    expect(wait.decision).toMatchObject({ allowed: false, degraded: 'timeout', reason: 'degraded' })
+    expect(wait.value).toMatchObject({ allowed: false, degraded: 'timeout', reason: 'degraded' })
   })
 
   it('is denied if its turn has become later than maxWait, and gives the place back', async () => {
@@ -103,8 +93,8 @@ describe('a wait while the store does not answer', () => {
     await pass(250)
     store.recover()
     await pass(50)
-    expect(waits[0]!.decision).toMatchObject({ allowed: true, waitMs: 250 })
-    expect(waits[1]!.decision).toMatchObject({ allowed: false, reason: 'limit' })
+    expect(waits[0]!.value).toMatchObject({ allowed: true, waitMs: 250 })
+    expect(waits[1]!.value).toMatchObject({ allowed: false, reason: 'limit' })
     await pass(50)
     expect((await limiter.peek('k')).remaining).toBe(1)
   })
@@ -125,7 +115,7 @@ describe('a wait while the store does not answer', () => {
     await pass(1000)
     store.recover()
     await pass(200)
-    expect(late.decision).toMatchObject({ allowed: true, degraded: undefined })
+    expect(late.value).toMatchObject({ allowed: true, degraded: undefined })
     expect(store.count('book')).toBe(31)
     expect(store.maxWaits.at(-1)).toBeLessThanOrEqual(19_000_000)
   })
@@ -141,7 +131,7 @@ describe('a wait while the store does not answer', () => {
     store.recover()
     await pass(0)
     expect(store.arrived).toHaveLength(1100)
-    expect(waits.filter(({ decision }) => decision?.allowed)).toHaveLength(1100)
+    expect(waits.filter(({ value }) => value?.allowed)).toHaveLength(1100)
   })
 })
 
@@ -248,7 +238,7 @@ describe('a booking that is answered after the deadline', () => {
     await pass(50)
     store.recover()
     await pass(0)
-    expect(waits.map(({ decision }) => decision?.allowed)).toEqual([true, false])
+    expect(waits.map(({ value }) => value?.allowed)).toEqual([true, false])
     expect(store.count('cancel')).toBe(1)
   })
 
@@ -356,7 +346,7 @@ describe('a wait whose booking fails', () => {
       expect(wait).toEqual({})
       store.recover()
       await pass(1500)
-      expect(wait.decision).toMatchObject({ allowed: true, degraded: undefined })
+      expect(wait.value).toMatchObject({ allowed: true, degraded: undefined })
       expect((await limiter.peek('k')).remaining).toBe(1)
     },
   )
@@ -380,7 +370,7 @@ describe('a wait whose booking fails', () => {
     await pass(10.4567)
     store.recover()
     await pass(190)
-    expect(wait.decision).toMatchObject({ allowed: false, reason: 'limit' })
+    expect(wait.value).toMatchObject({ allowed: false, reason: 'limit' })
     const [, first, second] = store.maxWaits
     expect(first).toBe(maxWait * 1000)
     expect(second).toBeLessThanOrEqual(Math.max(0, first! - 10_456))
@@ -417,7 +407,7 @@ describe('a wait whose booking fails', () => {
     expect(store.count('book')).toBe(1)
     store.recover()
     await pass(300)
-    expect(wait.decision).toMatchObject({ allowed: true })
+    expect(wait.value).toMatchObject({ allowed: true })
     expect(store.count('book')).toBe(2)
   })
 

@@ -1,10 +1,8 @@
 import { machineStore } from '@sluice/machine'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { onSources } from '@sluice/harness/processes'
+import { msToEnd } from '@sluice/harness/processes'
 import { startCluster, startRedis } from '@sluice/harness/redis'
 import type { Moment } from '../workers/ending.js'
 import type { Outcome, Row } from '../row.js'
@@ -26,7 +24,10 @@ async function shutDown(): Promise<Outcome> {
 
   const endings: [string, number][] = []
   const measure = async (what: string, moment: Moment, where?: object, onReady = () => {}) => {
-    endings.push([`${what}, ${moment}`, await run(moment, where, onReady)])
+    endings.push([
+      `${what}, ${moment}`,
+      await msToEnd(PROGRAM, [moment, ...(where ? [JSON.stringify(where)] : [])], onReady),
+    ])
     thaw()
   }
   for (const moment of MOMENTS) await measure('memory', moment)
@@ -60,21 +61,4 @@ async function shutDown(): Promise<Outcome> {
     pass: longest <= BAR_MS,
     figure: `${endings.length} endings: ended ${longest.toFixed(0)} ms after close() at most (bar ${BAR_MS}; ${slowest})`,
   }
-}
-
-/** Milliseconds from close() to the end of a process; `onReady` is called when it is in the middle of things. */
-async function run(moment: Moment, where: object | undefined, onReady: () => void) {
-  const args = [...onSources(), PROGRAM, moment, ...(where ? [JSON.stringify(where)] : [])]
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  const killed = setTimeout(() => child.kill('SIGKILL'), 20_000)
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-    if (output !== 'ready') return
-    onReady()
-    child.stdin.write('go')
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  clearTimeout(killed)
-  return code === 0 ? Number(output.replace('ready', '')) : Infinity
 }

@@ -1,6 +1,7 @@
 // What tests and measurements compute of what they saw.
 export { bytesInUse, collect, withoutCompilers } from './heap.js'
 export { kbPerMinute, type Sample, sample } from './heap-samples.js'
+export { outcome } from './outcome.js'
 export { ownMs, ranMs } from './own-time.js'
 export { randomFrom } from './random.js'
 export { bootstrapInterval, median, quantile, ratios, spread } from './statistics.js'

@@ -1,5 +1,6 @@
 import { createLimiter, gcra, memoryStore, type Policy } from '@sluice/core'
 import { limitFetch, type OutboundEvent, type OutboundOptions } from '../../src/index.js'
+export { outcome } from '@sluice/harness/figures'
 
 /*
  * A limited fetch on Jest's timers and clock, whose provider is a function: nothing sleeps.
@@ -33,15 +34,6 @@ export function open(
   return { fetch, sent, events, at: () => sent.map(({ at }) => at) }
 }
 
-/** How a promise has settled so far. */
-export function outcome<T>(promise: Promise<T>) {
-  const seen: { value?: T; error?: any } = {}
-  promise.then(
-    (value) => (seen.value = value),
-    (error: unknown) => (seen.error = error),
-  )
-  return seen
-}
 export const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
 export const refusal = (headers: Record<string, string> = {}, status = 429) =>
   new Response('no', { status, headers })

@@ -1,6 +1,4 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { onSources } from '@sluice/harness/processes'
+import { msToEnd } from '@sluice/harness/processes'
 import { startRedis } from '@sluice/harness/redis'
 import type { Moment } from './ending-worker.js'
 import type { Outcome, Proof } from './proof.js'
@@ -16,14 +14,14 @@ async function run(): Promise<Outcome> {
   const at = { host: redis.host, port: redis.port }
   const endings: [string, number][] = []
   for (const moment of ['nothing', 'waiting', 'pausing'] as const) {
-    endings.push([`memory, ${moment}`, await msToEnd(moment)])
-    endings.push([`Redis, ${moment}`, await msToEnd(moment, at)])
-    endings.push([`Redis stopped, ${moment}`, await msToEnd(moment, at, () => redis.pause())])
+    endings.push([`memory, ${moment}`, await ending(moment)])
+    endings.push([`Redis, ${moment}`, await ending(moment, at)])
+    endings.push([`Redis stopped, ${moment}`, await ending(moment, at, () => redis.pause())])
     redis.resume()
   }
-  endings.push(['Redis stopped, an outage', await msToEnd('an outage', at, () => redis.pause())])
+  endings.push(['Redis stopped, an outage', await ending('an outage', at, () => redis.pause())])
   redis.resume()
-  endings.push(['no Redis, an outage', await msToEnd('an outage', { host: '127.0.0.1', port: 1 })])
+  endings.push(['no Redis, an outage', await ending('an outage', { host: '127.0.0.1', port: 1 })])
   await redis.stop()
   const [slowest, longest] = endings.reduce((a, b) => (b[1] > a[1] ? b : a))
   return {
@@ -33,19 +31,6 @@ async function run(): Promise<Outcome> {
   }
 }
 
-/** Milliseconds from close() to the end of a process; `onReady` is called when it is in the middle of things. */
-async function msToEnd(moment: Moment, where?: object, onReady = () => {}): Promise<number> {
-  const args = [...onSources(), PROGRAM, moment, ...(where ? [JSON.stringify(where)] : [])]
-  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
-  const killed = setTimeout(() => child.kill('SIGKILL'), 20_000)
-  let output = ''
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    output += text
-    if (output !== 'ready') return
-    onReady()
-    child.stdin.write('go')
-  })
-  const [code] = (await once(child, 'close')) as [number | null]
-  clearTimeout(killed)
-  return code === 0 ? Number(output.replace('ready', '')) : Infinity
+function ending(moment: Moment, where?: object, onReady?: () => void): Promise<number> {
+  return msToEnd(PROGRAM, [moment, ...(where ? [JSON.stringify(where)] : [])], onReady)
 }

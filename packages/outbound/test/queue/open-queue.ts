@@ -1,5 +1,8 @@
 import { createLimiter, gcra, memoryStore, type Policy } from '@sluice/core'
 import { createQueue, type QueueEvent, type QueueOptions, type RunOptions } from '../../src/index.js'
+import { outcome } from '@sluice/harness/figures'
+
+export { outcome }
 
 /*
  * A queue on Jest's timers and clock: nothing sleeps.
@@ -39,16 +42,6 @@ export function open(options: Partial<QueueOptions> = {}, tookMs = 0) {
 
 export const sleep = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 export const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
-
-/** How a promise has settled so far. */
-export function outcome<T>(promise: Promise<T>) {
-  const seen: { value?: T; error?: any } = {}
-  promise.then(
-    (value) => (seen.value = value),
-    (error: unknown) => (seen.error = error),
-  )
-  return seen
-}
 
 export function useFakeTime(): void {
   beforeEach(() => jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) }))
