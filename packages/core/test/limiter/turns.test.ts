@@ -1,4 +1,4 @@
-import { createLimiter, gcra, type Limiter, memoryStore } from '../src/index.js'
+import { createLimiter, gcra, type Limiter, memoryStore } from '../../src/index.js'
 
 /** Timers as Node keeps them: in lists by duration. All that are due in one list run before those of the next. */
 class NodeTimers {

@@ -1,4 +1,4 @@
-import { createLimiter, createSemaphore, fixedWindow, gcra } from '../src/index.js'
+import { createLimiter, createSemaphore, fixedWindow, gcra } from '../../src/index.js'
 
 const minute = fixedWindow({ limit: 10, window: '1m' })
 const block = (duration: number | string) => createLimiter({ policies: [minute] }).block('k', duration)
@@ -18,7 +18,7 @@ afterEach(() => jest.restoreAllMocks())
 
 /** The factories of a process of their own. */
 async function freshProcess() {
-  const core = await import('../src/index.js')
+  const core = await import('../../src/index.js')
   const limiter = core.createLimiter({ policies: [core.fixedWindow({ limit: 10, window: '1m' })] })
   return {
     window: (window: number | string) => core.slidingLog({ limit: 10, window }),
