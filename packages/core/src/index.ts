@@ -24,7 +24,7 @@ export {
 export type { DecidedBy, DecisionEvent } from './limiter/decision-event.js'
 export type { LimiterEvents, Listener } from './limiter/events.js'
 export type { ListenOptions } from './values/listeners.js'
-export type { LeaseOptions } from './leases/lease-options.js'
+export type { LeaseOptions } from './leases/lease-terms.js'
 export { createLimiter, type Limiter } from './limiter/limiter.js'
 export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from './limiter/limiter-options.js'
 export type { PenaltyOptions } from './limiter/penalty-options.js'

@@ -1,9 +1,21 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import type { Keyspace, MaybePromise, Report, Store } from '../stores/store.js'
+import { degradedAnswer } from '../resilience/failure.js'
+import {
+  type Answer,
+  type Ask,
+  type Booking,
+  type Caller,
+  type Correction,
+  isAboutKey,
+  isDenied,
+  type Keyspace,
+  type MaybePromise,
+  type Report,
+  type Store,
+} from '../stores/store.js'
 import { WeakValues } from '../values/weak-values.js'
-import type { LeaseSettings } from './lease-options.js'
-import { leaseTermsOf } from './lease-terms.js'
-import { LeasedKeyspace } from './leased-keyspace.js'
+import { type LeaseSettings, type LeaseTerms, leaseTermsOf } from './lease-terms.js'
+import { type ColdKey, Lease, type LeaseWaiter } from './lease.js'
 import { Leases } from './leases.js'
 
 /**
@@ -51,4 +63,130 @@ class LeasedStore implements Store {
     const { ttl, maxKeys } = this.#settings
     return this.#leases.get(id, () => new Leases(ttl * 1000, maxKeys))
   }
+}
+
+interface LeasedKeyspaceOptions {
+  /** The state in the store, opened with `terms.booked`. */
+  readonly state: Keyspace
+  readonly terms: LeaseTerms
+  readonly leases: Leases
+  /** Most units that one call prefetches. */
+  readonly size: number
+  /** Microseconds, on a clock of this process. */
+  readonly now: () => number
+}
+
+/**
+ * One limiter's state, of which this process leases parts. `consume` is served from the key's lease if that holds the
+ * units. Otherwise one call books for all that wait, as far as the remaining allowance is likely to go; if the store denies
+ * that much, each call asks for itself. All other operations ask the store, where leased units count as used.
+ */
+class LeasedKeyspace implements Keyspace {
+  readonly policies: readonly Policy[]
+  readonly #options: LeasedKeyspaceOptions
+  readonly #state: Keyspace
+
+  constructor(options: LeasedKeyspaceOptions) {
+    this.#options = options
+    this.#state = options.state
+    this.policies = options.terms.reported
+  }
+
+  decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
+    if (ask !== 'consume' || cost === 0) return this.#state.decide(ask, key, cost, maxWait, caller)
+    const { leases, size, terms, now: clock } = this.#options
+    const now = clock()
+    const found = leases.find(this.#state.policies, key, now)
+    if (!(found instanceof Lease)) return this.#ask(key, cost, found)
+    return (
+      found.serve(cost, now) ??
+      found.join(cost) ??
+      (found.beginBooking(cost, size, terms.mostUnits)
+        ? this.#bookFor(cost, found, key)
+        : this.#ask(key, cost, found))
+    )
+  }
+
+  confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
+    return this.#state.confirm(booking)
+  }
+
+  cancel(booking: Booking): MaybePromise<boolean> {
+    return this.#state.cancel(booking)
+  }
+
+  correct(change: Correction): MaybePromise<number> {
+    if (isAboutKey(change)) this.#options.leases.drop(change.key)
+    return this.#state.correct(change)
+  }
+
+  /** Asks the store for one call alone, and records what remains for the next lease. */
+  #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
+    const answer = this.#consume(key, cost)
+    return record && answer instanceof Promise ? recorded(answer, record) : answer
+  }
+
+  #consume(key: string, cost: number): MaybePromise<Answer> {
+    return this.#state.decide('consume', key, cost, 0)
+  }
+
+  /** Books for the first call, for those that join, and ahead. A failed booking rejects the calls and not itself. */
+  #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
+    const first = lease.wait(cost)
+    void this.#book(lease, key)
+    return first
+  }
+
+  async #book(lease: Lease, key: string): Promise<void> {
+    await Promise.resolve() // calls of the same turn of the event loop join
+    const { size, terms, now: clock } = this.#options
+    const callers: LeaseWaiter[] = []
+    let late: LeaseWaiter[] = []
+    try {
+      const { waiters, wanted, spare } = lease.sendBooking(size, terms.mostUnits)
+      callers.push(...waiters)
+      // The lease counts from here, because the store may decide as soon as the call is sent.
+      const sent = clock()
+      const answer = await this.#consume(key, wanted + spare)
+      const receivedAt = clock()
+      lease.remaining = answer.degraded ? 0 : answer.remaining
+      late = lease.endBooking()
+      if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])
+      if (!isDenied(answer)) {
+        lease.fill(answer, spare, sent + terms.lifetime(answer.now), receivedAt)
+        for (const { resolve } of callers) resolve(answer)
+        for (const { cost, resolve } of late) {
+          resolve(lease.serve(cost, receivedAt) ?? this.#ask(key, cost, lease))
+        }
+      } else if (callers.length === 1 && spare === 0 && late.length === 0) {
+        callers[0]!.resolve(answer)
+      } else {
+        for (const { cost, resolve } of [...callers, ...late]) resolve(this.#ask(key, cost, lease))
+      }
+    } catch (error) {
+      lease.remaining = 0
+      for (const { reject } of [...callers, ...late, ...lease.endBooking()]) reject(error)
+    }
+  }
+
+  /** The store did not decide, so the keyspace that replaced it decides each call, without another wait for the store. */
+  #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
+    const { by, why } = answer.degraded!
+    if (!by) return callers.forEach(({ resolve }) => resolve(answer))
+    if (!isDenied(answer)) {
+      const charge = { at: answer.at, cost: booked, decidedAt: answer.now }
+      void by.correct({ kind: 'release', key, charge, units: booked })
+    }
+    for (const { cost, resolve } of callers) {
+      const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
+      // A cost above the whole capacity never waits here, so only this process's share is too small.
+      resolve(degradedAnswer(why, own, by, false))
+    }
+  }
+}
+
+async function recorded(asked: Promise<Answer>, record: Lease | ColdKey): Promise<Answer> {
+  const answer = await asked
+  record.remaining = answer.degraded ? 0 : answer.remaining
+  return answer
 }

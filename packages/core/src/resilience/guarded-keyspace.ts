@@ -14,8 +14,7 @@ import {
 import type { Deadline } from './deadline.js'
 import type { BegunCall, Denials } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
-import { giveBackLate } from './late-booking.js'
-import { bookPatiently } from './patient-booking.js'
+import { bookPatiently, giveBackLate } from './patient-booking.js'
 import { type PendingCall, receive, type StoreRequest } from './pending-call.js'
 import type { StoreChannel } from './store-channel.js'
 

@@ -2,13 +2,13 @@ import { fixedWindow, gcra, type Policy, slidingLog, slidingWindow, tokenBucket 
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import {
   hasHealed,
+  PackedReply,
   packRequest,
   type ScriptRequest,
   unpackAnswer,
   unpackAnswers,
   unpackFailure,
 } from '../../src/stores/redis/script/wire.js'
-import { PackedReply } from '../../src/stores/redis/script/packed-reply.js'
 import type { Answer } from '../../src/stores/store.js'
 import { type LuaCalls, type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
 

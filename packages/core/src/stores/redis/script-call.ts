@@ -3,8 +3,7 @@ import { StoreError } from '../../values/errors.js'
 import type { Answer, Caller, Receiver, Report } from '../store.js'
 import type { Bytes } from './redis-connection.js'
 import { redisKey } from './redis-key.js'
-import type { PackedReply } from './script/packed-reply.js'
-import { hasHealed, packRequest, type ScriptRequest, unpackAnswers } from './script/wire.js'
+import { hasHealed, type PackedReply, packRequest, type ScriptRequest, unpackAnswers } from './script/wire.js'
 
 /** One call of a script on one key, for one caller. */
 export interface ScriptCall {

@@ -1,7 +1,7 @@
 import { storeError } from '../../../src/stores/redis/clients/failure.js'
 import type { Replies, ScriptCall } from '../../../src/stores/redis/script-call.js'
 import type { Receiver } from '../../../src/stores/store.js'
-import { PackedReply } from '../../../src/stores/redis/script/packed-reply.js'
+import { PackedReply } from '../../../src/stores/redis/script/wire.js'
 import { GroupCommit, type GroupCommitOptions } from '../../../src/stores/redis/group-commit.js'
 
 /** A call that asks something about a key, and what came of it. */

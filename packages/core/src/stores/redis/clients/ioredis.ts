@@ -1,9 +1,7 @@
 import type { Writable } from 'node:stream'
-import type { RedisConnection, ScriptReply } from '../redis-connection.js'
-import { addressOf, type Location } from './address.js'
+import { addressOf, type Location, type RedisConnection, type ScriptReply } from '../redis-connection.js'
 import { inOneBuffer, sendable } from './buffer.js'
 import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
-import { type ReplayOptions, replays } from './replay.js'
 import { ioredisSubscribe } from './subscription.js'
 
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
@@ -96,4 +94,39 @@ function isReplaced(client: object): boolean {
     if (Object.hasOwn(owner, 'evalBuffer') || Object.hasOwn(owner, 'evalshaBuffer')) owners++
   }
   return owners !== 1
+}
+
+/*
+ * When ioredis (6) and iovalkey (0.4) repeat a command whose connection broke before the reply, found by counting
+ * executions behind a proxy that drops the reply:
+ *
+ * - A standalone client, also through Sentinel, repeats unanswered commands after it has reconnected. It does not with
+ *   `maxRetriesPerRequest: 0`, which rejects immediately, with `autoResendUnfulfilledCommands: false`, which leaves the
+ *   call unsettled, or without a `retryStrategy`. Any other number, null, `enableOfflineQueue: false` and
+ *   `commandTimeout` (which rejects and still repeats) do not prevent it.
+ * - A Cluster client repeats after `retryDelayOnFailover` (100 ms), whatever `redisOptions` say; 0 prevents it. Nodes that
+ *   reconnect by a `clusterNodeRetryStrategy` also repeat like standalone clients.
+ *
+ * node-redis (6) never repeats, except in its sentinel (node-redis.ts).
+ */
+
+interface ReplayOptions {
+  readonly maxRetriesPerRequest?: unknown
+  readonly autoResendUnfulfilledCommands?: unknown
+  readonly retryStrategy?: unknown
+  readonly retryDelayOnFailover?: unknown
+  readonly clusterNodeRetryStrategy?: unknown
+  readonly redisOptions?: ReplayOptions | null
+}
+
+/** Whether a client with these options may run a script twice for one call. */
+function replays(options: ReplayOptions, isCluster: boolean): boolean {
+  if (!isCluster) return typeof options.retryStrategy === 'function' && resends(options)
+  // A node that gives up reconnecting leaves its calls to `retryDelayOnFailover`, whatever its own settings.
+  if (Number(options.retryDelayOnFailover) > 0) return true
+  return typeof options.clusterNodeRetryStrategy === 'function' && resends(options.redisOptions ?? {})
+}
+
+function resends({ maxRetriesPerRequest, autoResendUnfulfilledCommands = true }: ReplayOptions): boolean {
+  return maxRetriesPerRequest !== 0 && Boolean(autoResendUnfulfilledCommands)
 }

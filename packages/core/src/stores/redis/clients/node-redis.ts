@@ -1,5 +1,11 @@
-import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
-import { addressOf, type Location } from './address.js'
+import {
+  addressOf,
+  type Bytes,
+  type Location,
+  type RedisConnection,
+  type RedisKey,
+  type ScriptReply,
+} from '../redis-connection.js'
 import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'

@@ -80,7 +80,7 @@ const DEFAULTS = {
 }
 
 const NODE = {
-  // Rejects all unanswered commands as soon as the connection closes: none is repeated (replay.ts), and calls that wait
+  // Rejects all unanswered commands as soon as the connection closes: none is repeated (ioredis.ts), and calls that wait
   // for a connection wait for one attempt.
   maxRetriesPerRequest: 0,
   enableOfflineQueue: true,

@@ -2,9 +2,14 @@ import { inCommon } from '../../../values/contract.js'
 import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
 import { warnProcess } from '../../../values/process-warning.js'
-import type { Bytes, RedisKey, RedisConnection, ScriptReply } from '../redis-connection.js'
+import {
+  addressOf,
+  type Bytes,
+  type RedisConnection,
+  type RedisKey,
+  type ScriptReply,
+} from '../redis-connection.js'
 import { type Endpoint, endpointOf } from './endpoint.js'
-import { addressOf } from '../clients/address.js'
 import { storeError } from '../clients/failure.js'
 import type { Opened } from './opened.js'
 import { openIoredis } from './own-ioredis.js'

@@ -6,11 +6,9 @@ import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
 import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 import type { Replies } from '../script-call.js'
 import type { Receiver } from '../../store.js'
-import { GroupCommit } from '../group-commit.js'
-import type { Transport } from '../transport.js'
+import { GroupCommit, type Transport } from '../group-commit.js'
 import { composeScript } from './compose.js'
-import { PackedReply } from './packed-reply.js'
-import { unpackFailure } from './wire.js'
+import { PackedReply, unpackFailure } from './wire.js'
 
 /**
  * Runs scripts by their SHA-1. The text is sent until a server has run it, and again after NOSCRIPT: scripts vanish on
