@@ -1,6 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { type LeaseOptions, LEASES } from '../leases/lease-terms.js'
-import { RESILIENCE, type ResilienceOptions } from '../resilience/guarded-store.js'
+import { RESILIENCE, type ResilienceOptions } from '../resilience/resilient-store.js'
 import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'

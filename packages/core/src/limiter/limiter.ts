@@ -1,6 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { leasedStore } from '../leases/leased-store.js'
-import { guardedStore } from '../resilience/guarded-store.js'
+import { resilientStore } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, isDenied, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
@@ -60,7 +60,7 @@ export class Limiter {
     const { name: _name, policies: _policies, penalty: _penalty, ...given } = options
     this.name = name
     this.#settings = given
-    this.#store = leasedStore(guardedStore(store ?? memoryStore(), settings), leases)
+    this.#store = leasedStore(resilientStore(store ?? memoryStore(), settings), leases)
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name)
     this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))

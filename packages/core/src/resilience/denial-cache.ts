@@ -93,9 +93,6 @@ export class DenialCache {
   }
 }
 
-/** What a keyspace needs of the cache. */
-export type Denials = Pick<DenialCache, 'get' | 'newest' | 'begin' | 'record' | 'forget'>
-
 export interface BegunCall {
   readonly number: number
   readonly sentAt: number
@@ -149,38 +146,4 @@ function answerUntilFull(now: number, denial: Denial): Answer {
     if (parts[i]! > parts[3 * binding]!) binding = i / 3
   }
   return { ...answer, at: answer.resetAt, binding, parts }
-}
-
-/**
- * The blocks among the cached denials, for limiters with a penalty. Their store has to count every call that it refuses
- * because of a limit, so no other denial is answered from the cache, also not one of a limiter without a penalty.
- */
-export class CachedBlocks implements Denials {
-  readonly #cache: DenialCache
-
-  constructor(cache: DenialCache) {
-    this.#cache = cache
-  }
-
-  get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
-    const denial = this.#cache.get(policies, key, cost)
-    return denial?.reason === 'blocked' ? denial : undefined
-  }
-
-  newest(policies: readonly Policy[], key: string): Answer | undefined {
-    return this.#cache.newest(policies, key)
-  }
-
-  begin(): BegunCall {
-    return this.#cache.begin()
-  }
-
-  record(policies: readonly Policy[], key: string, cost: number, call: BegunCall, answer: Answer): void {
-    const isRefusal = answer.reason !== undefined && answer.reason !== 'blocked'
-    if (!isRefusal) this.#cache.record(policies, key, cost, call, answer)
-  }
-
-  forget(key: string): void {
-    this.#cache.forget(key)
-  }
 }

@@ -3,12 +3,14 @@ import { memoryStore } from '../stores/memory/index.js'
 import type { Store } from '../stores/store.js'
 import { inCommon } from '../values/contract.js'
 import { WeakValues } from '../values/weak-values.js'
+import { RecoveryQueue } from './booking-until-max-wait.js'
 import { DenialCache } from './denial-cache.js'
 import { StoreChannel } from './store-channel.js'
 
 /** What all limiters of this process that use one store share. */
 export class SharedStoreState {
   readonly channel: StoreChannel
+  readonly recovery: RecoveryQueue
   readonly #store: Store
   /** Each is held by its keyspaces. */
   readonly #denialCaches = new WeakValues<DenialCache>()
@@ -17,6 +19,7 @@ export class SharedStoreState {
   constructor(store: Store) {
     this.#store = store
     this.channel = new StoreChannel(store)
+    this.recovery = new RecoveryQueue(this.channel)
   }
 
   /** The memory store that decides while the store does not. Made in the first outage, and kept for the next. */

@@ -1,30 +1,21 @@
+import { type Cohort, InFlight } from '../stores/in-flight.js'
+import type { Ask, Caller, MaybePromise, Receiver, Store } from '../stores/store.js'
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
-import type { Caller, MaybePromise, Store } from '../stores/store.js'
 import { Circuit } from './circuit.js'
-import type { Deadline, Traffic } from './deadline.js'
+import type { Deadline, DeadlineEntry, Traffic } from './deadline.js'
+import type { BegunCall } from './denial-cache.js'
 import { failureOf, isOutage, isSilence } from './failure.js'
 import { OutageWarning } from './outage-warning.js'
-import {
-  type CallObserver,
-  type Cohort,
-  type FailedCall,
-  InFlight,
-  type PatientCaller,
-  PendingCall,
-  receive,
-  type StoreRequest,
-} from './pending-call.js'
-import { RecoveryQueue } from './recovery-queue.js'
 
 /**
  * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
  * Further calls wait here in order, and are dropped unsent when their deadline passes. While the circuit is open, none is
  * sent.
  */
-export class StoreChannel implements Traffic, CallObserver {
+export class StoreChannel implements Traffic {
   readonly #store: Store
   readonly #circuit = new Circuit<Error>()
-  readonly #inFlight = new InFlight()
+  readonly #inFlight = new InFlight(MOST_IN_FLIGHT)
   readonly #outage: OutageWarning
   readonly #mostPending: number
   /** Calls that wait for room, the oldest first. Dropped calls stay in the list until they are more than half of it. */
@@ -35,7 +26,7 @@ export class StoreChannel implements Traffic, CallObserver {
   /** Calls that were answered before their deadline. */
   answeredInTime = 0
   /** Bookings that wait until the store answers again. */
-  readonly recovery = new RecoveryQueue(this)
+  awaitingRecovery = 0
   #isStarted = false
   /** While the store connects for the first time, calls wait for that instead of their deadline. */
   #isStarting = false
@@ -63,32 +54,31 @@ export class StoreChannel implements Traffic, CallObserver {
     return refusal
   }
 
-  /** Sends a request, which gets its answer until the deadline, but not before this has returned. A later answer is ignored. */
-  submit<T>(request: StoreRequest<T>, deadline: Deadline): void {
-    this.#add(new PendingCall(this, request, deadline))
+  /** Sends a call. Its receiver gets the answer until the deadline, but not before this has returned; a later one is ignored. */
+  submit<T>(call: PendingCall<T>): void {
+    if (!this.#isStarted) this.#start()
+    if (!this.#isStarting) call.beginDeadline()
+    const mustWait = this.#isStarting || this.#queue.length > 0 || this.#isAtBound
+    if (mustWait) this.#queue.push(call)
+    else call.start(this.#inFlight, call.since)
   }
 
   /** As `submit`, with a promise for the answer. */
-  send<T>(call: (caller: Caller) => MaybePromise<T>, deadline: Deadline): Promise<T> {
+  send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline): Promise<T> {
     return new Promise((answered, failed) => {
-      this.submit({ ask: (pending) => receive(call(pending), pending), answered, failed }, deadline)
+      this.submit(new PendingCall(this, requestFor(act), deadline, { answered, failed }))
     })
   }
 
-  /** Sends a call whose caller waits for the answer beyond the deadline. */
-  sendPatiently<T>(
-    call: (caller: Caller) => MaybePromise<T>,
+  /** Sends a call whose receiver waits for the answer beyond the deadline. */
+  sendWithoutDeadline<T>(
+    act: (caller: Caller) => MaybePromise<T>,
     deadline: Deadline,
-    patient: PatientCaller<T>,
+    receiver: LateReceiver<T>,
   ): PendingCall<T> {
-    const request: StoreRequest<T> = {
-      ask: (pending) => receive(call(pending), pending),
-      answered: (answer) => patient.answered(answer),
-      failed: (error) => patient.failed(error),
-    }
-    const pending = new PendingCall(this, request, deadline, patient)
-    this.#add(pending)
-    return pending
+    const call = new PendingCall(this, requestFor(act), deadline, receiver, receiver)
+    this.submit(call)
+    return call
   }
 
   /**
@@ -102,7 +92,7 @@ export class StoreChannel implements Traffic, CallObserver {
 
   /** Whether there is room for one more booking that waits until the store answers again. */
   get canAwaitRecovery(): boolean {
-    return this.recovery.size < this.#mostPending
+    return this.awaitingRecovery < this.#mostPending
   }
 
   /** While the circuit is open, sends `read` to test the store, unless a probe was sent a moment ago. */
@@ -112,10 +102,11 @@ export class StoreChannel implements Traffic, CallObserver {
 
   /** Sends `read` to test the store, unless a probe was sent a moment ago. No caller waits for the answer. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
-    if (!this.#circuit.isProbeDue() || this.#inFlight.isFull) return
+    if (!this.#circuit.isProbeDue() || this.#isAtBound) return
     this.send(read, deadline).catch(() => {})
   }
 
+  /** A call that was sent was answered or failed, perhaps after its caller had left. */
   callEnded(cohort: Cohort): void {
     this.#inFlight.end(cohort)
     this.#isSilent = false
@@ -129,7 +120,8 @@ export class StoreChannel implements Traffic, CallObserver {
     if (this.#outage.isFailing) this.#outage.answered()
   }
 
-  callFailed(error: unknown, { deadline, unsent }: FailedCall, isOverdue: boolean): unknown {
+  /** A call failed before its deadline, or its deadline passed. Returns the failure as its caller is to get it. */
+  callFailed<T>(error: unknown, { deadline, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
     if (!isOutage(error)) return error
     const failure = this.#explained(error)
     if (isOverdue && !unsent) this.#isSilent = true
@@ -151,19 +143,12 @@ export class StoreChannel implements Traffic, CallObserver {
     return new StoreError(code, trouble.message, { cause: trouble.cause, sent })
   }
 
+  /** A call that waits for room lost its caller. */
   callDropped(): void {
     this.#dropped++
     if (2 * this.#dropped <= this.#queue.length) return
     this.#queue = this.#queue.filter(({ gone }) => !gone)
     this.#dropped = 0
-  }
-
-  #add<T>(pending: PendingCall<T>): void {
-    if (!this.#isStarted) this.#start()
-    if (!this.#isStarting) pending.beginDeadline()
-    const mustWait = this.#isStarting || this.#queue.length > 0 || this.#inFlight.isFull
-    if (mustWait) this.#queue.push(pending)
-    else pending.start(this.#inFlight, pending.since)
   }
 
   #start(): void {
@@ -180,16 +165,21 @@ export class StoreChannel implements Traffic, CallObserver {
   }
 
   #sendQueued(): void {
-    while (this.#queue.length > 0 && !this.#inFlight.isFull) {
+    while (this.#queue.length > 0 && !this.#isAtBound) {
       const next = this.#queue.shift()!
       if (next.gone) this.#dropped--
       else next.startOrDrop(this.#inFlight, performance.now())
     }
   }
 
+  /** Whether as many calls are in flight as may be. */
+  get #isAtBound(): boolean {
+    return this.#inFlight.room <= 0
+  }
+
   get #isFull(): boolean {
-    if (!this.#isStarting && !this.#inFlight.isFull) return false
-    return this.#inFlight.count + this.waiting + this.recovery.size >= this.#mostPending
+    if (!this.#isStarting && !this.#isAtBound) return false
+    return this.#inFlight.count + this.waiting + this.awaitingRecovery >= this.#mostPending
   }
 
   #overloaded(): StoreError {
@@ -197,8 +187,156 @@ export class StoreChannel implements Traffic, CallObserver {
   }
 }
 
+/**
+ * One call to a store, from its request to its answer or to what its caller gets in place of one. It is also the caller that
+ * the store sees and answers.
+ */
+export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
+  gone = false
+  unsent = true
+  since = 0
+  endsAt = 0
+  before: DeadlineEntry | undefined = undefined
+  after: DeadlineEntry | undefined = undefined
+  #isQueued = true
+  #isOverdue = false
+  /** While the call is sent and has no outcome. */
+  #cohort: Cohort | undefined = undefined
+  /** Of a decision: what is asked, and its beginning if the denial cache is to record the answer. */
+  kind: Ask = 'consume'
+  key = ''
+  cost = 0
+  maxWait = 0
+  begun: BegunCall | undefined = undefined
+
+  /** `receiver` is set before the call has an outcome. `late` is the receiver if it waits beyond the deadline. */
+  constructor(
+    readonly channel: StoreChannel,
+    readonly request: StoreRequest<T>,
+    readonly deadline: Deadline,
+    public receiver?: Receiver<T>,
+    readonly late?: LateReceiver<T>,
+  ) {}
+
+  beginDeadline(): void {
+    this.since = performance.now()
+    this.deadline.begin(this)
+  }
+
+  /** Sends a call that has waited for room, or drops it unsent where its deadline has passed. */
+  startOrDrop(inFlight: InFlight, now: number): void {
+    this.#isQueued = false
+    if (!this.late && this.deadline.isOver(this)) this.deadline.expire(this)
+    else this.start(inFlight, now)
+  }
+
+  start(inFlight: InFlight, now: number): void {
+    this.#isQueued = false
+    this.unsent = false
+    this.#cohort = inFlight.begin(now)
+    try {
+      this.request.ask(this)
+    } catch (error) {
+      this.receive(Promise.reject(error))
+    }
+  }
+
+  expire(error: StoreError): void {
+    const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
+    this.#isOverdue = true
+    if (this.late) return this.late.overdue(this.channel.callFailed(failure, this, true) as StoreError)
+    this.gone = true
+    if (this.#isQueued) this.channel.callDropped()
+    this.#settleFailed(failure)
+  }
+
+  /** Withdraws a caller that waits beyond the deadline. A call that is not written yet is not sent any more. */
+  leave(): void {
+    if (this.gone) return
+    this.gone = true
+    if (this.#isQueued) this.channel.callDropped()
+    this.deadline.end(this)
+  }
+
+  /** Takes what a promise becomes, or a value in the next microtask: a receiver gets nothing before its call has returned. */
+  receive(answer: MaybePromise<T>): void {
+    Promise.resolve(answer).then(
+      (value) => this.answered(value),
+      (error: unknown) => this.failed(error),
+    )
+  }
+
+  answered(answer: T): void {
+    if (!this.#end()) return
+    if (this.gone) return this.late?.answeredTooLate(answer)
+    if (!this.#isOverdue) {
+      this.deadline.end(this)
+      this.channel.callAnsweredInTime()
+    }
+    try {
+      this.request.answered?.(this, answer)
+    } catch (error) {
+      return this.receiver!.failed(error)
+    }
+    this.receiver!.answered(answer)
+  }
+
+  failed(error: unknown): void {
+    if (!this.#end() || this.gone) return
+    this.deadline.end(this)
+    this.unsent = false
+    this.#settleFailed(error)
+  }
+
+  /** Ends the call in the store. Returns false if it had ended before. */
+  #end(): boolean {
+    const cohort = this.#cohort
+    if (!cohort) return false
+    this.#cohort = undefined
+    this.channel.callEnded(cohort)
+    return true
+  }
+
+  #settleFailed(error: unknown): void {
+    const failure = this.channel.callFailed(error, this, this.gone)
+    if (!this.request.fallBack) return this.receiver!.failed(failure)
+    let answer: T
+    try {
+      answer = this.request.fallBack(this, failure)
+    } catch (final) {
+      return this.receiver!.failed(final)
+    }
+    this.receiver!.answered(answer)
+  }
+}
+
+/** What is asked of a store, for one call or for all calls of a keyspace. */
+export interface StoreRequest<T> {
+  /** Asks the store, which answers `call` later. */
+  ask(call: PendingCall<T>): void
+  /** Records an answer of the store. */
+  answered?(call: PendingCall<T>, answer: T): void
+  /** What the caller gets in place of an answer. Throws where that is the failure. */
+  fallBack?(call: PendingCall<T>, failure: unknown): T
+}
+
+function requestFor<T>(act: (caller: Caller) => MaybePromise<T>): StoreRequest<T> {
+  return { ask: (call) => call.receive(act(call)) }
+}
+
+/** The receiver of a call whose caller waits for the answer beyond the deadline. */
+export interface LateReceiver<T> extends Receiver<T> {
+  /** The deadline has passed without an answer. */
+  overdue(error: StoreError): void
+  /** The answer came after the caller had left. */
+  answeredTooLate(answer: T): void
+}
+
 /** A server that refused the log-in refuses calls with less than that. */
 const OF_CONNECTION: ReadonlySet<StoreFailure> = new Set(['timeout', 'unavailable', 'forbidden'])
 
 /** Calls of a process that wait for a store's answer, sent or not, unless the store sets another number. */
 const MOST_PENDING = 10_000
+
+/** Calls of a process that are sent and have no answer. */
+const MOST_IN_FLIGHT = 1000

@@ -1,7 +1,7 @@
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { warnProcess } from '../values/process-warning.js'
-import { guardedPermits } from '../resilience/guarded-permits.js'
+import { resilientPermits } from '../resilience/resilient-permits.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
@@ -64,7 +64,7 @@ export class Semaphore {
       throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
-    const permits = guardedPermits(this.#store, { name: this.name, leaseMs, deadlineMs, held })
+    const permits = resilientPermits(this.#store, { name: this.name, leaseMs, deadlineMs, held })
     const limitNow = (): number => this.#limit
     const isElsewhere = this.#store.local !== true
     this.#permits = permits

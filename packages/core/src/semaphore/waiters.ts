@@ -1,6 +1,6 @@
 import { StoreError } from '../values/errors.js'
 import { isOutage } from '../resilience/failure.js'
-import { MOST_TICKETS } from '../resilience/guarded-permits.js'
+import { MOST_TICKETS } from '../resilience/resilient-permits.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'

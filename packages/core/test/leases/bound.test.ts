@@ -10,7 +10,7 @@ import {
   tokenBucket,
 } from '../../src/index.js'
 import { leasedStore } from '../../src/leases/leased-store.js'
-import { guardedStore } from '../../src/resilience/guarded-store.js'
+import { resilientStore } from '../../src/resilience/resilient-store.js'
 import { SlowStore, Timeline } from '@sluice/harness/stores'
 
 /*
@@ -105,7 +105,7 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
     return new SlowStore(server, timeline, () => delays[turn++ % delays.length]!)
   })
   const keyspaces = stores.map((store) => {
-    const guard = guardedStore(store, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } })
+    const guard = resilientStore(store, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } })
     const keyspace = leasedStore(guard, { ttl: 40, size, maxKeys: 10_000 }).keyspace('f', policies, () => {})
     return { keyspace, store }
   })

@@ -9,7 +9,7 @@ import {
 } from '@sluice/testing/internal'
 import { Decision } from '../../../core/src/limiter/decision.js'
 import { leasedStore } from '../../../core/src/leases/leased-store.js'
-import { guardedStore } from '../../../core/src/resilience/guarded-store.js'
+import { resilientStore } from '../../../core/src/resilience/resilient-store.js'
 import type { Answer, Booking } from '../../../core/src/stores/store.js'
 import type { GivenBackScenario } from './given-back-scenarios.js'
 import { UnsteadyStore } from './unsteady-store.js'
@@ -50,7 +50,7 @@ export class Worker {
     this.#seen = seen
     this.#unsteady = new UnsteadyStore(store)
     const isElsewhere = leaseTtl !== undefined || outage !== undefined
-    const near = guardedStore(isElsewhere ? this.#unsteady : store, {
+    const near = resilientStore(isElsewhere ? this.#unsteady : store, {
       deadline: 60_000,
       onStoreError: { mode: 'local', share: 1 },
     })

@@ -1,29 +1,35 @@
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
+import { StoreError } from '../../values/errors.js'
 import { storeClosed } from '../../values/closing.js'
-import type { Receiver } from '../store.js'
+import { type Cohort, InFlight } from '../in-flight.js'
+import type { Caller } from '../store.js'
+import type { PackedReply } from './script/wire.js'
 import { isCrossSlot } from './clients/failure.js'
 import type { Bytes } from './redis-connection.js'
-import {
-  failAll,
-  markSent,
-  prepared,
-  type Replies,
-  type ScriptCall,
-  settleAll,
-  stillWaitedFor,
-} from './script-call.js'
+import type { Replies, Transport } from './script/script-runner.js'
 
-/** Sends calls of one script to Redis. */
-export interface Transport {
-  /** Whether one call may have several keys. */
-  takesManyKeys(): boolean
-  /**
-   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if
-   * the whole call failed. After a failure because of keys in several slots, `takesManyKeys` returns false.
-   */
-  send(keys: readonly string[], args: readonly Bytes[], receiver: Receiver<Replies>): void
-  /** Runs `sendAll`, and writes what it sends to a server in one piece. */
-  inOneWrite(sendAll: () => void): void
+/** One call of a script on one key, for one caller. */
+export interface ScriptCall {
+  /** The beginning of `key`, and the key that was passed to the limiter; together they are as unique. */
+  readonly keyspace: string
+  readonly callerKey: string
+  /** The key in Redis. */
+  readonly key: string
+  /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
+  readonly units: number
+  readonly caller: Caller | undefined
+  /** Later calls of the batch that are equal to this one. */
+  duplicates: ScriptCall[] | undefined
+  /** Whether `other` has the same argument, so that the two can share it, and be counted as one where the keys are equal. */
+  sharesArgument(other: ScriptCall): boolean
+  /** The script's argument for this call made `times` times in a row. */
+  argument(times: number): Bytes
+  /** Resolves this call and the equal ones with the script's reply. */
+  answer(reply: Buffer): void
+  /** The same where the reply is packed with those of other keys. */
+  answerPlain(reply: PackedReply): void
+  /** Rejects this call alone. */
+  fail(error: unknown): void
 }
 
 export interface GroupCommitOptions {
@@ -54,7 +60,10 @@ export class GroupCommit {
   readonly #gathers: boolean
   readonly #atTurnEnd: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
-  readonly #inFlight: BatchesInFlight
+  readonly #now: () => number
+  /** Calls that were sent, equal ones included. */
+  readonly #calls: InFlight
+  readonly #batches: InFlight
   /** Batches that wait to be sent, the oldest first. */
   #waiting: Batch[] = []
   #isFlushDue = false
@@ -68,25 +77,29 @@ export class GroupCommit {
     this.#transport = transport
     this.#gathers = options.gathers ?? true
     this.#atTurnEnd = options.atTurnEnd ?? setImmediate
-    this.#inFlight = new BatchesInFlight(options.now)
+    this.#now = options.now ?? ((): number => performance.now())
+    this.#calls = new InFlight(Infinity, this.#now)
+    this.#batches = new InFlight(MOST_BATCHES, this.#now)
   }
 
   /** Whether no call waits or is in flight. */
   get isIdle(): boolean {
-    this.#inFlight.dropLost()
-    return this.#waiting.length === 0 && this.#inFlight.calls === 0
+    this.#calls.dropLost()
+    return this.#waiting.length === 0 && this.#calls.count === 0
   }
 
   /** @throws {StoreError} CLOSED. */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
-    const isAlone = this.#waiting.length === 0 && this.#inFlight.calls + this.#justAnswered < FEW_CALLS
+    const isAlone = this.#waiting.length === 0 && this.#calls.count + this.#justAnswered < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
     gather(call, this.#waiting)
-    const isBusy = this.#inFlight.room <= 0
+    const isBusy = this.#batches.room <= 0
     // If a call may have only one key, none is sent before the end of the turn: each server then gets all in one write.
-    const sendsFirst = !isBusy && this.#isReady(this.#waiting[0]!) && this.#transport.takesManyKeys()
+    const [oldest] = this.#waiting
+    const isReady = oldest!.isFull || oldest!.size >= this.#part
+    const sendsFirst = !isBusy && isReady && this.#transport.takesManyKeys()
     if (sendsFirst) this.#send(this.#waiting.shift()!.calls())
     if (!isBusy && this.#waiting.length > 0) this.#flushLater()
   }
@@ -97,10 +110,6 @@ export class GroupCommit {
     const waiting = this.#waiting
     this.#waiting = []
     for (const batch of waiting) for (const call of batch.calls()) failAll(call, storeClosed())
-  }
-
-  #isReady(batch: Batch): boolean {
-    return batch.isFull || batch.size >= this.#part
   }
 
   #flushLater(): void {
@@ -114,16 +123,16 @@ export class GroupCommit {
     this.#justAnswered = 0
     this.#part = MOST_CALLS
     if (this.#waiting.length === 0) return
-    this.#inFlight.dropLost()
+    this.#calls.dropLost()
     if (this.#transport.takesManyKeys()) this.#sendWaiting()
     else this.#transport.inOneWrite(() => this.#sendWaiting())
   }
 
   #sendWaiting(): void {
     const most = this.#partSize()
-    while (this.#waiting.length > 0 && this.#inFlight.room > 0) {
+    while (this.#waiting.length > 0 && this.#batches.room > 0) {
       const calls = this.#waiting.shift()!.calls()
-      const parts = Math.min(Math.ceil(calls.length / most), this.#inFlight.room)
+      const parts = Math.min(Math.ceil(calls.length / most), this.#batches.room)
       const size = Math.ceil(calls.length / parts)
       for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size))
     }
@@ -134,7 +143,7 @@ export class GroupCommit {
    * process reads the replies of another, and neither of them falls asleep. With a single batch they would take turns.
    */
   #partSize(): number {
-    let calls = this.#inFlight.calls + this.#justAnswered
+    let calls = this.#calls.count + this.#justAnswered
     for (const { size } of this.#waiting) calls += size
     return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
@@ -148,22 +157,27 @@ export class GroupCommit {
   }
 
   #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
-    const { calls, args } = prepared(gathered)
+    const { calls, args } = packBatch(gathered)
     const keys: string[] = []
     let callers = 0
     for (const call of calls) {
       keys.push(call.key)
       markSent(call)
-      callers += call.alike ? 1 + call.alike.length : 1
+      callers += call.duplicates ? 1 + call.duplicates.length : 1
     }
-    const batch = this.#inFlight.begin(callers, isBatch)
+    const now = this.#now()
+    const sent = {
+      callers,
+      calls: this.#calls.begin(now, callers),
+      batch: isBatch && this.#batches.begin(now),
+    }
     this.#transport.send(keys, args, {
       answered: (replies) => {
-        this.#returned(batch)
+        this.#returned(sent)
         settleAll(calls, replies)
       },
       failed: (error) => {
-        this.#returned(batch)
+        this.#returned(sent)
         const isRefused = calls.length > 1 && isCrossSlot((error as Error).cause)
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
@@ -171,11 +185,12 @@ export class GroupCommit {
     })
   }
 
-  #returned(batch: SentBatch): void {
-    if (!this.#inFlight.end(batch)) return
+  #returned({ callers, calls, batch }: SentBatch): void {
+    if (batch) this.#batches.end(batch)
+    if (!this.#calls.end(calls, callers)) return
     if (!this.#isFlushDue) this.#flushAll()
-    if (batch.callers < LEAST_PART) return
-    this.#justAnswered += batch.callers
+    if (callers < LEAST_PART) return
+    this.#justAnswered += callers
     this.#part = this.#partSize()
     this.#flushLater()
   }
@@ -193,64 +208,15 @@ const MANY_CALLS = 64
 /** The fewest calls that make a batch. */
 const LEAST_PART = 2
 
-/**
- * The batches that were sent and have not come back. One that has no outcome for a minute counts as lost: some clients never
- * settle a call after its connection broke, and calls would wait for such a batch forever.
- */
-class BatchesInFlight {
-  /** Calls in them. */
-  calls = 0
-  readonly #now: () => number
-  /** The oldest first. */
-  readonly #sent = new Set<SentBatch>()
-  #bounded = 0
-
-  constructor(now = (): number => performance.now()) {
-    this.#now = now
-  }
-
-  /** How many more may be sent. */
-  get room(): number {
-    if (this.#bounded >= MOST_BATCHES) this.dropLost()
-    return MOST_BATCHES - this.#bounded
-  }
-
-  /** Counts a batch that is sent now. One that is not bounded takes no room. Pass the result to `end` once it has come back. */
-  begin(callers: number, isBounded: boolean): SentBatch {
-    const batch = { callers, isBounded, since: this.#now() }
-    this.#sent.add(batch)
-    this.calls += callers
-    if (isBounded) this.#bounded++
-    return batch
-  }
-
-  /** Returns false if the batch had counted as lost. */
-  end(batch: SentBatch): boolean {
-    if (!this.#sent.delete(batch)) return false
-    this.calls -= batch.callers
-    if (batch.isBounded) this.#bounded--
-    return true
-  }
-
-  dropLost(): void {
-    const lost = this.#now() - LOST_MS
-    for (const batch of this.#sent) {
-      if (batch.since > lost) return
-      this.end(batch)
-    }
-  }
-}
-
 interface SentBatch {
   readonly callers: number
-  readonly isBounded: boolean
-  readonly since: number
+  readonly calls: Cohort
+  /** False if it takes no room. */
+  readonly batch: Cohort | false
 }
 
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16
-
-const LOST_MS = 60_000
 
 /** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
 class Batch {
@@ -275,7 +241,7 @@ class Batch {
   }
 
   /** Adds a call if there is room; for a key that is in the batch already, only a call equal to the first one. */
-  take(call: ScriptCall): boolean {
+  add(call: ScriptCall): boolean {
     if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
     let calls = this.#byKeyspace.get(call.keyspace)
     const first = calls?.get(call.callerKey)
@@ -284,9 +250,8 @@ class Batch {
       if (!calls) this.#byKeyspace.set(call.keyspace, (calls = new Map()))
       calls.set(call.callerKey, call)
       this.#calls.push(call)
-    } else if (!first.isLike(call)) return false
-    else if (first.alike) first.alike.push(call)
-    else first.alike = [call]
+    } else if (!first.sharesArgument(call)) return false
+    else (first.duplicates ??= []).push(call)
     this.#size++
     this.#units += call.units
     return true
@@ -302,9 +267,9 @@ class Batch {
 function gather(call: ScriptCall, waiting: Batch[]): void {
   let i = waiting.length - 1
   while (i > 0 && !waiting[i]!.has(call)) i--
-  for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.take(call)) return
+  for (i = Math.max(i, 0); i < waiting.length; i++) if (waiting[i]!.add(call)) return
   const batch = new Batch()
-  batch.take(call)
+  batch.add(call)
   waiting.push(batch)
 }
 
@@ -314,3 +279,72 @@ function gather(call: ScriptCall, waiting: Batch[]): void {
  */
 const MOST_KEYS = 64
 const MOST_CALLS = 128
+
+/** The calls with those that share an argument last. Usually all share one, which is then packed and sent once. */
+function packBatch(gathered: readonly ScriptCall[]): {
+  calls: readonly ScriptCall[]
+  args: readonly Bytes[]
+} {
+  if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
+  const common = gathered.find(({ duplicates }) => !duplicates)
+  const own: ScriptCall[] = []
+  const sharing: ScriptCall[] = []
+  for (const call of gathered) {
+    const shares = call === common || (common && !call.duplicates && call.sharesArgument(common))
+    ;(shares ? sharing : own).push(call)
+  }
+  const args = own.map(argumentOf)
+  if (common) args.push(common.argument(1))
+  return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
+}
+
+function argumentOf(call: ScriptCall): Bytes {
+  return call.argument(1 + (call.duplicates?.length ?? 0))
+}
+
+function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
+  let next = 0
+  for (const call of calls) {
+    try {
+      if (packed?.isPlain()) call.answerPlain(packed)
+      else {
+        const reply = own[next++]!
+        if (reply instanceof Error) failAll(call, reply)
+        else call.answer(reply)
+      }
+    } catch (error) {
+      failAll(call, error)
+    }
+  }
+}
+
+function failAll(call: ScriptCall, error: unknown): void {
+  call.fail(error)
+  if (call.duplicates) for (const other of call.duplicates) other.fail(error)
+}
+
+/** The calls whose callers still wait. The others are rejected, and duplicates of one that is gone get another first call. */
+function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
+  if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
+  return calls.flatMap((call) => {
+    const all = [call, ...(call.duplicates ?? [])]
+    for (const each of all) if (isGone(each)) each.fail(gaveUp())
+    const [first, ...duplicates] = all.filter((each) => !isGone(each))
+    if (first) first.duplicates = duplicates.length > 0 ? duplicates : undefined
+    return first ?? []
+  })
+}
+
+function isGone({ caller }: ScriptCall): boolean {
+  return caller?.gone === true
+}
+
+function gaveUp(): StoreError {
+  return new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
+}
+
+/** From now on, a call that fails may have been carried out. */
+function markSent({ caller, duplicates }: ScriptCall): void {
+  if (caller) caller.unsent = false
+  if (duplicates) for (const other of duplicates) markSent(other)
+}

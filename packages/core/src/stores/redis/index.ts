@@ -10,13 +10,13 @@ import type { RedisOptions } from './connection/endpoint.js'
 import { type OwnConnection, ownConnection } from './connection/own.js'
 import { redisBoard } from './board.js'
 import { EvictionCheck } from './eviction.js'
-import type { GroupCommit } from './group-commit.js'
-import { RedisKeyspace } from './keyspace.js'
+import { GroupCommit } from './group-commit.js'
+import { RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { REDIS_STORE, type RedisStoreOptions } from './options.js'
 import { RedisPermits } from './permits.js'
 import { keyspaceOf } from './redis-key.js'
-import { Groups, ScriptRunner } from './script/script-runner.js'
-import { SmallestLimits } from './smallest-limits.js'
+import { composeScript } from './script/compose.js'
+import { ScriptRunner } from './script/script-runner.js'
 import { SHAPES } from '../shapes.js'
 import type { Penalty } from '../penalty.js'
 import type { Board } from '../board.js'
@@ -103,12 +103,7 @@ class StoreInRedis implements RedisStore {
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
     const id = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
-    const group = (): GroupCommit => {
-      const { size } = this.#groups
-      const found = this.#groups.of(id, policies, penalty)
-      if (this.#groups.size > size && this.#groups.trim()) report({ event: 'warning', ...SHAPES })
-      return found
-    }
+    const group = (): GroupCommit => this.#groups.get(id, policies, report, penalty)
     group()
     return new RedisKeyspace({
       policies,
@@ -207,4 +202,68 @@ const REPLAYS = {
     'the Redis client sends a call again when its reply was lost, so some calls are charged twice: set ' +
     'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0, or in a sentinel of node-redis ' +
     'maxCommandRediscovers to 0',
+}
+
+interface GroupsOptions {
+  readonly gathers: boolean
+  /** Most lists of shapes, each penalty counted, whose scripts are held, not counting those with calls in flight. */
+  readonly most: number
+}
+
+/** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
+class Groups {
+  readonly #runner: ScriptRunner
+  readonly #options: GroupsOptions
+  readonly #byShapes = new Map<string, Held>()
+  #uses = 0
+  #isClosed = false
+
+  constructor(runner: ScriptRunner, options: GroupsOptions) {
+    this.#runner = runner
+    this.#options = options
+  }
+
+  /** The group that sends the calls of the script for these shapes and this penalty, which `id` tells apart from others. */
+  get(id: string, policies: readonly Policy[], report: Report, penalty?: Penalty): GroupCommit {
+    const held = this.#byShapes.get(id)
+    if (held) {
+      held.used = ++this.#uses
+      return held.group
+    }
+    const script = composeScript(policies, penalty)
+    const group = new GroupCommit(this.#runner.transport(script), { gathers: this.#options.gathers })
+    if (this.#isClosed) group.close()
+    this.#byShapes.set(id, { script, group, used: ++this.#uses })
+    if (this.#trim()) report({ event: 'warning', ...SHAPES })
+    return group
+  }
+
+  /** Drops idle scripts while there are too many, but not the one used last. Returns whether one was dropped. */
+  #trim(): boolean {
+    const { size } = this.#byShapes
+    while (this.#byShapes.size > this.#options.most) {
+      let oldest: string | undefined
+      let used = this.#uses
+      for (const [shapes, held] of this.#byShapes) {
+        if (held.used >= used || !held.group.isIdle) continue
+        oldest = shapes
+        used = held.used
+      }
+      if (oldest === undefined) break
+      this.#runner.forget(this.#byShapes.get(oldest)!.script)
+      this.#byShapes.delete(oldest)
+    }
+    return this.#byShapes.size < size
+  }
+
+  close(): void {
+    this.#isClosed = true
+    for (const { group } of this.#byShapes.values()) group.close()
+  }
+}
+
+interface Held {
+  readonly script: string
+  readonly group: GroupCommit
+  used: number
 }

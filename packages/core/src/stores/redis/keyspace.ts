@@ -1,20 +1,32 @@
 import { expected, InputError, StoreError } from '../../values/errors.js'
-import type { Policy } from '../../algorithms/contract/policy.js'
+import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Caller, Correction, Keyspace, Receiver } from '../store.js'
-import type { GroupCommit } from './group-commit.js'
-import { type CallContext, KeyspaceCall, type ReplyReader } from './script-call.js'
-import type { SmallestLimits } from './smallest-limits.js'
+import type { Answer, Ask, Caller, Correction, Keyspace, Receiver, Report } from '../store.js'
+import type { GroupCommit, ScriptCall } from './group-commit.js'
+import { redisKey } from './redis-key.js'
 import {
+  hasHealed,
   packCharge,
+  type PackedReply,
+  packRequest,
   type RedisBooking,
   type ScriptRequest,
   unpackAnswer,
+  unpackAnswers,
   unpackCancellation,
   unpackConfirmation,
   unpackEffect,
 } from './script/wire.js'
+
+/** What all calls of a keyspace share. */
+interface CallContext {
+  /** The beginning of all keys: `prefix:format:name:shapes`. */
+  readonly keyspace: string
+  /** Microseconds, or -1 for Redis's own clock. */
+  readonly clock: () => number
+  readonly report: Report
+}
 
 export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
@@ -161,4 +173,109 @@ function tooCostly(cost: number): Error {
 /** The failure of a charge that was carried out in part. */
 function partly(cause: StoreError): StoreError {
   return new StoreError(cause.code, cause.message, { cause, sent: true })
+}
+
+/** Reads the caller's result from a reply. */
+type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
+
+/** One operation of a keyspace on one key, and who gets its outcome. */
+class KeyspaceCall<T> implements ScriptCall {
+  duplicates: KeyspaceCall<T>[] | undefined = undefined
+
+  constructor(
+    readonly context: CallContext,
+    readonly callerKey: string,
+    readonly units: number,
+    readonly request: ScriptRequest,
+    readonly read: ReplyReader<T>,
+    readonly receiver: Receiver<T>,
+    readonly caller: Caller | undefined,
+  ) {}
+
+  get keyspace(): string {
+    return this.context.keyspace
+  }
+
+  get key(): string {
+    return redisKey(this.context.keyspace, this.callerKey)
+  }
+
+  sharesArgument(other: KeyspaceCall<T>): boolean {
+    const a = this.request
+    const b = other.request
+    return (
+      a.operation === 'consume' &&
+      b.operation === 'consume' &&
+      a.cost === b.cost &&
+      a.slowest === b.slowest &&
+      haveEqualNumbers(a.policies, b.policies)
+    )
+  }
+
+  argument(times: number): Buffer {
+    const request = times === 1 ? this.request : { ...this.request, count: times }
+    return packRequest(request, this.context.clock(), nonce())
+  }
+
+  answer(reply: Buffer): void {
+    const { callerKey, duplicates, request } = this
+    if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
+    if (!duplicates) return this.receiver.answered(this.read(reply, request, callerKey))
+    const answers = unpackAnswers(reply, request.policies, 1 + duplicates.length) as readonly (Answer & T)[]
+    this.receiver.answered(answers[0]!)
+    for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
+  }
+
+  /** A plain call is a consume. */
+  answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
+    const { duplicates, request } = this
+    const { length } = request.policies
+    this.receiver.answered(reply.next(length))
+    if (duplicates) for (const call of duplicates) call.receiver.answered(reply.next(length))
+  }
+
+  fail(error: unknown): void {
+    this.receiver.failed(error)
+  }
+}
+
+const NONCES = 2 ** 48
+
+/** Random, so that each write, and state that is begun anew, differs from the state before. */
+function nonce(): number {
+  return 1 + Math.floor(Math.random() * NONCES)
+}
+
+/**
+ * The smallest limit of each policy that this process has seen, per keyspace. Usage recorded under a higher tier must still
+ * count when a lower tier asks, so a key's TTL covers a full refill at these limits. A store has one of these, because
+ * each list of policies has a keyspace object of its own.
+ */
+export class SmallestLimits {
+  readonly #smallest = new Map<string, readonly number[]>()
+  readonly #most: number
+  /** Number of times a smaller limit was seen; until it changes, `below` returns the same. */
+  changes = 0
+
+  /** Remembers at most `most` keyspaces; beyond that, the one observed first is forgotten. */
+  constructor(most = Infinity) {
+    this.#most = most
+  }
+
+  /** Takes the limits of a list into account. */
+  observe(keyspace: string, policies: readonly Policy[]): void {
+    const known = this.#smallest.get(keyspace)
+    if (known && policies.every(({ limit }, i) => limit >= known[i]!)) return
+    const smallest = policies.map(({ limit }, i) => Math.min(limit, known?.[i] ?? limit))
+    this.#smallest.set(keyspace, smallest)
+    if (this.#smallest.size > this.#most) this.#smallest.delete(this.#smallest.keys().next().value!)
+    this.changes++
+  }
+
+  /** The smallest limits of the keyspace, in the order of the policies; undefined if none is below theirs. */
+  below(keyspace: string, policies: readonly Policy[]): readonly number[] | undefined {
+    this.observe(keyspace, policies)
+    const smallest = this.#smallest.get(keyspace)!
+    return policies.some(({ limit }, i) => limit > smallest[i]!) ? smallest : undefined
+  }
 }

@@ -1,12 +1,12 @@
 import { storeError } from '../../../src/stores/redis/clients/failure.js'
-import type { Replies, ScriptCall } from '../../../src/stores/redis/script-call.js'
+import type { Replies } from '../../../src/stores/redis/script/script-runner.js'
 import type { Receiver } from '../../../src/stores/store.js'
 import { PackedReply } from '../../../src/stores/redis/script/wire.js'
-import { GroupCommit, type GroupCommitOptions } from '../../../src/stores/redis/group-commit.js'
+import { GroupCommit, type GroupCommitOptions, type ScriptCall } from '../../../src/stores/redis/group-commit.js'
 
 /** A call that asks something about a key, and what came of it. */
 class Asked implements ScriptCall {
-  alike: ScriptCall[] | undefined
+  duplicates: ScriptCall[] | undefined
   readonly caller = { gone: false, unsent: false }
   outcome: unknown
 
@@ -21,7 +21,7 @@ class Asked implements ScriptCall {
     this.callerKey = key.replace(`${keyspace}:`, '')
   }
 
-  isLike(other: Asked): boolean {
+  sharesArgument(other: Asked): boolean {
     return this.question === other.question
   }
 
@@ -30,11 +30,11 @@ class Asked implements ScriptCall {
   }
 
   answer(reply: Buffer): void {
-    for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = reply.toString()
+    for (const call of [this, ...((this.duplicates ?? []) as Asked[])]) call.outcome = reply.toString()
   }
 
   answerPlain(reply: PackedReply): void {
-    for (const call of [this, ...((this.alike ?? []) as Asked[])]) call.outcome = reply.next(1).remaining
+    for (const call of [this, ...((this.duplicates ?? []) as Asked[])]) call.outcome = reply.next(1).remaining
   }
 
   fail(error: unknown): void {

@@ -1,14 +1,29 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
-import type { Policy } from '../../../algorithms/contract/policy.js'
-import type { Penalty } from '../../penalty.js'
 import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
 import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
-import type { Replies } from '../script-call.js'
 import type { Receiver } from '../../store.js'
-import { GroupCommit, type Transport } from '../group-commit.js'
-import { composeScript } from './compose.js'
 import { PackedReply, unpackFailure } from './wire.js'
+
+/** Sends calls of one script to Redis. */
+export interface Transport {
+  /** Whether one call may have several keys. */
+  takesManyKeys(): boolean
+  /**
+   * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if
+   * the whole call failed. After a failure because of keys in several slots, `takesManyKeys` returns false.
+   */
+  send(keys: readonly string[], args: readonly Bytes[], receiver: Receiver<Replies>): void
+  /** Runs `sendAll`, and writes what it sends to a server in one piece. */
+  inOneWrite(sendAll: () => void): void
+}
+
+/** What a script replied: to plain calls of several keys in one piece, to each other key by itself. */
+export interface Replies {
+  readonly packed: PackedReply | undefined
+  /** In the order of their keys. */
+  readonly own: readonly (Buffer | Error)[]
+}
 
 /**
  * Runs scripts by their SHA-1. The text is sent until a server has run it, and again after NOSCRIPT: scripts vanish on
@@ -121,70 +136,4 @@ function answerOrError(reply: Bytes): Buffer | Error {
 
 function asBuffer(bytes: Bytes): Buffer {
   return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
-}
-
-export interface GroupsOptions {
-  readonly gathers: boolean
-  /** Most lists of shapes, each penalty counted, whose scripts are held, not counting those with calls in flight. */
-  readonly most: number
-}
-
-/** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
-export class Groups {
-  readonly #runner: ScriptRunner
-  readonly #options: GroupsOptions
-  readonly #byShapes = new Map<string, Held>()
-  #uses = 0
-  #isClosed = false
-
-  constructor(runner: ScriptRunner, options: GroupsOptions) {
-    this.#runner = runner
-    this.#options = options
-  }
-
-  get size(): number {
-    return this.#byShapes.size
-  }
-
-  /** The group that sends the calls of the script for these shapes and this penalty, which `id` tells apart from others. */
-  of(id: string, policies: readonly Policy[], penalty?: Penalty): GroupCommit {
-    let held = this.#byShapes.get(id)
-    if (!held) {
-      const script = composeScript(policies, penalty)
-      const group = new GroupCommit(this.#runner.transport(script), { gathers: this.#options.gathers })
-      if (this.#isClosed) group.close()
-      this.#byShapes.set(id, (held = { script, group, used: 0 }))
-    }
-    held.used = ++this.#uses
-    return held.group
-  }
-
-  /** Drops idle scripts while there are too many, but not the one used last. Returns whether one was dropped. */
-  trim(): boolean {
-    const { size } = this.#byShapes
-    while (this.#byShapes.size > this.#options.most) {
-      let oldest: string | undefined
-      let used = this.#uses
-      for (const [shapes, held] of this.#byShapes) {
-        if (held.used >= used || !held.group.isIdle) continue
-        oldest = shapes
-        used = held.used
-      }
-      if (oldest === undefined) break
-      this.#runner.forget(this.#byShapes.get(oldest)!.script)
-      this.#byShapes.delete(oldest)
-    }
-    return this.#byShapes.size < size
-  }
-
-  close(): void {
-    this.#isClosed = true
-    for (const { group } of this.#byShapes.values()) group.close()
-  }
-}
-
-interface Held {
-  readonly script: string
-  readonly group: GroupCommit
-  used: number
 }

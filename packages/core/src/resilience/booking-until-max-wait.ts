@@ -1,12 +1,8 @@
-import { giveBack } from '../stores/giving-back.js'
-import { type Answer, type Caller, isDenied, type Keyspace, type MaybePromise } from '../stores/store.js'
+import { type Answer, type Caller, isDenied, type MaybePromise } from '../stores/store.js'
 import { StoreError, type StoreFailure } from '../values/errors.js'
 import type { Deadline } from './deadline.js'
-import type { Denials } from './denial-cache.js'
 import { failureOf, isOutage, notAsked } from './failure.js'
-import type { PatientCaller, PendingCall } from './pending-call.js'
-import type { RecoveryWaiter } from './recovery-queue.js'
-import type { StoreChannel } from './store-channel.js'
+import type { LateReceiver, PendingCall, StoreChannel } from './store-channel.js'
 
 /** A booking whose caller may wait longer than the deadline of a store. */
 export interface BookingRequest {
@@ -31,17 +27,18 @@ export interface BookingRequest {
  * Rejects with the latest failure when the time is over, and once the caller has left. A booking that comes too late for the
  * caller is given back.
  */
-export function bookPatiently(
-  channel: StoreChannel,
+export function bookUntilMaxWait(
+  recovery: RecoveryQueue,
   deadline: Deadline,
   request: BookingRequest,
 ): Promise<Answer> {
   return new Promise((resolve, reject) =>
-    new PatientBooking(channel, deadline, request, resolve, reject).begin(),
+    new BookingUntilMaxWait(recovery, deadline, request, resolve, reject).begin(),
   )
 }
 
-class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
+class BookingUntilMaxWait implements LateReceiver<Answer> {
+  /** An instant of `performance.now()`. */
   notBefore = 0
   readonly #began = performance.now()
   readonly #until: number
@@ -53,7 +50,7 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   #isOver = false
 
   constructor(
-    readonly channel: StoreChannel,
+    readonly recovery: RecoveryQueue,
     readonly deadline: Deadline,
     readonly request: BookingRequest,
     readonly resolve: (answer: Answer) => void,
@@ -65,17 +62,16 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
 
   begin(): void {
     try {
-      const refusal = this.channel.refusal()
+      const { channel } = this.recovery
+      const refusal = channel.refusal()
       if (!refusal) return this.#send(this.request.maxWait)
       const failure = notAsked(refusal)
-      if (isWorthRepeating(failure) && this.channel.canAwaitRecovery) this.#awaitRecovery(failure)
+      if (isWorthRepeating(failure) && channel.canAwaitRecovery) this.#awaitRecovery(failure)
       else this.fail(failure)
     } catch (closed) {
       this.fail(closed)
     }
   }
-
-  readonly read = (): MaybePromise<unknown> => this.request.read()
 
   resume(): void {
     const took = (performance.now() - this.#began) * 1000
@@ -117,14 +113,18 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   #send(left: number): void {
     this.#timesSent++
     const { request } = this
-    this.#pending = this.channel.sendPatiently((caller) => request.book(left, caller), this.deadline, this)
+    this.#pending = this.recovery.channel.sendWithoutDeadline(
+      (caller) => request.book(left, caller),
+      this.deadline,
+      this,
+    )
   }
 
   #awaitRecovery(error: StoreError): void {
     this.#record(error)
     this.notBefore = performance.now() + pauseMs(this.#timesSent)
     this.#endInTime()
-    if (!this.#isOver) this.channel.recovery.add(this)
+    if (!this.#isOver) this.recovery.add(this)
   }
 
   #record(error: StoreError): void {
@@ -154,7 +154,7 @@ class PatientBooking implements PatientCaller<Answer>, RecoveryWaiter {
   #end(): void {
     this.#isOver = true
     clearTimeout(this.#timer)
-    this.channel.recovery.remove(this)
+    this.recovery.remove(this)
     this.request.caller.left = undefined
   }
 }
@@ -178,38 +178,62 @@ function pauseMs(timesSent: number): number {
   return timesSent === 0 ? 0 : Math.min(25 * 2 ** timesSent, 1000) * (0.5 + Math.random() / 2)
 }
 
-/** Where a booking was made. */
-interface BookedIn {
-  readonly remote: Keyspace
+/**
+ * Bookings that wait until a store answers again. One timer serves all of them. While no other call is sent to the store, one
+ * of them probes it, as often as the circuit allows.
+ */
+export class RecoveryQueue {
   readonly channel: StoreChannel
-  readonly deadline: Deadline
-  readonly denials: Denials | undefined
+  /** With each call the number of answers at the time when it began to wait. */
+  readonly #waiting = new Map<BookingUntilMaxWait, number>()
+  #timer: ReturnType<typeof setInterval> | undefined
+  #answeredBefore = 0
+
+  constructor(channel: StoreChannel) {
+    this.channel = channel
+  }
+
+  /** Calls `resume` once the store has answered another call in time from now on, and not before `notBefore`. */
+  add(waiter: BookingUntilMaxWait): void {
+    this.#waiting.set(waiter, this.channel.answeredInTime)
+    this.channel.awaitingRecovery = this.#waiting.size
+    this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
+  }
+
+  remove(waiter: BookingUntilMaxWait): void {
+    if (!this.#waiting.delete(waiter)) return
+    this.channel.awaitingRecovery = this.#waiting.size
+    if (this.#waiting.size > 0) return
+    clearInterval(this.#timer)
+    this.#timer = undefined
+  }
+
+  #check(): void {
+    const { answeredInTime } = this.channel
+    const now = performance.now()
+    let isAnswering: boolean
+    try {
+      isAnswering = this.channel.isAnswering()
+    } catch (closed) {
+      for (const waiter of this.#waiting.keys()) {
+        this.remove(waiter)
+        waiter.fail(closed)
+      }
+      return
+    }
+    if (answeredInTime === this.#answeredBefore) {
+      const [first] = this.#waiting.keys()
+      if (first) this.channel.probe(() => first.request.read(), first.deadline)
+    }
+    this.#answeredBefore = answeredInTime
+    if (!isAnswering) return
+    for (const [waiter, answeredAtStart] of this.#waiting) {
+      if (answeredInTime === answeredAtStart || now < waiter.notBefore) continue
+      this.remove(waiter)
+      waiter.resume()
+    }
+  }
 }
 
-/**
- * Gives back a booking whose answer came too late for its caller. That is sent while the circuit is open too, because the
- * store has just answered, and waits for room beyond the deadline, at which this resolves. If it fails, the place stays
- * unused.
- */
-export async function giveBackLate(
-  { remote, channel, deadline, denials }: BookedIn,
-  key: string,
-  cost: number,
-  late: Answer,
-): Promise<void> {
-  const send = <T>(call: () => MaybePromise<T>): Promise<T> =>
-    new Promise((answered, failed) =>
-      channel.sendPatiently(call, deadline, { overdue: failed, answered, failed, answeredTooLate() {} }),
-    )
-  const sender = {
-    cancel: (...args: Parameters<Keyspace['cancel']>) => send(() => remote.cancel(...args)),
-    correct: (...args: Parameters<Keyspace['correct']>) => send(() => remote.correct(...args)),
-  }
-  try {
-    await giveBack(sender, key, cost, late)
-  } catch {
-    // the place stays unused, or is given back later
-  } finally {
-    denials?.forget(key)
-  }
-}
+/** Milliseconds between two checks. */
+const CHECK_MS = 25

@@ -1,3 +1,4 @@
+import { giveBack } from '../stores/giving-back.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import {
@@ -12,20 +13,20 @@ import {
   type Receiver,
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
-import type { BegunCall, Denials } from './denial-cache.js'
+import type { DenialCache } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
-import { bookPatiently, giveBackLate } from './patient-booking.js'
-import { type PendingCall, receive, type StoreRequest } from './pending-call.js'
-import type { StoreChannel } from './store-channel.js'
+import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
+import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
 
-export interface GuardedKeyspaceOptions {
+export interface ResilientKeyspaceOptions {
   /** The state in the store. */
   readonly remote: Keyspace
   readonly channel: StoreChannel
+  readonly recovery: RecoveryQueue
   readonly deadline: Deadline
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
-  readonly denials: Denials | undefined
+  readonly denials: DenialCache | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
 }
@@ -35,35 +36,68 @@ export interface GuardedKeyspaceOptions {
  * failure mode. A call that the store has just denied is denied from the cache, and a cost above the capacity is denied
  * without the store. Without a call to the store, the answer is immediate.
  */
-export class GuardedKeyspace implements Keyspace {
+export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly #options: GuardedKeyspaceOptions
+  readonly #options: ResilientKeyspaceOptions
   /** The largest cost that ever fits. */
   readonly #capacity: number
 
-  constructor(options: GuardedKeyspaceOptions) {
+  constructor(options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.#capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
     this.#options = options
   }
 
-  /** Under 'throw' and 'deny', where nothing else decides, a `caller` that books waits for the store beyond the deadline. */
+  /**
+   * With 'throw' or 'deny' nothing else decides, so a booking with a `caller` may wait for the store past the deadline, up to
+   * `maxWait`.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
+    const known = ask === 'peek' ? undefined : this.#known(ask, key, cost)
+    if (known) return known
+    const call = this.#callOf(ask, key, cost, maxWait)
     const { mode } = this.#options
-    const denial = ask === 'peek' ? undefined : this.#denial(ask, key, cost)
-    if (denial) return denial
-    const call = new GuardedCall(this.#options, ask, key, cost, maxWait)
     const isAlone = mode === 'throw' || mode === 'deny'
-    if (ask === 'book' && caller && isAlone) return this.#bookPatiently(call, caller)
-    const known = this.#ask(call)
-    return known ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
+    if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(call, caller)
+    return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
-    const denial = this.#denial('consume', key, cost)
-    return denial ?? this.#ask(new GuardedCall(this.#options, 'consume', key, cost, 0, receiver))
+    const known = this.#known('consume', key, cost)
+    return known ?? this.#submit(this.#callOf('consume', key, cost, 0, receiver))
+  }
+
+  ask(call: PendingCall<Answer>): void {
+    const { remote } = this.#options
+    const { kind, key, cost, maxWait } = call
+    const answer =
+      kind === 'consume' && remote.consume
+        ? remote.consume(key, cost, call, call)
+        : remote.decide(kind, key, cost, maxWait, call)
+    if (answer) call.receive(answer)
+  }
+
+  /** Records an answer of the store itself. */
+  answered({ key, cost, begun }: PendingCall<Answer>, answer: Answer): void {
+    const { denials, health } = this.#options
+    if (begun) denials!.record(this.policies, key, cost, begun, answer)
+    else if (answer.booking) denials?.forget(key)
+    if (health.outage) health.decided()
+  }
+
+  /** The answer of the failure mode. Throws where that is the failure. */
+  fallBack({ kind, key, cost, maxWait }: PendingCall<Answer>, failure: unknown, isUnasked = false): Answer {
+    const { mode, local, health } = this.#options
+    if (!isOutage(failure)) throw failure
+    const why = failureOf(failure)
+    health.degraded(failure)
+    if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
+    if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
+    const keyspace = local()
+    const answer = keyspace.decide(kind, key, cost, maxWait) as Answer // memory answers at once
+    return degradedAnswer(why, answer, keyspace, cost > this.#capacity)
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
@@ -81,38 +115,84 @@ export class GuardedKeyspace implements Keyspace {
   }
 
   /** The denial of a call for which the store need not be asked. */
-  #denial(ask: Ask, key: string, cost: number): Answer | undefined {
+  #known(ask: Ask, key: string, cost: number): Answer | undefined {
     const { policies } = this
     const { denials } = this.#options
     if (cost > this.#capacity) return neverFits(policies, cost, denials?.newest(policies, key))
-    return ask === 'consume' ? denials?.get(policies, key, cost) : undefined
+    if (ask !== 'consume') return undefined
+    const denial = denials?.get(policies, key, cost)
+    // A store with a penalty counts each call that it refuses because of a limit.
+    return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
+  }
+
+  #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
+    const { channel, deadline } = this.#options
+    const call = new PendingCall<Answer>(channel, this, deadline, receiver)
+    call.kind = kind
+    call.key = key
+    call.cost = cost
+    call.maxWait = maxWait
+    return call
   }
 
   /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
-  #ask(call: GuardedCall): Answer | undefined {
-    const { denials, channel, deadline } = this.#options
-    if (denials && call.kind === 'consume') call.begun = denials.begin()
+  #submit(call: PendingCall<Answer>): Answer | undefined {
+    const { denials, channel } = this.#options
     const refusal = this.#refusal(call.key)
-    if (refusal) return call.fallBack(refusal, true)
-    channel.submit(call, deadline)
+    if (refusal) return this.fallBack(call, refusal, true)
+    if (denials && call.kind === 'consume') call.begun = denials.begin()
+    channel.submit(call)
     return undefined
   }
 
-  async #bookPatiently(call: GuardedCall, caller: Caller): Promise<Answer> {
-    const { channel, remote, deadline } = this.#options
+  async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
+    const { recovery, remote, deadline } = this.#options
     const { kind, key, cost, maxWait } = call
     try {
-      const answer = await bookPatiently(channel, deadline, {
+      const answer = await bookUntilMaxWait(recovery, deadline, {
         maxWait,
         caller,
         book: (most, sender) => remote.decide(kind, key, cost, most, sender),
         read: () => remote.decide('peek', key, 0, 0),
-        giveBack: (late) => giveBackLate(this.#options, key, cost, late),
+        giveBack: (late) => this.#giveBack(key, cost, late),
       })
-      call.decided(answer)
+      this.answered(call, answer)
       return answer
     } catch (failure) {
-      return call.fallBack(failure)
+      return this.fallBack(call, failure)
+    }
+  }
+
+  /**
+   * Gives back a booking whose answer came too late for its caller. That is sent while the circuit is open too, because the
+   * store has just answered, and waits for room beyond the deadline, at which this resolves. If it fails, the booking stays
+   * unused.
+   */
+  async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
+    const { remote, channel, deadline, denials } = this.#options
+    const send = <T>(act: () => MaybePromise<T>): Promise<T> =>
+      new Promise((answered, failed) =>
+        channel.sendWithoutDeadline(act, deadline, {
+          overdue: failed,
+          answered,
+          failed,
+          answeredTooLate() {},
+        }),
+      )
+    try {
+      await giveBack(
+        {
+          cancel: (booking) => send(() => remote.cancel(booking)),
+          correct: (change) => send(() => remote.correct(change)),
+        },
+        key,
+        cost,
+        late,
+      )
+    } catch {
+      // the booking stays unused, or is given back later
+    } finally {
+      denials?.forget(key)
     }
   }
 
@@ -162,72 +242,5 @@ function neverFits(policies: readonly Policy[], cost: number, known: Answer | un
     parts: policies.length > 1 ? states.flat() : undefined,
     booking: undefined,
     from: known ? 'cache' : 'none',
-  }
-}
-
-/** One decision of a guarded store. Its receiver gets the store's answer, or that of the failure mode. */
-class GuardedCall implements StoreRequest<Answer> {
-  /** In the denial cache. */
-  begun: BegunCall | undefined = undefined
-
-  /** `receiver` is set before the call has an outcome. */
-  constructor(
-    readonly options: GuardedKeyspaceOptions,
-    readonly kind: Ask,
-    readonly key: string,
-    readonly cost: number,
-    readonly maxWait: number,
-    public receiver?: Receiver<Answer>,
-  ) {}
-
-  ask(pending: PendingCall<Answer>): void {
-    const { kind, key, cost, maxWait } = this
-    const { remote } = this.options
-    const answer =
-      kind === 'consume' && remote.consume
-        ? remote.consume(key, cost, pending, pending)
-        : remote.decide(kind, key, cost, maxWait, pending)
-    if (answer) receive(answer, pending)
-  }
-
-  answered(answer: Answer): void {
-    try {
-      this.decided(answer)
-    } catch (error) {
-      return this.receiver!.failed(error)
-    }
-    this.receiver!.answered(answer)
-  }
-
-  failed(failure: unknown): void {
-    let answer: Answer
-    try {
-      answer = this.fallBack(failure)
-    } catch (error) {
-      return this.receiver!.failed(error)
-    }
-    this.receiver!.answered(answer)
-  }
-
-  /** Records an answer of the store itself. */
-  decided(answer: Answer): void {
-    const { denials, health, remote } = this.options
-    if (this.begun) denials!.record(remote.policies, this.key, this.cost, this.begun, answer)
-    else if (answer.booking) denials?.forget(this.key)
-    if (health.outage) health.decided()
-  }
-
-  /** The answer of the failure mode. Throws where that is the failure. */
-  fallBack(failure: unknown, wasRefused = false): Answer {
-    const { mode, local, health, remote } = this.options
-    if (!isOutage(failure)) throw failure
-    const why = failureOf(failure)
-    health.degraded(failure)
-    if (mode === 'throw') throw wasRefused ? notAsked(failure) : failure
-    if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
-    const keyspace = local()
-    const answer = keyspace.decide(this.kind, this.key, this.cost, this.maxWait) as Answer // memory answers at once
-    const neverFits = remote.policies.some(({ capacity }) => this.cost > capacity)
-    return degradedAnswer(why, answer, keyspace, neverFits)
   }
 }

@@ -5,7 +5,7 @@ import { notAsked } from './failure.js'
 import { sharedStateOf } from './shared-store-state.js'
 import type { StoreChannel } from './store-channel.js'
 
-export interface GuardedPermitsOptions {
+export interface ResilientPermitsOptions {
   readonly name: string
   /** How long a permit stays taken if its holder does not renew it. */
   readonly leaseMs: number
@@ -19,18 +19,18 @@ export interface GuardedPermitsOptions {
  * The permits of one semaphore. A store of this process is used as it is; calls to any other settle within the deadline.
  * While such a store does not answer, or has too many calls to answer, it is not asked.
  */
-export function guardedPermits(store: Store, options: GuardedPermitsOptions): Permits {
+export function resilientPermits(store: Store, options: ResilientPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
-  return store.local ? permits : new GuardedPermits(permits, sharedStateOf(store).channel, options)
+  return store.local ? permits : new ResilientPermits(permits, sharedStateOf(store).channel, options)
 }
 
-class GuardedPermits implements Permits {
+class ResilientPermits implements Permits {
   readonly #permits: Permits
   readonly #channel: StoreChannel
   readonly #deadline: Deadline
   readonly #held: (key: string) => readonly number[]
 
-  constructor(permits: Permits, channel: StoreChannel, { deadlineMs, held }: GuardedPermitsOptions) {
+  constructor(permits: Permits, channel: StoreChannel, { deadlineMs, held }: ResilientPermitsOptions) {
     this.#permits = permits
     this.#channel = channel
     this.#deadline = new Deadline(deadlineMs, channel)

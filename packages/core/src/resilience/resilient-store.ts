@@ -3,10 +3,9 @@ import type { Penalty } from '../stores/penalty.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { type DeclarationOf, duration, type Settings } from '../values/options.js'
-import { CachedBlocks } from './denial-cache.js'
 import { Deadline } from './deadline.js'
 import { type FailureMode, type FailureSettings, Health, onStoreError } from './failure.js'
-import { GuardedKeyspace } from './guarded-keyspace.js'
+import { ResilientKeyspace } from './resilient-keyspace.js'
 import { type SharedStoreState, sharedStateOf } from './shared-store-state.js'
 
 export interface ResilienceOptions {
@@ -33,11 +32,11 @@ export const RESILIENCE = { onStoreError, deadline } satisfies DeclarationOf<Res
  * The store as one limiter uses it. A store of this process is used as it is; any other is guarded, so that every decision
  * comes within the deadline.
  */
-export function guardedStore(store: Store, settings: Settings<typeof RESILIENCE>): Store {
-  return store.local ? store : new GuardedStore(store, settings.onStoreError, settings.deadline)
+export function resilientStore(store: Store, settings: Settings<typeof RESILIENCE>): Store {
+  return store.local ? store : new ResilientStore(store, settings.onStoreError, settings.deadline)
 }
 
-class GuardedStore implements Store {
+class ResilientStore implements Store {
   readonly #store: Store
   readonly #shared: SharedStoreState
   readonly #failureMode: FailureSettings
@@ -58,14 +57,14 @@ class GuardedStore implements Store {
       const own = policies.map((policy) => shareOf(policy, share))
       return this.#shared.local.keyspace(name, own, report, penalty)
     }
-    const denials = this.#shared.denialCache(name, policies)
-    return new GuardedKeyspace({
+    return new ResilientKeyspace({
       remote: this.#store.keyspace(name, policies, report, penalty),
       channel: this.#shared.channel,
+      recovery: this.#shared.recovery,
       deadline: this.#deadline,
       mode,
       health: (this.#health ??= new Health(report, this.#store.endpoint)),
-      denials: penalty && denials ? new CachedBlocks(denials) : denials,
+      denials: this.#shared.denialCache(name, policies),
       local: () => (local ??= openLocal()),
     })
   }

@@ -1,0 +1,64 @@
+/**
+ * Counts calls that were sent and have no outcome, including those whose caller has stopped waiting. It is bounded, because
+ * clients queue without limit what they cannot send. A call without an outcome for a minute counts as lost: some clients
+ * never settle a call after its connection broke.
+ */
+export class InFlight {
+  readonly #most: number
+  readonly #now: () => number
+  /** The oldest first. Single calls are not recorded: that costs more than the precision is worth. */
+  #cohorts: Cohort[] = []
+  count = 0
+
+  /** `now` in milliseconds, of a clock that does not run back. */
+  constructor(most: number, now = (): number => performance.now()) {
+    this.#most = most
+    this.#now = now
+  }
+
+  /** How many more may be sent. */
+  get room(): number {
+    if (this.count >= this.#most) this.dropLost()
+    return this.#most - this.count
+  }
+
+  /** Counts calls that are sent at `now`. Pass the result to `end` once they are answered or have failed. */
+  begin(now: number, calls = 1): Cohort {
+    let cohort = this.#cohorts.at(-1)
+    if (!cohort || now - cohort.since >= COHORT_MS) {
+      cohort = { since: now, latest: now, calls: 0, isLost: false }
+      this.#cohorts = [...this.#cohorts.filter((each) => each.calls > 0), cohort]
+    }
+    cohort.latest = now
+    cohort.calls += calls
+    this.count += calls
+    return cohort
+  }
+
+  /** Returns false if the calls had counted as lost. */
+  end(cohort: Cohort, calls = 1): boolean {
+    cohort.calls -= calls
+    if (!cohort.isLost) this.count -= calls
+    return !cohort.isLost
+  }
+
+  dropLost(): void {
+    const lost = this.#now() - LOST_MS
+    for (let oldest = this.#cohorts[0]; oldest && oldest.latest <= lost; oldest = this.#cohorts[0]) {
+      this.count -= oldest.calls
+      oldest.isLost = true
+      this.#cohorts.shift()
+    }
+  }
+}
+
+/** Calls that were sent within one second. */
+export interface Cohort {
+  readonly since: number
+  latest: number
+  calls: number
+  isLost: boolean
+}
+
+const LOST_MS = 60_000
+const COHORT_MS = 1000
