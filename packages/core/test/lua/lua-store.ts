@@ -1,5 +1,5 @@
 import type { Clock } from '../../src/values/clock.js'
-import type { Bytes, RedisKey } from '../../src/stores/redis/redis-connection.js'
+import type { RedisKey } from '../../src/stores/redis/redis-connection.js'
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace, SmallestLimits } from '../../src/stores/redis/keyspace.js'
@@ -12,7 +12,7 @@ import type { LuaRedis } from './lua-redis.js'
 export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }): Store {
   const connection = {
     evalsha: () => Promise.reject(new Error('NOSCRIPT No matching script.')),
-    eval: async (script: string, keys: readonly RedisKey[], args: readonly Bytes[]) => {
+    eval: async (script: string, keys: readonly RedisKey[], args: readonly Buffer[]) => {
       const calls = keys.map(
         (key, i) => [Buffer.from(key as string), Buffer.from(args[i] ?? args.at(-1)!)] as const,
       )

@@ -1,5 +1,5 @@
 import type { Report } from '../store.js'
-import type { Bytes, RedisConnection } from './redis-connection.js'
+import type { RedisConnection } from './redis-connection.js'
 
 /**
  * Checks whether Redis evicts keys when its memory is full, and warns every limiter of the store if so: a flood of keys would
@@ -33,7 +33,7 @@ export class EvictionCheck {
     if (this.#asked) return
     this.#asked = true
     this.#connection.eval(READ, [this.#key], [this.#key]).then(
-      (reply) => this.#received(Buffer.from(reply as Bytes).toString()),
+      (reply) => this.#received(String(reply)),
       () => this.#received(''),
     )
   }

@@ -5,7 +5,6 @@ import { type Cohort, InFlight } from '../in-flight.js'
 import type { Caller } from '../store.js'
 import type { PackedReply } from './script/wire.js'
 import { isCrossSlot } from './clients/failure.js'
-import type { Bytes } from './redis-connection.js'
 import type { Replies, Transport } from './script/script-runner.js'
 
 /** One call of a script on one key, for one caller. */
@@ -23,7 +22,7 @@ export interface ScriptCall {
   /** Whether `other` has the same argument, so that the two can share it, and be counted as one where the keys are equal. */
   sharesArgument(other: ScriptCall): boolean
   /** The script's argument for this call made `times` times in a row. */
-  argument(times: number): Bytes
+  argument(times: number): Buffer
   /** Resolves this call and the equal ones with the script's reply. */
   answer(reply: Buffer): void
   /** The same where the reply is packed with those of other keys. */
@@ -283,7 +282,7 @@ const MOST_CALLS = 128
 /** The calls with those that share an argument last. Usually all share one, which is then packed and sent once. */
 function packBatch(gathered: readonly ScriptCall[]): {
   calls: readonly ScriptCall[]
-  args: readonly Bytes[]
+  args: readonly Buffer[]
 } {
   if (gathered.length === 1) return { calls: gathered, args: [argumentOf(gathered[0]!)] }
   const common = gathered.find(({ duplicates }) => !duplicates)
@@ -298,7 +297,7 @@ function packBatch(gathered: readonly ScriptCall[]): {
   return { calls: own.length === 0 ? sharing : [...own, ...sharing], args }
 }
 
-function argumentOf(call: ScriptCall): Bytes {
+function argumentOf(call: ScriptCall): Buffer {
   return call.argument(1 + (call.duplicates?.length ?? 0))
 }
 

@@ -4,9 +4,9 @@
  */
 export interface RedisConnection {
   /** Runs a loaded script. Rejects with the server's error, which is NOSCRIPT if it does not know the script. */
-  evalsha(sha: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply>
+  evalsha(sha: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply>
   /** Runs a script by its text, which also loads it on the node that owns the keys. */
-  eval(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply>
+  eval(script: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply>
   /**
    * Runs `send`, and writes the calls that it makes to each node in one piece. Undefined if the client writes so by itself,
    * or has one node.
@@ -33,10 +33,9 @@ export interface RedisConnection {
   close(): void
 }
 
-export type Bytes = Uint8Array
-export type RedisKey = string | Bytes
+export type RedisKey = string | Buffer
 /** What a script returns: a string, or a table of strings. */
-export type ScriptReply = Bytes | readonly Bytes[]
+export type ScriptReply = Buffer | readonly Buffer[]
 
 /** Calls `receive` with every message of a channel, until the returned function is called. */
 export type Subscribe = (channel: string, receive: (message: string) => void) => () => void

@@ -2,7 +2,7 @@ import { Command as IoredisCommand, Redis } from 'ioredis'
 import { Command as IovalkeyCommand } from 'iovalkey'
 import { command, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { connectionOf } from '../../../src/stores/redis/clients/detect.js'
-import { inOneBuffer } from '../../../src/stores/redis/clients/buffer.js'
+import { inOneBuffer } from '../../../src/stores/redis/clients/ioredis.js'
 
 jest.setTimeout(30_000)
 

@@ -1,4 +1,4 @@
-import type { Bytes, RedisConnection, ScriptReply } from '../../../src/stores/redis/redis-connection.js'
+import type { RedisConnection, ScriptReply } from '../../../src/stores/redis/redis-connection.js'
 import { ScriptRunner } from '../../../src/stores/redis/script/script-runner.js'
 
 /** A connection that notes how it was asked, and answers when the test says so. */
@@ -20,7 +20,7 @@ function connection() {
   return { sent, how: () => sent.map(({ how }) => how), connection: made as RedisConnection }
 }
 
-const answer: Bytes = Buffer.from('answer')
+const answer = Buffer.from('answer')
 const settled = () => new Promise((resolve) => setImmediate(resolve))
 
 describe('a script', () => {

@@ -1,12 +1,10 @@
 import {
   addressOf,
-  type Bytes,
   type Location,
   type RedisConnection,
   type RedisKey,
   type ScriptReply,
 } from '../redis-connection.js'
-import { sendable } from './buffer.js'
 import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
 
@@ -25,8 +23,8 @@ interface NodeRedisScripts {
 }
 
 interface ScriptOptions {
-  readonly keys: (string | Buffer)[]
-  readonly arguments: (string | Buffer)[]
+  readonly keys: readonly RedisKey[]
+  readonly arguments: readonly Buffer[]
 }
 
 /** A connection over a connected client that was handed in, which stays open. The client itself follows MOVED and ASK. */
@@ -39,8 +37,8 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
     address: client.options ? addressOf(client.options.socket ?? {}) : 'the nodes of a node-redis client',
     trouble: () => (isSilent || isReady() ? undefined : (errors.latest() ?? NOT_CONNECTED)),
     connect: () => (isSilent || isReady() || errors.latest() !== undefined ? undefined : errors.untilReady()),
-    evalsha: (sha, keys, args) => sender.evalSha(sha, optionsOf(keys, args)) as Promise<ScriptReply>,
-    eval: (script, keys, args) => sender.eval(script, optionsOf(keys, args)) as Promise<ScriptReply>,
+    evalsha: (sha, keys, args) => sender.evalSha(sha, { keys, arguments: args }) as Promise<ScriptReply>,
+    eval: (script, keys, args) => sender.eval(script, { keys, arguments: args }) as Promise<ScriptReply>,
     isReady,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: nodeRedisSubscribe(client),
@@ -55,10 +53,6 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
  */
 function isSentinel(client: object): boolean {
   return 'getSentinelNode' in client
-}
-
-function optionsOf(keys: readonly RedisKey[], args: readonly Bytes[]): ScriptOptions {
-  return { keys: sendable(keys), arguments: sendable(args) }
 }
 
 /** RESP_TYPES.BLOB_STRING: '$', the first byte of a blob string in the protocol. */

@@ -2,13 +2,7 @@ import { inCommon } from '../../../values/contract.js'
 import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
 import { warnProcess } from '../../../values/process-warning.js'
-import {
-  addressOf,
-  type Bytes,
-  type RedisConnection,
-  type RedisKey,
-  type ScriptReply,
-} from '../redis-connection.js'
+import { addressOf, type RedisConnection, type RedisKey, type ScriptReply } from '../redis-connection.js'
 import { type Endpoint, endpointOf } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
 import type { Opened } from './opened.js'
@@ -54,11 +48,11 @@ export class OwnConnection implements RedisConnection {
     return this.#first!
   }
 
-  evalsha(sha: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply> {
+  evalsha(sha: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.evalsha(sha, keys, args))
   }
 
-  eval(script: string, keys: readonly RedisKey[], args: readonly Bytes[]): Promise<ScriptReply> {
+  eval(script: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply> {
     return this.#call((connection) => connection.eval(script, keys, args))
   }
 

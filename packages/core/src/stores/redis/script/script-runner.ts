@@ -1,7 +1,6 @@
-import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
 import { isCrossSlot, isNoScript, storeError } from '../clients/failure.js'
-import type { Bytes, RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
+import type { RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 import type { Receiver } from '../../store.js'
 import { PackedReply, unpackFailure } from './wire.js'
 
@@ -13,7 +12,7 @@ export interface Transport {
    * Runs the script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if
    * the whole call failed. After a failure because of keys in several slots, `takesManyKeys` returns false.
    */
-  send(keys: readonly string[], args: readonly Bytes[], receiver: Receiver<Replies>): void
+  send(keys: readonly string[], args: readonly Buffer[], receiver: Receiver<Replies>): void
   /** Runs `sendAll`, and writes what it sends to a server in one piece. */
   inOneWrite(sendAll: () => void): void
 }
@@ -65,7 +64,7 @@ export class ScriptRunner {
    * Runs a script once on one key.
    * @throws {StoreError} with the client's error as its cause.
    */
-  run(script: string, key: RedisKey, argument: Bytes): Promise<Buffer> {
+  run(script: string, key: RedisKey, argument: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       // With a single key, an error fails the whole call.
       this.#runAll(script, [key], [argument], {
@@ -78,7 +77,7 @@ export class ScriptRunner {
   #runAll(
     script: string,
     keys: readonly RedisKey[],
-    args: readonly Bytes[],
+    args: readonly Buffer[],
     receiver: Receiver<Replies>,
   ): void {
     const isKnown = this.#known.has(script)
@@ -123,17 +122,12 @@ export class ScriptRunner {
 
 /** A list begins with the packed reply. */
 function repliesOf(reply: ScriptReply): Replies {
-  if (reply instanceof Uint8Array) return { packed: undefined, own: [asBuffer(reply)] }
+  if (reply instanceof Uint8Array) return { packed: undefined, own: [reply] }
   const [packed, ...own] = reply
   return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
 }
 
-function answerOrError(reply: Bytes): Buffer | Error {
-  const buffer = asBuffer(reply)
-  const failure = unpackFailure(buffer)
-  return failure === undefined ? buffer : storeError(new Error(failure))
-}
-
-function asBuffer(bytes: Bytes): Buffer {
-  return Buffer.isBuffer(bytes) ? bytes : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+function answerOrError(reply: Buffer): Buffer | Error {
+  const failure = unpackFailure(reply)
+  return failure === undefined ? reply : storeError(new Error(failure))
 }
