@@ -2,7 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { leasedStore } from '../leases/leased-store.js'
 import { resilientStore } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
-import { type Answer, isDenied, type Store } from '../stores/store.js'
+import { type Answer, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
@@ -21,7 +21,6 @@ import {
   type ShapeOptions,
   waitOf,
 } from './limiter-options.js'
-import { decideLater, type ReportDecision } from './later-decision.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
@@ -98,10 +97,17 @@ export class Limiter {
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
-    const answer = keyspace.consume ? undefined : keyspace.decide('consume', stored, cost, 0)
     const report = this.#events.listeners.has('decision') ? this.#reportConsume : undefined
-    if (answer === undefined || answer instanceof Promise)
-      return decideLater(set, key, stored, cost, answer, report)
+    if (keyspace.consume) {
+      const later = new LaterDecision(set, key, cost, report)
+      const answer = keyspace.consume(stored, cost, later)
+      return answer ? later.decisionOf(answer, 0) : later.promise()
+    }
+    const answer = keyspace.decide('consume', stored, cost, 0)
+    if (answer instanceof Promise) {
+      const later = new LaterDecision(set, key, cost, report)
+      return answer.then((known) => later.decisionOf(known, later.waited))
+    }
     const decision = new Decision(set, answer, key, cost)
     if (report !== undefined) report(key, cost, answer, decision, 0)
     return decision
@@ -237,6 +243,61 @@ export class Limiter {
     const by = decidedBy(answer, this.#store.local === true)
     const event = { limiter: this.name, key, operation, cost, decision, decidedBy: by, storeMs }
     this.#events.listeners.emit('decision', event)
+  }
+}
+
+/** Reports a decision to listeners. `storeMs` is what the call waited for the store. */
+type ReportDecision = (key: string, cost: number, answer: Answer, decision: Decision, storeMs: number) => void
+
+/**
+ * The decision of a keyspace that is elsewhere, and the one promise of the call: a keyspace with `consume` answers through a
+ * callback. The decision is reported, if that is wanted, before the caller gets it.
+ */
+class LaterDecision implements Receiver<Answer> {
+  #sentAt = 0
+  #resolve!: (decision: Decision) => void
+  #reject!: (error: unknown) => void
+
+  constructor(
+    readonly set: PolicySet,
+    readonly key: string,
+    readonly cost: number,
+    readonly report: ReportDecision | undefined,
+  ) {
+    if (report) this.#sentAt = performance.now()
+  }
+
+  /** Milliseconds since the call; 0 if they are not reported. */
+  get waited(): number {
+    return this.report ? performance.now() - this.#sentAt : 0
+  }
+
+  promise(): Promise<Decision> {
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  answered(answer: Answer): void {
+    let decision: Decision
+    try {
+      decision = this.decisionOf(answer, this.waited)
+    } catch (error) {
+      return this.#reject(error)
+    }
+    this.#resolve(decision)
+  }
+
+  failed(error: unknown): void {
+    this.#reject(error)
+  }
+
+  decisionOf(answer: Answer, storeMs: number): Decision {
+    const { set, key, cost } = this
+    const decision = new Decision(set, answer, key, cost)
+    this.report?.(key, cost, answer, decision, storeMs)
+    return decision
   }
 }
 
