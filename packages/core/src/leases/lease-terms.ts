@@ -32,7 +32,7 @@ export const LEASES = {
 
 export type LeaseSettings = Settings<typeof LEASES>
 
-/** What a list of policies becomes if units are served up to a while after they were booked. */
+/** The policies of a limiter whose units may be served up to a while after they were booked. */
 export interface LeaseTerms {
   /** The policies that the store decides by. */
   readonly booked: readonly Policy[]

@@ -3,7 +3,7 @@ import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.
 import { oneOf, option, read, REFUSED, whole } from '../values/options.js'
 
 /**
- * What a call gets when the store cannot decide.
+ * The answer to a call when the store cannot decide.
  * - 'local': the same policies are enforced in this process, on the calls that it has seen itself. With `share: n`, limits
  *   and capacities are divided by `n`, the number of processes, and are at least 1, so that the fleet stays below the limit.
  * - 'allow': the call passes.
@@ -99,7 +99,7 @@ export function notAsked(because: Error): StoreError {
   return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
 }
 
-/** What of a failure is reported. */
+/** The outage, as listeners and warnings get it. */
 export function outageOf(failure: Error, endpoint: string | undefined): Outage {
   const { code, cause } = failure as Partial<StoreError>
   const below = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown }

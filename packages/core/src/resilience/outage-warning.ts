@@ -3,8 +3,8 @@ import { warnProcess } from '../values/process-warning.js'
 import { outageOf, QUIET_MS } from './failure.js'
 
 /**
- * Warns the process when a store stops answering, and when it answers again: limits that only this process keeps are
- * otherwise seen by nobody who does not listen. At most one such pair a minute. Stores without an `endpoint` are passed over.
+ * Warns the process when a store stops answering, and when it answers again: without a listener the outage would go
+ * unnoticed. At most one such pair a minute. Stores without an `endpoint` are passed over.
  */
 export class OutageWarning {
   readonly #endpoint: string | undefined

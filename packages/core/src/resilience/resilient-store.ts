@@ -10,7 +10,7 @@ import { type SharedStoreState, sharedStateOf } from './shared-store-state.js'
 
 export interface ResilienceOptions {
   /**
-   * What a call gets when the store cannot decide. A memory store always decides.
+   * The answer to a call when the store cannot decide. A memory store always decides.
    * @default 'local'
    */
   readonly onStoreError?: FailureMode

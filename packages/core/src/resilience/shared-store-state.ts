@@ -7,7 +7,7 @@ import { RecoveryQueue } from './booking-until-max-wait.js'
 import { DenialCache } from './denial-cache.js'
 import { StoreChannel } from './store-channel.js'
 
-/** What all limiters of this process that use one store share. */
+/** The state that all limiters of this process share if they use one store. */
 export class SharedStoreState {
   readonly channel: StoreChannel
   readonly recovery: RecoveryQueue

@@ -310,13 +310,13 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   }
 }
 
-/** What is asked of a store, for one call or for all calls of a keyspace. */
+/** The way to ask a store, and to answer in its place: for one call, or for all calls of a keyspace. */
 export interface StoreRequest<T> {
   /** Asks the store, which answers `call` later. */
   ask(call: PendingCall<T>): void
   /** Records an answer of the store. */
   answered?(call: PendingCall<T>, answer: T): void
-  /** What the caller gets in place of an answer. Throws where that is the failure. */
+  /** The answer that the caller gets in place of the store's. Throws where that is the failure. */
   fallBack?(call: PendingCall<T>, failure: unknown): T
 }
 

@@ -11,7 +11,7 @@ import type { RedisConnection } from './redis-connection.js'
 export class EvictionCheck {
   readonly #connection: RedisConnection
   readonly #key: Buffer
-  /** Those of limiters that wait for the answer. Undefined once there is one, so that later limiters are not kept. */
+  /** Callbacks of limiters waiting for the check; undefined once it is done. */
   #reports: Set<Report> | undefined = new Set()
   #asked = false
   #evicts = false

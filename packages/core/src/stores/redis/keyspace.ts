@@ -19,7 +19,7 @@ import {
   unpackEffect,
 } from './script/wire.js'
 
-/** What all calls of a keyspace share. */
+/** The values that all calls of a keyspace share. */
 interface CallContext {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string

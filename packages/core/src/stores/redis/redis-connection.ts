@@ -1,6 +1,6 @@
 /**
- * What the store needs of a Redis client: scripts, and messages of a channel. That is little enough for a Cluster to be
- * used like a standalone server.
+ * A Redis client, as the store sees it: it runs scripts and receives messages of a channel. That is little enough for a
+ * Cluster to be used like a standalone server.
  */
 export interface RedisConnection {
   /** Runs a loaded script. Rejects with the server's error, which is NOSCRIPT if it does not know the script. */
@@ -34,7 +34,7 @@ export interface RedisConnection {
 }
 
 export type RedisKey = string | Buffer
-/** What a script returns: a string, or a table of strings. */
+/** The reply of a script: a string, or a table of strings. */
 export type ScriptReply = Buffer | readonly Buffer[]
 
 /** Calls `receive` with every message of a channel, until the returned function is called. */

@@ -36,7 +36,7 @@ function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** What `escaped` returns, or undefined if the text is not ASCII. Most keys are, and a loop takes a third of the time of a RegExp. */
+/** The same as `escaped`, or undefined if the text is not ASCII. Most keys are, and a loop takes a third of the time of a RegExp. */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

@@ -34,7 +34,7 @@ function isNodeRedis(value: unknown): value is NodeRedisClient {
   return has(value, 'withTypeMapping', 'evalSha', 'eval', 'on', 'off')
 }
 
-/** What is no client, for messages, with what to do if that is known. Nothing that it holds is shown. */
+/** Description of a value that is no client, with the remedy if one is known. Shows nothing that the value holds. */
 export function described(value: unknown): string {
   if (typeof value === 'function') return 'a function: hand in the client that it makes'
   if (!isRecord(value)) return String(value)

@@ -21,12 +21,12 @@ interface Watch {
 const watches = new WeakMap<Emitter, Watch>()
 
 export interface ErrorListener {
-  /** Why the client is not connected, as it reported last; undefined if it has reported nothing since it was ready. */
-  latest(): unknown
-  /** Resolves once the client is ready, rejects with what it reports before. */
-  untilReady(): Promise<void>
+  /** Why the client is not connected, as it reported last. Undefined while it is. */
+  readonly trouble: () => unknown
+  /** Resolves once the client is ready, rejects with what it reports before. Undefined if it is ready or has failed already. */
+  readonly connect: () => Promise<void> | undefined
   /** Ends this use of the client. */
-  close(): void
+  readonly close: () => void
 }
 
 /**
@@ -34,16 +34,18 @@ export interface ErrorListener {
  * a connection breaks. All stores that share a client share one listener, because one for each would raise Node's warning
  * about leaks.
  */
-export function listenForErrors(client: Emitter): ErrorListener {
+export function listenForErrors(client: Emitter, isReady: () => boolean): ErrorListener {
   const watch = watches.get(client) ?? watchOf(client)
   watch.users++
   let held = true
   return {
-    latest: () => watch.latest,
-    untilReady: () =>
-      new Promise((resolve, reject) => {
+    trouble: () => (isReady() ? undefined : (watch.latest ?? NOT_CONNECTED)),
+    connect() {
+      if (isReady() || watch.latest !== undefined) return undefined
+      return new Promise((resolve, reject) => {
         watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
-      }),
+      })
+    },
     close() {
       if (!held) return
       held = false
@@ -82,5 +84,5 @@ function isRefusal(error: unknown): boolean {
   return error !== undefined && storeFailure(error) !== 'unavailable'
 }
 
-/** Why a client is not connected that has reported nothing, such as one whose TLS handshake nobody answers. */
-export const NOT_CONNECTED = new Error('the client is not connected')
+/** Why a client is not connected that has reported nothing, such as one whose TLS handshake gets no answer. */
+const NOT_CONNECTED = new Error('the client is not connected')

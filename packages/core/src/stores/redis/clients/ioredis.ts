@@ -7,7 +7,7 @@ import {
   type RedisKey,
   type ScriptReply,
 } from '../redis-connection.js'
-import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
+import { type Emitter, listenForErrors } from './error-listener.js'
 import { ioredisSubscribe } from './subscription.js'
 
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
@@ -31,16 +31,15 @@ interface IoredisScripts {
 /** A connection over a client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = scriptsOf(client)
-  const errors = listenForErrors(client)
   const isReady = (): boolean => client.status === 'ready'
+  const errors = listenForErrors(client, isReady)
   return {
     address: addressOf(client.startupNodes ? { cluster: client.startupNodes } : client.options),
-    trouble: () => (isReady() ? undefined : (errors.latest() ?? NOT_CONNECTED)),
+    trouble: errors.trouble,
     connect() {
-      if (isReady() || errors.latest() !== undefined) return undefined
-      const connected = errors.untilReady()
+      const connected = errors.connect()
       // A lazy client would connect with the first command.
-      if (client.status === 'wait') client.connect().catch(() => {})
+      if (connected && client.status === 'wait') client.connect().catch(() => {})
       return connected
     },
     evalsha: (sha, keys, args) => sender.evalshaBuffer(sha, keys.length, keys, args) as Promise<ScriptReply>,
@@ -50,7 +49,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     isCluster: client.isCluster === true,
     subscribe: ioredisSubscribe(client),
     replays: replays(client.options, client.isCluster === true),
-    close: () => errors.close(),
+    close: errors.close,
   }
 }
 

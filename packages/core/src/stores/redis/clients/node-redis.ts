@@ -5,7 +5,7 @@ import {
   type RedisKey,
   type ScriptReply,
 } from '../redis-connection.js'
-import { type Emitter, listenForErrors, NOT_CONNECTED } from './error-listener.js'
+import { type Emitter, listenForErrors } from './error-listener.js'
 import { nodeRedisSubscribe } from './subscription.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
@@ -30,20 +30,18 @@ interface ScriptOptions {
 /** A connection over a connected client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
-  const errors = listenForErrors(client)
-  const isReady = (): boolean => client.isReady === true
-  const isSilent = client.isReady === undefined
+  const errors = listenForErrors(client, () => client.isReady !== false)
   return {
     address: client.options ? addressOf(client.options.socket ?? {}) : 'the nodes of a node-redis client',
-    trouble: () => (isSilent || isReady() ? undefined : (errors.latest() ?? NOT_CONNECTED)),
-    connect: () => (isSilent || isReady() || errors.latest() !== undefined ? undefined : errors.untilReady()),
+    trouble: errors.trouble,
+    connect: errors.connect,
     evalsha: (sha, keys, args) => sender.evalSha(sha, { keys, arguments: args }) as Promise<ScriptReply>,
     eval: (script, keys, args) => sender.eval(script, { keys, arguments: args }) as Promise<ScriptReply>,
-    isReady,
+    isReady: () => client.isReady === true,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: nodeRedisSubscribe(client),
     replays: isSentinel(client),
-    close: () => errors.close(),
+    close: errors.close,
   }
 }
 

@@ -41,7 +41,7 @@ export interface RedisOptions {
   readonly tls?: object
   /** Sentinels that know the master; requires `name`. */
   readonly sentinels?: readonly Address[]
-  /** What the Sentinels call the master. */
+  /** The Sentinels' name of the master. */
   readonly name?: string
   /** Some nodes of a Cluster; the others are discovered. */
   readonly cluster?: readonly Address[]

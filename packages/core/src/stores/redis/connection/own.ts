@@ -150,7 +150,7 @@ export class OwnConnection implements RedisConnection {
   }
 }
 
-/** Once per process: where nobody awaits the first calls, nothing else would be seen of it. */
+/** Warns once per process: if no caller awaits the first calls, nothing else shows the failure. */
 function warnOfMissingPackage({ code, message }: StoreError): void {
   const warned = inCommon('warnedCodes', () => new Set<string>())
   if (code !== 'CLIENT_MISSING' || warned.has(code)) return

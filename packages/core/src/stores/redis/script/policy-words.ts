@@ -7,7 +7,7 @@ export interface ScriptPolicy {
   /** Its number in the list, from 1. */
   readonly i: number
   readonly policy: Policy
-  /** What the names of the algorithm's functions begin with: its own name, or that of the algorithm which has them. */
+  /** Prefix of the algorithm's Lua functions: its own name, or that of the algorithm it shares them with. */
   readonly prefix: string
   /** The modules that it needs, in the order in which they have to come. */
   readonly modules: readonly string[]

@@ -17,7 +17,7 @@ export interface Transport {
   inOneWrite(sendAll: () => void): void
 }
 
-/** What a script replied: to plain calls of several keys in one piece, to each other key by itself. */
+/** The replies of a script: to plain calls of several keys in one piece, to each other key by itself. */
 export interface Replies {
   readonly packed: PackedReply | undefined
   /** In the order of their keys. */

@@ -1,12 +1,12 @@
 /*
- * What the texts of lua/ may contain beside Lua, as lua/README.md describes it: `@{word}`, the directive `--@for`, and
- * constants in capitals. Whatever is not known is an error when a script is composed, so it never reaches Redis.
+ * The words that texts of lua/ may contain beside Lua, as lua/README.md describes it: `@{word}`, the directive `--@for`, and
+ * constants in capitals. An unknown one is an error when a script is composed, so it never reaches Redis.
  */
 
 /** The named replacements for `@{word}`. */
 export type Words = Readonly<Record<string, string>>
 
-/** What `--@for each` repeats a line for: the words of each member of a list, by the name of the list. */
+/** The lists of `--@for each`, by name: a line is repeated with the words of each member. */
 export type Lists = Readonly<Record<string, readonly Words[]>>
 
 /**
@@ -49,7 +49,7 @@ export function known<T>(values: Readonly<Record<string, T>>, name: string, what
   return values[name]!
 }
 
-/** Whatever stands between the braces: a word with a slip in it must not stay in the script. */
+/** Any text between the braces: a word with a slip in it must not stay in the script. */
 const WORD = /@\{([^}]*)\}/g
 
 const REDIS_GLOBALS: ReadonlySet<string> = new Set(['KEYS', 'ARGV'])
