@@ -4,12 +4,16 @@ import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { rateLimit } from '@sluice/express'
 import { startRedis } from '@sluice/harness/redis'
+import { machineStore } from '@sluice/machine'
 import { createQueue, limitFetch } from '@sluice/outbound'
 import express from 'express'
 import { Redis } from 'ioredis'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { Session } from 'node:inspector/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { promiseHooks } from 'node:v8'
 
 /** Whoever follows a request has to open so many files. */
@@ -38,7 +42,7 @@ const JOURNEYS = [
 ]
 
 /**
- * @typedef {object} OutboundCall
+ * @typedef {object} Call
  * @property {string} name
  * @property {() => Promise<unknown>} call
  * @property {number} mostFiles
@@ -47,9 +51,17 @@ const JOURNEYS = [
 
 const queue = createQueue({ limiter: generousLimiter() })
 const limitedFetch = limitFetch(async () => new Response('Hello'), { limiter: generousLimiter() })
+const onMemory = createServer(express().use(rateLimit({ limit: 1000, window: '1h' }), greet))
+await once(onMemory.listen(0, '127.0.0.1'), 'listening')
+const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+const machine = machineStore({ name: 'journey', folder })
+const ofMachine = generousLimiter(machine)
+await machine.ready()
 
-/** Calls that need not wait, under a limiter in memory. @type {readonly OutboundCall[]} */
+/** Calls that need not wait, answered by this process. @type {readonly Call[]} */
 const CALLS = [
+  { name: 'Express on memory', call: () => get('', onMemory), mostFiles: 17, mostFunctions: 50 },
+  { name: 'machine, self-serving', call: () => ofMachine.consume('a'), mostFiles: 18, mostFunctions: 50 },
   { name: 'queue', call: () => queue.run(() => 'Hello'), mostFiles: 24, mostFunctions: 70 },
   { name: 'limitFetch', call: () => limitedFetch('https://api.test'), mostFiles: 26, mostFunctions: 90 },
 ]
@@ -61,6 +73,9 @@ await profiler.post('Profiler.startPreciseCoverage', { callCount: true, detailed
 let isTooLong = false
 // Before there is a Redis: its connections and the timer of its deadlines run functions at any moment.
 for (const call of CALLS) if (!(await isShort(call))) isTooLong = true
+onMemory.close().closeAllConnections()
+await machine.close()
+rmSync(folder, { recursive: true })
 const redis = await startRedis()
 const client = new Redis({ port: redis.port, maxRetriesPerRequest: 0 })
 const stores = {
@@ -90,13 +105,18 @@ function application() {
   app.use('/denied', rateLimit({ name: 'denied', limit: 1, window: '1h', store: uncached }))
   app.use('/remembered', rateLimit({ name: 'remembered', limit: 1, window: '1h', store: cached }))
   app.use('/url', rateLimit({ name: 'url', limit: 1000, window: '1h', store: own }))
-  app.use((_req, res) => void res.send('Hello'))
+  app.use(greet)
   return app
 }
 
+/** @param {import('express').Request} _req @param {import('express').Response} res */
+function greet(_req, res) {
+  res.send('Hello')
+}
+
 /** @param {string} path */
-async function get(path) {
-  const { port } = /** @type {import('node:net').AddressInfo} */ (server.address())
+async function get(path, of = server) {
+  const { port } = /** @type {import('node:net').AddressInfo} */ (of.address())
   const response = await fetch(`http://127.0.0.1:${port}${path}`)
   await response.text()
   return response.status
@@ -118,7 +138,7 @@ async function isWithinBars({ path, status, mostFiles, mostLayers }) {
   return files.length <= mostFiles && layers.places.size <= mostLayers
 }
 
-/** Makes one outbound call, and prints what ran for it: in all, and each package's share. @param {OutboundCall} outbound */
+/** Makes one call, and prints what ran for it: in all, and each package's share. @param {Call} called */
 async function isShort({ name, call, mostFiles, mostFunctions }) {
   for (let i = 0; i < WARM_UP; i++) await call()
   await ended()
@@ -127,8 +147,8 @@ async function isShort({ name, call, mostFiles, mostFunctions }) {
   await ended()
   const files = await filesPassed()
   const count = functionsOf(files)
-  const shares = ['outbound', 'core'].map((folder) => {
-    const own = files.filter((file) => file.name.startsWith(folder))
+  const shares = [...new Set(files.map((file) => file.name.split('/', 1)[0]))].map((folder) => {
+    const own = files.filter((file) => file.name.startsWith(`${folder}/`))
     return `${folder} ${own.length} / ${functionsOf(own)}`
   })
   console.log(
@@ -138,8 +158,13 @@ async function isShort({ name, call, mostFiles, mostFunctions }) {
   return files.length <= mostFiles && count <= mostFunctions
 }
 
-function generousLimiter() {
-  return createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] })
+/** @param {import('@sluice/core').Store} [store] */
+function generousLimiter(store) {
+  return createLimiter({
+    policies: [gcra({ limit: 1000, window: '1s' })],
+    name: 'journey',
+    ...(store && { store }),
+  })
 }
 
 /** A call goes on for a moment after its promise has settled. */

@@ -4,7 +4,7 @@ import {
   decisionAbout,
   type Denied,
   expressTrust,
-  type GuardOptions,
+  type RequestLimitOptions,
   hasHungUp,
   onResponseSent,
   type Platform,
@@ -15,7 +15,7 @@ import { IncomingMessage } from 'node:http'
 export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@sluice/http'
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 
-export interface RateLimitOptions extends GuardOptions<Request, Response> {
+export interface RateLimitOptions extends RequestLimitOptions<Request, Response> {
   /**
    * The property of the request that gets each decision about it, for example 'rateLimit'.
    * @default undefined: none; `decisionOf(req)` has the decision

@@ -1,8 +1,8 @@
-import { createGuard, type Denied, type GuardOptions } from '@sluice/http'
+import { createGuard, type Denied, type RequestLimitOptions } from '@sluice/http'
 import type { FastifyReply, FastifyRequest, HookHandlerDoneFunction } from 'fastify'
 import { type AnyReply, type AnyRequest, fastify } from './platform.js'
 
-export type RateLimitOptions = GuardOptions<FastifyRequest, FastifyReply>
+export type RateLimitOptions = RequestLimitOptions<FastifyRequest, FastifyReply>
 export type RateLimitHook = (request: AnyRequest, reply: AnyReply, done: HookHandlerDoneFunction) => void
 
 /**

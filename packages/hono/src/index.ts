@@ -1,5 +1,5 @@
 import { type Decision } from '@sluice/core'
-import { createGuard, decisionAbout, type Denied, type GuardOptions } from '@sluice/http'
+import { createGuard, decisionAbout, type Denied, type RequestLimitOptions } from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
@@ -11,7 +11,7 @@ export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 /** With `rateLimit<Env>`, callbacks get a context of the application's own variables and bindings. */
 // oxlint-disable-next-line typescript/no-explicit-any -- what Hono's own Context defaults to
 export interface RateLimitOptions<E extends Env = any>
-  extends GuardOptions<Context<E>, Context<E>>, AddressOptions {}
+  extends RequestLimitOptions<Context<E>, Context<E>>, AddressOptions {}
 
 /** The variables that the middleware sets on the context. */
 export interface RateLimitVariables {

@@ -4,8 +4,8 @@ import {
   addressesOf,
   createGuard,
   type Denied,
-  GUARD,
-  type GuardOptions,
+  REQUEST_LIMIT,
+  type RequestLimitOptions,
   keepAddresses,
   type Platform,
 } from '@sluice/http'
@@ -23,7 +23,7 @@ export interface Message {
 
 /** Callbacks get a message in place of both request and response. */
 export interface MessageLimitOptions
-  extends Omit<GuardOptions<Message, Message>, ForResponses>, AddressOptions {}
+  extends Omit<RequestLimitOptions<Message, Message>, ForResponses>, AddressOptions {}
 
 type ForResponses = 'headers' | 'headerNames' | 'resetAs' | 'shouldCharge'
 
@@ -97,7 +97,7 @@ const {
   resetAs: _resetAs,
   shouldCharge: _charge,
   ...MESSAGES
-} = GUARD
+} = REQUEST_LIMIT
 
 /** A message has no response: nothing is set or sent by the guard. */
 function messagePlatform(

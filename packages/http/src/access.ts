@@ -2,10 +2,10 @@ import { PolicyError } from '@sluice/core'
 import { expected } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import ipaddr from 'ipaddr.js'
-import { chain } from './chain.js'
 import { clientAddress } from './client-address.js'
 import { callerOf, type KeySource } from './keys.js'
-import type { AddressList, GuardOptions } from './options.js'
+import type { AddressList, RequestLimitOptions } from './options.js'
+import { chain } from './platform.js'
 
 /** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
 export type Access = 'count' | 'pass' | 'forbid'
@@ -18,7 +18,7 @@ type Test<Req> = (req: Req) => MaybePromise<boolean>
  * @throws {PolicyError} INVALID_OPTION for an invalid list.
  */
 export function accessChooser<Req, Res>(
-  { allow, deny, skip }: GuardOptions<Req, Res>,
+  { allow, deny, skip }: RequestLimitOptions<Req, Res>,
   source: KeySource<Req>,
 ): ((req: Req) => MaybePromise<Access>) | undefined {
   const tests: [Test<Req>, Access][] = []

@@ -1,6 +1,7 @@
 import { inCommon, ownText } from '@sluice/core/internal'
 import ipaddr from 'ipaddr.js'
 import type { RequestReader } from './platform.js'
+import type { SetupWarning } from './setup-warnings.js'
 
 /*
  * One caller must have one name, however its address is written; otherwise it has one allowance per spelling. Two callers
@@ -120,14 +121,23 @@ export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresse
   return kept.get(source.identity(req)) ?? readAddresses(req, source)
 }
 
-/** Only the address that the framework reports, which is enough for most requests. */
-export function addressOf<Req>(req: Req, source: AddressSource<Req>): string | undefined {
-  const known = kept.get(source.identity(req))
-  if (known) return known.address
-  try {
-    return source.address(req)
-  } catch {
-    return readAddresses(req, source).address
+/** Reads the addresses of requests: those that were kept, else the current ones. */
+export function addressReader<Req>(
+  source: AddressSource<Req>,
+): Pick<RequestReader<Req>, 'address' | 'socketAddress'> & { hungUp(req: Req): boolean } {
+  return {
+    /** Only the address that the framework reports, which is enough for most requests. */
+    address(req) {
+      const known = kept.get(source.identity(req))
+      if (known) return known.address
+      try {
+        return source.address(req)
+      } catch {
+        return readAddresses(req, source).address
+      }
+    },
+    socketAddress: (req) => addressesOf(req, source).socketAddress,
+    hungUp: (req) => addressesOf(req, source).hungUp,
   }
 }
 
@@ -169,11 +179,13 @@ function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
  * Remembers what a pure function made of the texts that it got recently, such as the addresses of callers that send one
  * request after another. The last characters of a text choose its place, because texts differ there, and it replaces the
  * text that was there. Memory is thus bounded, and a text that is not remembered costs hardly more than without this.
+ * undefined stays undefined.
  */
-export function rememberRecent<T>(make: (text: string) => T): (text: string) => T {
+export function rememberRecent<T>(make: (text: string) => T): (text: string | undefined) => T | undefined {
   const texts = Array<string>(PLACES).fill('')
   const results = Array<T>(PLACES).fill(make(''))
   return (text) => {
+    if (text === undefined) return undefined
     if (text.length > LONGEST) return make(text)
     const place = placeOf(text)
     if (texts[place] === text) return results[place]!
@@ -195,4 +207,88 @@ function placeOf(text: string): number {
     hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0
   }
   return hash & (PLACES - 1)
+}
+
+/*
+ * Which proxies a framework trusts to set X-Forwarded-For. Each function is used by the framework's own adapter and by that
+ * of Nest, which runs on either.
+ */
+
+/** Detects proxy settings under which an address does not identify a caller. */
+export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
+  const trust = reader.proxyTrust(req)
+  if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
+  const raw = reader.rawHeaders?.(req)
+  const header = raw ? rawProxyHeader(raw) : proxyHeader(req, reader)
+  if (header === FORWARDED) return 'FORWARDED_IGNORED'
+  return header && trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
+}
+
+const X_FORWARDED_FOR = 'x-forwarded-for'
+const FORWARDED = 'forwarded'
+
+type ProxyHeader = typeof X_FORWARDED_FOR | typeof FORWARDED
+
+/** The header by which a proxy names its client: X-Forwarded-For, else Forwarded, if the request has one of them. */
+function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | undefined {
+  if (reader.header(req, X_FORWARDED_FOR) !== undefined) return X_FORWARDED_FOR
+  return reader.header(req, FORWARDED) === undefined ? undefined : FORWARDED
+}
+
+/** In one pass over names and values. Few names have one of the two lengths, and only these are compared. */
+function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
+  let found: ProxyHeader | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === X_FORWARDED_FOR.length && name.toLowerCase() === X_FORWARDED_FOR)
+      return X_FORWARDED_FOR
+    if (name.length === FORWARDED.length && name.toLowerCase() === FORWARDED) found = FORWARDED
+  }
+  return found
+}
+
+/** Reads the setting 'trust proxy' of an Express application. */
+export function expressTrust(app: ExpressAppLike | undefined): ProxyTrust {
+  // Applications inherit the settings of those they are mounted on through the prototype. `app.get` searches for them.
+  const setting = app?.settings?.['trust proxy']
+  return setting === true ? 'all' : setting ? 'some' : 'none'
+}
+
+/** Infers the setting `trustProxy` from a Fastify request, because the setting itself cannot be read. */
+export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
+  if (request.ips === undefined) return 'none'
+  if (trustsStrangers(request)) return 'all'
+  // A single entry is the socket's own, which is not trusted. With a number for `trustProxy`, there is never another one.
+  return request.ips.length > 1 ? 'some' : 'none'
+}
+
+/**
+ * Whether Fastify trusts every proxy. Tested once per server with a made-up request from an unknown address through 30
+ * unknown proxies, more than a real chain ever has.
+ */
+function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
+  if (!TRUSTS.has(server)) {
+    const raw = {
+      socket: { remoteAddress: STRANGER },
+      headers: { 'x-forwarded-for': Array(30).fill(STRANGER).join() },
+    }
+    const ips = Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]
+    TRUSTS.set(server, ips.length > 30)
+  }
+  return TRUSTS.get(server)!
+}
+
+const STRANGER = '203.0.113.254'
+const TRUSTS = new WeakMap<object, boolean>()
+
+type ProxyTrust = ReturnType<RequestReader<unknown>['proxyTrust']>
+
+interface ExpressAppLike {
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
+interface FastifyRequestLike {
+  readonly server: object
+  /** The addresses from the socket outwards, as far as they are trusted; undefined if no proxy is. */
+  readonly ips?: readonly string[] | undefined
 }

@@ -1,5 +1,7 @@
 import type { Decision, Limiter } from '@sluice/core'
 import { CONTRACT_NUMBER, inCommon, SETTINGS } from '@sluice/core/internal'
+import type { Platform } from './platform.js'
+import { warn } from './setup-warnings.js'
 
 /*
  * The decisions of all limiters about one request, kept on the request itself, because all limiters write one set of
@@ -10,21 +12,14 @@ import { CONTRACT_NUMBER, inCommon, SETTINGS } from '@sluice/core/internal'
 const DECISIONS = Symbol.for(`sluice.decisions.${CONTRACT_NUMBER}`)
 const decisionsBeside = inCommon('decisions', () => new WeakMap<object, readonly RecordedDecision[]>())
 
-/** Where the decisions about a request are kept: on it as a property, or beside it in a map. */
-export type KeepDecisions = 'on' | 'beside'
-
-/** Who records decisions about requests: one guard of a limiter. */
-export interface Recorder {
-  readonly limiter: Limiter
-  /** Whether headers show its decisions. A limiter with `headers: false` stays invisible beside others. */
-  readonly inHeaders: boolean
-}
-
 /**
- * What one limiter decided about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
+ * One limiter's decision about a request. A GraphQL request may be counted 12,000 times, so nothing here grows with the
  * number of decisions.
  */
-export interface RequestDecision extends Recorder {
+export interface RequestDecision {
+  readonly limiter: Limiter
+  /** Whether headers show it. A limiter with `headers: false` stays invisible beside others. */
+  readonly inHeaders: boolean
   /** The limiter's most restrictive decision; among equals the oldest. */
   readonly decision: Decision
 }
@@ -45,49 +40,75 @@ interface CountedRequest {
   [DECISIONS]?: RecordedDecision[]
 }
 
-/**
- * Records a decision about `request`. `before` is what `decisionsAbout` gave; `repeats` is whether requests repeat. Returns
- * the decisions of all limiters about the request.
- */
-export function record(
-  request: object,
-  keep: KeepDecisions,
-  before: readonly RequestDecision[],
-  { limiter, inHeaders }: Recorder,
-  decision: Decision,
-  repeats: boolean,
-): readonly RequestDecision[] {
-  const keys = repeats ? [] : undefined
-  if (before === NONE) {
-    const first: RecordedDecision[] = [{ limiter, inHeaders, decision, latest: decision, order: 1, keys }]
-    if (keep === 'beside') decisionsBeside.set(request, first)
-    else (request as CountedRequest)[DECISIONS] = first
-    return first
+/** Records the decisions of one guard with the requests that they are about. */
+export class Recorder<Req> {
+  readonly #limiter: Limiter
+  readonly #inHeaders: boolean
+  readonly #platform: RequestIdentity<Req>
+
+  constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
+    this.#limiter = limiter
+    this.#inHeaders = inHeaders
+    this.#platform = platform
   }
-  const all = before as RecordedDecision[]
-  const order = 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
-  const earlier = all.find((other) => other.limiter === limiter && other.inHeaders === inHeaders)
-  if (!earlier) {
-    all.push({ limiter, inHeaders, decision, latest: decision, order, keys })
+
+  /** Returns the decisions of all limiters about the request. */
+  record(req: Req, decision: Decision): readonly RequestDecision[] {
+    const platform = this.#platform
+    const request = platform.identity(req)
+    const keep = platform.keepDecisions?.(req)
+    const keys = platform.repeats?.(req) ? [] : undefined
+    const limiter = this.#limiter
+    const recorded = { limiter, inHeaders: this.#inHeaders, decision, latest: decision, order: 1, keys }
+    const before = decisionsAbout(request, keep)
+    if (before !== NONE) return addTo(before as RecordedDecision[], recorded)
+    const all: RecordedDecision[] = [recorded]
+    if (keep === 'beside') decisionsBeside.set(request, all)
+    else (request as CountedRequest)[DECISIONS] = all
     return all
   }
-  if (!repeats) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
+
+  /** Replaces an earlier decision after its charge was given back. Returns the decisions of all limiters. */
+  replace(req: Req, before: Decision, after: Decision): readonly RequestDecision[] {
+    const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
+    for (const recorded of all as readonly RecordedDecision[]) {
+      if (recorded.decision === before) recorded.decision = after
+      if (recorded.latest === before) recorded.latest = after
+    }
+    return all
+  }
+}
+
+type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
+
+/** Adds a further decision to those about a request, `all`, and reports what it shows about the set-up. */
+function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
+  const { limiter, inHeaders, decision, keys } = recorded
+  if (!keys && isCounted(all, limiter, decision.key)) warn(limiter, 'COUNTED_TWICE')
+  if (sharesName(all, limiter)) warn(limiter, 'NAME_TWICE')
+  recorded.order = 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
+  const earlier = all.find((other) => other.limiter === limiter && other.inHeaders === inHeaders)
+  if (!earlier) {
+    all.push(recorded)
+    return all
+  }
+  if (!keys) (earlier.keys ??= [earlier.latest.key]).push(decision.key)
   earlier.decision = moreRestrictive(earlier.decision, decision)
   earlier.latest = decision
-  earlier.order = order
+  earlier.order = recorded.order
   return all
 }
 
 /** Whether a limiter has counted the request under this key already. */
-export function isCounted(all: readonly RequestDecision[], limiter: Limiter, key: string): boolean {
-  return (all as readonly RecordedDecision[]).some(
+function isCounted(all: readonly RecordedDecision[], limiter: Limiter, key: string): boolean {
+  return all.some(
     ({ limiter: other, keys, latest }) =>
       other === limiter && (keys ? keys.includes(key) : latest.key === key),
   )
 }
 
 /** Whether another limiter of the same name has counted the request in the same store, so that both share their usage. */
-export function sharesName(all: readonly RequestDecision[], limiter: Limiter): boolean {
+function sharesName(all: readonly RequestDecision[], limiter: Limiter): boolean {
   return all.some(({ limiter: other }) => {
     if (other === limiter || other.name !== limiter.name) return false
     const { store } = other[SETTINGS]
@@ -95,16 +116,8 @@ export function sharesName(all: readonly RequestDecision[], limiter: Limiter): b
   })
 }
 
-/** Replaces an earlier decision among those about a request after its charge was given back. */
-export function replaceDecision(all: readonly RequestDecision[], before: Decision, after: Decision): void {
-  for (const recorded of all as readonly RecordedDecision[]) {
-    if (recorded.decision === before) recorded.decision = after
-    if (recorded.latest === before) recorded.latest = after
-  }
-}
-
-/** What each limiter has decided about `request`, in the order in which the limiters first counted it. */
-export function decisionsAbout(request: object, keep: KeepDecisions): readonly RequestDecision[] {
+/** The decisions of all limiters about `request`, in the order in which they first counted it. */
+function decisionsAbout(request: object, keep: 'on' | 'beside' | undefined): readonly RequestDecision[] {
   return (keep === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
 }
 

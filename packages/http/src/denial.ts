@@ -1,10 +1,9 @@
 import type { Decision } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import { chain } from './chain.js'
 import { type RequestDecision, retryAfterSeconds } from './decisions.js'
 import { reportedPolicies } from './ietf-drafts.js'
-import type { Platform, Problem, SetHeader } from './platform.js'
+import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
 
 /** What a guard returns about a request that may not pass. The request has been answered by then. */
 export interface Denied {

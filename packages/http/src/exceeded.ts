@@ -1,11 +1,13 @@
 import type { Decision, Limiter } from '@sluice/core'
 import { inCommon, ownText, storedKey } from '@sluice/core/internal'
 
+export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
+
 /** Calls `onExceeded` if a denial is the one with which its key went over its limit. An error in it does not affect the request. */
 export function exceededReporter<Req, Res>(
   limiter: Limiter,
   onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
-): (req: Req, res: Res, key: string, decision: Decision) => void {
+): ReportExceeded<Req, Res> {
   return (req, res, key, decision) => {
     if (decision.reason === 'limit' && wentOver(limiter, storedKey(key), decision))
       void report(req, res, decision)

@@ -1,24 +1,15 @@
-import type { Decision, Limiter, Policy } from '@sluice/core'
+import type { CallOptions, Decision, Limiter } from '@sluice/core'
 import { checkCost } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
-import { chain } from './chain.js'
-import { addressesOf, addressOf, isHungUp, keepAddresses } from './client-address.js'
-import {
-  decisionsAbout,
-  isCounted,
-  record,
-  replaceDecision,
-  type RequestDecision,
-  sharesName,
-} from './decisions.js'
-import { type Denied, responder } from './denial.js'
-import { exceededReporter } from './exceeded.js'
-import { headerSetter, headerWriter } from './headers.js'
-import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
-import { OperationGuard } from './operations.js'
-import { type GuardOptions, limiterOf, policyChooser } from './options.js'
-import type { Platform } from './platform.js'
+import { addressReader, isHungUp, keepAddresses } from './client-address.js'
+import { Recorder, type RequestDecision } from './decisions.js'
+import { type Denied, type Responder, responder } from './denial.js'
+import { exceededReporter, type ReportExceeded } from './exceeded.js'
+import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
+import { byIp, holdsRawIpv6, type KeyFunction, type KeySource } from './keys.js'
+import { type ChoosePolicies, type RequestLimitOptions, limiterOf, policyChooser } from './options.js'
+import { chain, type Platform, type SetHeader } from './platform.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 
 export interface Guard<Req, Res> {
@@ -29,164 +20,184 @@ export interface Guard<Req, Res> {
   readonly giveBack: (req: Req, res: Res, decision: Decision) => Promise<void>
 }
 
+/** Steps of a guard that others may be put around, for requests that are decided together. */
+export interface GuardSteps<Req, Res> {
+  readonly limiter: Limiter
+  /** Finds the cost of a request, and asks. */
+  count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined>
+  /** Asks the limiter; a request that it denies goes to `deny`. */
+  ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined>
+  /** Records a denial and answers it. */
+  deny(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied>
+}
+
 /**
  * Makes the function that an adapter calls on each request: skip, key, cost, policies, decision, headers, answer. It waits
  * only for callbacks and stores that are async. If a callback throws or rejects, so does the call, and nothing is charged.
+ * `around` returns the steps to take in place of the guard's own.
  * @throws {PolicyError} for options that cannot work.
  */
 export function createGuard<Req, Res>(
-  options: GuardOptions<Req, Res>,
+  options: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
+  around?: (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>,
 ): Guard<Req, Res> {
-  const limiter = limiterOf(options)
-  const writeHeaders = headerWriter(options)
-  const recorder = { limiter, inHeaders: writeHeaders !== undefined }
-  const setHeader = headerSetter(options.headerNames, platform)
-  const respond = responder(options.onDenied, platform, setHeader)
-  const choosePolicies = policyChooser(options)
-  const { key: keyOf = byIp(), cost: costOf, shouldCharge, onExceeded } = options
-  const reportExceeded = onExceeded && exceededReporter(limiter, onExceeded)
-  const operations = platform.repeats && new OperationGuard(limiter, platform, { ask, deny })
-  const source: KeySource<Req> = {
-    ...platform,
-    address: (req) => addressOf(req, platform),
-    socketAddress: (req) => addressesOf(req, platform).socketAddress,
-    hungUp: (req) => addressesOf(req, platform).hungUp,
-    warn: (warning) => warn(limiter, warning),
-  }
-  const { keepDecisions = () => 'on' as const } = platform
-  const chooseAccess = accessChooser(options, source)
+  const guard = new RequestGuard(options, platform, around)
+  const { limiter } = guard
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
+  const check = guard.choosesAccess ? guard.enter.bind(guard) : guard.identify.bind(guard)
+  return Object.assign(check, { limiter, giveBack: guard.giveBack.bind(guard) })
+}
 
-  return Object.assign(guard, { limiter, giveBack })
+/** The steps in their order. A request that waits for nothing takes them in one tick and makes no closure. */
+class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
+  readonly limiter: Limiter
+  readonly #options: RequestLimitOptions<Req, Res>
+  readonly #platform: Platform<Req, Res>
+  readonly #steps: GuardSteps<Req, Res>
+  readonly #writeHeaders: WriteHeaders | undefined
+  readonly #setHeader: SetHeader<Res>
+  readonly #recorder: Recorder<Req>
+  readonly #respond: Responder<Req, Res>
+  readonly #choosePolicies: ChoosePolicies<Req> | undefined
+  readonly #keyOf: KeyFunction<Req>
+  readonly #reportExceeded: ReportExceeded<Req, Res> | undefined
+  readonly #source: KeySource<Req>
+  readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 
-  async function giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
-    const difference = await decision.settle(0)
-    const all = decisionsAbout(platform.identity(req), keepDecisions(req))
-    replaceDecision(all, decision, decision.afterGivingBack(-difference))
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, res, setHeader)
+  constructor(
+    options: RequestLimitOptions<Req, Res>,
+    platform: Platform<Req, Res>,
+    around?: (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>,
+  ) {
+    const limiter = limiterOf(options)
+    this.limiter = limiter
+    this.#options = options
+    this.#platform = platform
+    this.#steps = around ? around(this) : this
+    this.#writeHeaders = headerWriter(options)
+    this.#setHeader = headerSetter(options.headerNames, platform)
+    this.#recorder = new Recorder(limiter, this.#writeHeaders !== undefined, platform)
+    this.#respond = responder(options.onDenied, platform, this.#setHeader)
+    this.#choosePolicies = policyChooser(options)
+    this.#keyOf = options.key ?? byIp()
+    this.#reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)
+    this.#source = {
+      ...platform,
+      ...addressReader(platform),
+      warn: (warning) => warn(limiter, warning),
+    }
+    this.#chooseAccess = accessChooser(options, this.#source)
   }
 
-  function guard(req: Req, res: Res): MaybePromise<Denied | undefined> {
-    return chooseAccess ? enter(req, res, chooseAccess) : admit(req, res)
+  /** Whether requests begin with `enter`, and not with `identify`. */
+  get choosesAccess(): boolean {
+    return this.#chooseAccess !== undefined
   }
 
   /** Counts the request, lets it pass uncounted, or answers 403. */
-  function enter(
-    req: Req,
-    res: Res,
-    choose: (req: Req) => MaybePromise<Access>,
-  ): MaybePromise<Denied | undefined> {
-    const proceed = (access: Access): MaybePromise<Denied | undefined> => {
-      if (access === 'count') return admit(req, res)
-      return access === 'pass' ? undefined : respond.forbid(req, res)
-    }
+  enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let access
     try {
-      access = choose(req)
+      access = this.#chooseAccess!(req)
     } catch (error) {
       return ifHungUp(error)
     }
-    if (typeof access === 'string') return proceed(access)
-    keepAddresses(req, platform)
-    return Promise.resolve(access).then(proceed, ifHungUp)
+    if (typeof access === 'string') return this.#follow(access, req, res)
+    keepAddresses(req, this.#platform)
+    return Promise.resolve(access).then((later) => this.#follow(later, req, res), ifHungUp)
   }
 
-  /** Finds the key and the cost, and decides. */
-  function admit(req: Req, res: Res): MaybePromise<Denied | undefined> {
+  #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
+    if (access === 'count') return this.identify(req, res)
+    return access === 'pass' ? undefined : this.#respond.forbid(req, res)
+  }
+
+  /** Finds the key. */
+  identify(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let key
     try {
-      key = keyOf(req, source)
+      key = this.#keyOf(req, this.#source)
     } catch (error) {
       return ifHungUp(error)
     }
-    // Not `chain`: here and below, a request that waits for nothing makes no closure.
-    if (typeof key === 'string') return count(req, res, key)
-    keepAddresses(req, platform)
-    return Promise.resolve(key).then((later) => count(req, res, later), ifHungUp)
+    // Not `chain`: here and below, it would make a closure for a key that is there.
+    if (typeof key === 'string') return this.#steps.count(req, res, key)
+    keepAddresses(req, this.#platform)
+    return Promise.resolve(key).then((later) => this.#steps.count(req, res, later), ifHungUp)
   }
 
-  function count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
-    if (options.key && holdsRawIpv6(key, req, source)) warn(limiter, 'KEY_RAW_IPV6')
-    const earlier = operations?.includes(req) && operations.deniedEarlier(req, res, key)
-    if (earlier) return earlier
-    if (!costOf) return decide(req, res, key, 1)
-    return chain(costOf(req), (cost) => decide(req, res, key, checkCost(cost)))
+  count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
+    const { key: ownKey, cost: costOf } = this.#options
+    if (ownKey && holdsRawIpv6(key, req, this.#source)) warn(this.limiter, 'KEY_RAW_IPV6')
+    if (!costOf) return this.#steps.ask(req, res, key, 1)
+    return chain(costOf(req), (cost) => this.#steps.ask(req, res, key, checkCost(cost)))
   }
 
-  function decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    return operations?.includes(req) ? operations.decide(req, res, key, cost) : ask(req, res, key, cost)
+  ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
+    const choosePolicies = this.#choosePolicies
+    if (!choosePolicies) return this.#decide(req, res, key, cost, cost === 1 ? undefined : { cost })
+    return chain(choosePolicies(req), (policies) =>
+      this.#decide(req, res, key, cost, policies ? { cost, policies } : { cost }),
+    )
   }
 
-  /** Asks the limiter. */
-  function ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    if (!choosePolicies) return askWith(undefined, req, res, key, cost)
-    return chain(choosePolicies(req), (policies) => askWith(policies, req, res, key, cost))
-  }
-
-  function askWith(
-    policies: readonly Policy[] | undefined,
+  #decide(
     req: Req,
     res: Res,
     key: string,
     cost: number,
+    options: CallOptions | undefined,
   ): MaybePromise<Denied | undefined> {
-    const decision = limiter.decide(key, policies ? { cost, policies } : cost === 1 ? undefined : { cost })
+    const decision = this.limiter.decide(key, options)
     // `in` instead of instanceof, as in `consume`.
     return 'allowed' in decision
-      ? obey(req, res, key, cost, decision)
-      : decision.then((later) => obey(req, res, key, cost, later))
+      ? this.#obey(req, res, key, cost, decision)
+      : decision.then((later) => this.#obey(req, res, key, cost, later))
   }
 
   /** Answers a denied request; records an allowed one and writes its headers. */
-  function obey(
-    req: Req,
-    res: Res,
-    key: string,
-    cost: number,
-    decision: Decision,
-  ): MaybePromise<Denied | undefined> {
+  #obey(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied | undefined> {
+    const platform = this.#platform
     platform.decided?.(req, decision)
-    if (decision.allowed) {
-      recordAndWrite(req, res, key, decision)
-      if (shouldCharge) platform.onFinished(req, res, () => void settleByOutcome(req, res, decision))
-      return undefined
-    }
-    if (operations?.includes(req)) return operations.deny(req, res, key, cost, decision)
-    return deny(req, res, key, decision)
+    if (!decision.allowed) return this.#steps.deny(req, res, key, cost, decision)
+    this.#record(req, res, decision)
+    if (this.#options.shouldCharge) platform.onFinished(req, res, () => void this.#settle(req, res, decision))
+    return undefined
+  }
+
+  deny(req: Req, res: Res, key: string, _cost: number, decision: Decision): MaybePromise<Denied> {
+    const all = this.#record(req, res, decision)
+    this.#reportExceeded?.(req, res, key, decision)
+    return this.#respond.deny(req, res, decision, all)
+  }
+
+  /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
+  #record(req: Req, res: Res, decision: Decision): readonly RequestDecision[] {
+    const all = this.#recorder.record(req, decision)
+    const writeHeaders = this.#writeHeaders
+    if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
+    return all
   }
 
   /**
    * Gives back what `decision` charged if `shouldCharge` returns false. Any other result and any error keep the charge. It is not
    * called if the caller hangs up before the end of the response.
    */
-  async function settleByOutcome(req: Req, res: Res, decision: Decision): Promise<void> {
+  async #settle(req: Req, res: Res, decision: Decision): Promise<void> {
     try {
-      if ((await shouldCharge!(req, res)) === false) await decision.settle(0)
+      if ((await this.#options.shouldCharge!(req, res)) === false) await decision.settle(0)
     } catch (error) {
-      limiter.warn('CHARGE_FAILED', `shouldCharge failed, so the request stays charged: ${String(error)}`)
+      const message = `shouldCharge failed, so the request stays charged: ${String(error)}`
+      this.limiter.warn('CHARGE_FAILED', message)
     }
   }
 
-  function deny(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied> {
-    const all = recordAndWrite(req, res, key, decision)
-    reportExceeded?.(req, res, key, decision)
-    return respond.deny(req, res, decision, all)
-  }
-
-  /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
-  function recordAndWrite(req: Req, res: Res, key: string, decision: Decision): readonly RequestDecision[] {
-    const request = platform.identity(req)
-    const repeats = operations?.includes(req) === true
-    const keep = keepDecisions(req)
-    const before = decisionsAbout(request, keep)
-    if (before.length > 0) {
-      if (!repeats && isCounted(before, limiter, key)) warn(limiter, 'COUNTED_TWICE')
-      if (sharesName(before, limiter)) warn(limiter, 'NAME_TWICE')
-    }
-    const all = record(request, keep, before, recorder, decision, repeats)
-    if (writeHeaders && !platform.headersSent(res)) writeHeaders(all, res, setHeader)
-    return all
+  async giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
+    const difference = await decision.settle(0)
+    const all = this.#recorder.replace(req, decision, decision.afterGivingBack(-difference))
+    const writeHeaders = this.#writeHeaders
+    if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
   }
 }
 

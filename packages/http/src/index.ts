@@ -4,7 +4,7 @@
 export { addressesOf, clientAddress, keepAddresses } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
-export { createGuard, type Guard } from './guard.js'
+export { createGuard, type Guard, type GuardSteps } from './guard.js'
 export { type BunServer, hasHungUp, hasHungUpOnBun, isTcp, type NodeRequest } from './hung-up.js'
 export {
   type HeaderFormat,
@@ -27,8 +27,8 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export { type AddressList, GUARD, type GuardOptions, settingsOf } from './options.js'
+export { type AddressList, REQUEST_LIMIT, type RequestLimitOptions, settingsOf } from './options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
-export { expressTrust, fastifyTrust } from './proxy-trust.js'
+export { expressTrust, fastifyTrust } from './client-address.js'
 export { onResponseSent } from './response-sent.js'
 export type { SetupWarning } from './setup-warnings.js'

@@ -1,10 +1,8 @@
 import { InputError, PolicyError } from '@sluice/core'
 import { type DeclarationOf, expected, read, sha256, whole } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import { chain } from './chain.js'
-import { clientAddress, HungUpError, IPV6_PREFIX, rememberRecent } from './client-address.js'
-import type { RequestReader } from './platform.js'
-import { proxyWarning } from './proxy-trust.js'
+import { clientAddress, HungUpError, IPV6_PREFIX, proxyWarning, rememberRecent } from './client-address.js'
+import { chain, type RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
 
 /** What a key function can read beside the request, so that one key function works in every framework. */
@@ -33,7 +31,7 @@ export interface ByIpOptions {
  */
 export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
   const toKey = addressKeys(read(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
-  return (req, source) => addressKey(req, source, toKey)
+  return (req, source) => callerOf(req, source, toKey) ?? UNKNOWN
 }
 
 /**
@@ -131,8 +129,11 @@ function hashedKey(apiKey: string): string {
 
 const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationOf<ByIpOptions>
 
-function addressKey<Req>(req: Req, source: KeySource<Req>, toKey = DEFAULT_KEYS): string {
-  return callerOf(req, source, toKey) ?? 'ip:unknown'
+/** The key of all callers without an address. */
+const UNKNOWN = 'ip:unknown'
+
+function addressKey<Req>(req: Req, source: KeySource<Req>): string {
+  return callerOf(req, source, DEFAULT_KEYS) ?? UNKNOWN
 }
 
 /**
@@ -154,11 +155,10 @@ type NameAddress = (text: string | undefined) => string | undefined
 
 /** Names callers by their keys. */
 function addressKeys(ipv6Prefix: number): NameAddress {
-  const keyOf = rememberRecent((text) => {
+  return rememberRecent((text) => {
     const address = clientAddress(text, ipv6Prefix)
     return address === undefined ? undefined : joinKey('ip', address)
   })
-  return (text) => (text === undefined ? undefined : keyOf(text))
 }
 
 const DEFAULT_KEYS = addressKeys(IPV6_PREFIX)

@@ -22,9 +22,9 @@ import {
   uncheckedLike,
 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import { chain } from './chain.js'
 import { type HeaderOptions, HEADERS } from './headers.js'
 import type { KeyFunction } from './keys.js'
+import { chain } from './platform.js'
 
 /** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
 export type AddressList = readonly string[]
@@ -33,7 +33,8 @@ export type AddressList = readonly string[]
 export type ChoosePolicies<Req> = (req: Req) => MaybePromise<readonly Policy[] | undefined>
 
 /** The options of every adapter: a limiter or the options to make one, and how requests are counted and answered. */
-export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'policies'>>, HeaderOptions {
+export interface RequestLimitOptions<Req, Res>
+  extends Partial<Omit<LimiterOptions, 'policies'>>, HeaderOptions {
   /** A limiter to share, instead of the options that make one. */
   readonly limiter?: Limiter
   /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */
@@ -91,8 +92,8 @@ export interface GuardOptions<Req, Res> extends Partial<Omit<LimiterOptions, 'po
  * The limiter in `options`, or a new one made from them.
  * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
-export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
-  read(GUARD, options, { what: 'rateLimit' })
+export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Limiter {
+  read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   return options.limiter ? checkShared(options, options.limiter) : createLimiter(limiterOptionsOf(options))
 }
 
@@ -100,7 +101,9 @@ export function limiterOf<Req, Res>(options: GuardOptions<Req, Res>): Limiter {
  * The function that chooses the policies of each request; undefined if the limiter's own apply to all of them.
  * It throws {InputError} INVALID_POLICIES for a request that gets no policies from a limiter without its own.
  */
-export function policyChooser<Req, Res>(options: GuardOptions<Req, Res>): ChoosePolicies<Req> | undefined {
+export function policyChooser<Req, Res>(
+  options: RequestLimitOptions<Req, Res>,
+): ChoosePolicies<Req> | undefined {
   const { limiter, limit, policies } = options
   if (typeof policies !== 'function') return undefined
   return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
@@ -118,7 +121,7 @@ export function settingsOf(limiter: Limiter): LimiterSettings {
 const LIMIT = { limit: unchecked(), window: unchecked(), policies: unchecked() }
 
 /** The options of every adapter. `createLimiter` checks those of limiters. */
-export const GUARD = {
+export const REQUEST_LIMIT = {
   ...uncheckedLike(LIMITER),
   ...LIMIT,
   ...HEADERS,
@@ -131,10 +134,10 @@ export const GUARD = {
   onExceeded: func(),
   allow: unchecked(),
   deny: unchecked(),
-} satisfies DeclarationOf<GuardOptions<unknown, unknown>>
+} satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
 
 /** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */
-function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter): Limiter {
+function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {
   if (typeof limiter.decide !== 'function') {
     throw expected(PolicyError, 'INVALID_OPTION', 'limiter must be made by createLimiter()', limiter)
   }
@@ -146,13 +149,17 @@ function checkShared<Req, Res>(options: GuardOptions<Req, Res>, limiter: Limiter
   return limiter
 }
 
-function limiterOptionsOf<Req, Res>(options: GuardOptions<Req, Res>): LimiterOptions {
+function limiterOptionsOf<Req, Res>(options: RequestLimitOptions<Req, Res>): LimiterOptions {
   const own = Object.entries(options).filter(([name]) => name in LIMITER)
   return { ...(Object.fromEntries(own) as Partial<LimiterOptions>), policies: ownPolicies(options) }
 }
 
 /** The policies that a limiter is made with: `policies` if it is a list, else those of `limit` and `window`. */
-function ownPolicies<Req, Res>({ limit, window, policies }: GuardOptions<Req, Res>): readonly Policy[] {
+function ownPolicies<Req, Res>({
+  limit,
+  window,
+  policies,
+}: RequestLimitOptions<Req, Res>): readonly Policy[] {
   const list = typeof policies === 'function' ? undefined : policies
   if (list !== undefined && !Array.isArray(list)) {
     const what = 'policies must be a list or a function that gives one'

@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import type { KeepDecisions } from './decisions.js'
+import type { MaybePromise } from '@sluice/core/store'
 
 /** How an adapter reads the requests of its framework. */
 export interface RequestReader<Req> {
@@ -23,6 +23,9 @@ export interface RequestReader<Req> {
   proxyTrust(req: Req): 'none' | 'some' | 'all'
 }
 
+/** Where the decisions about a request are kept: on it as a property, or beside it in a map. */
+type KeepDecisions = 'on' | 'beside'
+
 /** Sets a header of a response. */
 export type SetHeader<Res> = (res: Res, name: string, value: string) => void
 
@@ -35,7 +38,7 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   identity(req: Req): object
   /** Where decisions about a request are kept. Default: on the request. */
   readonly keepDecisions?: (req: Req) => KeepDecisions
-  /** Whether one limiter may count a request several times, once for each operation of a GraphQL request. Default: no. */
+  /** Whether one limiter may count a request several times, for what it does more than once. Default: no. */
   repeats?(req: Req): boolean
   /** Called with each decision about a request, before the decision takes effect. */
   decided?(req: Req, decision: Decision): void
@@ -48,4 +51,17 @@ export interface Platform<Req, Res> extends RequestReader<Req> {
   onFinished(req: Req, res: Res, listener: () => void): void
   /** Matches a stack trace in which the framework is calling a handler. */
   readonly handlerFrame: RegExp
+}
+
+/**
+ * Passes the value to `step`: in the same tick if it is available, otherwise when its promise resolves. A request that
+ * waits for nothing is thus passed on in the same tick, which a plain `await` would not do.
+ */
+export function chain<T, R>(value: MaybePromise<T>, step: (value: T) => MaybePromise<R>): MaybePromise<R> {
+  return isPromise(value) ? Promise.resolve(value).then(step) : step(value)
+}
+
+/** Recognises anything with a `then`, because callbacks may return the promises of other libraries. */
+function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
+  return typeof (value as { then?: unknown } | null | undefined)?.then === 'function'
 }

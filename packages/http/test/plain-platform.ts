@@ -1,4 +1,4 @@
-import { createGuard, type Denied, type GuardOptions, type Platform } from '../src/index.js'
+import { createGuard, type Denied, type RequestLimitOptions, type Platform } from '../src/index.js'
 
 /** A request without a framework around it. */
 export interface PlainRequest {
@@ -31,7 +31,7 @@ export const plain: Platform<PlainRequest, PlainResponse> = {
   handlerFrame: /\bhandleRequest\b/,
 }
 
-export type PlainOptions = GuardOptions<PlainRequest, PlainResponse>
+export type PlainOptions = RequestLimitOptions<PlainRequest, PlainResponse>
 
 /** Sends one request through the guards and returns the response, as far as the first denial. */
 export async function pass(

@@ -3,7 +3,7 @@ import {
   createGuard,
   decisionAbout,
   type Denied,
-  type GuardOptions,
+  type RequestLimitOptions,
   hasHungUp,
   type HeaderList,
   headersIn,
@@ -24,7 +24,7 @@ export { byApiKey, byIp, type ByIpOptions, byUser, type KeyFunction } from '@slu
 export { apiKeyKey, ipKey, joinKey, userKey } from '@sluice/http'
 
 /** With `rateLimit<State, Context>`, callbacks get a context of the application's own types. */
-export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> = GuardOptions<
+export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> = RequestLimitOptions<
   ParameterizedContext<StateT, ContextT>,
   Response
 >

@@ -2,8 +2,9 @@ import type { Type } from '@nestjs/common'
 import type { ModuleRef } from '@nestjs/core'
 import { createLimiter, type Limiter, memoryStore, PolicyError, type Store } from '@sluice/core'
 import { checkNames, LIMITER, unchecked } from '@sluice/core/internal'
-import { createGuard, GUARD, type Guard, type GuardOptions, settingsOf } from '@sluice/http'
+import { createGuard, REQUEST_LIMIT, type Guard, type RequestLimitOptions, settingsOf } from '@sluice/http'
 import { limiterToken } from './decorators.js'
+import { OperationSteps } from './operations.js'
 import * as Options from './options.js'
 import { nest } from './platform.js'
 
@@ -91,7 +92,7 @@ export class LimitMaker {
     const { key: keyOfModule, ...defaults } = rest
     const { limiter: _limiter, key = keyOfModule, ...own } = given
     const options = { ...defaults, ...own, ...counted, ...(key && { key: this.#keyOf(key) }) }
-    const guard = createGuard(options, nest)
+    const guard = createGuard(options, nest, (steps) => new OperationSteps(steps))
     return Object.assign(guard, { knownAs: guard.limiter.name, given })
   }
 
@@ -132,10 +133,10 @@ function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
   return Object.fromEntries(names.map((name) => [name, given[name]]))
 }
 
-type LimiterOfGuard = Pick<GuardOptions<unknown, unknown>, 'limiter' | 'name' | 'store' | OfLimiters>
+type LimiterOfGuard = Pick<RequestLimitOptions<unknown, unknown>, 'limiter' | 'name' | 'store' | OfLimiters>
 type OfLimiters = (typeof OF_LIMITERS)[number]
 
 const MODULE = Object.fromEntries(['limits', ...Options.DEFAULTS].map((name) => [name, unchecked()]))
 /** A limit counts in the limiter that it replaces, or in one of its own in the same store. */
-const { limiter: _limiter, store: _store, ...OVERRIDE } = GUARD
+const { limiter: _limiter, store: _store, ...OVERRIDE } = REQUEST_LIMIT
 const OF_LIMITERS = ['onStoreError', 'deadline', 'enforce'] as const

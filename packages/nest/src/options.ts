@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common'
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
-import type { GuardOptions, KeyFunction } from '@sluice/http'
+import type { RequestLimitOptions, KeyFunction } from '@sluice/http'
 
 /** `any`, as in Nest's own types, which do not know the framework either. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -26,7 +26,7 @@ export interface KeyProvider {
 }
 
 /** Callbacks get a call in place of both request and response. */
-export interface RateLimitOptions extends Omit<GuardOptions<Call, Call>, 'key' | 'limiter'> {
+export interface RateLimitOptions extends Omit<RequestLimitOptions<Call, Call>, 'key' | 'limiter'> {
   /**
    * A function, or the class of a provider (a singleton of any module).
    * @default byIp()

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http'
-import type { GuardOptions } from '@sluice/http'
+import type { RequestLimitOptions } from '@sluice/http'
 
 /*
  * What an adapter supplies to be tested by `adapterKit` (kit.ts). The kit describes an application independently of any
@@ -54,7 +54,7 @@ export interface Route<Req, Res> {
   /** '/', '/login': one literal segment or none. */
   readonly path: string
   /** One limiter each, mounted on this route as users would, in the order in which they count. */
-  readonly limits: readonly GuardOptions<Req, Res>[]
+  readonly limits: readonly RequestLimitOptions<Req, Res>[]
   /** The handler. What it throws or rejects with is left to the framework. */
   answer(): Answer | Promise<Answer>
 }

@@ -1,5 +1,5 @@
 import type { Limiter } from '@sluice/core'
-import type { GuardOptions } from '@sluice/http'
+import type { RequestLimitOptions } from '@sluice/http'
 import type { Adapter, Answer } from './adapter.js'
 import { stopped, warningsOf } from './limits.js'
 import type { Serve, Site } from './site.js'
@@ -46,7 +46,7 @@ export function chargeCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
     })
 
     function limited(
-      shouldCharge: GuardOptions<Req, Res>['shouldCharge'] & {},
+      shouldCharge: RequestLimitOptions<Req, Res>['shouldCharge'] & {},
       answer?: () => Answer | Promise<Answer>,
     ) {
       return serve([{ limiter, key: () => 'k', shouldCharge }], answer && { answer })

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import type { Limiter } from '@sluice/core'
-import { byIp, byUser, type GuardOptions } from '@sluice/http'
+import { byIp, byUser, type RequestLimitOptions } from '@sluice/http'
 import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import { stopped } from './limits.js'
@@ -76,7 +76,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     })
 
-    it.each<[string, (wait: () => Promise<void>) => GuardOptions<Req, Res>]>([
+    it.each<[string, (wait: () => Promise<void>) => RequestLimitOptions<Req, Res>]>([
       ['skip', (wait) => ({ skip: () => wait().then(() => false) })],
       ['byUser', (wait) => ({ key: byUser(() => wait().then(() => undefined)) })],
       [
@@ -115,7 +115,7 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
     })
 
     function limited(
-      shouldCharge: GuardOptions<Req, Res>['shouldCharge'] & {},
+      shouldCharge: RequestLimitOptions<Req, Res>['shouldCharge'] & {},
       answer?: () => Answer | Promise<Answer>,
     ) {
       return serve([{ limiter, key: () => 'k', shouldCharge }], answer && { answer })

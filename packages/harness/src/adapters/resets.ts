@@ -1,6 +1,6 @@
 import type { AddressInfo, Server } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import { byApiKey, byUser, type GuardOptions } from '@sluice/http'
+import { byApiKey, byUser, type RequestLimitOptions } from '@sluice/http'
 import type { Adapter, Answer, Route } from './adapter.js'
 import { send } from './client.js'
 import { stopped } from './limits.js'
@@ -86,7 +86,7 @@ const SERVED: Answer = { body: 'served' }
 async function routesOf<Req, Res>(handle: (path: Path) => void): Promise<Route<Req, Res>[]> {
   const banned = stopped(LIMIT)
   await banned.block('ip:127.0.0.1', '1h')
-  const options: Record<Path, GuardOptions<Req, Res>> = {
+  const options: Record<Path, RequestLimitOptions<Req, Res>> = {
     limited: {},
     user: { key: byUser(() => undefined) },
     'api-key': { key: byApiKey() },

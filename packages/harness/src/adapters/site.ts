@@ -2,13 +2,13 @@ import { once } from 'node:events'
 import type { ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { GuardOptions } from '@sluice/http'
+import type { RequestLimitOptions } from '@sluice/http'
 import type { Adapter, App, Route, Served } from './adapter.js'
 import { type Reply, send, type Sent } from './client.js'
 
 /** Serves one limited route, and `/free` beside it, until the end of the test. */
 export type Serve<Req, Res> = (
-  limits: readonly GuardOptions<Req, Res>[],
+  limits: readonly RequestLimitOptions<Req, Res>[],
   site?: Partial<Pick<Route<Req, Res>, 'path' | 'answer'> & Pick<App<Req, Res>, 'proxyTrust' | 'before'>>,
 ) => Promise<Site>
 

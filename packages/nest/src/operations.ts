@@ -1,8 +1,8 @@
 import type { Decision, Limiter } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { isPromise } from './chain.js'
-import type { Denied } from './denial.js'
-import type { Platform } from './platform.js'
+import type { Denied, GuardSteps } from '@sluice/http'
+import type { Call } from './options.js'
+import { isOperation, nest } from './platform.js'
 
 /*
  * A GraphQL request may run one operation under thousands of aliases, all in one tick. The first denial of a limiter decides
@@ -18,59 +18,51 @@ interface EarlierDenial {
   readonly answers: Map<object, MaybePromise<Denied>>
 }
 
-/** What a guard does with a request that is no operation, or with the first ones. */
-export interface OperationSteps<Req, Res> {
-  /** Asks the limiter, and answers. */
-  ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined>
-  /** Answers a request that was denied. */
-  deny(req: Req, res: Res, key: string, decision: Decision): MaybePromise<Denied>
-}
+/** The steps of one guard, for operations with what the request's earlier operations have shown. */
+export class OperationSteps implements GuardSteps<Call, Call> {
+  readonly limiter: Limiter
+  readonly #steps: GuardSteps<Call, Call>
 
-/** How one guard decides requests that repeat. */
-export class OperationGuard<Req, Res> {
-  readonly #limiter: Limiter
-  readonly #platform: Platform<Req, Res>
-  readonly #steps: OperationSteps<Req, Res>
-
-  constructor(limiter: Limiter, platform: Platform<Req, Res>, steps: OperationSteps<Req, Res>) {
-    this.#limiter = limiter
-    this.#platform = platform
+  constructor(steps: GuardSteps<Call, Call>) {
+    this.limiter = steps.limiter
     this.#steps = steps
   }
 
-  /** Whether a request is an operation of one that repeats. */
-  includes(req: Req): boolean {
-    return this.#platform.repeats?.(req) ?? false
+  count(call: Call, _call: Call, key: string): MaybePromise<Denied | undefined> {
+    const earlier = isOperation(call) && this.#deniedEarlier(call, key)
+    return earlier || this.#steps.count(call, call, key)
   }
 
-  decide(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
-    const ask = (): MaybePromise<Denied | undefined> =>
-      this.deniedEarlier(req, res, key, cost) ?? this.#steps.ask(req, res, key, cost)
-    return this.#of(req, key).run(ask)
+  ask(call: Call, _call: Call, key: string, cost: number): MaybePromise<Denied | undefined> {
+    if (!isOperation(call)) return this.#steps.ask(call, call, key, cost)
+    return this.#of(call, key).run(
+      () => this.#deniedEarlier(call, key, cost) ?? this.#steps.ask(call, call, key, cost),
+    )
+  }
+
+  deny(call: Call, _call: Call, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
+    if (!isOperation(call)) return this.#steps.deny(call, call, key, cost, decision)
+    return this.#answer(call, key, { decision, cost, answers: new Map() })
   }
 
   /** The answer if the limiter has denied an earlier operation of the request, and so denies this one. */
-  deniedEarlier(req: Req, res: Res, key: string, cost?: number): MaybePromise<Denied> | undefined {
-    const denial = this.#of(req, key).denialFor(cost)
+  #deniedEarlier(call: Call, key: string, cost?: number): MaybePromise<Denied> | undefined {
+    const denial = this.#of(call, key).denialFor(cost)
     if (!denial) return undefined
-    this.#platform.decided?.(req, denial.decision)
-    return denial.answers.get(this) ?? this.#answer(req, res, key, denial)
+    call.decisions.push(denial.decision)
+    return denial.answers.get(this) ?? this.#answer(call, key, denial)
   }
 
-  /** Answers a denial that decides the later operations of the same request too. */
-  deny(req: Req, res: Res, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
-    return this.#answer(req, res, key, { decision, cost, answers: new Map() })
-  }
-
-  #answer(req: Req, res: Res, key: string, denial: EarlierDenial): MaybePromise<Denied> {
-    const denied = this.#steps.deny(req, res, key, denial.decision)
+  /** Answers a denial, which decides the later operations of the same request too. */
+  #answer(call: Call, key: string, denial: EarlierDenial): MaybePromise<Denied> {
+    const denied = this.#steps.deny(call, call, key, denial.cost, denial.decision)
     denial.answers.set(this, denied)
-    this.#of(req, key).remember(denial)
+    this.#of(call, key).remember(denial)
     return denied
   }
 
-  #of(req: Req, key: string): Operations {
-    return operationsOf(this.#platform.identity(req), this.#limiter, key)
+  #of(call: Call, key: string): Operations {
+    return operationsOf(nest.identity(call), this.limiter, key)
   }
 }
 
@@ -111,7 +103,7 @@ class Operations {
       this.#done()
       throw error
     }
-    if (isPromise(answer)) return answer.finally(() => this.#done())
+    if (answer instanceof Promise) return answer.finally(() => this.#done())
     this.#done()
     return answer
   }
