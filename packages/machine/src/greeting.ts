@@ -4,7 +4,7 @@ import { PROTOCOL, REPLY, REQUEST } from './protocol.js'
 
 /** What came of trying to reach a server. */
 export type Greeting =
-  | { readonly socket: Socket; readonly life: number }
+  | { readonly socket: Socket; readonly epoch: number }
   /** Nobody listens, or nothing is there: 'refused', 'gone'. The server closed the connection again: 'closed'. */
   | 'refused'
   | 'gone'
@@ -17,7 +17,7 @@ export type Greeting =
 export function greet(
   path: string,
   name: string,
-  formerLife: number,
+  formerEpoch: number,
   signal?: AbortSignal,
 ): Promise<Greeting> {
   return new Promise((resolve, reject) => {
@@ -43,14 +43,14 @@ export function greet(
     }, TICK_MS)
     socket.on('connect', () => {
       const writer = new FrameWriter()
-      writer.add(REQUEST.hello, 0, [PROTOCOL, formerLife], name)
+      writer.add(REQUEST.hello, 0, [PROTOCOL, formerEpoch], name)
       socket.write(writer.take())
     })
     socket.on('data', (chunk) => {
       try {
-        reader.push(chunk, ({ kind, numbers: [protocol, life] }: Frame) => {
+        reader.push(chunk, ({ kind, numbers: [protocol, epoch] }: Frame) => {
           if (kind !== REPLY.hello || protocol !== PROTOCOL) throw new Error('it speaks another protocol')
-          end(() => resolve({ socket, life: life! }))
+          end(() => resolve({ socket, epoch: epoch! }))
         })
       } catch (error) {
         fail(error)

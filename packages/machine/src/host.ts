@@ -3,6 +3,7 @@ import { type PermitCall, type PermitHolder, PermitQueues } from '@sluice/core/i
 import type {
   Answer,
   Ask,
+  Booking,
   Clock,
   Correction,
   DatedCharge,
@@ -11,7 +12,7 @@ import type {
   Report,
   TicketState,
 } from '@sluice/core/store'
-import { KeptBookings } from './kept-bookings.js'
+import type { MachineBooking, MachineCall, MachineServer, ServerListener } from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
 
 export interface HostOptions {
@@ -22,15 +23,15 @@ export interface HostOptions {
 
 /** The state of a machine, in the process that serves: an ordinary memory store, whose clock decides, and the permits. */
 export class Host {
-  /** Never 0. */
-  readonly life = 1 + Math.floor(Math.random() * 2 ** 48)
-  readonly #bookings = new KeptBookings()
+  /** A random number, never 0: the state begins anew with each host. */
+  readonly epoch = 1 + Math.floor(Math.random() * 2 ** 48)
+  readonly bookings = new KeptBookings()
+  /** The process whose call is carried out: it alone hears what the call caused. */
+  caller: HostCaller | undefined
   readonly #store: MemoryStore
   readonly #permits = new PermitQueues(() => this.now())
   readonly #reports = new Map<string, Report>()
   #holders = 0
-  /** The process whose call is carried out: it alone is told what the call caused. */
-  #caller: HostCaller | undefined
 
   constructor({ maxKeys, maxShapes, clock }: HostOptions) {
     this.#store = memoryStore({
@@ -49,58 +50,29 @@ export class Host {
     return ++this.#holders
   }
 
-  open({ name, policies, penalty }: PolicyListing, caller: HostCaller): Keyspace {
+  /** Opens a list for the calls of one process. */
+  open({ name, policies, penalty }: PolicyListing, caller: HostCaller): HostedKeyspace {
     let report = this.#reports.get(name)
-    if (!report) this.#reports.set(name, (report = (notice) => this.#caller?.notice(name, notice)))
+    if (!report) this.#reports.set(name, (report = (notice) => this.caller?.notice(name, notice)))
     const opened = report
-    return this.#for(caller, () => this.#store.keyspace(name, policies, opened, penalty))
+    const open = (): Keyspace => this.#store.keyspace(name, policies, opened, penalty)
+    return new HostedKeyspace(this, caller, this.carryOut(caller, open))
   }
 
-  /** Memory answers without the `nextUnitAt` of a denial, which only callers in other processes need. */
-  decide(
-    caller: HostCaller,
-    keyspace: Keyspace,
-    ask: Ask,
-    key: string,
-    cost: number,
-    maxWait: number,
-  ): Answer {
-    this.#caller = caller
-    const answer = keyspace.decide(ask, key, cost, maxWait) as Answer // memory answers at once
-    this.#caller = undefined
-    if (answer.reason === undefined) return answer
-    const { at } = keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
-    return { ...answer, nextUnitAt: at }
-  }
-
-  /** Keeps the booking of an answer, and returns its number; 0 if there is none. */
-  keep({ booking, now }: Answer): number {
-    return booking ? this.#bookings.keep(booking, now) : 0
-  }
-
-  confirm(keyspace: Keyspace, number: number): 'stands' | 'lost' | 'held' {
-    const booking = this.#bookings.get(number)
-    return booking ? (keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
-  }
-
-  /** The units of a booking that is forgotten are released. */
-  cancel(caller: HostCaller, keyspace: Keyspace, number: number, key: string, charge: DatedCharge): boolean {
-    const booking = this.#bookings.get(number)
-    this.#bookings.forget(number)
-    if (booking) return this.#for(caller, () => keyspace.cancel(booking) as boolean)
-    this.correct(caller, keyspace, { kind: 'release', key, charge, units: charge.cost })
-    return false
-  }
-
-  correct(caller: HostCaller, keyspace: Keyspace, change: Correction): number {
-    return this.#for(caller, () => keyspace.correct(change) as number)
+  carryOut<T>(caller: HostCaller, act: () => T): T {
+    this.caller = caller
+    try {
+      return act()
+    } finally {
+      this.caller = undefined
+    }
   }
 
   permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     return this.#permits.carryOut(holder, call)
   }
 
-  /** A process that knew a server of a former life has come. */
+  /** A process that knew a server of a former epoch has come. */
   stateWasLost(): void {
     this.#permits.stateWasLost()
   }
@@ -112,18 +84,166 @@ export class Host {
   close(): void {
     void this.#store.close()
   }
-
-  #for<T>(caller: HostCaller, act: () => T): T {
-    this.#caller = caller
-    try {
-      return act()
-    } finally {
-      this.#caller = undefined
-    }
-  }
 }
 
 /** A process whose calls are carried out. */
 export interface HostCaller {
   notice(name: string, notice: Notice): void
 }
+
+/** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
+export class HostedKeyspace {
+  readonly #host: Host
+  readonly #caller: HostCaller
+  readonly #keyspace: Keyspace
+
+  constructor(host: Host, caller: HostCaller, keyspace: Keyspace) {
+    this.#host = host
+    this.#caller = caller
+    this.#keyspace = keyspace
+  }
+
+  decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
+    const host = this.#host
+    host.caller = this.#caller
+    const answer = this.#keyspace.decide(ask, key, cost, maxWait) as Answer
+    host.caller = undefined
+    if (answer.reason === undefined) return answer
+    // Memory leaves out what caches of denials need.
+    const { at } = this.#keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
+    return { ...answer, nextUnitAt: at }
+  }
+
+  confirm(number: number): 'stands' | 'lost' | 'held' {
+    const booking = this.#host.bookings.get(number)
+    return booking ? (this.#keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
+  }
+
+  /** The units of a booking that is forgotten are released. */
+  cancel(number: number, key: string, charge: DatedCharge): boolean {
+    const { bookings } = this.#host
+    const booking = bookings.get(number)
+    bookings.forget(number)
+    if (booking) return this.#host.carryOut(this.#caller, () => this.#keyspace.cancel(booking) as boolean)
+    this.correct({ kind: 'release', key, charge, units: charge.cost })
+    return false
+  }
+
+  correct(change: Correction): number {
+    return this.#host.carryOut(this.#caller, () => this.#keyspace.correct(change) as number)
+  }
+}
+
+/** The server, when this process serves: calls run immediately. */
+export class LocalServer implements MachineServer, PermitHolder {
+  readonly id: number
+  readonly #host: Host
+  readonly #listener: ServerListener
+  readonly #end: () => void
+  readonly #keyspaces = new WeakMap<PolicyListing, HostedKeyspace>()
+
+  /** `end` ends the serving of other processes. */
+  constructor(host: Host, listener: ServerListener, end: () => void) {
+    this.id = host.newHolder()
+    this.#host = host
+    this.#listener = listener
+    this.#end = end
+  }
+
+  get epoch(): number {
+    return this.#host.epoch
+  }
+
+  get latest(): number {
+    return this.#host.now()
+  }
+
+  decide(list: PolicyListing, { ask, key, cost, maxWait }: MachineCall): Answer {
+    const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
+    if (!answer.booking) return answer
+    const { at, decidedAt } = answer.booking
+    const number = this.#host.bookings.keep(answer.booking, answer.now)
+    const booking: MachineBooking = {
+      key,
+      at,
+      cost,
+      decidedAt,
+      epoch: this.epoch,
+      number,
+      isCancelled: false,
+    }
+    return { ...answer, booking }
+  }
+
+  confirm(list: PolicyListing, { number }: MachineBooking): 'stands' | 'lost' | 'held' {
+    return this.keyspace(list).confirm(number)
+  }
+
+  cancel(list: PolicyListing, booking: MachineBooking): boolean {
+    return this.keyspace(list).cancel(booking.number, booking.key, booking)
+  }
+
+  correct(list: PolicyListing, change: Correction): number {
+    return this.keyspace(list).correct(change)
+  }
+
+  permits(call: PermitCall): readonly TicketState[] {
+    return this.#host.permits(this, call)
+  }
+
+  notice(name: string, notice: Notice): void {
+    this.#listener.notice(name, notice)
+  }
+
+  /** Later, as another process would hear of it: the call that gave the permit back has not returned yet. */
+  granted(semaphore: number, ticket: number): void {
+    queueMicrotask(() => this.#listener.granted(semaphore, ticket))
+  }
+
+  close(): void {
+    this.#end()
+  }
+
+  /** The state under a list, which is opened with its first call. */
+  keyspace(list: PolicyListing): HostedKeyspace {
+    let keyspace = this.#keyspaces.get(list)
+    if (!keyspace) this.#keyspaces.set(list, (keyspace = this.#host.open(list, this)))
+    return keyspace
+  }
+}
+
+/**
+ * The bookings of all processes, by number. A booking is forgotten a minute after its turn, when its caller has long asked for
+ * it; the check is made each time their number has doubled.
+ */
+class KeptBookings {
+  readonly #byNumber = new Map<number, Booking>()
+  #numbers = 0
+  #sweepAt = LEAST_SWEPT
+
+  /** The number of the booking from now on. */
+  keep(booking: Booking, now: number): number {
+    const number = ++this.#numbers
+    this.#byNumber.set(number, booking)
+    if (this.#byNumber.size >= this.#sweepAt) this.#sweep(now)
+    return number
+  }
+
+  /** Undefined once it is forgotten. */
+  get(number: number): Booking | undefined {
+    return this.#byNumber.get(number)
+  }
+
+  forget(number: number): void {
+    this.#byNumber.delete(number)
+  }
+
+  #sweep(now: number): void {
+    for (const [number, { at }] of this.#byNumber) if (at + KEPT < now) this.#byNumber.delete(number)
+    this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#byNumber.size)
+  }
+}
+
+const LEAST_SWEPT = 1024
+/** Microseconds. */
+const KEPT = 60_000_000

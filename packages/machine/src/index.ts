@@ -1,10 +1,8 @@
 import type { Policy } from '@sluice/core'
 import { Closing, CONTRACT, CONTRACT_NUMBER, storeClosed, systemClock } from '@sluice/core/internal'
 import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } from '@sluice/core/store'
-import { MachineKeyspace } from './machine-keyspace.js'
-import { MachinePermits } from './machine-permits.js'
+import { MachineKeyspace, MachinePermits, Reports } from './machine-keyspace.js'
 import { Membership } from './membership.js'
-import { Reports } from './reports.js'
 import { type MachineStoreOptions, readOptions } from './settings.js'
 
 export type { DenialCacheOptions } from '@sluice/core/internal'

@@ -7,8 +7,12 @@ import type {
   Correction,
   Keyspace,
   MaybePromise,
+  Notice,
   Penalty,
+  Permits,
+  PermitStep,
   Report,
+  TicketStates,
 } from '@sluice/core/store'
 import type { MachineBooking } from './machine-server.js'
 import type { Membership } from './membership.js'
@@ -35,17 +39,21 @@ export class MachineKeyspace implements Keyspace {
     this.#membership = membership
   }
 
+  get answersAtOnce(): boolean {
+    return this.#membership.local !== undefined
+  }
+
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    return this.#membership.ask(
-      (server) => server.decide(this.#list, ask, key, cost, maxWait, caller),
-      caller,
-    )
+    const call = { ask, key, cost, maxWait, caller }
+    const { local } = this.#membership
+    if (local) return local.decide(this.#list, call)
+    return this.#membership.ask((server) => server.decide(this.#list, call), caller)
   }
 
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
     return this.#membership.ask((server) =>
-      booked.life === server.life ? server.confirm(this.#list, booked) : 'lost',
+      booked.epoch === server.epoch ? server.confirm(this.#list, booked) : 'lost',
     )
   }
 
@@ -54,7 +62,7 @@ export class MachineKeyspace implements Keyspace {
     if (booked.isCancelled) return false
     booked.isCancelled = true
     return this.#membership.ask((server) =>
-      booked.life === server.life ? server.cancel(this.#list, booked) : false,
+      booked.epoch === server.epoch ? server.cancel(this.#list, booked) : false,
     )
   }
 
@@ -65,5 +73,74 @@ export class MachineKeyspace implements Keyspace {
         ? 0
         : server.correct(this.#list, change),
     )
+  }
+}
+
+/** The callbacks of the limiters of this process by name, each for as long as a keyspace or its limiter holds it. */
+export class Reports {
+  readonly #byName = new Map<string, Set<WeakRef<Report>>>()
+  readonly #collected = new FinalizationRegistry<Reference>((reference) => this.#remove(reference))
+
+  add(name: string, report: Report): void {
+    const refs = this.#byName.get(name) ?? new Set()
+    for (const ref of refs) if (ref.deref() === report) return
+    const ref = new WeakRef(report)
+    this.#byName.set(name, refs.add(ref))
+    this.#collected.register(report, { name, ref })
+  }
+
+  /** Passes a notice to all limiters of this name. */
+  pass(name: string, notice: Notice): void {
+    for (const ref of this.#byName.get(name) ?? []) ref.deref()?.(notice)
+  }
+
+  #remove({ name, ref }: Reference): void {
+    const refs = this.#byName.get(name)
+    refs?.delete(ref)
+    if (refs?.size === 0) this.#byName.delete(name)
+  }
+}
+
+interface Reference {
+  readonly name: string
+  readonly ref: WeakRef<Report>
+}
+
+export interface MachinePermitsOptions {
+  /** Of this semaphore in its process. */
+  readonly number: number
+  readonly name: string
+  readonly leaseMs: number
+  readonly membership: Membership
+  readonly onClose: () => void
+}
+
+/** The permits of one semaphore of this process, with the server of the machine. */
+export class MachinePermits implements Permits {
+  readonly #options: MachinePermitsOptions
+  #granted: ((ticket: number) => void) | undefined
+
+  constructor(options: MachinePermitsOptions) {
+    this.#options = options
+  }
+
+  ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): TicketStates {
+    const { number: semaphore, name, leaseMs, membership } = this.#options
+    const call = { step, semaphore, name, key, tickets, limit, lease: leaseMs * 1000 }
+    return membership.ask((server) => server.permits(call))
+  }
+
+  listen(granted: (ticket: number) => void): void {
+    this.#granted = granted
+  }
+
+  /** A waiting ticket was granted a permit. */
+  granted(ticket: number): void {
+    this.#granted?.(ticket)
+  }
+
+  close(): void {
+    this.#granted = undefined
+    this.#options.onClose()
   }
 }

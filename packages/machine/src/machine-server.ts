@@ -14,17 +14,10 @@ import type { PolicyListing } from './policy-listing.js'
 /** The server of a machine's state, as one process reaches it: this process itself, or another one. */
 export interface MachineServer {
   /** A random number for each server. State that was made under another one is lost. */
-  readonly life: number
+  readonly epoch: number
   /** The latest instant that this process has seen on the server's clock, in microseconds. */
   readonly latest: number
-  decide(
-    list: PolicyListing,
-    ask: Ask,
-    key: string,
-    cost: number,
-    maxWait: number,
-    caller?: Caller,
-  ): MaybePromise<Answer>
+  decide(list: PolicyListing, call: MachineCall): MaybePromise<Answer>
   confirm(list: PolicyListing, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: PolicyListing, booking: MachineBooking): MaybePromise<boolean>
   correct(list: PolicyListing, change: Correction): MaybePromise<number>
@@ -33,9 +26,18 @@ export interface MachineServer {
   close(error: Error): void
 }
 
+/** A call to decide, with the arguments of `Keyspace.decide`. */
+export interface MachineCall {
+  readonly ask: Ask
+  readonly key: string
+  readonly cost: number
+  readonly maxWait: number
+  readonly caller: Caller | undefined
+}
+
 /** A booking, which is known to its server by a number. */
 export interface MachineBooking extends Booking {
-  readonly life: number
+  readonly epoch: number
   readonly number: number
   isCancelled: boolean
 }

@@ -2,13 +2,11 @@ import { StoreError } from '@sluice/core'
 import { storeClosed } from '@sluice/core/internal'
 import type { Caller, MaybePromise } from '@sluice/core/store'
 import { greet } from './greeting.js'
-import { Host, type HostOptions } from './host.js'
+import { Host, type HostOptions, LocalServer } from './host.js'
 import type { MachineServer, ServerListener } from './machine-server.js'
-import { OwnServer } from './own-server.js'
-import type { MeetingPoint } from './meeting-point.js'
-import { notSent } from './remote-call.js'
-import { RemoteServer } from './remote-server.js'
-import { Service } from './service.js'
+import type { MeetingPoint } from './socket-folder.js'
+import { notSent, RemoteServer } from './remote-server.js'
+import { Service } from './session.js'
 
 export interface MembershipOptions {
   readonly meetingPoint: MeetingPoint
@@ -17,11 +15,23 @@ export interface MembershipOptions {
   readonly host: HostOptions
 }
 
-/**
- * This process's part in a store: it reaches the server, or becomes the server where there is none. When the server ends, it
- * begins anew. Calls wait for that as long as it takes no longer than a moment; otherwise they fail at once, and the server
- * is looked for in the background.
+/*
+ * Who serves, and what a call does:
+ *
+ * 1. A store looks where the processes of its name meet: a folder of sockets, or a named pipe (`MeetingPoint`).
+ * 2. Where a server answers the greeting, this process is its client (`RemoteServer`).
+ * 3. Where none does, this process claims the place. One alone succeeds: it keeps the state (`Host`), listens for the others
+ *    (`Service`), and calls itself without a socket (`LocalServer`). Those that were slower go back to 1.
+ * 4. A call of a client is a frame. The server carries out the frames of each client in their order (`ClientSession`), on a
+ *    memory store, and answers each with one frame. A call of the process that serves is answered at once.
+ * 5. When the server ends, its connections do. Each client goes back to 1, so one of them takes over, with an empty state of
+ *    another epoch: its bookings are lost, releases of units charged before are ignored, and permits are claimed again.
+ * 6. Meanwhile calls wait, as far as their deadline lets them. Where no server is reached, they fail at once, are decided by
+ *    `onStoreError`, and a server is looked for every 50 ms or so.
+ * 7. A server looks every 5 s whether it is still the newest, as somebody may have deleted its socket. If not, it ends.
  */
+
+/** This process's part in a store: it reaches the server, or becomes the server where there is none. */
 export class Membership {
   readonly #options: MembershipOptions
   readonly #listener: Omit<ServerListener, 'ended'>
@@ -30,7 +40,7 @@ export class Membership {
   #waiting: (() => void)[] | undefined = []
   #failure: unknown
   #retry: ReturnType<typeof setTimeout> | undefined
-  #formerLife = 0
+  #formerEpoch = 0
   #formerLatest = -Infinity
   #isClosed = false
   readonly #closing = new AbortController()
@@ -46,6 +56,11 @@ export class Membership {
   /** Whether a server is reached. */
   get isReached(): boolean {
     return this.#server !== undefined
+  }
+
+  /** The server, while this process is it. */
+  get local(): LocalServer | undefined {
+    return this.#server instanceof LocalServer ? this.#server : undefined
   }
 
   /** Whether a charge may have been decided by a server that has ended. Then the units that are there now are others'. */
@@ -115,11 +130,11 @@ export class Membership {
     for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
       const newest = meetingPoint.newest()
       // A process that does not stay has no permits to renew there.
-      const formerLife = serve === true ? 0 : this.#formerLife
+      const formerEpoch = serve === true ? 0 : this.#formerEpoch
       const found =
-        newest === undefined ? 'gone' : await greet(newest, name, formerLife, this.#closing.signal)
+        newest === undefined ? 'gone' : await greet(newest, name, formerEpoch, this.#closing.signal)
       if (typeof found === 'object') {
-        if (serve !== true) return new RemoteServer(found.socket, found.life, this.#serverListener())
+        if (serve !== true) return new RemoteServer(found.socket, found.epoch, this.#serverListener())
         found.socket.destroy()
         throw new Error('another process serves already')
       }
@@ -145,9 +160,9 @@ export class Membership {
       return undefined
     }
     service.listener.unref()
-    if (this.#formerLife !== 0) host.stateWasLost()
+    if (this.#formerEpoch !== 0) host.stateWasLost()
     const listener = this.#serverListener()
-    const server: MachineServer = new OwnServer(host, listener, () => {
+    const server: MachineServer = new LocalServer(host, listener, () => {
       clearInterval(watch)
       service.close()
     })
@@ -165,7 +180,7 @@ export class Membership {
       ...this.#listener,
       ended: (server) => {
         if (server !== this.#server) return
-        this.#formerLife = server.life
+        this.#formerEpoch = server.epoch
         this.#formerLatest = Math.max(this.#formerLatest, server.latest)
         this.#server = undefined
         this.#waiting = []

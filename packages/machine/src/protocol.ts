@@ -9,7 +9,7 @@ export const PROTOCOL = 3
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
-  /** protocol, the server's life that this process knew before or 0; the store's name. Answered by `hello`. */
+  /** protocol, the server's epoch that this process knew before or 0; the store's name. Answered by `hello`. */
   hello: 1,
   /** The tag becomes the number of the list in the text. Not answered. */
   open: 2,
@@ -36,7 +36,7 @@ export const REQUEST = {
 
 /** The kinds of frames that a server sends. All but `notice` and `granted` answer the oldest call that has no answer. */
 export const REPLY = {
-  /** protocol, life. */
+  /** protocol, epoch. */
   hello: 1,
   /**
    * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, parts. The tag is the

@@ -1,12 +1,11 @@
 import { StoreError } from '@sluice/core'
-import { PERMIT_STEPS, type PermitCall, TICKET_STATES } from '@sluice/core/internal'
-import type { Answer, Ask, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
+import { PERMIT_STEPS, type PermitCall, REASONS, TICKET_STATES } from '@sluice/core/internal'
+import type { Answer, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
 import type { Socket } from 'node:net'
-import { type Frame, FrameReader, FrameWriter } from './frames.js'
-import type { MachineBooking, MachineServer, ServerListener } from './machine-server.js'
+import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
+import type { MachineBooking, MachineCall, MachineServer, ServerListener } from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
 import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, wholeWait } from './protocol.js'
-import { answerIn, notSent, type RemoteCall, remoteCall } from './remote-call.js'
 import { MOST_LISTS } from './session.js'
 
 /**
@@ -14,7 +13,7 @@ import { MOST_LISTS } from './session.js'
  * the event loop leave in one write. Replies come in the order of the calls.
  */
 export class RemoteServer implements MachineServer {
-  readonly life: number
+  readonly epoch: number
   latest = 0
   readonly #socket: Socket
   readonly #listener: ServerListener
@@ -29,8 +28,8 @@ export class RemoteServer implements MachineServer {
   #error: Error | undefined
 
   /** `socket` has greeted and was greeted. */
-  constructor(socket: Socket, life: number, listener: ServerListener) {
-    this.life = life
+  constructor(socket: Socket, epoch: number, listener: ServerListener) {
+    this.epoch = epoch
     this.#socket = socket
     this.#listener = listener
     socket.unref()
@@ -41,21 +40,14 @@ export class RemoteServer implements MachineServer {
     })
   }
 
-  decide(
-    list: PolicyListing,
-    ask: Ask,
-    key: string,
-    cost: number,
-    maxWait: number,
-    caller?: Caller,
-  ): Promise<Answer> {
+  decide(list: PolicyListing, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
       this.#send,
       caller,
       (writer) => writer.add(ASKS[ask], this.#numberOf(list), [cost, wholeWait(maxWait)], key),
       REPLY.answer,
       (reply) => {
-        const answer = answerIn(reply, this.life, key, cost)
+        const answer = answerIn(reply, this.epoch, key, cost)
         if (answer.now > this.latest) this.latest = answer.now
         return answer
       },
@@ -197,3 +189,47 @@ export class RemoteServer implements MachineServer {
 const FEW_CALLS = 4
 /** Answered calls that are kept in the list before it is shortened. */
 const MOST_ANSWERED = 1024
+
+/** One call to a server elsewhere. */
+interface RemoteCall {
+  readonly caller: Caller | undefined
+  write(writer: FrameWriter): void
+  answer(reply: Frame): void
+  fail(error: unknown): void
+}
+
+/** A call whose result `read` takes from a reply of one kind. */
+function remoteCall<T>(
+  send: (call: RemoteCall) => void,
+  caller: Caller | undefined,
+  write: (writer: FrameWriter) => void,
+  kind: number,
+  read: (reply: Frame) => T,
+): Promise<T> {
+  return new Promise((resolve, fail) => {
+    const answer = (reply: Frame): void => {
+      if (reply.kind !== kind) throw new MalformedFrame(`a reply of kind ${reply.kind} in place of ${kind}`)
+      resolve(read(reply))
+    }
+    send({ caller, write, answer, fail })
+  })
+}
+
+/** The answer in a reply. */
+function answerIn({ tag, numbers }: Frame, epoch: number, key: string, cost: number): Answer {
+  if (numbers.length < 5) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
+  const [now, at, remaining, resetAt, last] = numbers as [number, number, number, number, number]
+  const reason = REASONS[tag & 7]
+  const binding = tag >> 3
+  const parts = numbers.length > 5 ? numbers.slice(5) : undefined
+  const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+  if (reason !== undefined) return { ...answer, nextUnitAt: last }
+  if (last === 0) return answer
+  const booking: MachineBooking = { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }
+  return { ...answer, booking }
+}
+
+/** The call was never written, so it was not carried out. */
+export function notSent(why: string): StoreError {
+  return new StoreError('STORE_UNAVAILABLE', why, { sent: false })
+}

@@ -1,20 +1,20 @@
 import { PERMIT_STEPS, type PermitHolder, REASONS, TICKET_STATES } from '@sluice/core/internal'
-import type { Ask, Keyspace, Notice } from '@sluice/core/store'
-import type { Socket } from 'node:net'
+import type { Ask, Notice } from '@sluice/core/store'
+import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
-import type { Host, HostCaller } from './host.js'
+import type { Host, HostCaller, HostedKeyspace } from './host.js'
 import { readPolicyListing } from './policy-listing.js'
 import { correctionOf, LARGEST_COST, PROTOCOL, REPLY, REQUEST, STANDINGS, whole } from './protocol.js'
 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
-export class Session implements HostCaller, PermitHolder {
+export class ClientSession implements HostCaller, PermitHolder {
   readonly id: number
   readonly #host: Host
   readonly #name: string
   readonly #socket: Socket
   readonly #reader = new FrameReader()
   readonly #writer = new FrameWriter()
-  readonly #keyspaces: Keyspace[] = []
+  readonly #keyspaces: HostedKeyspace[] = []
   #isGreeted = false
 
   /** `name` is that of the store. */
@@ -69,7 +69,7 @@ export class Session implements HostCaller, PermitHolder {
       case REQUEST.book:
         return this.#decide('book', tag, text, numbers)
       case REQUEST.confirm: {
-        const standing = this.#host.confirm(this.#keyspaceOf(tag), whole(numbers[0]))
+        const standing = this.#keyspaceOf(tag).confirm(whole(numbers[0]))
         return this.#writer.add(REPLY.effect, 0, [STANDINGS.indexOf(standing)])
       }
       case REQUEST.cancel: {
@@ -78,31 +78,32 @@ export class Session implements HostCaller, PermitHolder {
           cost: whole(numbers[2], LARGEST_COST),
           decidedAt: whole(numbers[3]),
         }
-        const isUndone = this.#host.cancel(this, this.#keyspaceOf(tag), whole(numbers[0]), text, charge)
+        const isUndone = this.#keyspaceOf(tag).cancel(whole(numbers[0]), text, charge)
         return this.#writer.add(REPLY.effect, 0, [isUndone ? 1 : 0])
       }
       case REQUEST.permits:
         return this.#permits(tag, numbers, text)
       default: {
         const change = correctionOf(kind, text, numbers)
-        const effect = this.#host.correct(this, this.#keyspaceOf(tag), change)
+        const effect = this.#keyspaceOf(tag).correct(change)
         return this.#writer.add(REPLY.effect, 0, [effect])
       }
     }
   }
 
-  #greet([protocol, formerLife]: readonly number[], name: string): void {
+  #greet([protocol, formerEpoch]: readonly number[], name: string): void {
     if (protocol !== PROTOCOL || name !== this.#name) throw new MalformedFrame('another protocol or store')
     this.#isGreeted = true
-    if (formerLife !== 0 && formerLife !== this.#host.life) this.#host.stateWasLost()
-    this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.#host.life])
+    if (formerEpoch !== 0 && formerEpoch !== this.#host.epoch) this.#host.stateWasLost()
+    this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.#host.epoch])
   }
 
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
-    const answer = this.#host.decide(this, this.#keyspaceOf(list), ask, key, cost, whole(numbers[1]))
-    const { now, at, reason, binding, remaining, resetAt, parts, nextUnitAt } = answer
-    const all = [now, at, remaining, resetAt, nextUnitAt ?? this.#host.keep(answer)]
+    const answer = this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1]))
+    const { now, at, reason, binding, remaining, resetAt, parts, booking, nextUnitAt } = answer
+    const last = nextUnitAt ?? (booking ? this.#host.bookings.keep(booking, now) : 0)
+    const all = [now, at, remaining, resetAt, last]
     if (parts) all.push(...parts)
     this.#writer.add(REPLY.answer, REASONS.indexOf(reason) + 8 * binding, all)
   }
@@ -122,7 +123,7 @@ export class Session implements HostCaller, PermitHolder {
     )
   }
 
-  #keyspaceOf(list: number): Keyspace {
+  #keyspaceOf(list: number): HostedKeyspace {
     const keyspace = this.#keyspaces[list]
     if (keyspace) return keyspace
     throw new MalformedFrame(`list ${list}, which was not opened`)
@@ -133,3 +134,38 @@ export class Session implements HostCaller, PermitHolder {
 export const MOST_LISTS = 1024
 /** Bytes of replies that a process may leave unread. A thousand calls in flight make less than a tenth of it. */
 const MOST_UNREAD = 2 ** 22
+
+/** Serves a host's state to other processes. None of its handles keeps the process alive. */
+export class Service {
+  readonly listener: Server
+  readonly #sockets = new Set<Socket>()
+  readonly #host: Host
+  readonly #name: string
+
+  /** `name` is that of the store. */
+  constructor(host: Host, name: string) {
+    this.#host = host
+    this.#name = name
+    this.listener = createServer((socket) => this.#serve(socket))
+    this.listener.on('error', () => {}) // of connections that could not be accepted
+  }
+
+  /** Ends all connections, stops listening and closes the host. */
+  close(): void {
+    this.listener.close()
+    for (const socket of this.#sockets) socket.destroy()
+    this.#host.close()
+  }
+
+  #serve(socket: Socket): void {
+    const session = new ClientSession(this.#host, this.#name, socket)
+    this.#sockets.add(socket)
+    socket.unref()
+    socket.on('data', (chunk) => session.receive(chunk))
+    socket.on('error', () => {}) // 'close' follows
+    socket.on('close', () => {
+      // When the service itself has ended, there is nothing to give back.
+      if (this.#sockets.delete(socket) && this.listener.listening) this.#host.left(session)
+    })
+  }
+}

@@ -15,10 +15,8 @@ import type { Clock, DenialCacheBounds } from '@sluice/core/store'
 import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { HostOptions } from './host.js'
-import { NamedPipe } from './named-pipe.js'
-import type { MeetingPoint } from './meeting-point.js'
+import { type MeetingPoint, NamedPipe, SocketFolder } from './socket-folder.js'
 import { PROTOCOL } from './protocol.js'
-import { SocketFolder } from './socket-folder.js'
 
 export interface MachineStoreOptions {
   /** Processes with stores of one name share their state. 1 to 64 characters of printable ASCII. */

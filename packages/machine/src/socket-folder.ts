@@ -5,8 +5,26 @@ import { once } from 'node:events'
 import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import type { Server } from 'node:net'
 import { join } from 'node:path'
-import type { Claim, MeetingPoint } from './meeting-point.js'
 import { PROTOCOL } from './protocol.js'
+
+/** Where the processes of one store meet. */
+export interface MeetingPoint {
+  /**
+   * The address of the newest server, which may have ended; undefined if there was none.
+   * @throws an error of the file system, or PolicyError if others could change what lies there.
+   */
+  newest(): string | undefined
+  /** Listens, and becomes the newest after `former`. Undefined if another process was faster. */
+  claim(listener: Server, former: string | undefined): Promise<Claim | undefined>
+}
+
+export interface Claim {
+  /**
+   * Whether no server came after this one, as far as it can be seen now. To be asked from time to time: somebody may delete the
+   * files.
+   */
+  isNewest(): boolean
+}
 
 /**
  * A folder with one socket for each server that there has been, numbered from 1. The one with the highest number is the
@@ -103,6 +121,30 @@ export class SocketFolder implements MeetingPoint {
       const bound = 'the folder of a machineStore must be a directory of this user with mode 0700'
       throw expected(PolicyError, 'INVALID_OPTION', bound, folder)
     }
+  }
+}
+
+/** A named pipe of Windows. It ends with its process, and the system lets one process alone make it. */
+export class NamedPipe implements MeetingPoint {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  newest(): string {
+    return this.#path
+  }
+
+  async claim(listener: Server): Promise<Claim | undefined> {
+    listener.listen({ path: this.#path, exclusive: true })
+    try {
+      await once(listener, 'listening')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined
+      throw error
+    }
+    return { isNewest: () => true }
   }
 }
 

@@ -3,10 +3,8 @@ import { createServer, type Server } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { greet } from '../src/greeting.js'
-import { NamedPipe } from '../src/named-pipe.js'
-import type { Claim, MeetingPoint } from '../src/meeting-point.js'
+import { type Claim, type MeetingPoint, NamedPipe, SocketFolder } from '../src/socket-folder.js'
 import { PROTOCOL } from '../src/protocol.js'
-import { SocketFolder } from '../src/socket-folder.js'
 
 let parent: string
 let folder: string

@@ -75,6 +75,26 @@ describe('a machine store', () => {
     expect(server.keyspace('api', policies, ignore).decide('consume', 'k', 1, 0)).toMatchObject({
       remaining: 9,
     })
+    const limiter = createLimiter({ name: 'api', policies, store: server, ...sluggish })
+    expect(limiter.decide('k')).toMatchObject({ allowed: true, remaining: 8 })
+    expect(limiter.decide('k', { cost: 9 })).toMatchObject({ allowed: false, reason: 'limit' })
+  })
+
+  it('recovers with calls that it answers at once, after it took over', async () => {
+    const [server] = await meeting.pair()
+    const next = meeting.open({ serve: true })
+    const limiter = createLimiter({ name: 'api', policies, store: next, deadline: '5s' })
+    const recovered = jest.fn()
+    limiter.on('recovered', recovered)
+    expect(await limiter.consume('k')).toMatchObject({ degraded: 'unavailable' })
+    await server.close()
+    const keyspace = next.keyspace('api', policies, ignore)
+    await until('it to serve', async () => keyspace.answersAtOnce === true)
+    expect(limiter.decide('k')).toMatchObject({ remaining: 9, degraded: undefined })
+    await until('it to recover', async () => {
+      await limiter.consume('k', { cost: 0 })
+      return recovered.mock.calls.length === 1
+    })
   })
 
   it('keeps keys apart that differ in lone surrogates alone', async () => {

@@ -66,7 +66,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     const known = this.#known('consume', key, cost)
-    return known ?? this.#submit(this.#callOf('consume', key, cost, 0, receiver))
+    if (known) return known
+    if (this.#options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
+    return this.#submit(this.#callOf('consume', key, cost, 0, receiver))
   }
 
   ask(call: PendingCall<Answer>): void {
@@ -133,6 +135,14 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     call.cost = cost
     call.maxWait = maxWait
     return call
+  }
+
+  /** The answer of a store that is in this process now: nothing is sent, so nothing can be late or lost. */
+  #askAtOnce(key: string, cost: number): Answer {
+    const { remote, health } = this.#options
+    const answer = remote.decide('consume', key, cost, 0) as Answer
+    if (health.outage) health.decided()
+    return answer
   }
 
   /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */

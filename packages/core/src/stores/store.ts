@@ -83,6 +83,8 @@ export interface Keyspace {
   readonly policies: readonly Policy[]
   /** The penalty that the keyspace was opened with and that it enforces. */
   readonly penalty?: Penalty | undefined
+  /** Whether `decide` answers at once now, as a store does in the process that has its state. Default: no. */
+  readonly answersAtOnce?: boolean
   /**
    * Decides on `cost` units. Either all policies are charged, or none.
    * - `consume` charges now; a cost of 0 only reads.

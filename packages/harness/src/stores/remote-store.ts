@@ -71,7 +71,7 @@ export class RemoteStore implements Store {
     const state = this.#memory.keyspace(name, policies, report, penalty)
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
-        if (name === 'policies' || name === 'penalty') return state[name]
+        if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return state[name]
         if (name === 'consume') return undefined // optional, and a promise for each call is what is tested here
         const act = name === 'decide' ? deciderOf(state) : (state[name] as Act).bind(state)
         return (...args: unknown[]) => {
@@ -124,7 +124,7 @@ function deciderOf(state: Keyspace): Act {
 type Act = (...args: unknown[]) => unknown
 
 function operationOf(
-  name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'consume'>,
+  name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'answersAtOnce' | 'consume'>,
   first: unknown,
 ): Operation {
   if (name === 'decide') return first as Ask
