@@ -86,7 +86,7 @@ function withProperty(name: string): Platform<Request, Response> {
 }
 
 /**
- * What Node and Express 4 and 5 keep on each request and on its prototype. Many of these have only a getter: a request would
+ * Properties that Node and Express 4 and 5 keep on each request and on its prototype. Many of these have only a getter: a request would
  * be charged, and then fail. A list, because Express itself is not imported.
  */
 const TAKEN = [

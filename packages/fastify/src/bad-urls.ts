@@ -30,7 +30,7 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
   }
 }
 
-/** What Fastify sends if the application has no `frameworkErrors` of its own. */
+/** The answer of Fastify if the application has no `frameworkErrors` of its own. */
 function answerAsFastify(
   ...[{ code, message, statusCode = 400 }, , reply]: Parameters<FrameworkErrors>
 ): void {

@@ -7,7 +7,7 @@ import { callerOf, type KeySource } from './keys.js'
 import type { AddressList, RequestLimitOptions } from './options.js'
 import { chain } from './platform.js'
 
-/** What becomes of a request: it is counted, passes uncounted, or is answered 403. */
+/** The way of a request: it is counted, passes uncounted, or is answered 403. */
 export type Access = 'count' | 'pass' | 'forbid'
 
 type Test<Req> = (req: Req) => MaybePromise<boolean>

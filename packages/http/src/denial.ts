@@ -5,9 +5,9 @@ import { type RequestDecision, retryAfterSeconds } from './decisions.js'
 import { reportedPolicies } from './ietf-drafts.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
 
-/** What a guard returns about a request that may not pass. The request has been answered by then. */
+/** The result of a guard for a request that may not pass, which has been answered by then. */
 export interface Denied {
-  /** What `onDenied` or the platform's `send` returned. */
+  /** The result of `onDenied`, or of the platform's `send`. */
   readonly answer: unknown
   /** Set if the caller hung up before it could be identified. Nothing was charged, and no response is needed. */
   readonly hungUp?: true

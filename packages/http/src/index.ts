@@ -1,5 +1,5 @@
 /*
- * What HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
+ * The part that HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
  */
 export { addressesOf, clientAddress, keepAddresses } from './client-address.js'
 export { decisionAbout } from './decisions.js'
@@ -30,5 +30,5 @@ export {
 export { type AddressList, REQUEST_LIMIT, type RequestLimitOptions, settingsOf } from './options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
 export { expressTrust, fastifyTrust } from './client-address.js'
-export { onResponseSent } from './response-sent.js'
+export { onResponseSent } from './hung-up.js'
 export type { SetupWarning } from './setup-warnings.js'

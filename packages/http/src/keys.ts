@@ -5,7 +5,7 @@ import { clientAddress, HungUpError, IPV6_PREFIX, proxyWarning, rememberRecent }
 import { chain, type RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
 
-/** What a key function can read beside the request, so that one key function works in every framework. */
+/** The reader of requests that key functions get, so that one key function works in every framework. */
 export interface KeySource<Req> extends RequestReader<Req> {
   /** Reports a warning, once for each limiter. */
   warn(warning: SetupWarning): void
@@ -58,7 +58,7 @@ export function byUser<Req>(
 }
 
 /**
- * One key for each API key. Only its SHA-256 is kept, so that nobody can sign in with what Redis or a log shows. The scheme
+ * One key for each API key. Only its SHA-256 is kept, as keys show in Redis and in logs. The scheme
  * (`Bearer`, in any case) and the space around it are dropped, because callers can vary both. A request without an API key
  * is counted by address. Check API keys before the limiter: a caller that invents them has a new allowance with each.
  */
@@ -138,7 +138,7 @@ function addressKey<Req>(req: Req, source: KeySource<Req>): string {
 
 /**
  * The caller of a request, as `nameOf` names an address: the framework's, or the socket's if that is not an IP. undefined
- * for a request without an address, which is reported, as are proxy settings under which an address identifies nobody.
+ * for a request without an address, which is reported, as are proxy settings under which an address identifies no caller.
  * @throws {HungUpError} if the address is missing because the caller has hung up.
  */
 export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {

@@ -117,7 +117,7 @@ export function settingsOf(limiter: Limiter): LimiterSettings {
   return limiter[SETTINGS]
 }
 
-/** What describes a limit, and excludes `limiter`. */
+/** The options that describe a limit, and exclude `limiter`. */
 const LIMIT = { limit: unchecked(), window: unchecked(), policies: unchecked() }
 
 /** The options of every adapter. `createLimiter` checks those of limiters. */

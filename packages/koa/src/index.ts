@@ -29,7 +29,7 @@ export type RateLimitOptions<StateT = DefaultState, ContextT = DefaultContext> =
   Response
 >
 
-/** What the middleware adds to `ctx.state`. */
+/** The part of `ctx.state` that the middleware adds. */
 export interface RateLimitState {
   /** The latest limiter's decision about the request; undefined if no limiter has counted it. */
   rateLimit?: Decision

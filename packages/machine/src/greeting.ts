@@ -2,10 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter } from './frames.js'
 import { PROTOCOL, REPLY, REQUEST } from './protocol.js'
 
-/** What came of trying to reach a server. */
+/** The outcome of an attempt to reach a server. */
 export type Greeting =
   | { readonly socket: Socket; readonly epoch: number }
-  /** Nobody listens, or nothing is there: 'refused', 'gone'. The server closed the connection again: 'closed'. */
+  /** No process listens, or nothing is there: 'refused', 'gone'. The server closed the connection again: 'closed'. */
   | 'refused'
   | 'gone'
   | 'closed'

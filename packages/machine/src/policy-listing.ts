@@ -69,7 +69,7 @@ const FACTORIES = new Map(
   ]),
 )
 
-/** What the variants of algorithms are made with, by the end of their names. */
+/** The options of variants of algorithms, by the end of their names. */
 const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
   weighted: () => ({ count: 'weighted' }),
   interval: () => ({ refill: 'interval' }),

@@ -84,8 +84,8 @@ export class SocketFolder implements MeetingPoint {
   }
 
   /**
-   * Marks the socket as used, too, so that nobody deletes it as an old temporary file. Where the system does not say what lies
-   * there, for want of file descriptors for example, the next call finds out: to end a server costs its state.
+   * Also marks the socket as used: services that clean up delete old temporary files. If `stat` fails for another reason, such as
+   * no free descriptors, this process keeps serving: to step down would lose all state.
    */
   #isNewest(path: string, number: number, inode: number): boolean {
     try {

@@ -1,4 +1,4 @@
-/** What one instrument reports. docs/metrics.md is printed from this table. */
+/** One instrument. docs/metrics.md is printed from this table. */
 export interface Instrument {
   readonly name: string
   readonly kind: 'counter' | 'gauge' | 'up-down counter' | 'histogram'

@@ -1,8 +1,7 @@
 import { type Limiter, PolicyError, type Semaphore, type Store, StoreError } from '@sluice/core'
 import { type DeclarationOf, func, read, text, unchecked } from '@sluice/core/internal'
-import type { MeterLike } from './sinks/open-telemetry.js'
-import type { PromClientLike, RegistryLike } from './sinks/prometheus.js'
-import { sinkOf } from './sinks/sinks.js'
+import { type MeterLike, openTelemetrySink } from './sinks/open-telemetry.js'
+import { type PromClientLike, prometheusSink, type RegistryLike } from './sinks/prometheus.js'
 import type { Sink, Source } from './sinks/sink.js'
 import { LimiterCounts } from './sources/limiter-counts.js'
 import { tagOf, type TagOf } from './sources/tag-counts.js'
@@ -191,3 +190,29 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
     'observe takes a limiter, a semaphore, a queue or a store, made by createLimiter() and the like',
   )
 }
+
+/** The sink of a meter or registry, which registers its instruments once. @throws {PolicyError} INVALID_OPTION. */
+function sinkOf(options: Pick<ObserveOptions, 'meter' | 'prometheus' | 'registry'>): Sink {
+  const { meter, prometheus, registry } = options ?? {}
+  if ((meter === undefined) === (prometheus === undefined)) {
+    throw new PolicyError('INVALID_OPTION', 'either a meter or prometheus is required, and not both')
+  }
+  if (meter !== undefined) return sinkIn(meter, () => openTelemetrySink(meter))
+  const own = registry ?? prometheus!.register
+  const sink = sinkIn(own, () => prometheusSink(prometheus!, own))
+  sink.register?.()
+  return sink
+}
+
+function sinkIn(owner: object, make: () => Sink): Sink {
+  const known = owner && SINKS.get(owner)
+  if (known) return known
+  const sink = make()
+  SINKS.set(owner, sink)
+  return sink
+}
+
+/** Under a registered symbol: two copies of this package would register the same names twice. */
+const SINKS_OF_ALL_COPIES = Symbol.for('sluice.metrics.sinks.1')
+const ofProcess = globalThis as unknown as Record<symbol, WeakMap<object, Sink> | undefined>
+const SINKS = (ofProcess[SINKS_OF_ALL_COPIES] ??= new WeakMap<object, Sink>())

@@ -1,6 +1,6 @@
 import { PolicyError } from '@sluice/core'
 
-/** What a function that a caller handed in returned of a key. @throws {PolicyError} INVALID_OPTION for what is no string. */
+/** The text that a caller's function returned of a key. @throws {PolicyError} INVALID_OPTION for what is no string. */
 export function returnedText(option: string, returned: unknown): string {
   if (typeof returned === 'string') return returned
   const isPromise = returned instanceof Promise

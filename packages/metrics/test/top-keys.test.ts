@@ -1,6 +1,6 @@
 import { createLimiter, fixedWindow, memoryStore } from '@sluice/core'
 import fc from 'fast-check'
-import { Generations } from '../src/top-keys/generations.js'
+import { Generations } from '../src/top-keys/key-counts.js'
 import { Sampling, scaled, SAMPLED } from '../src/top-keys/sampling.js'
 import { merge } from '../src/top-keys/summary.js'
 import { topKeys } from '../src/index.js'

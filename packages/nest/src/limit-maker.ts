@@ -25,7 +25,7 @@ export class LimitMaker {
   readonly #store: Store
   readonly #modules: ModuleRef
   readonly #names = new Set<string>()
-  /** Those that it made, and has to close. */
+  /** The limiters that it made, and has to close. */
   readonly #limiters: Limiter[] = []
   /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
   readonly #limits = new Map<object, Map<object, Limit>>()
@@ -96,7 +96,7 @@ export class LimitMaker {
     return Object.assign(guard, { knownAs: guard.limiter.name, given })
   }
 
-  /** What limiters take from the module, beside its store. */
+  /** The options that limiters take from the module, beside its store. */
   #ofLimiters(): Pick<Options.RateLimitModuleOptions, OfLimiters> {
     const given = OF_LIMITERS.filter((name) => this.#options[name] !== undefined)
     return Object.fromEntries(given.map((name) => [name, this.#options[name]]))
@@ -127,7 +127,7 @@ export class LimitMaker {
   }
 }
 
-/** What a limit says about its limiter itself. */
+/** The options of a limit that concern its limiter. */
 function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
   const names = (['store', ...OF_LIMITERS] as const).filter((name) => given[name] !== undefined)
   return Object.fromEntries(names.map((name) => [name, given[name]]))

@@ -36,7 +36,7 @@ export interface RateLimitOptions extends Omit<RequestLimitOptions<Call, Call>, 
   readonly limiter?: Limiter | string
 }
 
-/** What replaces the options of an outer limit; `name` is the limit's. */
+/** Options in place of those of an outer limit; `name` is the limit's. */
 export type LimitOverride = Omit<RateLimitOptions, 'name' | 'limiter' | 'store'> & { readonly name: string }
 
 /** The defaults of limits and limiters, and the limits that apply to every handler. */

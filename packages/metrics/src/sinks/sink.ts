@@ -19,7 +19,7 @@ export interface Source {
 export interface Sink {
   readonly storeDuration: RecordDuration
   readonly acquireDuration: RecordDuration
-  /** What is read when values are collected, by an identity that a source shares with its successors. */
+  /** The sources that are read when values are collected, by an identity that a source shares with its successors. */
   readonly sources: Map<string, Source>
   /** The objects that are observed, each with the function that ends it. */
   readonly observed: WeakMap<object, () => void>
@@ -27,7 +27,7 @@ export interface Sink {
   readonly register?: () => void
 }
 
-/** What a sink's instrument calls when it is collected. */
+/** Reads the values of an instrument from all sources, when it is collected. */
 export function readAll(sources: Map<string, Source>, instrument: InstrumentId, observe: Observe): void {
   for (const [id, source] of sources) {
     if (source.isOver) sources.delete(id)

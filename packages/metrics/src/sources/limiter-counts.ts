@@ -1,10 +1,9 @@
-import type { DecisionEvent, Policy } from '@sluice/core'
+import type { Answer, Decision, DecisionEvent, Policy } from '@sluice/core'
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
 import { BoundedLabels } from './bounded-labels.js'
-import { answerOf, policiesOf } from './evaluations.js'
-import { PolicyCounts, resultOf } from './policy-counts.js'
 import { LimiterState } from './limiter-state.js'
+import { PolicyCounts, resultOf } from './policy-counts.js'
 import { TagCounts } from './tag-counts.js'
 
 /**
@@ -75,7 +74,7 @@ export class LimiterCounts implements Source {
   }
 }
 
-/** What is counted for each policy. */
+/** The method that reads each instrument's counts of a policy. */
 const READ: { readonly [Id in InstrumentId]?: keyof PolicyCounts & `read${string}` } = {
   decisions: 'readDecisions',
   evaluations: 'readEvaluations',
@@ -86,3 +85,20 @@ const READ: { readonly [Id in InstrumentId]?: keyof PolicyCounts & `read${string
 
 /** Names of policies of one limiter, its tiers included. */
 const MOST_POLICIES = 32
+
+/** The parts of a decision of any copy of @sluice/core under registered symbols. Reading them allocates nothing. */
+interface Inside {
+  readonly [POLICIES]: readonly Policy[]
+  readonly [ANSWER]: Answer
+}
+
+const POLICIES: unique symbol = Symbol.for('sluice.policies') as never
+const ANSWER: unique symbol = Symbol.for('sluice.answer') as never
+
+function policiesOf(decision: Decision): readonly Policy[] {
+  return (decision as unknown as Inside)[POLICIES]
+}
+
+function answerOf(decision: Decision): Answer {
+  return (decision as unknown as Inside)[ANSWER]
+}

@@ -7,11 +7,11 @@ import { scaled } from './sampling.js'
 import { type KeyCount, sorted } from './space-saving.js'
 import { merge } from './summary.js'
 
-/** What the processes of a fleet have counted of a limiter, each over the window of its `topKeys`. */
+/** The counts of a limiter in all processes of a fleet, each over the window of its `topKeys`. */
 export interface FleetTopKeys {
   /** Processes that wrote within the last 30 s. */
   readonly processes: number
-  /** What processes wrote of any limiter and cannot be read. It is left out. */
+  /** Posts of any limiter that cannot be read. They are left out. */
   readonly malformed: number
   /** The keys with the most denied calls. */
   readonly denied: readonly KeyCount[]

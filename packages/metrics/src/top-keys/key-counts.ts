@@ -1,13 +1,13 @@
 import type { Decision } from '@sluice/core'
 import { storedKey } from '@sluice/core/internal'
 import { DecisionCounts } from './decision-counts.js'
-import { Generations } from './generations.js'
 import { hashed, type KeyHash } from './key-hash.js'
 import type { Post } from './post.js'
 import { Sampling } from './sampling.js'
-import type { Summary } from './summary.js'
+import { SpaceSaving } from './space-saving.js'
+import { merge, type Summary, summaryOf } from './summary.js'
 
-/** What is counted of one limiter: the keys of its denials, the keys of a sample of its calls, and if shared its decisions. */
+/** The counts of one limiter: the keys of its denials, the keys of a sample of its calls, and if shared its decisions. */
 export class KeyCounts {
   readonly size: number
   readonly #denied: Generations
@@ -43,9 +43,37 @@ export class KeyCounts {
     return this.#sampled.summary()
   }
 
-  /** What other processes may read of a limiter of that name. */
+  /** The counts as other processes may read them, of a limiter of that name. */
   post(limiter: string, hash: KeyHash): Post {
     const [denied, sampled] = [hashed(this.denied(), hash), hashed(this.sampled(), hash)]
     return { limiter, size: this.size, denied, sampled, decisions: this.#decisions?.list() ?? [] }
   }
 }
+
+/** The heaviest keys of the last two generations: the current one, and the one that ended with the last `turn`. */
+export class Generations {
+  readonly #size: number
+  #current: SpaceSaving
+  #previous: Summary = NOTHING
+
+  constructor(size: number) {
+    this.#size = size
+    this.#current = new SpaceSaving(size)
+  }
+
+  add(key: string): void {
+    this.#current.add(key)
+  }
+
+  /** Begins a new generation, and forgets what is older than the current one. */
+  turn(): void {
+    this.#previous = summaryOf(this.#current)
+    this.#current = new SpaceSaving(this.#size)
+  }
+
+  summary(): Summary {
+    return merge([this.#previous, summaryOf(this.#current)], this.#size)
+  }
+}
+
+const NOTHING: Summary = { total: 0, missed: 0, keys: [] }

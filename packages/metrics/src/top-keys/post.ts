@@ -2,7 +2,7 @@ import type { DecisionCount } from './decision-counts.js'
 import type { KeyCount } from './space-saving.js'
 import type { Summary } from './summary.js'
 
-/** What one process has counted of one limiter. */
+/** The counts of one limiter in one process. */
 export interface Post {
   readonly limiter: string
   /** Keys that are held. */

@@ -68,7 +68,7 @@ class Posting {
     return textOf(posts)
   }
 
-  /** Of what no later post makes up for. An outage is told of by the limiters. */
+  /** Of what no later post makes up for. Limiters report an outage. */
   #warn(error: unknown): void {
     const message = `the top keys of this process cannot be shared: ${String(error)}`
     for (const { limiter } of this.#shared) limiter.warn('TOP_KEYS_NOT_SHARED', message)

@@ -1,6 +1,6 @@
 import type { KeyCount, SpaceSaving } from './space-saving.js'
 
-/** What space-saving holds of a stream, or of several merged ones. */
+/** The heaviest keys of a stream, or of several merged ones, as space-saving found them. */
 export interface Summary {
   /** Items of the stream. */
   readonly total: number
