@@ -1,4 +1,4 @@
-/** A clock that moves when it is told to, starting at 2026-01-01, in microseconds. */
+/** A clock that moves only when it is moved, starting at 2026-01-01, in microseconds. */
 export class FakeClock {
   #us = START_US
   /** For the option `clock` of a store. */

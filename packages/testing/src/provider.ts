@@ -34,7 +34,7 @@ export interface Arrival {
   /** On the clock of `performance.now()`. */
   readonly at: number
   readonly accepted: boolean
-  /** What Retry-After said to one that was not. */
+  /** The Retry-After of one that was not. */
   readonly retryAfterMs: number
   readonly tag: number
 }

@@ -1,8 +1,8 @@
 import { strict as assert } from 'node:assert'
 import { randomInt } from 'node:crypto'
 import {
-  type Deed,
-  deedOf,
+  type Operation,
+  operationOf,
   type OpenStore,
   type Returned,
   type Scenario,
@@ -44,20 +44,26 @@ async function wait(share: number): Promise<Outcome> {
 
 /** A call that was denied until `at`, and all calls before it. */
 interface Denial {
-  readonly before: readonly Deed[]
-  readonly denied: Deed
+  readonly before: readonly Operation[]
+  readonly denied: Operation
   readonly at: number
 }
 
 async function denialsIn(openStore: OpenStore, scenario: Scenario): Promise<Denial[]> {
   const [session, caller] = await begin(openStore, scenario)
   const denials: Denial[] = []
-  const deeds: Deed[] = []
+  const operations: Operation[] = []
   for (const step of scenario.steps) {
-    const deed = deedOf(step, session.now, caller.tiers[step.tier]!, caller.told, mostCost(scenario.shapes))
-    const answer = await caller.perform(deed)
-    if (isDenial(answer)) denials.push({ before: [...deeds], denied: deed, at: answer.at })
-    deeds.push(deed)
+    const operation = operationOf(
+      step,
+      session.now,
+      caller.tiers[step.tier]!,
+      caller.known,
+      mostCost(scenario.shapes),
+    )
+    const answer = await caller.perform(operation)
+    if (isDenial(answer)) denials.push({ before: [...operations], denied: operation, at: answer.at })
+    operations.push(operation)
   }
   await session.close()
   return denials
@@ -75,7 +81,7 @@ async function expectKept(
   { before, denied, at }: Denial,
 ): Promise<void> {
   const [session, caller] = await begin(openStore, scenario)
-  for (const deed of before) await caller.perform(deed)
+  for (const operation of before) await caller.perform(operation)
   const again = async (now: number) => {
     session.now = now
     const answer = await caller.consume(denied.cost, denied.tier)

@@ -1,6 +1,6 @@
 import { type Keyspace, type Store, StoreError } from '@sluice/core'
 import {
-  type Deed,
+  type Operation,
   type Rule,
   ruleOf,
   type Shape,
@@ -90,7 +90,7 @@ export class Worker {
     await this.#call('consume', now, cost, 0)
   }
 
-  async perform({ kind, now, cost, maxWait, booking, charge }: Deed): Promise<void> {
+  async perform({ kind, now, cost, maxWait, booking, charge }: Operation): Promise<void> {
     if (kind === 'release') return this.#settle(this.#charges[charge], cost)
     if (kind === 'cancel') return this.#cancel(booking)
     if (kind === 'consume') return this.#call(kind, now, cost, 0)

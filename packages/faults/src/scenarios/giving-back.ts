@@ -1,4 +1,4 @@
-import { type Deed, deedOf, type OpenStore } from '@sluice/testing/internal'
+import { type Operation, operationOf, type OpenStore } from '@sluice/testing/internal'
 import { type GivenBack, MOST_COST, Worker } from './given-back-worker.js'
 import type { GivenBackScenario } from './given-back-scenarios.js'
 
@@ -13,11 +13,11 @@ export async function keepPromise(openStore: OpenStore, scenario: GivenBackScena
   for (const [i, step] of scenario.steps.entries()) {
     worker.isDown = isIn(scenario.outage, i)
     const told = await worker.look()
-    const deed = deedOf(step, now, worker.policies, told, MOST_COST)
-    now = deed.now
+    const operation = operationOf(step, now, worker.policies, told, MOST_COST)
+    now = operation.now
     // Calls that come often are served from a lease.
-    const times = scenario.leaseTtl === undefined || !OFTEN.has(deed.kind) ? 1 : step.parts
-    for (let call = 0; call < times; call++) await worker.perform(deed)
+    const times = scenario.leaseTtl === undefined || !OFTEN.has(operation.kind) ? 1 : step.parts
+    for (let call = 0; call < times; call++) await worker.perform(operation)
   }
   for (let i = 0; i < GREEDY; i++) {
     const { at } = await worker.look()
@@ -31,7 +31,7 @@ export async function keepPromise(openStore: OpenStore, scenario: GivenBackScena
 /** So often all that is left is taken in the end, as soon as anything is: what was given back too much shows then. */
 const GREEDY = 6
 
-const OFTEN: ReadonlySet<Deed['kind']> = new Set(['consume', 'release'])
+const OFTEN: ReadonlySet<Operation['kind']> = new Set(['consume', 'release'])
 
 function isIn(outage: GivenBackScenario['outage'], step: number): boolean {
   return outage !== undefined && step >= outage.from && step < outage.from + outage.steps

@@ -3,7 +3,7 @@ import { memoryStore, type Store } from '@sluice/core'
 import * as fc from 'fast-check'
 import {
   Caller,
-  deedOf,
+  operationOf,
   type OpenStore,
   type Options,
   seen,
@@ -130,8 +130,8 @@ async function live(callers: readonly Caller[], steps: readonly Step[]): Promise
   const [guide] = callers as [Caller]
   for (const step of steps) {
     await guide.peek(1)
-    const deed = deedOf(step, guide.session.now, guide.tiers[0]!, guide.told, MOST_COST)
-    for (const caller of callers) await caller.perform(deed)
+    const operation = operationOf(step, guide.session.now, guide.tiers[0]!, guide.known, MOST_COST)
+    for (const caller of callers) await caller.perform(operation)
   }
 }
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import type { Answer, Penalty } from '@sluice/core/store'
-import { type Deed, deedOf } from './deed.js'
+import { type Operation, operationOf } from './operation.js'
 import type { Charged, Expected } from './expected.js'
 import { KeyModel } from './model.js'
 import { penalties, tiers } from './numbers.js'
@@ -32,7 +32,7 @@ const KINDS = {
   block: 1,
   reset: 1,
 }
-/** What returns no answer is followed by a look at the key. */
+/** Operations without an answer, which are followed by a look at the key. */
 const SILENT: ReadonlySet<Kind> = new Set(['cancel', 'refund', 'release', 'charge', 'hold', 'block', 'reset'])
 
 /** Sequences of calls on one key whose policies have these shapes, in this order. */
@@ -70,14 +70,14 @@ export async function expectModelled(
   const model = new Modelled(rules, penalties)
   const trace: string[] = []
   try {
-    const compare = async (deed: Deed) => {
-      trace.push(JSON.stringify(deed))
-      expectSame(await caller.perform(deed), model.perform(deed), trace)
+    const compare = async (operation: Operation) => {
+      trace.push(JSON.stringify(operation))
+      expectSame(await caller.perform(operation), model.perform(operation), trace)
     }
     for (const step of steps) {
-      const deed = deedOf(step, session.now, policies[step.tier]!, caller.told, mostCost)
-      await compare(deed)
-      if (SILENT.has(deed.kind)) await compare({ ...deed, kind: 'peek', cost: 1 })
+      const operation = operationOf(step, session.now, policies[step.tier]!, caller.known, mostCost)
+      await compare(operation)
+      if (SILENT.has(operation.kind)) await compare({ ...operation, kind: 'peek', cost: 1 })
     }
     for (const tier of across) {
       const cost = Math.min(policies[tier]![0]!.capacity, mostCost)
@@ -88,7 +88,7 @@ export async function expectModelled(
   }
 }
 
-/** The model, told the same deeds as the store. */
+/** The model, on which the same operations are carried out. */
 class Modelled {
   readonly #key = new KeyModel()
   readonly #rules: readonly (readonly Rule[])[]
@@ -101,30 +101,31 @@ class Modelled {
     this.#penalties = penalties
   }
 
-  perform(deed: Deed): Expected | boolean | number | void {
-    const [now, cost, maxWait] = [BigInt(deed.now), BigInt(deed.cost), BigInt(deed.maxWait)]
-    const [rules, penalty] = [this.#rules[deed.tier]!, this.#penalties[deed.tier]]
-    const booking = this.#bookings[deed.booking]
-    if (deed.kind === 'book') {
+  perform(operation: Operation): Expected | boolean | number | void {
+    const [now, cost, maxWait] = [BigInt(operation.now), BigInt(operation.cost), BigInt(operation.maxWait)]
+    const [rules, penalty] = [this.#rules[operation.tier]!, this.#penalties[operation.tier]]
+    const booking = this.#bookings[operation.booking]
+    if (operation.kind === 'book') {
       const answer = this.#key.book(rules, now, cost, maxWait, penalty)
       if (answer.booking) this.#bookings.push(answer.booking)
       this.#note(answer, cost)
       return answer
     }
-    if (deed.kind === 'consume') {
+    if (operation.kind === 'consume') {
       const answer = this.#key.consume(rules, now, cost, penalty)
       this.#note(answer, cost)
       return answer
     }
-    if (deed.kind === 'cancel') return this.#cancel(now, booking)
-    if (deed.kind === 'release') {
-      const [charge] = deed.charge < 0 ? [] : this.#charges.splice(deed.charge, 1)
+    if (operation.kind === 'cancel') return this.#cancel(now, booking)
+    if (operation.kind === 'release') {
+      const [charge] = operation.charge < 0 ? [] : this.#charges.splice(operation.charge, 1)
       return charge ? this.#key.release(rules, now, charge, cost) : 0
     }
-    if (deed.kind === 'reset') return this.#key.reset()
-    if (deed.kind === 'block' || deed.kind === 'hold') return this.#key[deed.kind](now, maxWait)
-    if (deed.kind === 'peek') return this.#key.peek(rules, now, cost)
-    return this.#key[deed.kind](rules, now, cost)
+    if (operation.kind === 'reset') return this.#key.reset()
+    if (operation.kind === 'block' || operation.kind === 'hold')
+      return this.#key[operation.kind](now, maxWait)
+    if (operation.kind === 'peek') return this.#key.peek(rules, now, cost)
+    return this.#key[operation.kind](rules, now, cost)
   }
 
   #cancel(now: bigint, booking: Expected['booking']): boolean | void {
@@ -151,13 +152,13 @@ function expectSame(actual: Returned, expected: Expected | boolean | number | vo
       ),
     )
   }
-  const differences = FIELDS.filter((field) => told(actual, field) !== told(expected, field)).map(
-    (field) => `${field} is ${told(actual, field)} where the model says ${told(expected, field)}`,
+  const differences = FIELDS.filter((field) => shown(actual, field) !== shown(expected, field)).map(
+    (field) => `${field} is ${shown(actual, field)} where the model says ${shown(expected, field)}`,
   )
   if (differences.length > 0) throw new Error([...trace, ...differences].join('\n'))
 }
 
-function told(answer: Answer | Expected, field: (typeof FIELDS)[number]): string {
+function shown(answer: Answer | Expected, field: (typeof FIELDS)[number]): string {
   const value = field === 'booking' ? answer.booking && Number(answer.booking.at) : answer[field]
   return String(value)
 }

@@ -1,6 +1,6 @@
 // The conformance kit, with the parts that other tests of ours are made of.
 export { expectModelled, type Scenario, scenarios } from './comparison.js'
-export { type Deed, deedOf } from './deed.js'
+export { type Operation, operationOf } from './operation.js'
 export { conformance, type ConformanceOptions } from './kit.js'
 export { seen } from './law.js'
 export { expectInLine, permitSteps } from './line.js'

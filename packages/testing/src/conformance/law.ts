@@ -1,6 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
 import * as fc from 'fast-check'
-import { deedOf } from './deed.js'
+import { operationOf } from './operation.js'
 import { options } from './numbers.js'
 import type { Options } from './rule.js'
 import { type Caller, type OpenStore, type Returned, Session } from './session.js'
@@ -61,14 +61,14 @@ export async function relive(subject: Subject, steps: readonly Step[], ...caller
   const [guide] = callers as [Caller]
   for (const step of steps) {
     await guide.peek(1)
-    const deed = deedOf(step, guide.session.now, guide.tiers[0]!, guide.told, subject.mostCost)
-    for (const caller of callers) await caller.perform(deed)
+    const operation = operationOf(step, guide.session.now, guide.tiers[0]!, guide.known, subject.mostCost)
+    for (const caller of callers) await caller.perform(operation)
   }
 }
 
 const MOST_INSTANTS = 50
 
-/** Two keys that cannot be told apart, now and at every later instant that one of them announces until it is full. */
+/** Two keys that answer alike, now and at every later instant that one of them announces until it is full. */
 export async function expectAlike(a: Caller, b: Caller): Promise<void> {
   const capacity = a.tiers[0]![0]!.capacity
   const costs = new Set([0, 1, Math.ceil(capacity / 2), capacity])
@@ -76,7 +76,7 @@ export async function expectAlike(a: Caller, b: Caller): Promise<void> {
   for (let visits = 0; visits < MOST_INSTANTS; visits++) {
     for (const cost of costs) {
       deepStrictEqual(seen(await a.peek(cost)), seen(await b.peek(cost)))
-      announced.add(a.told.at).add(a.told.resetAt)
+      announced.add(a.known.at).add(a.known.resetAt)
     }
     const next = Math.min(...[...announced].filter((at) => at > a.session.now))
     if (next === Infinity) return
@@ -85,7 +85,7 @@ export async function expectAlike(a: Caller, b: Caller): Promise<void> {
   throw new Error(`the key is not full again after ${MOST_INSTANTS} announced instants`)
 }
 
-/** What a deed returned, without what differs between two keys that are alike, or that only a store elsewhere reports. */
+/** The result of an operation, without what differs between two keys that are alike, or that only a store elsewhere reports. */
 export function seen(answer: Returned): unknown {
   if (typeof answer === 'number') return undefined
   if (typeof answer !== 'object') return answer

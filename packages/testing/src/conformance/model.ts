@@ -62,7 +62,7 @@ export class KeyModel {
     return this.#write({ kind: 'charge', at, cost, rules, decidedAt: now })
   }
 
-  /** What was lost since it was charged gives nothing back. */
+  /** Units that were lost since they were charged give nothing back. */
   release(rules: readonly Rule[], now: bigint, charge: Charged, cost: bigint): number {
     if (this.#born === undefined || charge.decidedAt < this.#born) return 0
     const at = latest(now, this.#last())

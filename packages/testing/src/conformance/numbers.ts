@@ -75,12 +75,12 @@ function largest({ model }: Shape, fixed: Fixed): number {
   return Math.min(model.largestLimit ?? Infinity, product, 2 ** 31)
 }
 
-/** Buckets, 10 unless told otherwise, must divide the window in ticks. */
+/** Buckets, by default 10, must divide the window in ticks. */
 function dividesEvenly({ model }: Shape, fixed: Fixed): boolean {
   return ((fixed.window * 1000) / Number(ticksOf(model, fixed))) % (fixed.buckets ?? 10) === 0
 }
 
-/** What the fullest capacity owes to the slowest limit is paid back while instants are still exact numbers. */
+/** The debt of the fullest capacity under the slowest limit is paid back while instants are still exact numbers. */
 function endsInTime({ model }: Shape, drawn: readonly Tier[]): boolean {
   const most = Math.max(...drawn.map((tier) => (model.capacity && tier[model.capacity]) ?? tier.limit))
   const slowest = Math.min(...drawn.map(({ limit }) => limit))

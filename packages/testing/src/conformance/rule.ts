@@ -1,4 +1,4 @@
-/** What a factory takes, with the window in milliseconds. */
+/** Options of a factory, with the window in milliseconds. */
 export interface Options {
   readonly limit: number
   readonly window: number
@@ -49,7 +49,7 @@ export interface Model<Standing = unknown> {
   readonly draws?: readonly Partial<Options>[]
   /** Whether numbers are multiplied by the window, so that a tick is a millisecond when it is above one hour. */
   multiplied(options: Partial<Options>): boolean
-  /** What these writes leave behind. */
+  /** The state that these writes leave behind. */
   recount(writes: readonly Write[]): Standing
   /**
    * Units that fit at an instant no earlier than the last booked one: below 0 where more was charged than fits.

@@ -1,6 +1,6 @@
 import type { Policy } from '@sluice/core'
 import type { Answer, Ask, Booking, DatedCharge, Keyspace, Penalty, Store } from '@sluice/core/store'
-import type { Deed, Told } from './deed.js'
+import type { Operation, Known } from './operation.js'
 
 /** Opens a store whose only notion of time is `clock`, in microseconds. */
 export type OpenStore = (clock: () => number) => Store | Promise<Store>
@@ -60,16 +60,16 @@ export class Session {
 const run = `${process.pid}-${process.hrtime.bigint()}`
 let keys = 0
 
-/** What a store returns: an answer, whether a place was given back, or the units of a correction. */
+/** The result of an operation: an answer, whether a place was given back, or the units of a correction. */
 export type Returned = Answer | boolean | number | void
 
 /** One key and what has been said about it. */
 export class Caller {
   readonly tiers: readonly (readonly Policy[])[]
   readonly bookings: Booking[] = []
-  /** What passed and gave nothing back yet, oldest first. */
+  /** The charges that gave nothing back yet, oldest first. */
   readonly charges: DatedCharge[] = []
-  told: Told
+  known: Known
   readonly #bookedIn = new Map<Booking, Keyspace>()
 
   constructor(
@@ -78,7 +78,7 @@ export class Caller {
     readonly key: string,
   ) {
     this.tiers = keyspaces.map(({ policies }) => policies)
-    this.told = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0, charges: [] }
+    this.known = { at: session.now, remaining: 0, resetAt: session.now, bookings: 0, charges: [] }
   }
 
   async consume(cost: number, tier = 0): Promise<Answer> {
@@ -128,8 +128,8 @@ export class Caller {
     return this.keyspaces[0]!.correct({ kind: 'reset', key: this.key })
   }
 
-  /** Moves time to the deed's instant and does it. Answers are told, other deeds return what the store returns. */
-  async perform({ kind, now, tier, cost, maxWait, booking, charge }: Deed): Promise<Returned> {
+  /** Moves time to the operation's instant and carries it out. Returns the store's result, and remembers answers in `known`. */
+  async perform({ kind, now, tier, cost, maxWait, booking, charge }: Operation): Promise<Returned> {
     this.session.now = now
     const place = this.bookings[booking]
     if (kind === 'book') return this.book(cost, maxWait, tier)
@@ -150,14 +150,14 @@ export class Caller {
     if (ask !== 'peek' && answer.reason === undefined && cost > 0) {
       this.charges.push(answer.booking ?? { at: answer.at, cost, decidedAt: answer.now })
     }
-    this.told = { ...answer, bookings: this.bookings.length, charges: this.#costs() }
+    this.known = { ...answer, bookings: this.bookings.length, charges: this.#costs() }
     return answer
   }
 
   #isGivenBack(charge: DatedCharge): void {
     const i = this.charges.indexOf(charge)
     if (i >= 0) this.charges.splice(i, 1)
-    this.told = { ...this.told, charges: this.#costs() }
+    this.known = { ...this.known, charges: this.#costs() }
   }
 
   #costs(): readonly number[] {

@@ -3,7 +3,7 @@ import * as fc from 'fast-check'
 export type Kind =
   'consume' | 'peek' | 'book' | 'cancel' | 'refund' | 'release' | 'charge' | 'block' | 'hold' | 'reset'
 
-/** One call that is yet to be given its numbers: they depend on the answers that came before (see deed.ts). */
+/** One call that is yet to be given its numbers: they depend on the answers that came before (see operation.ts). */
 export interface Step {
   readonly kind: Kind
   /** Which of the sets of numbers comes with the call. */
@@ -14,11 +14,11 @@ export interface Step {
   readonly to: 'stay' | 'part' | 'bucket' | 'window' | 'at' | 'reset' | 'idle'
   readonly parts: number
   readonly off: number
-  /** What the cost is counted from, and how many units beside that. */
+  /** The number that the cost is counted from, and the units beside it. */
   readonly of: 'nothing' | 'remaining' | 'capacity' | 'half'
   readonly units: number
-  /** The longest wait: windows, or the wait that the last answer told and microseconds beside that. */
-  readonly wait: 'windows' | 'told'
+  /** The longest wait: windows, or the wait of the last answer and microseconds beside it. */
+  readonly wait: 'windows' | 'known'
   readonly waitOff: number
 }
 
@@ -28,7 +28,7 @@ export interface TrafficOptions {
   readonly most?: number
 }
 
-/** What may come before a law is tried: everything but bans, pauses and resets. */
+/** Calls that may come before a law is tried: all but bans, pauses and resets. */
 export const HISTORY: TrafficOptions['kinds'] = {
   consume: 8,
   book: 3,
@@ -54,7 +54,7 @@ export function traffic({ kinds, tiers = 1, most = 12 }: TrafficOptions): fc.Arb
       fc.integer({ min: -1, max: 1 }),
       fc.constantFrom('nothing', 'nothing', 'nothing', 'remaining', 'capacity', 'half'),
       fc.integer({ min: -1, max: 4 }),
-      fc.constantFrom('windows', 'told'),
+      fc.constantFrom('windows', 'known'),
       fc.integer({ min: -1, max: 1 }),
     )
     .map(([kind, tier, pick, to, parts, off, of, units, wait, waitOff]): Step => {

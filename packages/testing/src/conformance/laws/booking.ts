@@ -1,5 +1,5 @@
 import { strict as assert } from 'node:assert'
-import { deedOf } from '../deed.js'
+import { operationOf } from '../operation.js'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
@@ -67,9 +67,9 @@ export function booking(subject: Subject): void {
       let last = 0
       for (const step of steps) {
         await caller.peek(1)
-        const deed = deedOf(step, session.now, caller.tiers[0]!, caller.told, subject.mostCost)
-        const answer = await caller.perform(deed)
-        if (typeof answer !== 'object' || answer.reason || deed.cost === 0) continue
+        const operation = operationOf(step, session.now, caller.tiers[0]!, caller.known, subject.mostCost)
+        const answer = await caller.perform(operation)
+        if (typeof answer !== 'object' || answer.reason || operation.cost === 0) continue
         assert(answer.at >= last)
         last = answer.at
       }

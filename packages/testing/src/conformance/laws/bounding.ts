@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { deedOf } from '../deed.js'
+import { operationOf } from '../operation.js'
 import { law, past, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { ruleOf } from '../rule.js'
@@ -26,11 +26,11 @@ export function bounding(subject: Subject): void {
         const trace = new Trace(ruleOf(model, numbers))
         for (const step of steps) {
           await caller.peek(1)
-          const deed = deedOf(step, session.now, caller.tiers[0]!, caller.told, subject.mostCost)
-          const answer = await caller.perform(deed)
-          if (deed.kind === 'refund') trace.refunded(BigInt(deed.now), BigInt(deed.cost))
+          const operation = operationOf(step, session.now, caller.tiers[0]!, caller.known, subject.mostCost)
+          const answer = await caller.perform(operation)
+          if (operation.kind === 'refund') trace.refunded(BigInt(operation.now), BigInt(operation.cost))
           else if (typeof answer === 'object' && !answer.reason)
-            trace.admitted(BigInt(answer.at), BigInt(deed.cost))
+            trace.admitted(BigInt(answer.at), BigInt(operation.cost))
         }
         trace.check()
       },
@@ -52,7 +52,7 @@ export function bounding(subject: Subject): void {
       const trace = new Trace(ruleOf(model, numbers))
       for (const step of steps) {
         await caller.peek(1)
-        session.now = deedOf(step, session.now, caller.tiers[0]!, caller.told).now
+        session.now = operationOf(step, session.now, caller.tiers[0]!, caller.known).now
         trace.admitted(BigInt(session.now), await takeAll(caller, subject.mostCost))
       }
       trace.check()

@@ -86,7 +86,7 @@ export function cancelling(subject: Subject): void {
   )
 }
 
-/** What may happen to a key before its turn, and what its booking then learns. */
+/** Events on a key before its turn, and the standing of its booking after each. */
 const TROUBLES = [
   [undefined, 'stands'],
   ['reset', 'lost'],

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
 
-/** What a call takes from a key, and what it does not. */
+/** The units that a call takes from a key. */
 export function charging(subject: Subject): void {
   const { factory } = subject.shape
 

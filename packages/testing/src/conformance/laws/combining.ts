@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Answer } from '@sluice/core/store'
-import { deedOf } from '../deed.js'
+import { operationOf } from '../operation.js'
 import { expectAlike, law, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
@@ -27,10 +27,16 @@ export function combining(subject: Subject): void {
       const alone = policies.map((policy) => session.caller([policy]))
       for (const step of steps) {
         await together.peek(1)
-        const deed = deedOf(step, session.now, policies, together.told, subject.mostCostWith(other))
-        session.now = deed.now
-        const before = await Promise.all(alone.map((caller) => caller.peek(deed.cost)))
-        const answer = await together.perform(deed)
+        const operation = operationOf(
+          step,
+          session.now,
+          policies,
+          together.known,
+          subject.mostCostWith(other),
+        )
+        session.now = operation.now
+        const before = await Promise.all(alone.map((caller) => caller.peek(operation.cost)))
+        const answer = await together.perform(operation)
         if (typeof answer === 'object') {
           assert.equal(answer.at, Math.max(...before.map(({ at }) => at)))
           assert.equal(
@@ -40,8 +46,8 @@ export function combining(subject: Subject): void {
           if (answer.nextUnitAt !== undefined)
             assert.equal(answer.nextUnitAt, (await together.peek(answer.remaining + 1)).at)
         }
-        if (typeof answer !== 'object' || (!answer.reason && deed.kind === 'consume')) {
-          for (const caller of alone) await caller.perform(deed)
+        if (typeof answer !== 'object' || (!answer.reason && operation.kind === 'consume')) {
+          for (const caller of alone) await caller.perform(operation)
         }
         const after = await Promise.all(alone.map((caller) => caller.peek(1)))
         expectCombined(await together.peek(1), after)

@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
 
-/** What refunds and later charges do. */
+/** The effect of refunds and of later charges. */
 export function correcting(subject: Subject): void {
   const { factory } = subject.shape
 

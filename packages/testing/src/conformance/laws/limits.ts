@@ -1,6 +1,6 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { deedOf } from '../deed.js'
+import { operationOf } from '../operation.js'
 import { expectAlike, law, relive, seen, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { Session } from '../session.js'
@@ -69,9 +69,9 @@ export function limits(subject: Subject): void {
     const alone = elsewhere.caller(policies)
     for (const step of steps) {
       await quiet.peek(1)
-      const deed = deedOf(step, session.now, policies, quiet.told, subject.mostCost)
-      await busy.perform(deed)
-      const [answer, answerAlone] = [await quiet.perform(deed), await alone.perform(deed)]
+      const operation = operationOf(step, session.now, policies, quiet.known, subject.mostCost)
+      await busy.perform(operation)
+      const [answer, answerAlone] = [await quiet.perform(operation), await alone.perform(operation)]
       assert.deepEqual(seen(answer), seen(answerAlone))
     }
     await elsewhere.close()

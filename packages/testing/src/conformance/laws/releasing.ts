@@ -1,7 +1,7 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { DatedCharge } from '@sluice/core/store'
-import { deedOf } from '../deed.js'
+import { operationOf } from '../operation.js'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
 import { tiers } from '../numbers.js'
 import { type Options, type Rule, ruleOf, ticksOf } from '../rule.js'
@@ -14,7 +14,7 @@ const NEWEST = 1000
 
 const MIXED = { consume: 8, book: 4, release: 6, cancel: 2 }
 
-/** What comes back when units of a charge are released. */
+/** The units that come back when a charge is released. */
 export function releasing(subject: Subject): void {
   const { factory, model, variant } = subject.shape
   const isLate = model.releasesLater?.(variant) === true
@@ -44,19 +44,25 @@ export function releasing(subject: Subject): void {
         for (const step of steps) {
           const tier = step.tier % used
           await caller.peek(1, tier)
-          const { told, tiers: policies } = caller
-          const deed = deedOf({ ...step, tier }, session.now, policies[tier]!, told, subject.mostCost)
-          const charge = caller.charges[deed.charge]
-          const place = caller.bookings[deed.booking]
-          const returned = await caller.perform(deed)
-          if (deed.kind === 'release' && charge)
-            trace.released(charge, isLate ? deed.cost : (returned as number))
-          else if (deed.kind === 'cancel' && returned !== undefined) trace.left(place!)
+          const { known, tiers: policies } = caller
+          const operation = operationOf(
+            { ...step, tier },
+            session.now,
+            policies[tier]!,
+            known,
+            subject.mostCost,
+          )
+          const charge = caller.charges[operation.charge]
+          const place = caller.bookings[operation.booking]
+          const returned = await caller.perform(operation)
+          if (operation.kind === 'release' && charge)
+            trace.released(charge, isLate ? operation.cost : (returned as number))
+          else if (operation.kind === 'cancel' && returned !== undefined) trace.left(place!)
           else if (typeof returned === 'object' && !returned.reason) {
-            trace.admitted(BigInt(returned.at), BigInt(deed.cost), caller.charges.at(-1))
+            trace.admitted(BigInt(returned.at), BigInt(operation.cost), caller.charges.at(-1))
           }
           // What was freed too much shows only where it is taken.
-          if (deed.kind === 'release' || deed.kind === 'cancel') await takeAll()
+          if (operation.kind === 'release' || operation.kind === 'cancel') await takeAll()
         }
         session.now = Math.max(session.now, ...caller.charges.map(({ at }) => at))
         await takeAll()

@@ -1,11 +1,11 @@
 import { deepStrictEqual } from 'node:assert'
 import * as fc from 'fast-check'
-import { deedOf } from '../deed.js'
+import { operationOf } from '../operation.js'
 import { expectAlike, law, seen, type Subject } from '../law.js'
 import { options } from '../numbers.js'
 import { starts, traffic } from '../traffic.js'
 
-/** Calls with nobody barred and nothing booked, which a store may decide in a way of its own. */
+/** Calls without a block, a hold or a booking, which a store may decide in a way of its own. */
 const PLAIN = { consume: 10, peek: 1, refund: 2, release: 2, charge: 2 }
 
 /** The plain call, `consume`. */
@@ -25,10 +25,12 @@ export function taking(subject: Subject): void {
       const policies = [factory(options)]
       const [plain, booked] = [session.caller(policies), session.caller(policies)]
       for (const step of steps) {
-        const deed = deedOf(step, session.now, policies, plain.told, subject.mostCost)
-        const isAsking = deed.kind === 'consume' && deed.cost > 0
-        const answer = await plain.perform(deed)
-        const general = await booked.perform(isAsking ? { ...deed, kind: 'book', maxWait: 0 } : deed)
+        const operation = operationOf(step, session.now, policies, plain.known, subject.mostCost)
+        const isAsking = operation.kind === 'consume' && operation.cost > 0
+        const answer = await plain.perform(operation)
+        const general = await booked.perform(
+          isAsking ? { ...operation, kind: 'book', maxWait: 0 } : operation,
+        )
         deepStrictEqual(seen(general), seen(answer))
         await expectAlike(plain, booked)
       }

@@ -2,7 +2,7 @@ import { latest } from '../instant.js'
 import type { Model, Options, Rule, Write } from '../rule.js'
 
 /**
- * What token bucket, leaky bucket and GCRA have in common: every unit is a debt of one window, counted in units x
+ * Token bucket, leaky bucket and GCRA have this in common: every unit is a debt of one window, counted in units x
  * ticks, that is paid off at `limit` a tick. A cost fits while debt <= (capacity - cost) x window. Elapsed time is
  * rounded down to ticks and the remainder kept: the reference instant moves by whole ticks, and to the instant
  * itself when nothing is left to pay, or so little that it ends inside the tick. A refund lowers the debt, as it stands at that instant, to no less than 0;
@@ -75,7 +75,7 @@ function written(owed: Debt, write: Write): Debt {
   return { ...before, units: charged, apart: apart && counted(apart, slot, charged - units, rule) }
 }
 
-/** What was charged counts in whole units, as far as calls can charge them within a slot at all. */
+/** Charges count in whole units, as far as calls can charge them within a slot at all. */
 function counted(apart: Apart, slot: bigint, charged: bigint, rule: Rule): Apart {
   const held = apart.units.get(slot) ?? 0n
   const most = 2n * rule.capacity + ceil(rule.limit * slotTicks(rule), rule.windowTicks)

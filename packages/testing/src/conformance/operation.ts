@@ -2,7 +2,7 @@ import type { Policy } from '@sluice/core'
 import type { Kind, Step } from './traffic.js'
 
 /** One call with all its numbers, to be made on the product and on the model alike. */
-export interface Deed {
+export interface Operation {
   readonly kind: Kind
   readonly now: number
   readonly tier: number
@@ -14,8 +14,8 @@ export interface Deed {
   readonly charge: number
 }
 
-/** What the last answer told, how many places were booked since the start, and what was charged. */
-export interface Told {
+/** Numbers of the last answer, how many places were booked since the start, and what was charged. */
+export interface Known {
   readonly at: number
   readonly remaining: number
   readonly resetAt: number
@@ -27,30 +27,30 @@ export interface Told {
 const MOST_COST = 2 ** 31
 
 /** Gives a step its numbers. Time never moves back, costs stay within 0 (or 1 where nothing takes 0) and 2^31. */
-export function deedOf(
+export function operationOf(
   step: Step,
   now: number,
   policies: readonly Policy[],
-  told: Told,
+  known: Known,
   mostCost = MOST_COST,
-): Deed {
+): Operation {
   const policy = policies[step.pick % policies.length]!
-  const moved = Math.max(now, moveTo(step, now, policy, told))
-  const { length } = told.charges
+  const moved = Math.max(now, moveTo(step, now, policy, known))
+  const { length } = known.charges
   const charge = length === 0 ? -1 : Math.max(0, length - 1 - step.pick * Math.max(1, step.parts >> 1))
-  const most = step.kind === 'release' ? (told.charges[charge] ?? 1) : mostCost
+  const most = step.kind === 'release' ? (known.charges[charge] ?? 1) : mostCost
   return {
     kind: step.kind,
     now: moved,
     tier: step.tier,
-    cost: Math.min(Math.max(costOf(step, policies, told), lowestCost(step.kind)), most),
-    maxWait: Math.max(lowestWait(step.kind), waitOf(step, moved, policy, told)),
-    booking: told.bookings === 0 ? -1 : Math.max(0, told.bookings - 1 - step.pick),
+    cost: Math.min(Math.max(costOf(step, policies, known), lowestCost(step.kind)), most),
+    maxWait: Math.max(lowestWait(step.kind), waitOf(step, moved, policy, known)),
+    booking: known.bookings === 0 ? -1 : Math.max(0, known.bookings - 1 - step.pick),
     charge,
   }
 }
 
-function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, told: Told): number {
+function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Policy, known: Known): number {
   const bucket = Math.ceil(window / buckets)
   switch (to) {
     case 'stay':
@@ -62,21 +62,21 @@ function moveTo({ to, parts, off }: Step, now: number, { window, buckets }: Poli
     case 'window':
       return (Math.floor(now / window) + Math.ceil(parts / 6)) * window + off
     case 'at':
-      return told.at === Infinity ? now : told.at + off
+      return known.at === Infinity ? now : known.at + off
     case 'reset':
-      return told.resetAt + off
+      return known.resetAt + off
     case 'idle':
       return now + Math.floor((window * parts) / 4) + off
   }
 }
 
-function costOf({ of, units }: Step, policies: readonly Policy[], told: Told): number {
+function costOf({ of, units }: Step, policies: readonly Policy[], known: Known): number {
   const capacity = Math.min(...policies.map((policy) => policy.capacity))
   switch (of) {
     case 'nothing':
       return units
     case 'remaining':
-      return told.remaining + (units > 2 ? 0 : units)
+      return known.remaining + (units > 2 ? 0 : units)
     case 'capacity':
       return capacity + (units > 2 ? 0 : units)
     case 'half':
@@ -94,7 +94,7 @@ function lowestWait(kind: Kind): number {
   return kind === 'block' || kind === 'hold' ? 1 : 0
 }
 
-function waitOf({ wait, parts, waitOff }: Step, now: number, { window }: Policy, told: Told): number {
-  if (wait === 'told' && told.at !== Infinity) return told.at - now + waitOff
+function waitOf({ wait, parts, waitOff }: Step, now: number, { window }: Policy, known: Known): number {
+  if (wait === 'known' && known.at !== Infinity) return known.at - now + waitOff
   return Math.floor((window * parts) / 6)
 }
