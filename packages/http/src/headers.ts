@@ -81,7 +81,7 @@ function writeXRateLimit<Res>(
   res: Res,
   set: SetHeader<Res>,
 ): void {
-  const decision = mostRestrictive(all)
+  const decision = all.length === 1 ? all[0]!.decision : mostRestrictive(all)
   const origin = resetAs === 'epoch' ? Date.now() : 0
   set(res, 'X-RateLimit-Limit', String(decision.limit))
   set(res, 'X-RateLimit-Remaining', String(decision.remaining))
