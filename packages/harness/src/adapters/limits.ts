@@ -25,7 +25,9 @@ export function warningsOf(limiter: Limiter): readonly string[] {
 export function undecided(options: Partial<LimiterOptions>): Limiter {
   const fail = () => Promise.reject(new StoreError('STORE_OOM', 'no room'))
   const keyspace: Store['keyspace'] = (_, policies) =>
-    new Proxy({} as Keyspace, { get: (_, name) => (name === 'policies' ? policies : fail) })
+    new Proxy({ policies, answersAtOnce: false } as Keyspace, {
+      get: (own, name: keyof Keyspace) => own[name] ?? fail,
+    })
   const store: Store = { keyspace, now: () => performance.now() * 1000, close: () => {} }
   return stopped(1, { store, ...options })
 }

@@ -82,7 +82,8 @@ export class SlowStore implements Store {
     const state = this.#server.keyspace(name, policies, report)
     return new Proxy(state, {
       get: (_, operation: keyof Keyspace) => {
-        if (operation === 'policies' || operation === 'penalty') return state[operation]
+        if (operation === 'policies' || operation === 'penalty' || operation === 'answersAtOnce')
+          return state[operation]
         if (operation === 'consume') return undefined
         const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>

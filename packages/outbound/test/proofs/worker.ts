@@ -121,7 +121,7 @@ function recording(inner: Store): Store {
   const notes = (keyspace: Keyspace): Keyspace =>
     new Proxy(keyspace, {
       get(target, name: keyof Keyspace) {
-        if (name === 'policies' || name === 'penalty') return target[name]
+        if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return target[name]
         if (name === 'consume') return undefined // optional: what it decides goes through decide
         if (name !== 'decide') return (target[name] as (...args: unknown[]) => unknown).bind(target)
         return (...args: Parameters<Keyspace['decide']>) => {
