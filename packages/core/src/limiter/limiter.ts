@@ -166,7 +166,7 @@ export class Limiter {
    * A ban: denies every call on the key for `duration`, or until a reset. A number is in milliseconds. The latest block wins.
    */
   async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
-    await this.#bar('block', key, duration, options)
+    await this.#restrict('block', key, duration, options)
   }
 
   /**
@@ -174,7 +174,7 @@ export class Limiter {
    * one.
    */
   async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
-    await this.#bar('hold', key, duration, options)
+    await this.#restrict('hold', key, duration, options)
   }
 
   /** The policies that it was made with. */
@@ -217,7 +217,7 @@ export class Limiter {
   }
 
   /** Blocks or holds a key. */
-  async #bar(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+  async #restrict(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
     const us = parseDuration(duration, 'duration') * 1000
     if (kind === 'block') warnIfShort('block', duration)

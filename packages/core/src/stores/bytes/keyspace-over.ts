@@ -2,9 +2,8 @@ import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, MaybePromise, Report } from '../store.js'
 import type { PolicyList } from '../memory/policy-lists.js'
-import { type OneKey, oneKeyOf } from './one-key.js'
-import { isSound } from './sound-state.js'
-import { bytesOf, type KeptState, stateOf } from './state-bytes.js'
+import { type ScratchTable, scratchTableOf } from './scratch-table.js'
+import { bytesOf, isSound, type KeptState, stateOf } from './state-bytes.js'
 
 /** What an operation makes of the state of a key. */
 export interface StateChange<T> {
@@ -75,7 +74,7 @@ class KeyspaceOver implements Keyspace {
   readonly #report: Report
   readonly #idPrefix: string
   readonly #longestWindow: number
-  readonly #key: OneKey
+  readonly #table: ScratchTable
   readonly #list: PolicyList
   readonly #cancelled = new WeakSet<Booking>()
 
@@ -93,19 +92,19 @@ class KeyspaceOver implements Keyspace {
     // The end of a JSON array is found without its beginning, so no two lists and keys have one id.
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape)])
     this.#longestWindow = Math.max(...policies.map(({ window }) => window))
-    this.#key = oneKeyOf(update, this.#idPrefix, policies)
-    this.#list = this.#key.listOf(policies, penalty)
+    this.#table = scratchTableOf(update, this.#idPrefix, policies)
+    this.#list = this.#table.listOf(policies, penalty)
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number): MaybePromise<Answer> {
     return this.#change<Answer>(key, (before) => {
-      const { booking, ...answer } = this.#key.decide(this.#list, ask, cost, maxWait)
+      const { booking, ...answer } = this.#table.decide(this.#list, ask, cost, maxWait)
       const isAsked = cost > 0 && ask !== 'peek'
       const isCharged = isAsked && answer.reason === undefined
       const isRefused = isAsked && answer.reason !== undefined
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
-      const isOutlived = isRefused && before !== undefined && this.#key.expiresAt > before.expiresAt
+      const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt
       if (!isCharged && !isCounted && !isOutlived) return { result: { ...answer, booking } }
       const epoch = before?.epoch ?? random()
       const version = isCharged || !before ? random() : before.version
@@ -129,12 +128,12 @@ class KeyspaceOver implements Keyspace {
     return this.#change<boolean>(key, (state, now) => {
       if (state?.epoch !== epoch) return { result: false }
       if (state.version !== version) {
-        this.#key.correct(this.#list, { kind: 'release', key, charge: booking, units: cost })
+        this.#table.correct(this.#list, { kind: 'release', key, charge: booking, units: cost })
         return { result: false, epoch, version: random() }
       }
       // The block, the hold and the refusals are none of the booking's.
       const { blockedUntil, heldUntil, refusals, forgottenAt } = state
-      this.#key.put({ ...before, blockedUntil, heldUntil, refusals, forgottenAt }, now)
+      this.#table.load({ ...before, blockedUntil, heldUntil, refusals, forgottenAt }, now)
       return { result: true, epoch, version: before.version }
     })
   }
@@ -144,16 +143,16 @@ class KeyspaceOver implements Keyspace {
       const { kind } = change
       if (kind === 'reset') return { result: 0, isReset: true }
       const isGivenBack = kind === 'refund' || kind === 'release'
-      const isOthers = kind === 'release' && change.charge.decidedAt < this.#key.born
+      const isOthers = kind === 'release' && change.charge.decidedAt < this.#table.born
       if (isGivenBack && (!state || isOthers)) return { result: 0 }
-      const result = this.#key.correct(this.#list, change)
+      const result = this.#table.correct(this.#list, change)
       const isAboutUnits = kind !== 'block' && kind !== 'hold'
       const version = isAboutUnits || !state ? random() : state.version
       return { result, epoch: state?.epoch ?? random(), version }
     })
   }
 
-  /** One update: puts the state of `key` into the table, operates on it there, and takes it out again if it was written. */
+  /** One update: loads the state of `key` into the table, operates on it there, and saves it if it was written. */
   #change<T>(
     key: string,
     operate: (state: KeptState | undefined, now: number) => Operated<T>,
@@ -162,19 +161,19 @@ class KeyspaceOver implements Keyspace {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
       const now = Math.max(time, state?.written ?? 0)
-      this.#key.put(state, now)
+      this.#table.load(state, now)
       const { result, isReset = false, epoch, version } = operate(state, now)
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
       if (bytes && !state) this.#report({ event: 'healed', key })
-      const after = this.#key.take(epoch, version, state?.expiresAt ?? 0)
+      const after = this.#table.save(epoch, version, state?.expiresAt ?? 0)
       return { result, state: bytesOf(after), expiresAt: after.expiresAt }
     })
   }
 
   /** Undefined, too, for state of a clock that was set back: no caller is locked out for longer than a window. */
   #read(bytes: Uint8Array, time: number): KeptState | undefined {
-    const state = stateOf(bytes, this.#key.layout)
+    const state = stateOf(bytes, this.#table.layout)
     const isCurrent = state && state.written - time < this.#longestWindow
     return isCurrent && isSound(state, this.policies) ? state : undefined
   }

@@ -11,7 +11,7 @@ export class MemoryBoards {
     this.#now = now
   }
 
-  of(name: string): Board {
+  open(name: string): Board {
     const posts = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, posts)
     return {

@@ -2,59 +2,59 @@ import type { Ring, RingMark } from '../../algorithms/contract/state.js'
 import type { Booking } from '../store.js'
 
 /**
- * The keys with future bookings: the last booked instant, what is needed to undo a booking, and whether its state was lost
- * before its turn. Other keys have no entry, so ordinary calls pay one comparison.
+ * The keys with future bookings: the last booked instant, the version that an undo checks, and whether the state was lost
+ * before its turn. Other keys have no entry, so ordinary calls pay one comparison, with `size`.
  */
 export class Bookings {
   /** Keys with an entry. A field, because V8 calls a function for the size of a Map. */
   size = 0
-  readonly #lives = new Map<number, Life>()
-  #versions = 0
+  readonly #epochs = new Map<number, Epoch>()
+  #latestVersion = 0
   /** The position of `purge`. */
-  #hand: Iterator<[number, Life]> | undefined
+  #hand: Iterator<[number, Epoch]> | undefined
 
   /** The last booked instant of the key in `row`; 0 without future bookings. */
   lastOf(row: number): number {
-    return this.size === 0 ? 0 : (this.#lives.get(row)?.last ?? 0)
+    return this.size === 0 ? 0 : (this.#epochs.get(row)?.last ?? 0)
   }
 
   /** Whether the key in `row` has had bookings that are not forgotten yet. */
   has(row: number): boolean {
-    return this.size > 0 && this.#lives.has(row)
+    return this.size > 0 && this.#epochs.has(row)
   }
 
   /** To be called before the state in `row` is written. */
-  touch(row: number): void {
+  bumpVersion(row: number): void {
     if (this.size === 0) return
-    const life = this.#lives.get(row)
-    if (life) life.version = ++this.#versions
+    const epoch = this.#epochs.get(row)
+    if (epoch) epoch.version = ++this.#latestVersion
   }
 
   /** Marks the bookings in `row` as lost, because its state is discarded. */
-  lose(row: number): void {
-    const life = this.#lives.get(row)
-    if (life) life.lost = true
+  discard(row: number): void {
+    const epoch = this.#epochs.get(row)
+    if (epoch) epoch.isLost = true
   }
 
   forget(row: number): void {
-    if (this.#lives.delete(row)) this.size--
+    if (this.#epochs.delete(row)) this.size--
   }
 
   /** Begins a booking for the instant `at`. To be called before the state is written; `Ring.seal` is to be called after. */
   open(row: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
-    let life = this.#lives.get(row)
-    if (!life) {
-      this.#lives.set(row, (life = { version: ++this.#versions, last: 0, lost: false }))
+    let epoch = this.#epochs.get(row)
+    if (!epoch) {
+      this.#epochs.set(row, (epoch = { version: ++this.#latestVersion, last: 0, isLost: false }))
       this.size++
     }
-    const { version: before, last } = life
-    life.version = ++this.#versions
-    life.last = at
+    const { version: before, last } = epoch
+    epoch.version = ++this.#latestVersion
+    epoch.last = at
     return {
-      life,
+      epoch,
       before,
       last,
-      version: life.version,
+      version: epoch.version,
       cells: cells.slice(),
       marks: rings.map((ring) => ring.mark()),
     }
@@ -65,10 +65,10 @@ export class Bookings {
    * booking before it can be undone next.
    */
   undo(row: number, undo: Undo): boolean {
-    const life = this.#lives.get(row)
-    if (life !== undo.life || life.version !== undo.version) return false
-    life.version = undo.before
-    life.last = undo.last
+    const epoch = this.#epochs.get(row)
+    if (epoch !== undo.epoch || epoch.version !== undo.version) return false
+    epoch.version = undo.before
+    epoch.last = undo.last
     return true
   }
 
@@ -78,7 +78,7 @@ export class Bookings {
    */
   purge(count: number, now: number): number {
     if (this.size === 0) return 0
-    this.#hand ??= this.#lives.entries()
+    this.#hand ??= this.#epochs.entries()
     for (let seen = 0; seen < count; seen++) {
       const next = this.#hand.next()
       if (next.done) {
@@ -98,7 +98,7 @@ export interface MemoryBooking extends Booking {
 }
 
 export interface Undo {
-  readonly life: Life
+  readonly epoch: Epoch
   readonly before: number
   readonly last: number
   readonly version: number
@@ -106,9 +106,10 @@ export interface Undo {
   readonly marks: readonly RingMark[]
 }
 
-interface Life {
+/** The state of a key from its first booking until all of its bookings have passed or the state is discarded. */
+interface Epoch {
   /** Changes with every write. */
   version: number
   last: number
-  lost: boolean
+  isLost: boolean
 }

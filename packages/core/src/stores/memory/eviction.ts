@@ -6,7 +6,7 @@ import type { Table } from './table.js'
 /*
  * Selects the keys that a store forgets. A key whose allowance is full again is decided like an absent key, so it is freed: a
  * clock hand walks the rows of all tables, a few at a time. If the store is full of keys that still matter, the one with the
- * lowest rank (rank.ts) in a random sample is evicted. So a flood of new keys frees an exhausted caller only if that caller
+ * lowest rank in a random sample is evicted. So a flood of new keys frees an exhausted caller only if that caller
  * ranks no higher than the flood.
  */
 export class Eviction {
@@ -49,17 +49,17 @@ export class Eviction {
   }
 
   /** Frees one key of a full store. Returns that key if it still mattered, undefined if its allowance was full again. */
-  evict(now: number, areAllBarred: () => boolean): Evicted | undefined {
+  evict(now: number, areAllRestricted: () => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
     let rank = this.#sample(now)
     const isLost =
-      rank >= BANNED ? !areAllBarred() || rank === Infinity : rank >= DENIED && rank > this.#usual
+      rank >= BANNED ? !areAllRestricted() || rank === Infinity : rank >= DENIED && rank > this.#usual
     if (isLost) rank = this.#walk(rank, now)
     if (this.#usual === UNKNOWN || rank < this.#usual) this.#usual = rank
     const { table, row } = this.#victim
     const key = table!.cursor.rows.keyAt(row)!
     const fullAgainAt = fullAt(table!, row, now)
-    table!.lose(row)
+    table!.discard(row)
     return rank === FULL ? undefined : { table: table!, key, fullAgainAt, wasExhausted: rank >= EXHAUSTED }
   }
 
@@ -137,7 +137,7 @@ export class Eviction {
   }
 }
 
-export interface Evicted {
+interface Evicted {
   readonly table: Table
   readonly key: string
   readonly fullAgainAt: number
@@ -174,12 +174,12 @@ const NEARBY_WALK = 256
  * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
  * future bookings or is held. BANNED: it is blocked. A key whose refusals are counted for a penalty ranks as exhausted.
  */
-export function rankOf(table: Table, row: number, now: number): number {
-  const { cursor, barriers, bookings, lists } = table
-  const barrier = barriers.of(row, now)
-  if (barrier !== undefined && barrier.blockedUntil > now) return BANNED
-  cursor.moveTo(row)
-  if (barrier !== undefined || bookings.lastOf(row) > now) return AWAITED
+function rankOf(table: Table, row: number, now: number): number {
+  const { cursor, restrictions, bookings, lists } = table
+  const restriction = restrictions.live === 0 ? undefined : restrictions.get(row, now)
+  if (restriction !== undefined && restriction.blockedUntil > now) return BANNED
+  cursor.select(row)
+  if (restriction !== undefined || bookings.lastOf(row) > now) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)
   if (spent === 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
@@ -189,9 +189,9 @@ export function rankOf(table: Table, row: number, now: number): number {
 }
 
 /** The instant from which the key in `row` is decided as an absent one, under the limits it was last decided with. */
-export function fullAt(table: Table, row: number, now: number): number {
+function fullAt(table: Table, row: number, now: number): number {
   const { cursor, lists } = table
-  cursor.moveTo(row)
+  cursor.select(row)
   let at = Math.max(now, table.refusals.forgottenAt(row))
   lists.at(cursor.rows.listOf(row)).forEach((policy, i) => {
     policy.algorithm.view(cursor.states[i]!, policy, now, view)
@@ -213,13 +213,13 @@ function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): n
 
 const view: View = { remaining: 0, resetAt: 0 }
 
-export const FULL = 0
+const FULL = 0
 const LEAST = Number.MIN_VALUE
-export const EXHAUSTED = 1
+const EXHAUSTED = 1
 /** Exhausted, and denied once. */
-export const DENIED = 2
+const DENIED = 2
 const AWAITED = 9
-export const BANNED = 10
+const BANNED = 10
 
 /**
  * Counts the evicted keys that still mattered, for the warnings of each limiter: one for the first of them, one for the first

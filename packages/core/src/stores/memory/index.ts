@@ -1,21 +1,21 @@
-import { type Clock, systemClock } from '../../values/clock.js'
-import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
-import { Closing, closedClock } from '../../values/closing.js'
-import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
+import { type Clock, systemClock } from '../../values/clock.js'
+import { closedClock, Closing } from '../../values/closing.js'
+import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
+import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
+import { heldWeakly } from '../../values/weak-values.js'
+import type { Board } from '../board.js'
+import type { Penalty } from '../penalty.js'
+import type { Permits } from '../permits.js'
+import { maxShapes, SHAPES } from '../shapes.js'
+import type { Answer, Ask, Booking, Correction, Keyspace, Report, Store } from '../store.js'
 import { MemoryBoards } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
 import { PermitQueues } from './permit-queues.js'
-import { MemoryKeyspace, Tables } from './tables.js'
 import { MemoryPermits } from './permits.js'
-import { sweepInBackground } from './sweeper.js'
+import type { PolicyList } from './policy-lists.js'
 import { Table, type TableOwner } from './table.js'
-import { maxShapes, SHAPES } from '../shapes.js'
-import type { Penalty } from '../penalty.js'
-import type { Board } from '../board.js'
-import type { Permits } from '../permits.js'
-import type { Keyspace, Report, Store } from '../store.js'
 
 export interface MemoryStoreOptions {
   /**
@@ -122,7 +122,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   board(name: string): Board {
-    return this.#boards.of(name)
+    return this.#boards.open(name)
   }
 
   /** Starts the sweeper with the first key: some platforms allow no timer while modules are loaded. */
@@ -141,7 +141,7 @@ class Memory implements MemoryStore, TableOwner {
     this.#size--
   }
 
-  /** Frees keys that are full again, for at most 1 ms. Returns whether many of the keys were. */
+  /** Frees keys that are full again, for at most 1 ms. Returns whether many of the keys were, so that more are likely. */
   sweep(): boolean {
     const now = this.now()
     const start = performance.now()
@@ -154,7 +154,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   resetAll(): void {
-    for (const table of this.#tables) table.loseAll()
+    for (const table of this.#tables) table.discardAll()
   }
 
   get closed(): AbortSignal {
@@ -182,7 +182,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   #evict(now: number): void {
-    const evicted = this.#eviction.evict(now, () => this.#areAllBarred())
+    const evicted = this.#eviction.evict(now, () => this.#areAllRestricted())
     if (!evicted) return
     const warning = this.#overflow.note(evicted, now)
     for (const report of evicted.table.reports) {
@@ -192,9 +192,122 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   /** Whether every key was blocked or held since it was added: a search for one that is not would hardly find it. */
-  #areAllBarred(): boolean {
-    let barred = 0
-    for (const table of this.#tables) barred += table.barriers.size
-    return barred >= this.#size
+  #areAllRestricted(): boolean {
+    let restricted = 0
+    for (const table of this.#tables) restricted += table.restrictions.size
+    return restricted >= this.#size
   }
 }
+
+/** A table under one list of policies. Lists of equal shapes share the table. */
+class MemoryKeyspace implements Keyspace {
+  readonly policies: readonly Policy[]
+  readonly penalty: Penalty | undefined
+  readonly #open: () => Table
+  #table: Table
+  #list: PolicyList
+
+  /** `open` returns the table, now and again after it was dropped. */
+  constructor(open: () => Table, policies: readonly Policy[], penalty: Penalty | undefined) {
+    this.policies = policies
+    this.penalty = penalty
+    this.#open = open
+    this.#table = open()
+    this.#list = this.#table.lists.open(policies, penalty)
+  }
+
+  decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
+    const table = this.#table.isDropped ? this.#openTable() : this.#table
+    return table.decide(this.#list, ask, key, cost, maxWait)
+  }
+
+  confirm(booking: Booking): 'stands' | 'lost' | 'held' {
+    return this.#openTable().confirm(booking)
+  }
+
+  cancel(booking: Booking): boolean {
+    return this.#openTable().cancel(this.policies, booking)
+  }
+
+  correct(change: Correction): number {
+    return this.#openTable().correct(this.#list, change)
+  }
+
+  #openTable(): Table {
+    if (this.#table.isDropped) {
+      this.#table = this.#open()
+      this.#list = this.#table.lists.open(this.policies, this.penalty)
+    }
+    return this.#table
+  }
+}
+
+/**
+ * The tables of a store by limiter and shapes. Beyond `most`, the least recently opened tables without keys are dropped; they
+ * hold no state, and are made again when their limiters need them.
+ */
+class Tables {
+  readonly #most: number
+  readonly #byId = new Map<string, Table>()
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  get size(): number {
+    return this.#byId.size
+  }
+
+  [Symbol.iterator](): MapIterator<Table> {
+    return this.#byId.values()
+  }
+
+  /** The table of `id`, which becomes the most recently opened one. */
+  open(id: string, make: () => Table): Table {
+    const table = this.#byId.get(id) ?? make()
+    this.#byId.delete(id)
+    this.#byId.set(id, table)
+    return table
+  }
+
+  /** Drops tables without keys while there are too many, but not `opened`. Returns whether one was dropped. */
+  trim(opened: Table): boolean {
+    const { size } = this.#byId
+    let looks = LOOKS
+    for (const [id, table] of this.#byId) {
+      if (this.#byId.size <= this.#most || table === opened || looks-- === 0) break
+      this.#byId.delete(id)
+      if (table.cursor.rows.size > 0) this.#byId.set(id, table)
+      else table.isDropped = true
+    }
+    return this.#byId.size < size
+  }
+
+  clear(): void {
+    this.#byId.clear()
+  }
+}
+
+/** Most tables that are checked in one call. Those with keys move to the end. */
+const LOOKS = 16
+
+/**
+ * Sweeps from time to time while the store lives. The timer keeps neither the process nor the store alive, so a store that
+ * was never closed can be collected. Returns a function that stops it.
+ */
+function sweepInBackground(store: Memory): () => void {
+  const weak = heldWeakly(store)
+  let timer: ReturnType<typeof setTimeout>
+  const schedule = (delayMs: number): void => {
+    timer = setTimeout(() => {
+      const alive = weak.deref()
+      if (alive) schedule(alive.sweep() ? BUSY_MS : IDLE_MS)
+    }, delayMs)
+    timer.unref?.()
+  }
+  schedule(IDLE_MS)
+  return () => clearTimeout(timer)
+}
+
+const IDLE_MS = 1000
+const BUSY_MS = 5

@@ -1,11 +1,11 @@
 import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 
-/** A list of policies, its number in the table, and the penalty of the keyspace that was opened with it. */
+/** A list of policies of a keyspace, its number in the table, and the keyspace's penalty. */
 export interface PolicyList {
   readonly policies: readonly Policy[]
-  readonly listNumber: number
-  readonly penalty?: Penalty | undefined
+  readonly number: number
+  readonly penalty: Penalty | undefined
 }
 
 /**
@@ -24,8 +24,22 @@ export class PolicyLists {
     this.smallest = policies
   }
 
+  /** The list for calls under these policies. */
+  open(policies: readonly Policy[], penalty?: Penalty): PolicyList {
+    return { policies, number: this.#numberOf(policies), penalty }
+  }
+
+  at(number: number): readonly Policy[] {
+    return this.#lists[number] ?? this.smallest
+  }
+
+  /** Whether these are the smallest limits seen. */
+  areSmallest(policies: readonly Policy[]): boolean {
+    return haveEqualNumbers(policies, this.smallest)
+  }
+
   /** The number of a list, which all lists of equal limits and capacities share. */
-  numberOf(policies: readonly Policy[]): number {
+  #numberOf(policies: readonly Policy[]): number {
     const id = policies.map(({ limit, capacity }) => `${limit}/${capacity}`).join()
     const known = this.#numbers.get(id)
     if (known !== undefined) return known
@@ -38,15 +52,6 @@ export class PolicyLists {
     this.#numbers.set(id, this.#lists.length)
     this.areSeveral = this.#lists.length > 0
     return this.#lists.push(policies) - 1
-  }
-
-  at(number: number): readonly Policy[] {
-    return this.#lists[number] ?? this.smallest
-  }
-
-  /** Whether these are the smallest limits seen. */
-  areSmallest(policies: readonly Policy[]): boolean {
-    return haveEqualNumbers(policies, this.smallest)
   }
 }
 

@@ -1,12 +1,122 @@
-import { Ring } from '../../algorithms/contract/state.js'
+import type { Charge, Policy } from '../../algorithms/contract/policy.js'
+import { Ring, State } from '../../algorithms/contract/state.js'
 import { ownText } from '../../values/key.js'
+import type { Undo } from './bookings.js'
+
+/** The first cell of every row; the policies' cells follow in declared order. */
+const BORN = 0
+const HEADER_CELLS = 1
+
+/** The rows of a table, and one State per policy that points into the current row. */
+export class Cursor {
+  readonly rows: Rows
+  /** Scratch: the earliest instant under each policy. */
+  readonly instants: number[] = []
+  /** The states of the current key, one per policy. */
+  readonly states: State[] = []
+  readonly #offsets: number[] = []
+  readonly #withRing: State[] = []
+  /** The state, if there is one policy, as most limiters have: it is pointed at a row without a loop. */
+  readonly #only: State | undefined
+  readonly #hasRings: boolean
+  readonly #stride: number
+
+  constructor(policies: readonly Policy[]) {
+    let stride = HEADER_CELLS
+    for (const policy of policies) {
+      this.#offsets.push(stride)
+      stride += policy.algorithm.cells(policy)
+    }
+    this.#stride = stride
+    this.rows = new Rows(stride, policies.filter((policy) => policy.algorithm.ring).length)
+    for (const { algorithm } of policies) {
+      const state = new State(this.rows.pageOf(0).cells)
+      this.states.push(state)
+      if (algorithm.ring) this.#withRing.push(state)
+    }
+    this.#hasRings = this.#withRing.length > 0
+    this.#only = this.states.length === 1 ? this.states[0] : undefined
+    this.select(0)
+  }
+
+  /** Makes `row` the current one. */
+  select(row: number): void {
+    const page = this.rows.pages[row >>> PAGE_BITS]!
+    const base = (row & PAGE_MASK) * this.#stride
+    const { cells } = page
+    const only = this.#only
+    if (only !== undefined) {
+      if (only.cells !== cells) only.cells = cells
+      only.base = base + HEADER_CELLS
+    } else {
+      for (let i = 0; i < this.states.length; i++) {
+        const state = this.states[i]!
+        if (state.cells !== cells) state.cells = cells
+        state.base = base + this.#offsets[i]!
+      }
+    }
+    if (this.#hasRings) this.#selectRings(page, this.rows.ringBaseOf(row))
+  }
+
+  /** The instant at which the state of the current key began. */
+  get born(): number {
+    const { cells, base } = this.states[0]!
+    return cells[base - HEADER_CELLS + BORN]!
+  }
+
+  set born(instant: number) {
+    const { cells, base } = this.states[0]!
+    cells[base - HEADER_CELLS + BORN] = instant
+  }
+
+  /** Charges `cost` at `at` under all policies. Returns the fewest units that took effect under one of them. */
+  admit(policies: readonly Policy[], at: number, cost: number): number {
+    let effect = Infinity
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      const units = policy.algorithm.admit(this.states[i]!, policy, at, cost)
+      if (units < effect) effect = units
+    }
+    return effect
+  }
+
+  /** Releases units of a charge under all policies. Returns the fewest units that took effect under one of them. */
+  release(policies: readonly Policy[], now: number, charge: Charge, units: number): number {
+    let effect = Infinity
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      effect = Math.min(effect, policy.algorithm.release(this.states[i]!, policy, now, charge, units))
+    }
+    return effect
+  }
+
+  /** The cells of the current key, in place. */
+  cells(): Float64Array {
+    const { cells, base } = this.states[0]!
+    const first = base - HEADER_CELLS
+    return cells.subarray(first, first + this.#stride)
+  }
+
+  rings(): readonly Ring[] {
+    return this.#withRing.map((state) => state.ring)
+  }
+
+  #selectRings({ rings }: Page, first: number): void {
+    for (let i = 0; i < this.#withRing.length; i++) this.#withRing[i]!.ring = rings[first + i]!
+  }
+
+  restore(undo: Undo): void {
+    this.cells().set(undo.cells)
+    this.rings().forEach((ring, i) => ring.restore(undo.marks[i]!))
+  }
+}
 
 /**
  * The memory for the state of many keys: a row is `stride` cells in a Float64Array, and the rings of the key. Rows lie in
  * pages, so that growth copies only the first page, which begins small. Row 0 is never allocated: it stays blank and stands
  * for every key that is not held.
  */
-export class Rows {
+class Rows {
   /** Keys held. */
   size = 0
   /** The largest row that was ever allocated. */
@@ -14,14 +124,14 @@ export class Rows {
   readonly #stride: number
   readonly #ringsPerKey: number
   readonly #index = new KeyIndex()
-  #pages: Page[]
+  pages: Page[]
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
   constructor(stride: number, ringsPerKey: number) {
     this.#stride = stride
     this.#ringsPerKey = ringsPerKey
-    this.#pages = [this.#firstPage()]
+    this.pages = [this.#firstPage()]
   }
 
   /** The row of `key`, or the blank row 0. */
@@ -35,7 +145,7 @@ export class Rows {
   }
 
   pageOf(row: number): Page {
-    return this.#pages[row >>> PAGE_BITS]!
+    return this.pages[row >>> PAGE_BITS]!
   }
 
   /** Index of the row's first cell in its page. */
@@ -69,7 +179,7 @@ export class Rows {
   allocate(callerKey: string): number {
     const key = ownText(callerKey)
     const row = this.#free || ++this.top
-    if (row >>> PAGE_BITS === this.#pages.length) this.#pages.push(this.#newPage(PAGE_SIZE))
+    if (row >>> PAGE_BITS === this.pages.length) this.pages.push(this.#newPage(PAGE_SIZE))
     const page = this.pageOf(row)
     const base = this.baseOf(row)
     if (base === page.cells.length) grow(page)
@@ -98,7 +208,7 @@ export class Rows {
 
   #shrink(): void {
     this.#index.clear()
-    this.#pages = [this.#firstPage()]
+    this.pages = [this.#firstPage()]
     this.top = 0
     this.#free = 0
   }
@@ -132,7 +242,7 @@ function grow(page: Page): void {
   page.notes.set(notes)
 }
 
-export interface Page {
+interface Page {
   cells: Float64Array
   /** For each key the count of denials in 3 bits, and above them the number of the list it was last decided with. */
   notes: Uint16Array
@@ -152,7 +262,7 @@ const MOST_DENIALS = 7
  * growing to a million keys takes 40 ms and more, shrinking while a million keys expire 20 ms. The last six characters choose
  * the shard, because keys differ there; an uneven spread costs no more than those stalls.
  */
-export class KeyIndex {
+class KeyIndex {
   /** Undefined once the keys are in shards. */
   #few: Map<string, number> | undefined = new Map()
   #shards: (Map<string, number> | undefined)[] = []

@@ -1,15 +1,14 @@
-import type { Policy } from '../../algorithms/contract/policy.js'
+import type { Policy, View } from '../../algorithms/contract/policy.js'
+import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
-import { Barriers, Refusals } from './barriers.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
-import { cancel, correct, type CorrectedTable } from './corrections.js'
-import { Cursor } from './cursor.js'
-import { answerOf } from './memory-answer.js'
-import { type PlainCalls, plainCallsOf } from './plain-calls.js'
+import { MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
+import { Refusals, type Restriction, Restrictions } from './restrictions.js'
+import { Cursor } from './rows.js'
 
-/** What a table needs of the store it belongs to. */
+/** The owner of a table, which bounds the number of keys. */
 export interface TableOwner {
   /** The rows of all its tables. */
   readonly chunks: Chunks<Table>
@@ -26,9 +25,9 @@ export interface TableOwner {
  * The state of every key of one limiter under lists of the same shapes. Lists may differ in limits, so each call passes the
  * list of its keyspace.
  */
-export class Table implements CorrectedTable {
+export class Table {
   readonly cursor: Cursor
-  readonly barriers = new Barriers()
+  readonly restrictions = new Restrictions()
   readonly bookings = new Bookings()
   readonly refusals = new Refusals()
   readonly lists: PolicyLists
@@ -43,12 +42,15 @@ export class Table implements CorrectedTable {
   readonly #chunks: Chunk<Table>[] = []
   readonly #owner: TableOwner
   readonly #plain: PlainCalls | undefined
+  /** The call in `#decideAny`: one object for all calls, so that none is allocated. */
+  readonly #call: OpenCall
 
   constructor(policies: readonly Policy[], owner: TableOwner) {
     this.cursor = new Cursor(policies)
     this.lists = new PolicyLists(policies)
     this.#owner = owner
-    this.#plain = plainCallsOf(policies, this)
+    this.#plain = plainCallsOf(policies, this.cursor, this.restrictions, this.lists)
+    this.#call = new OpenCall(this.lists.open(policies))
   }
 
   /**
@@ -58,107 +60,203 @@ export class Table implements CorrectedTable {
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.#owner.now()
     const row = this.cursor.rows.find(key)
-    this.cursor.moveTo(row)
-    if (ask === 'consume' && cost > 0 && row !== 0 && !this.bookings.has(row)) {
-      const answer = this.#plain?.decide(list, row, now, cost)
+    this.cursor.select(row)
+    const { bookings } = this
+    if (row !== 0 && cost > 0 && ask !== 'peek' && (bookings.size === 0 || !bookings.has(row))) {
+      const answer = this.#plain?.decide(list, row, now, cost, maxWait)
       if (answer) return answer
     }
-    return this.#decideAny(list, ask, key, row, now, cost, maxWait)
+    const call = this.#call
+    call.list = list
+    call.key = key
+    call.row = row
+    call.now = now
+    call.cost = cost
+    return this.#decideAny(call, ask, maxWait)
   }
 
-  /** Decides any call, under any list of policies. `found` is the key's row, 0 if it has none. */
-  #decideAny(
-    list: PolicyList,
-    ask: Ask,
-    key: string,
-    found: number,
-    now: number,
-    cost: number,
-    maxWait: number,
-  ): Answer {
-    const { policies, penalty } = list
-    const { cursor, barriers } = this
-    const barrier = barriers.of(found, now)
-    let row = found
-    // No call passes before the end of a block or hold, nor a call with a cost before the last booking.
-    let barredUntil = barrier ? Math.max(barrier.blockedUntil, barrier.heldUntil) : now
-    const from = cost === 0 ? barredUntil : Math.max(barredUntil, this.bookings.lastOf(row))
+  /** Decides any call, under any list of policies. */
+  #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
+    const { row, now, cost } = call
+    const { penalty } = call.list
+    const restriction = this.restrictions.live === 0 ? undefined : this.restrictions.get(row, now)
+    call.restrictedUntil = restriction ? Math.max(restriction.blockedUntil, restriction.heldUntil) : now
+    this.#findInstant(call)
+    const reason = reasonOf(call, restriction, maxWait)
+    let booking: MemoryBooking | undefined
+    let isRefusalCounted = false
+    if (reason === undefined && cost > 0 && ask !== 'peek') booking = this.#charge(call)
+    else if (reason === 'limit' && row !== 0 && ask !== 'peek') {
+      this.cursor.rows.record(row, call.list.number, true)
+      isRefusalCounted = penalty !== undefined
+      if (penalty) this.#penalize(call, penalty)
+    }
+    const answer = this.#answer(call, reason, booking)
+    if (isRefusalCounted) this.refusals.forgetAt(row, answer.resetAt + penalty!.forgetAfter)
+    return answer
+  }
 
-    // The call passes at the latest of the instants at which the policies admit it.
+  /**
+   * The call passes at the latest of the instants at which the policies admit it. No call passes before the end of a block or
+   * hold, nor a call with a cost before the last booking.
+   */
+  #findInstant(call: OpenCall): void {
+    const { row, cost, restrictedUntil } = call
+    const { policies } = call.list
+    const { states, instants } = this.cursor
+    const from = cost === 0 ? restrictedUntil : Math.max(restrictedUntil, this.bookings.lastOf(row))
     let at = from
     let binding = 0
     for (let i = 0; i < policies.length; i++) {
       const policy = policies[i]!
-      const earliest = cost === 0 ? from : policy.algorithm.earliest(cursor.states[i]!, policy, from, cost)
-      cursor.instants[i] = earliest
+      const earliest = cost === 0 ? from : policy.algorithm.earliest(states[i]!, policy, from, cost)
+      instants[i] = earliest
       if (earliest > at) {
         at = earliest
         binding = i
       }
     }
+    call.at = at
+    call.binding = binding
+  }
 
-    let reason: Reason | undefined
-    if (at === Infinity) reason = 'cost'
-    else if (barrier && barrier.blockedUntil > now) reason = 'blocked'
-    else if (at > now + maxWait) reason = barrier && barrier.heldUntil > now ? 'held' : 'limit'
-
-    let booking: MemoryBooking | undefined
-    let isRefusalCounted = false
-    if (reason === undefined && cost > 0 && ask !== 'peek') {
-      if (row === 0) row = this.#add(key, now)
-      cursor.rows.record(row, list.listNumber, false)
-      if (at > now) booking = this.#booking(row, key, at, cost, now)
-      else this.bookings.touch(row)
-      cursor.admit(policies, at, cost)
-      if (booking) for (const ring of cursor.rings()) ring.seal()
-    } else if (reason === 'limit' && row !== 0 && ask !== 'peek') {
-      cursor.rows.record(row, list.listNumber, true)
-      if (penalty) {
-        barredUntil = Math.max(
-          barredUntil,
-          this.refusals.penalize(row, penalty, now, barriers, cursor.instants),
-        )
-        at = Math.max(at, barredUntil) // to which `penalize` has moved the instants of the policies that refuse
-        binding = cursor.instants.indexOf(at)
-        isRefusalCounted = true
-      }
+  /** Charges the call at its instant. Returns the booking if that is after now. */
+  #charge(call: OpenCall): MemoryBooking | undefined {
+    const { list, key, now, cost, at } = call
+    const { cursor, bookings } = this
+    const row = call.row || this.#add(key, now)
+    call.row = row
+    cursor.rows.record(row, list.number, false)
+    if (at <= now) {
+      bookings.bumpVersion(row)
+      cursor.admit(list.policies, at, cost)
+      return undefined
     }
-    const opensAt = Math.max(barredUntil, this.bookings.lastOf(row))
-    const answer = answerOf(cursor, policies, now, at, reason, binding, barredUntil, opensAt, booking)
-    if (isRefusalCounted) this.refusals.keep(row, answer.resetAt + penalty!.forgetAfter)
-    return answer
+    const undo = bookings.open(row, at, cursor.cells(), cursor.rings())
+    cursor.admit(list.policies, at, cost)
+    for (const ring of cursor.rings()) ring.seal()
+    return { key, at, cost, decidedAt: now, undo, isCancelled: false }
+  }
+
+  /** Counts a refusal. If that blocks the key, the call passes no earlier than the block ends. */
+  #penalize(call: OpenCall, penalty: Penalty): void {
+    const { instants } = this.cursor
+    const until = this.refusals.penalize(call.row, penalty, call.now, this.restrictions, instants)
+    call.restrictedUntil = Math.max(call.restrictedUntil, until)
+    call.at = Math.max(call.at, call.restrictedUntil) // to which `penalize` has moved the instants of the policies that refuse
+    call.binding = instants.indexOf(call.at)
+  }
+
+  /**
+   * The answer for the key that the cursor is on. Before the end of its block, its hold and its last booking, `remaining` is 0,
+   * and `resetAt` comes from the state as it will be then.
+   */
+  #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): Answer {
+    const { row, now, at, restrictedUntil } = call
+    const { policies } = call.list
+    const { states, instants } = this.cursor
+    const openFrom = Math.max(restrictedUntil, this.bookings.lastOf(row))
+    const parts: number[] | undefined = policies.length > 1 ? [] : undefined
+    let least = Infinity
+    let { binding } = call
+    let resetAt = restrictedUntil
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      policy.algorithm.view(states[i]!, policy, Math.max(now, openFrom), view)
+      if (openFrom > now) view.remaining = 0
+      if (view.remaining < least) {
+        least = view.remaining
+        if (reason === undefined) binding = i
+      }
+      if (view.resetAt > resetAt) resetAt = view.resetAt
+      parts?.push(instants[i]!, view.remaining, view.resetAt)
+    }
+    return new MemoryAnswer(now, at, reason, binding, least, resetAt, parts, booking)
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.#owner.now()
-    if ((booking as MemoryBooking).undo.life.lost) return 'lost'
-    return this.barriers.of(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
+    if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
+    return this.restrictions.get(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
   }
 
+  /** Gives a booking back. Returns whether the key is as if the booking had never been made. */
   cancel(policies: readonly Policy[], booking: Booking): boolean {
-    return cancel(this, policies, booking, this.#owner.now())
+    const now = this.#owner.now()
+    const charge = booking as MemoryBooking
+    const { key, cost, undo } = charge
+    if (charge.isCancelled) return false
+    charge.isCancelled = true
+    const row = this.cursor.rows.find(key)
+    if (this.bookings.undo(row, undo)) {
+      this.cursor.select(row)
+      this.cursor.restore(undo)
+      return true
+    }
+    if (!undo.epoch.isLost) this.#release(policies, { kind: 'release', key, charge, units: cost }, now)
+    return false
   }
 
+  /** Applies a correction. Returns the units that took effect. */
   correct(list: PolicyList, change: Correction): number {
-    return correct(this, list, change, this.#owner.now())
+    const now = this.#owner.now()
+    const { key } = change
+    switch (change.kind) {
+      case 'refund': {
+        const row = this.cursor.rows.find(key)
+        if (row === 0) return 0
+        this.cursor.select(row)
+        this.bookings.bumpVersion(row)
+        return this.cursor.admit(list.policies, now, -change.cost)
+      }
+      case 'release':
+        return this.#release(list.policies, change, now)
+      case 'charge': {
+        const row = this.rowFor(key, now, list)
+        this.bookings.bumpVersion(row)
+        return this.cursor.admit(list.policies, Math.max(now, this.bookings.lastOf(row)), change.cost)
+      }
+      case 'block':
+        this.restrictions.block(this.rowFor(key, now, list), now + change.duration)
+        return 0
+      case 'hold':
+        this.restrictions.hold(this.rowFor(key, now, list), now + change.duration)
+        return 0
+      case 'reset': {
+        const row = this.cursor.rows.find(key)
+        if (row !== 0) this.discard(row)
+        return 0
+      }
+    }
+  }
+
+  /** State that began after the charge was decided holds only the units of other charges. */
+  #release(policies: readonly Policy[], { key, charge, units }: Release, now: number): number {
+    const { cursor, bookings } = this
+    const row = cursor.rows.find(key)
+    if (row === 0) return 0
+    cursor.select(row)
+    if (charge.decidedAt < cursor.born) return 0
+    bookings.bumpVersion(row)
+    return cursor.release(policies, Math.max(now, bookings.lastOf(row)), charge, units)
   }
 
   /** Discards state that still matters. Its bookings are lost, and calls that wait for them book again. */
-  lose(row: number): void {
-    this.bookings.lose(row)
+  discard(row: number): void {
+    this.bookings.discard(row)
     this.free(row)
   }
 
   /** Discards the state of every key. */
-  loseAll(): void {
+  discardAll(): void {
     const { rows } = this.cursor
-    for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.lose(row)
+    for (let row = rows.top; rows.size > 0; row--) if (rows.keyAt(row) !== undefined) this.discard(row)
   }
 
-  /** Frees the row of a key whose allowance is full again. Any other key goes through `lose`. */
+  /** Frees the row of a key whose allowance is full again. Any other key goes through `discard`. */
   free(row: number): void {
     this.bookings.forget(row)
-    this.barriers.clear(row)
+    this.restrictions.clear(row)
     this.refusals.clear(row)
     this.cursor.rows.free(row)
     if (this.cursor.rows.size === 0)
@@ -166,18 +264,12 @@ export class Table implements CorrectedTable {
     this.#owner.removed()
   }
 
-  /** Records a booking for `at`, with what undoes it. To be called before the state is written. */
-  #booking(row: number, key: string, at: number, cost: number, decidedAt: number): MemoryBooking {
-    const undo = this.bookings.open(row, at, this.cursor.cells(), this.cursor.rings())
-    return { key, at, cost, decidedAt, undo, isCancelled: false }
-  }
-
   /** The row of `key`, allocated if it has none, with the cursor on it. */
-  rowFor(key: string, now: number, { listNumber }: PolicyList): number {
+  rowFor(key: string, now: number, { number }: PolicyList): number {
     const { rows } = this.cursor
     const row = rows.find(key) || this.#add(key, now)
-    rows.record(row, listNumber, false)
-    this.cursor.moveTo(row)
+    rows.record(row, number, false)
+    this.cursor.select(row)
     return row
   }
 
@@ -189,8 +281,42 @@ export class Table implements CorrectedTable {
     const first = this.#chunks.length * CHUNK_ROWS
     if (row >= first) this.#chunks.push(chunks.add(this, first))
     this.#owner.added(this, row)
-    this.cursor.moveTo(row)
+    this.cursor.select(row)
     this.cursor.born = now
     return row
   }
 }
+
+/** A call while it is decided. */
+class OpenCall {
+  list: PolicyList
+  key = ''
+  /** The key's row, 0 if it has none. */
+  row = 0
+  now = 0
+  cost = 0
+  /** The end of the key's block and hold, `now` without one. */
+  restrictedUntil = 0
+  /** The instant at which the call passes, and the number of the policy that says so. */
+  at = 0
+  binding = 0
+
+  constructor(list: PolicyList) {
+    this.list = list
+  }
+}
+
+function reasonOf(
+  { now, at }: OpenCall,
+  restriction: Restriction | undefined,
+  maxWait: number,
+): Reason | undefined {
+  if (at === Infinity) return 'cost'
+  if (restriction && restriction.blockedUntil > now) return 'blocked'
+  if (at > now + maxWait) return restriction && restriction.heldUntil > now ? 'held' : 'limit'
+  return undefined
+}
+
+type Release = Extract<Correction, { readonly kind: 'release' }>
+
+const view: View = { remaining: 0, resetAt: 0 }

@@ -1,13 +1,13 @@
 import { blockOf, type Penalty } from '../penalty.js'
 
 /**
- * The blocks and holds of keys, by row. Other keys have no entry, so ordinary calls pay one comparison, and again once all
- * blocks and holds are over.
+ * The blocks and holds of keys, by row. Other keys have no entry, so ordinary calls pay one comparison, with `live`, and again
+ * once all blocks and holds are over.
  */
-export class Barriers {
+export class Restrictions {
   /** Entries that are not known to be over. A field, because V8 calls a function for the size of a Map. */
-  #live = 0
-  readonly #byRow = new Map<number, Barrier>()
+  live = 0
+  readonly #byRow = new Map<number, Restriction>()
 
   /** Keys that have been blocked or held since they were added. */
   get size(): number {
@@ -15,12 +15,17 @@ export class Barriers {
   }
 
   /** The block and the hold of the row; undefined if it has none or both are over at `now`. */
-  of(row: number, now: number): Barrier | undefined {
-    return this.#live === 0 ? undefined : this.#liveOf(row, now)
+  get(row: number, now: number): Restriction | undefined {
+    const restriction = this.lastOf(row)
+    if (restriction === OVER) return undefined
+    if (restriction.blockedUntil > now || restriction.heldUntil > now) return restriction
+    this.#byRow.set(row, OVER)
+    this.live--
+    return undefined
   }
 
   /** The last block and hold of the row, which may be over. */
-  lastOf(row: number): Barrier {
+  lastOf(row: number): Restriction {
     return this.#byRow.get(row) ?? OVER
   }
 
@@ -34,33 +39,24 @@ export class Barriers {
   }
 
   clear(row: number): void {
-    if (this.lastOf(row) !== OVER) this.#live--
+    if (this.lastOf(row) !== OVER) this.live--
     this.#byRow.delete(row)
   }
 
-  #liveOf(row: number, now: number): Barrier | undefined {
-    const barrier = this.lastOf(row)
-    if (barrier === OVER) return undefined
-    if (barrier.blockedUntil > now || barrier.heldUntil > now) return barrier
-    this.#byRow.set(row, OVER)
-    this.#live--
-    return undefined
-  }
-
-  #set(row: number, barrier: Barrier): void {
-    if (this.lastOf(row) === OVER) this.#live++
-    this.#byRow.set(row, barrier)
+  #set(row: number, restriction: Restriction): void {
+    if (this.lastOf(row) === OVER) this.live++
+    this.#byRow.set(row, restriction)
   }
 }
 
-export interface Barrier {
+export interface Restriction {
   /** The end of the block, 0 without one. */
   readonly blockedUntil: number
   /** The end of the hold, 0 without one. */
   readonly heldUntil: number
 }
 
-const OVER: Barrier = { blockedUntil: 0, heldUntil: 0 }
+const OVER: Restriction = { blockedUntil: 0, heldUntil: 0 }
 
 /** The counts of refused calls that a penalty goes by, by row. Keys without one have no entry. */
 export class Refusals {
@@ -68,23 +64,29 @@ export class Refusals {
 
   /**
    * Counts a refusal, and blocks the row if that is due. `instants` are those at which each policy would admit the call; the
-   * policies that refused it refuse it until the block ends. Returns the end of the block, `now` without one. `keep` must
+   * policies that refused it refuse it until the block ends. Returns the end of the block, `now` without one. `forgetAt` must
    * follow.
    */
-  penalize(row: number, penalty: Penalty, now: number, barriers: Barriers, instants: number[]): number {
+  penalize(
+    row: number,
+    penalty: Penalty,
+    now: number,
+    restrictions: Restrictions,
+    instants: number[],
+  ): number {
     let count = this.#byRow.get(row)
     if (!count) this.#byRow.set(row, (count = { refusals: 0, forgottenAt: 0 }))
     count.refusals = count.forgottenAt > now ? count.refusals + 1 : 1
     if (count.refusals < penalty.after) return now
-    const until = Math.max(barriers.lastOf(row).blockedUntil, now + blockOf(penalty, count.refusals))
-    barriers.block(row, until)
+    const until = Math.max(restrictions.lastOf(row).blockedUntil, now + blockOf(penalty, count.refusals))
+    restrictions.block(row, until)
     for (const [i, instant] of instants.entries()) if (instant > now) instants[i] = Math.max(instant, until)
     return until
   }
 
-  /** Keeps the count that `penalize` has made until the instant `until`. */
-  keep(row: number, until: number): void {
-    this.#byRow.get(row)!.forgottenAt = until
+  /** Sets the instant at which the count that `penalize` has made is forgotten. */
+  forgetAt(row: number, instant: number): void {
+    this.#byRow.get(row)!.forgottenAt = instant
   }
 
   /** The instant at which the count of the row is forgotten; 0 without a count. */
