@@ -1,5 +1,5 @@
 import { memoryStore, type MemoryStore } from '@sluice/core'
-import { type PermitCall, type PermitHolder, PermitQueues } from '@sluice/core/internal'
+import { type HolderTickets, type PermitCall, type PermitHolder, PermitQueues } from '@sluice/core/internal'
 import type {
   Answer,
   Ask,
@@ -31,7 +31,6 @@ export class Host {
   readonly #store: MemoryStore
   readonly #permits = new PermitQueues(() => this.now())
   readonly #reports = new Map<string, Report>()
-  #holders = 0
 
   constructor({ maxKeys, maxShapes, clock }: HostOptions) {
     this.#store = memoryStore({
@@ -43,11 +42,6 @@ export class Host {
 
   now(): number {
     return this.#store.now()
-  }
-
-  /** A number for a process that comes. */
-  newHolder(): number {
-    return ++this.#holders
   }
 
   /** Opens a list for the calls of one process. */
@@ -136,7 +130,7 @@ export class HostedKeyspace {
 
 /** The server, when this process serves: calls run immediately. */
 export class LocalServer implements MachineServer, PermitHolder {
-  readonly id: number
+  readonly tickets: HolderTickets = new Map()
   readonly #host: Host
   readonly #listener: ServerListener
   readonly #end: () => void
@@ -144,7 +138,6 @@ export class LocalServer implements MachineServer, PermitHolder {
 
   /** `end` ends the serving of other processes. */
   constructor(host: Host, listener: ServerListener, end: () => void) {
-    this.id = host.newHolder()
     this.#host = host
     this.#listener = listener
     this.#end = end

@@ -1,4 +1,10 @@
-import { PERMIT_STEPS, type PermitHolder, REASONS, TICKET_STATES } from '@sluice/core/internal'
+import {
+  type HolderTickets,
+  PERMIT_STEPS,
+  type PermitHolder,
+  REASONS,
+  TICKET_STATES,
+} from '@sluice/core/internal'
 import type { Ask, Notice } from '@sluice/core/store'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
@@ -8,7 +14,7 @@ import { correctionOf, LARGEST_COST, PROTOCOL, REPLY, REQUEST, STANDINGS, whole 
 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
 export class ClientSession implements HostCaller, PermitHolder {
-  readonly id: number
+  readonly tickets: HolderTickets = new Map()
   readonly #host: Host
   readonly #name: string
   readonly #socket: Socket
@@ -19,7 +25,6 @@ export class ClientSession implements HostCaller, PermitHolder {
 
   /** `name` is that of the store. */
   constructor(host: Host, name: string, socket: Socket) {
-    this.id = host.newHolder()
     this.#host = host
     this.#name = name
     this.#socket = socket

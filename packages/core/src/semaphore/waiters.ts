@@ -41,11 +41,10 @@ export class Waiters {
   take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
+      let stopWatching = (): void => {} // until it waits
       const end = (outcome: 'granted' | 'left'): void => {
         waiter.outcome = outcome
-        clearTimeout(timer)
-        stopListening?.()
-        stopWatching?.()
+        stopWatching()
         this.#forget(key, ticket)
       }
       const waiter: Waiter = {
@@ -71,16 +70,11 @@ export class Waiters {
           if (waiter.isKnown) await this.#options.renewal.release(key, ticket)
         },
       }
-      const abort = (): void => void waiter.leave(signal!.reason)
-      const giveUp = (): void =>
-        void waiter.leave(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
-      const timer = maxWaitMs > 0 ? setTimeout(giveUp, maxWaitMs) : undefined
-      const stopListening = signal && onAbort(signal, abort)
-      const { closed } = this.#options.store
-      const stopWatching = closed && onAbort(closed, () => void waiter.leave(storeClosed()))
       this.#byTicket.set(ticket, waiter)
       this.#queueOf(key).add(ticket)
       void this.#ask(waiter, ticket, maxWaitMs > 0)
+      // Where a store in this process has a permit free, as for most calls, there is nothing to wait for.
+      if (!waiter.outcome) stopWatching = this.#watchFor(waiter, maxWaitMs, signal)
     })
   }
 
@@ -100,6 +94,21 @@ export class Waiters {
   async close(error: StoreError): Promise<void> {
     await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.leave(error)))
     clearTimeout(this.#timer)
+  }
+
+  /** Ends the wait at its longest, by its signal, or with the store. Returns what stops that. */
+  #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
+    const giveUp = (): void =>
+      void waiter.leave(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
+    const timer = maxWaitMs > 0 ? setTimeout(giveUp, maxWaitMs) : undefined
+    const stopListening = signal && onAbort(signal, () => void waiter.leave(signal.reason))
+    const { closed } = this.#options.store
+    const stopWatching = closed && onAbort(closed, () => void waiter.leave(storeClosed()))
+    return () => {
+      clearTimeout(timer)
+      stopListening?.()
+      stopWatching?.()
+    }
   }
 
   #queueOf(key: string): Set<number> {

@@ -22,6 +22,19 @@ describe('acquire', () => {
     expect(third.permit).toMatchObject({ allowed: true, waitMs: 70 })
   })
 
+  it('starts a timer and listens to its signal only where it has to wait', async () => {
+    const semaphore = open()
+    const { signal } = new AbortController()
+    const permit = await semaphore.acquire('', { signal })
+    expect(jest.getTimerCount()).toBe(0)
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0)
+    const next = semaphore.acquire('', { signal })
+    expect(jest.getTimerCount()).toBe(1)
+    await permit.release()
+    expect((await next).allowed).toBe(true)
+    expect(jest.getTimerCount()).toBe(0)
+  })
+
   it('serves waiting calls in their order, and grants no later call before them', async () => {
     const semaphore = open()
     const served: number[] = []

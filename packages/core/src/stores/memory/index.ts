@@ -12,8 +12,7 @@ import type { Answer, Ask, Booking, Correction, Keyspace, Report, Store } from '
 import { MemoryBoards } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
-import { PermitQueues } from './permit-queues.js'
-import { MemoryPermits } from './permits.js'
+import { MemoryPermits, PermitQueues } from './permit-queues.js'
 import type { PolicyList } from './policy-lists.js'
 import { Table, type TableOwner } from './table.js'
 
@@ -78,7 +77,6 @@ class Memory implements MemoryStore, TableOwner {
   readonly #tables: Tables
   /** Time stands still for permits: those of this process need no leases. */
   readonly #permits = new PermitQueues(() => 0)
-  #semaphores = 0
   readonly #boards = new MemoryBoards(() => this.now())
   /** The round that forgets past bookings: the tables that follow, and the current one. */
   #purging: Iterator<Table> | undefined
@@ -118,7 +116,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   permits(name: string): Permits {
-    return new MemoryPermits(this.#permits, name, ++this.#semaphores)
+    return new MemoryPermits(this.#permits, name)
   }
 
   board(name: string): Board {

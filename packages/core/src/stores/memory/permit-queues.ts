@@ -1,5 +1,5 @@
 import type { Clock } from '../../values/clock.js'
-import { ALIVE_US, CLAIM_US, GRACE_US, type PermitStep, type TicketState } from '../permits.js'
+import { ALIVE_US, CLAIM_US, GRACE_US, type Permits, type PermitStep, type TicketState } from '../permits.js'
 
 /** One step on the tickets of a semaphore. */
 export interface PermitCall {
@@ -17,10 +17,42 @@ export interface PermitCall {
 
 /** A process, or a part of one, that has semaphores. */
 export interface PermitHolder {
-  /** Differs from those of all other holders. */
-  readonly id: number
+  /** Its tickets, by the number of their semaphore and their own. `PermitQueues` keeps them. */
+  readonly tickets: HolderTickets
   /** A waiting ticket got a permit. */
   granted(semaphore: number, ticket: number): void
+}
+
+export type HolderTickets = Map<number, Tickets>
+
+/** The permits of one semaphore of this process. */
+export class MemoryPermits implements Permits, PermitHolder {
+  readonly tickets: HolderTickets = new Map()
+  readonly #queues: PermitQueues
+  readonly #name: string
+  #granted: ((ticket: number) => void) | undefined
+
+  constructor(queues: PermitQueues, name: string) {
+    this.#queues = queues
+    this.#name = name
+  }
+
+  ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): readonly TicketState[] {
+    const call = { step, semaphore: 0, name: this.#name, key, tickets, limit, lease: Infinity }
+    return this.#queues.carryOut(this, call)
+  }
+
+  listen(granted: (ticket: number) => void): void {
+    this.#granted = granted
+  }
+
+  granted(_semaphore: number, ticket: number): void {
+    this.#granted?.(ticket)
+  }
+
+  close(): void {
+    this.#granted = undefined
+  }
 }
 
 /**
@@ -44,101 +76,91 @@ export class PermitQueues {
 
   carryOut(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     const id = `${call.name}\n${call.key}` // names have no line breaks
-    const queue = this.#queues.get(id) ?? new PermitQueue()
-    this.#queues.set(id, queue)
+    let queue = this.#queues.get(id)
+    if (!queue) this.#queues.set(id, (queue = new PermitQueue(id)))
     const now = this.#now()
     const states = queue.carryOut(holder, call, now, now < this.#graceUntil)
-    this.#finish(id, queue)
+    this.#finish(queue)
     return states
   }
 
   /** Releases all tickets of a holder that is gone. */
   leave(holder: PermitHolder): void {
     const now = this.#now()
-    for (const [id, queue] of this.#queues) {
-      queue.leave(holder, now, now < this.#graceUntil)
-      this.#finish(id, queue)
+    const left = new Set<PermitQueue>()
+    for (const tickets of holder.tickets.values()) {
+      for (const ticket of tickets.values()) {
+        left.add(ticket.queue)
+        ticket.queue.remove(ticket)
+      }
+    }
+    for (const queue of left) {
+      if (now >= this.#graceUntil) queue.serve(0, now)
+      this.#finish(queue)
     }
   }
 
   /** Holders may poll at once when they are called, so they are called last. */
-  #finish(id: string, queue: PermitQueue): void {
-    if (queue.isEmpty) this.#queues.delete(id)
-    for (const { semaphore, number } of queue.takeGranted()) {
-      semaphore.holder.granted(semaphore.number, number)
-    }
+  #finish(queue: PermitQueue): void {
+    if (queue.isEmpty) this.#queues.delete(queue.id)
+    const granted = queue.takeGranted()
+    if (granted) for (const { holder, semaphore, number } of granted) holder.granted(semaphore, number)
   }
 }
 
 /** The permits of one key, and the tickets that wait for one. */
 class PermitQueue {
-  readonly #held = new Map<string, Ticket>()
-  /** Oldest first. */
-  readonly #waiting = new Map<string, Ticket>()
-  /** Those with waiting tickets. */
-  readonly #semaphores = new Map<string, SemaphoreOfHolder>()
+  readonly id: string
+  readonly #held = new Set<Ticket>()
+  /** Undefined while no ticket waits, because making it costs more than to take a permit. */
+  #line: Line | undefined
   /** Waiting tickets that got a permit and whose holders have not been called. */
-  #granted: Ticket[] = []
+  #granted: Ticket[] | undefined
   /** No permit runs out before this instant. */
   #nextEnd = Infinity
 
+  constructor(id: string) {
+    this.id = id
+  }
+
   get isEmpty(): boolean {
-    return this.#held.size + this.#waiting.size === 0
+    return this.#held.size === 0 && this.#line === undefined
   }
 
   carryOut(holder: PermitHolder, call: PermitCall, now: number, isGrace: boolean): readonly TicketState[] {
-    const { step, limit, lease } = call
+    const { step, limit } = call
+    const tickets = ticketsOf(holder, call.semaphore)
+    const until = now + call.lease
     this.#expire(now)
-    const semaphore = this.#semaphoreOf(holder, call, now)
-    const ticketOf = (number: number): Ticket => ({
-      id: `${semaphore.id}:${number}`,
-      number,
-      semaphore,
-      until: now + lease,
-    })
-    const tickets = call.tickets.map(ticketOf)
-    for (const ticket of tickets) {
-      if (step === 'release') this.#remove(ticket.id)
+    if (step === 'wait' || step === 'poll') this.#line?.semaphores.get(tickets)?.keepAlive(limit, now)
+    for (const number of call.tickets) {
+      const ticket = this.#find(tickets, number)
+      if (step === 'release' && ticket) this.remove(ticket)
       // Before the queue is served: a holder whose permit was lost has precedence.
-      else if (step === 'renew' && this.#held.size < limit) this.#hold(ticket)
+      else if (step === 'renew' && this.#held.size < limit)
+        this.#hold(ticket ?? this.#add(holder, call.semaphore, number), until)
     }
     const isTaking = step === 'take' || step === 'wait'
-    if (!isGrace) this.#serve(isTaking ? limit : 0, now)
-    for (const ticket of tickets) {
-      const state = this.#stateOf(ticket)
-      const isOpen = !isGrace && this.#waiting.size === 0 && this.#held.size < limit
-      if (state === 'held' || (isTaking && state === 'unknown' && isOpen)) this.#hold(ticket)
-      else if (step === 'wait' && state === 'unknown') this.#enqueue(ticket)
-    }
-    return tickets.map((ticket) => this.#stateOf(ticket))
+    if (!isGrace) this.serve(isTaking ? limit : 0, now)
+    return call.tickets.map((number) => {
+      let ticket = this.#find(tickets, number)
+      if (!ticket && isTaking) {
+        const isOpen = !isGrace && this.#line === undefined && this.#held.size < limit
+        if (!isOpen && step === 'take') return 'unknown'
+        ticket = this.#add(holder, call.semaphore, number)
+        if (!isOpen) this.#enqueue(ticket, tickets, limit, now)
+      }
+      if (!ticket) return 'unknown'
+      if (ticket.waitsWith) return 'waiting'
+      this.#hold(ticket, until)
+      return 'held'
+    })
   }
 
-  leave(holder: PermitHolder, now: number, isGrace: boolean): void {
-    for (const { id, semaphore } of [...this.#held.values(), ...this.#waiting.values()]) {
-      if (semaphore.holder === holder) this.#remove(id)
-    }
-    if (!isGrace) this.#serve(0, now)
-  }
-
-  takeGranted(): readonly Ticket[] {
-    const granted = this.#granted
-    this.#granted = []
-    return granted
-  }
-
-  /** A semaphore with waiting tickets is the same one in all steps. */
-  #semaphoreOf(
-    holder: PermitHolder,
-    { step, semaphore: number, limit }: PermitCall,
-    now: number,
-  ): SemaphoreOfHolder {
-    const id = `${holder.id}:${number}`
-    const semaphore = this.#semaphores.get(id) ?? { id, holder, number, limit, aliveUntil: 0, waiting: 0 }
-    if (step === 'wait' || step === 'poll') {
-      semaphore.limit = limit
-      semaphore.aliveUntil = now + ALIVE_US
-    }
-    return semaphore
+  remove(ticket: Ticket): void {
+    this.#held.delete(ticket)
+    this.#leaveLine(ticket)
+    ticketsOf(ticket.holder, ticket.semaphore).delete(ticket.number)
   }
 
   /**
@@ -146,73 +168,119 @@ class PermitQueue {
    * a silent semaphore leave once a permit is free under the widest limit. Until then they delay no other, and a semaphore
    * that was only busy finds them where they were.
    */
-  #serve(limit: number, now: number): void {
+  serve(limit: number, now: number): void {
+    if (!this.#line) return
     let widest = limit
-    for (const semaphore of this.#semaphores.values()) {
+    for (const semaphore of this.#line.semaphores.values()) {
       if (semaphore.aliveUntil > now) widest = Math.max(widest, semaphore.limit)
     }
-    for (const [id, ticket] of this.#waiting) {
+    for (const ticket of this.#line.tickets) {
       if (this.#held.size >= widest) return
-      if (ticket.semaphore.aliveUntil <= now) {
-        this.#remove(id)
+      if (ticket.waitsWith!.aliveUntil <= now) {
+        this.remove(ticket)
         continue
       }
-      if (this.#held.size >= ticket.semaphore.limit) return
-      this.#hold({ ...ticket, until: now + CLAIM_US })
+      if (this.#held.size >= ticket.waitsWith!.limit) return
+      this.#hold(ticket, now + CLAIM_US)
+      this.#granted ??= []
       this.#granted.push(ticket)
     }
   }
 
-  #stateOf({ id }: Ticket): TicketState {
-    return this.#held.has(id) ? 'held' : this.#waiting.has(id) ? 'waiting' : 'unknown'
+  takeGranted(): readonly Ticket[] | undefined {
+    const granted = this.#granted
+    this.#granted = undefined
+    return granted
   }
 
-  #hold(ticket: Ticket): void {
-    this.#remove(ticket.id)
-    this.#held.set(ticket.id, ticket)
-    this.#nextEnd = Math.min(this.#nextEnd, ticket.until)
+  #find(tickets: Tickets, number: number): Ticket | undefined {
+    const ticket = tickets.get(number)
+    return ticket?.queue === this ? ticket : undefined
   }
 
-  #enqueue(ticket: Ticket): void {
-    this.#waiting.set(ticket.id, ticket)
-    this.#semaphores.set(ticket.semaphore.id, ticket.semaphore)
-    ticket.semaphore.waiting++
+  #add(holder: PermitHolder, semaphore: number, number: number): Ticket {
+    const ticket = { holder, semaphore, number, queue: this, until: 0, waitsWith: undefined }
+    ticketsOf(holder, semaphore).set(number, ticket)
+    return ticket
   }
 
-  #remove(id: string): void {
-    const waiting = this.#waiting.get(id)
-    this.#held.delete(id)
-    this.#waiting.delete(id)
-    if (waiting && --waiting.semaphore.waiting === 0) this.#semaphores.delete(waiting.semaphore.id)
+  #hold(ticket: Ticket, until: number): void {
+    this.#leaveLine(ticket)
+    this.#held.add(ticket)
+    ticket.until = until
+    this.#nextEnd = Math.min(this.#nextEnd, until)
+  }
+
+  #enqueue(ticket: Ticket, tickets: Tickets, limit: number, now: number): void {
+    this.#line ??= { tickets: new Set(), semaphores: new Map() }
+    let semaphore = this.#line.semaphores.get(tickets)
+    if (!semaphore) this.#line.semaphores.set(tickets, (semaphore = new WaitingSemaphore(limit, now)))
+    semaphore.waiting++
+    ticket.waitsWith = semaphore
+    this.#line.tickets.add(ticket)
+  }
+
+  #leaveLine(ticket: Ticket): void {
+    const { waitsWith } = ticket
+    if (!waitsWith) return
+    ticket.waitsWith = undefined
+    this.#line!.tickets.delete(ticket)
+    if (--waitsWith.waiting === 0) this.#line!.semaphores.delete(ticketsOf(ticket.holder, ticket.semaphore))
+    if (this.#line!.tickets.size === 0) this.#line = undefined
   }
 
   /** Leases of one queue may differ, so all of them are looked at. */
   #expire(now: number): void {
     if (now < this.#nextEnd) return
     this.#nextEnd = Infinity
-    for (const [id, { until }] of this.#held) {
-      if (until <= now) this.#held.delete(id)
-      else this.#nextEnd = Math.min(this.#nextEnd, until)
+    for (const ticket of this.#held) {
+      if (ticket.until <= now) this.remove(ticket)
+      else this.#nextEnd = Math.min(this.#nextEnd, ticket.until)
     }
   }
 }
 
-/** One semaphore of a holder. */
-interface SemaphoreOfHolder {
-  /** Differs from those of all other semaphores. */
-  readonly id: string
-  readonly holder: PermitHolder
-  readonly number: number
-  limit: number
-  aliveUntil: number
-  /** How many of its tickets wait. */
-  waiting: number
+/** The tickets of a key that wait. */
+interface Line {
+  /** Oldest first. */
+  readonly tickets: Set<Ticket>
+  readonly semaphores: Map<Tickets, WaitingSemaphore>
 }
 
+/** A semaphore with waiting tickets of a key: the same one in all steps, until none of them waits. */
+class WaitingSemaphore {
+  limit = 0
+  aliveUntil = 0
+  /** Its tickets that wait. */
+  waiting = 0
+
+  constructor(limit: number, now: number) {
+    this.keepAlive(limit, now)
+  }
+
+  keepAlive(limit: number, now: number): void {
+    this.limit = limit
+    this.aliveUntil = now + ALIVE_US
+  }
+}
+
+/** The tickets of one semaphore, by number. */
+type Tickets = Map<number, Ticket>
+
 interface Ticket {
-  readonly id: string
+  readonly holder: PermitHolder
+  /** Number of its semaphore at the holder. */
+  readonly semaphore: number
   readonly number: number
-  readonly semaphore: SemaphoreOfHolder
+  readonly queue: PermitQueue
   /** The instant at which its permit is free again, once it holds one. */
-  readonly until: number
+  until: number
+  /** Undefined once it holds a permit. */
+  waitsWith: WaitingSemaphore | undefined
+}
+
+function ticketsOf({ tickets }: PermitHolder, semaphore: number): Tickets {
+  let own = tickets.get(semaphore)
+  if (!own) tickets.set(semaphore, (own = new Map()))
+  return own
 }
