@@ -21,7 +21,7 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from './values/errors.js'
-export type { DecidedBy, DecisionEvent } from './limiter/decision-event.js'
+export type { DecidedBy, DecisionEvent } from './limiter/events.js'
 export type { LimiterEvents, Listener } from './limiter/events.js'
 export type { ListenOptions } from './values/listeners.js'
 export type { LeaseOptions } from './leases/lease-terms.js'

@@ -1,22 +1,55 @@
-import type { Notice, Outage } from '../stores/store.js'
+import type { Answer, Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess } from '../values/process-warning.js'
-import type { DecisionEvent } from './decision-event.js'
+import type { Decision } from './decision.js'
 
-/** The events of a limiter, by name. */
+/** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
 export interface LimiterEvents {
   /** Every decision of `consume`, `decide` and `acquire`. A `peek` is no traffic and is not reported. */
   decision: DecisionEvent
   /** The store stopped deciding. Emitted once until it has recovered. `reason` is the first decision's `degraded`, `cause` the code below it. */
-  degraded: Outage
+  degraded: LimiterEvent<'degraded'> & Outage
   /** The store decides again, after `decisions` degraded decisions. */
-  recovered: Outage & { readonly decisions: number }
+  recovered: LimiterEvent<'recovered'> & Outage & { readonly decisions: number }
   /** A likely mistake in the set-up. Emitted once per code. */
-  warning: { readonly code: string; readonly message: string }
+  warning: LimiterEvent<'warning'> & { readonly code: string; readonly message: string }
   /** The store was full and removed a key that had consumed something. */
-  evicted: { readonly key: string }
+  evicted: LimiterEvent<'evicted'> & { readonly key: string }
   /** Unreadable state of a key was discarded. */
-  healed: { readonly key: string }
+  healed: LimiterEvent<'healed'> & { readonly key: string }
+}
+
+/** The fields of every event of a limiter. */
+interface LimiterEvent<Type extends string> {
+  readonly type: Type
+  /** Name of the limiter. */
+  readonly limiter: string
+}
+
+/** One decision on traffic, as the 'decision' event reports it. */
+export interface DecisionEvent extends LimiterEvent<'decision'> {
+  readonly key: string
+  /** `decide` is reported as 'consume'. */
+  readonly operation: 'consume' | 'acquire'
+  /** Units that the call asked for. */
+  readonly cost: number
+  readonly decision: Decision
+  readonly decidedBy: DecidedBy
+  /** Milliseconds that the call waited for answers of a store elsewhere; 0 if it asked none. */
+  readonly storeMs: number
+}
+
+/**
+ * What decided a call: a 'memory' store; a 'store' elsewhere; the 'cache' of denials; a 'lease'; 'local', the failure mode
+ * that counts in this process; 'none', if nothing was counted: a limit of 0, a cost above the capacity of a store
+ * elsewhere, and the failure modes 'allow' and 'deny'.
+ */
+export type DecidedBy = 'memory' | 'store' | 'cache' | 'lease' | 'local' | 'none'
+
+/** `isLocal`: whether the limiter's store is in this process. */
+export function decidedBy({ degraded, from }: Answer, isLocal: boolean): DecidedBy {
+  if (degraded) return degraded.by ? 'local' : 'none'
+  return from ?? (isLocal ? 'memory' : 'store')
 }
 
 export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) => void
@@ -33,7 +66,7 @@ export class Events {
   readonly #warned = new Set<string>()
   #isWarning = false
 
-  /** `limiter` is its name, for process warnings. */
+  /** `limiter` is its name. */
   constructor(limiter: string) {
     this.#limiter = limiter
   }
@@ -43,8 +76,8 @@ export class Events {
     if (!this.listeners.has(notice.event) && notice.event !== 'warning') return
     queueMicrotask(() => {
       if (notice.event === 'warning') return this.warn(notice.code, notice.message, notice.id)
-      const { event, ...payload } = notice
-      this.listeners.emit(event, payload)
+      const { event: type, ...payload } = notice
+      this.listeners.emit(type, { type, limiter: this.#limiter, ...payload } as LimiterEvents[typeof type])
     })
   }
 
@@ -65,7 +98,7 @@ export class Events {
   #emitWarning(code: string, message: string): void {
     this.#isWarning = true
     try {
-      this.listeners.emit('warning', { code, message })
+      this.listeners.emit('warning', { type: 'warning', limiter: this.#limiter, code, message })
     } finally {
       this.#isWarning = false
     }

@@ -8,8 +8,7 @@ import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { Decision } from './decision.js'
-import { decidedBy, type DecisionEvent } from './decision-event.js'
-import { Events, type LimiterEvents, type Listener } from './events.js'
+import { decidedBy, type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
 import {
   type AcquireOptions,
   type CallOptions,
@@ -217,7 +216,12 @@ export class Limiter {
   }
 
   /** Blocks or holds a key. */
-  async #restrict(kind: 'block' | 'hold', key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
+  async #restrict(
+    kind: 'block' | 'hold',
+    key: string,
+    duration: Duration,
+    options?: ShapeOptions,
+  ): Promise<void> {
     checkShapeOptions(options)
     const us = parseDuration(duration, 'duration') * 1000
     if (kind === 'block') warnIfShort('block', duration)
@@ -241,8 +245,16 @@ export class Limiter {
     storeMs: number,
   ): void {
     const by = decidedBy(answer, this.#store.local === true)
-    const event = { limiter: this.name, key, operation, cost, decision, decidedBy: by, storeMs }
-    this.#events.listeners.emit('decision', event)
+    this.#events.listeners.emit('decision', {
+      type: 'decision',
+      limiter: this.name,
+      key,
+      operation,
+      cost,
+      decision,
+      decidedBy: by,
+      storeMs,
+    })
   }
 }
 

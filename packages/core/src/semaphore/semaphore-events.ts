@@ -1,4 +1,4 @@
-import type { DecidedBy } from '../limiter/decision-event.js'
+import type { DecidedBy } from '../limiter/events.js'
 
 /** The events of a semaphore in this process, by name. Fields of one name mean the same in all events of Sluice. */
 export interface SemaphoreEvents {

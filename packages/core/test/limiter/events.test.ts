@@ -2,11 +2,13 @@ import {
   createLimiter,
   createSemaphore,
   type DecisionEvent,
+  gcra,
   type Limiter,
   type LimiterOptions,
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
+import type { Report, Store } from '../../src/stores/index.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
 
@@ -43,7 +45,16 @@ describe("the 'decision' event", () => {
     ])
 
     function record(key: string, operation: string, cost: number, decision: unknown) {
-      return { limiter: 'api', key, operation, cost, decision, decidedBy: 'memory', storeMs: 0 }
+      return {
+        type: 'decision',
+        limiter: 'api',
+        key,
+        operation,
+        cost,
+        decision,
+        decidedBy: 'memory',
+        storeMs: 0,
+      }
     }
   })
 
@@ -144,4 +155,28 @@ describe('the events of a semaphore', () => {
     await semaphore.close()
     expect(semaphore.isClosed).toBe(true)
   })
+})
+
+it('names its type and its limiter in every event', async () => {
+  const memory = memoryStore()
+  let report: Report | undefined
+  const store: Store = {
+    local: true,
+    keyspace: (name, policies, given) => memory.keyspace(name, policies, (report = given)),
+    now: () => memory.now(),
+    close: () => memory.close(),
+  }
+  const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 1, window: '1s' })], store })
+  const seen: object[] = []
+  const types = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed'] as const
+  for (const type of types) limiter.on(type, (event) => seen.push(event))
+  limiter.decide('k')
+  const outage = { reason: 'timeout', cause: 'ETIMEDOUT', message: 'late', endpoint: undefined } as const
+  report!({ event: 'degraded', ...outage })
+  report!({ event: 'recovered', decisions: 3, ...outage })
+  report!({ event: 'warning', code: 'STORE_FULL', message: 'full' })
+  report!({ event: 'evicted', key: 'k' })
+  report!({ event: 'healed', key: 'k' })
+  await null
+  expect(seen).toMatchObject(types.map((type) => ({ type, limiter: 'api' })))
 })
