@@ -1,1 +1,1 @@
-export * from '../dist/cjs/stores/index.js'
+export * from '../dist/cjs/stores/authoring.js'

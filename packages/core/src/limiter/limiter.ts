@@ -133,8 +133,7 @@ export class Limiter {
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
-    if (this.#events.listeners.has('decision'))
-      this.#report('acquire', key, cost, answer, decision, asked / 1000)
+    if (this.#events.listeners.has('decision')) this.#report('acquire', cost, answer, decision, asked / 1000)
     return decision
   }
 
@@ -233,12 +232,11 @@ export class Limiter {
     return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
   }
 
-  readonly #reportConsume: ReportDecision = (key, cost, answer, decision, storeMs) =>
-    this.#report('consume', key, cost, answer, decision, storeMs)
+  readonly #reportConsume: ReportDecision = (_key, cost, answer, decision, storeMs) =>
+    this.#report('consume', cost, answer, decision, storeMs)
 
   #report(
     operation: DecisionEvent['operation'],
-    key: string,
     cost: number,
     answer: Answer,
     decision: Decision,
@@ -248,7 +246,7 @@ export class Limiter {
     this.#events.listeners.emit('decision', {
       type: 'decision',
       limiter: this.name,
-      key,
+      key: decision.key,
       operation,
       cost,
       decision,

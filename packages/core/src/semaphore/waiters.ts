@@ -1,13 +1,11 @@
-import { StoreError } from '../values/errors.js'
 import { isOutage } from '../resilience/failure.js'
 import { MOST_TICKETS } from '../resilience/resilient-permits.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
+import { StoreError } from '../values/errors.js'
 import type { Renewal } from './renewal.js'
-import { StoreWait } from './store-wait.js'
-import type { Taken, Waiter } from './waiter.js'
 
 export interface WaitersOptions {
   readonly permits: Permits
@@ -195,3 +193,53 @@ function unanswered(ms: number): StoreError {
 }
 
 const POLL_MS = 100
+
+/** How a call ended that asked for a permit. */
+interface Taken {
+  /** Holds a permit; undefined if none was free in time. */
+  readonly ticket: number | undefined
+  readonly waiter: { readonly hasWaited: boolean; readonly storeWait: StoreWait }
+}
+
+/** A call that asks for a permit. */
+interface Waiter {
+  readonly key: string
+  /** Undefined while the call waits. */
+  outcome: 'granted' | 'left' | undefined
+  /** Whether an answer to `take` is outstanding. */
+  isAsking: boolean
+  /** Whether the store may hold the ticket. */
+  isKnown: boolean
+  /** Whether the store has answered about the call. */
+  wasReached: boolean
+  /** Why the latest question about the call failed. */
+  failure: unknown
+  /** Whether the store's first answer granted no permit. */
+  hasWaited: boolean
+  readonly storeWait: StoreWait
+  granted(): void
+  /** Rejects the call with `error`; without one it is denied. */
+  leave(error?: unknown): Promise<void>
+}
+
+/** The time in which one call waits for answers of a store elsewhere. */
+class StoreWait {
+  /** On the clock of `performance.now()`; undefined while no answer is outstanding. */
+  #askedAt: number | undefined
+  #ms = 0
+
+  /** Milliseconds so far, those for an outstanding answer included. */
+  get ms(): number {
+    return this.#ms + (this.#askedAt === undefined ? 0 : performance.now() - this.#askedAt)
+  }
+
+  async over<T>(answer: Promise<T>): Promise<T> {
+    this.#askedAt = performance.now()
+    try {
+      return await answer
+    } finally {
+      this.#ms = this.ms
+      this.#askedAt = undefined
+    }
+  }
+}

@@ -8,7 +8,7 @@ import {
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
-import type { Report, Store } from '../../src/stores/index.js'
+import type { Report, Store } from '../../src/stores/authoring.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
 
@@ -170,13 +170,13 @@ it('names its type and its limiter in every event', async () => {
   const seen: object[] = []
   const types = ['decision', 'degraded', 'recovered', 'warning', 'evicted', 'healed'] as const
   for (const type of types) limiter.on(type, (event) => seen.push(event))
-  limiter.decide('k')
+  void limiter.decide('k')
   const outage = { reason: 'timeout', cause: 'ETIMEDOUT', message: 'late', endpoint: undefined } as const
   report!({ event: 'degraded', ...outage })
   report!({ event: 'recovered', decisions: 3, ...outage })
   report!({ event: 'warning', code: 'STORE_FULL', message: 'full' })
   report!({ event: 'evicted', key: 'k' })
   report!({ event: 'healed', key: 'k' })
-  await null
+  await new Promise(queueMicrotask)
   expect(seen).toMatchObject(types.map((type) => ({ type, limiter: 'api' })))
 })

@@ -30,16 +30,21 @@ export function plainCallsOf(
 
 /** One class for every answer, because V8 gives object literals at different places different hidden classes. */
 export class MemoryAnswer implements Answer {
+  binding: number
+  parts: readonly number[] | undefined
+  booking: Booking | undefined
+
   constructor(
     readonly now: number,
     readonly at: number,
     readonly reason: Reason | undefined,
-    readonly binding: number,
     readonly remaining: number,
     readonly resetAt: number,
-    readonly parts: readonly number[] | undefined,
-    readonly booking: Booking | undefined,
-  ) {}
+  ) {
+    this.binding = 0
+    this.parts = undefined
+    this.booking = undefined
+  }
 }
 
 /** Decides calls on a blocked key too, so that a caller who is banned costs no more than one who is denied. */
@@ -69,16 +74,16 @@ class CallsUnderOne implements PlainCalls {
     const at = this.#take(this.#state, policy, now, cost, view)
     if (at > now) return at === Infinity || at > now + maxWait ? this.#denied(list, row, now, at) : undefined
     if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.number, false)
-    return new MemoryAnswer(now, now, undefined, 0, view.remaining, view.resetAt, undefined, undefined)
+    return new MemoryAnswer(now, now, undefined, view.remaining, view.resetAt)
   }
 
   /** Undefined for a refusal that a penalty counts. */
   #denied(list: PolicyList, row: number, now: number, at: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
-    if (at === Infinity) return new MemoryAnswer(now, at, 'cost', 0, remaining, resetAt, undefined, undefined)
+    if (at === Infinity) return new MemoryAnswer(now, at, 'cost', remaining, resetAt)
     if (list.penalty) return undefined
     this.#cursor.rows.record(row, list.number, true)
-    return new MemoryAnswer(now, at, 'limit', 0, remaining, resetAt, undefined, undefined)
+    return new MemoryAnswer(now, at, 'limit', remaining, resetAt)
   }
 
   /** Undefined for a hold without a block. */
@@ -92,7 +97,7 @@ class CallsUnderOne implements PlainCalls {
     const fits = cost <= view.remaining
     const at = fits ? until : policy.algorithm.earliest(this.#state, policy, until, cost)
     const reason = at === Infinity ? 'cost' : 'blocked'
-    return new MemoryAnswer(now, at, reason, 0, 0, Math.max(until, view.resetAt), undefined, undefined)
+    return new MemoryAnswer(now, at, reason, 0, Math.max(until, view.resetAt))
   }
 }
 
@@ -134,7 +139,10 @@ class CallsUnderSeveral implements PlainCalls {
       parts[3 * i + 2] = view.resetAt
     }
     if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.number, false)
-    return new MemoryAnswer(now, now, undefined, binding, remaining, resetAt, parts, undefined)
+    const answer = new MemoryAnswer(now, now, undefined, remaining, resetAt)
+    answer.binding = binding
+    answer.parts = parts
+    return answer
   }
 
   /** Whether all policies but the first admit the call. The first is asked where it is charged. */

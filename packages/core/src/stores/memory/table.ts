@@ -171,7 +171,11 @@ export class Table {
       if (view.resetAt > resetAt) resetAt = view.resetAt
       parts?.push(instants[i]!, view.remaining, view.resetAt)
     }
-    return new MemoryAnswer(now, at, reason, binding, least, resetAt, parts, booking)
+    const answer = new MemoryAnswer(now, at, reason, least, resetAt)
+    answer.binding = binding
+    answer.parts = parts
+    answer.booking = booking
+    return answer
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
