@@ -5,7 +5,7 @@ import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 
-/** What a decision comes from, and where it is settled. */
+/** The origin of a decision, where it is settled too. */
 export interface DecisionSource {
   readonly limiter: string
   readonly policies: readonly Policy[]
@@ -238,7 +238,7 @@ const FIELDS = [
   'policies',
 ] as const
 
-/** What `decision.toJSON()` returns. */
+/** The plain object that `decision.toJSON()` returns. */
 export type DecisionRecord = Pick<LimiterDecision, (typeof FIELDS)[number]>
 
 /** Makes decisions, whose `allowed` and `reason` fit together. For limiters. */

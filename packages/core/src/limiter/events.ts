@@ -40,7 +40,7 @@ export interface DecisionEvent extends LimiterEvent<'decision'> {
 }
 
 /**
- * What decided a call: a 'memory' store; a 'store' elsewhere; the 'cache' of denials; a 'lease'; 'local', the failure mode
+ * The decider of a call: a 'memory' store; a 'store' elsewhere; the 'cache' of denials; a 'lease'; 'local', the failure mode
  * that counts in this process; 'none', if nothing was counted: a limit of 0, a cost above the capacity of a store
  * elsewhere, and the failure modes 'allow' and 'deny'.
  */

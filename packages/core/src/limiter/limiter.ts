@@ -112,7 +112,7 @@ export class Limiter {
     return decision
   }
 
-  /** What `consume` would decide now. Writes nothing. */
+  /** The decision that `consume` would make now. Writes nothing. */
   async peek(key: string, options?: CallOptions): Promise<Decision> {
     const set = this.#setOf(options)
     const cost = costOf(options)

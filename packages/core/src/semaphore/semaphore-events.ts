@@ -14,7 +14,7 @@ export interface SemaphoreEvents {
   lost: PermitEnd & { readonly type: 'lost' }
 }
 
-/** What events of permits have in common. */
+/** The fields of every event of a permit. */
 export interface PermitEvent {
   /** Name of the semaphore. */
   readonly semaphore: string

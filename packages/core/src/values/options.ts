@@ -34,9 +34,9 @@ export type Settings<D extends Declaration> = {
   readonly [Name in keyof D]: D[Name] extends Option<infer Setting> ? Setting : never
 }
 
-/** What errors about an object of options name. */
+/** The words of errors about an object of options. */
 export interface About {
-  /** What takes the options: 'createLimiter', 'penalty'. */
+  /** The taker of the options: 'createLimiter', 'penalty'. */
   readonly what: string
   /** Put before the names of options in messages: 'penalty.'. */
   readonly prefix?: string

@@ -13,7 +13,7 @@ export class WeakValues<V extends object> {
     return value
   }
 
-  /** Those that are still held. */
+  /** The values that are still held. */
   values(): V[] {
     return [...this.#held.values()].flatMap((held) => held.deref() ?? [])
   }

@@ -5,9 +5,9 @@ import type { PolicyList } from '../memory/policy-lists.js'
 import { type ScratchTable, scratchTableOf } from './scratch-table.js'
 import { bytesOf, isSound, type KeptState, stateOf } from './state-bytes.js'
 
-/** What an operation makes of the state of a key. */
+/** The outcome of an operation on the state of a key. */
 export interface StateChange<T> {
-  /** What the operation returns; `Update` hands it on. */
+  /** The result of the operation, which `Update` hands on. */
   readonly result: T
   /** The state from now on: the very bytes that were given if nothing was written, undefined to delete the key. */
   readonly state: Uint8Array | undefined
@@ -179,7 +179,7 @@ class KeyspaceOver implements Keyspace {
   }
 }
 
-/** What an operation did: with an epoch and a version it has written. */
+/** An operation that was carried out: with an epoch and a version it has written. */
 interface Operated<T> {
   readonly result: T
   readonly isReset?: boolean

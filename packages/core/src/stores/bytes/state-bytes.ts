@@ -15,7 +15,7 @@ export interface KeptState {
   readonly last: number
   readonly blockedUntil: number
   readonly heldUntil: number
-  /** What a penalty counts, and the instant at which it is forgotten. */
+  /** The refusals that a penalty counts, and the instant at which it is forgotten. */
   readonly refusals: number
   readonly forgottenAt: number
   /** The instant at which the state began, then the cells of the policies. */
