@@ -6,7 +6,12 @@ export { policiesOf } from './limiter/decision.js'
 export { LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
 export { denialCache, type DenialCacheOptions } from './stores/denial-cache-options.js'
-export { type HolderTickets, type PermitCall, type PermitHolder, PermitQueues } from './stores/memory/permit-queues.js'
+export {
+  type HolderTickets,
+  type PermitCall,
+  type PermitHolder,
+  PermitQueues,
+} from './stores/memory/permit-queues.js'
 export { GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'
 export { REASONS } from './stores/store.js'
 export { onAbort } from './values/abort.js'

@@ -6,7 +6,7 @@
 export class Turns {
   readonly #now: () => number
   /** The earliest first, and of equal ones the oldest. */
-  readonly #waiting: Waiter[] = []
+  readonly #waiting: WaitingTurn[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
   /** The instant that the timer is for. */
   #timerAt: number | undefined
@@ -20,13 +20,13 @@ export class Turns {
    * Wakes the waiter at its instant, after all that come before it, and at once where that has passed. If the clock throws, all
    * waiters fail. Returns a function that takes the waiter out.
    */
-  add(waiter: Waiter): () => void {
+  add(waiter: WaitingTurn): () => void {
     this.#waiting.splice(this.#countUpTo(waiter.at), 0, waiter)
     this.#wake()
     return () => this.#remove(waiter)
   }
 
-  #remove(waiter: Waiter): void {
+  #remove(waiter: WaitingTurn): void {
     const place = this.#waiting.indexOf(waiter, this.#countUpTo(waiter.at - 1))
     if (place < 0) return
     this.#waiting.splice(place, 1)
@@ -71,7 +71,7 @@ export class Turns {
 }
 
 /** `at` is in microseconds. */
-interface Waiter {
+interface WaitingTurn {
   readonly at: number
   readonly wake: () => void
   readonly fail: (error: unknown) => void

@@ -177,6 +177,6 @@ it('names its type and its limiter in every event', async () => {
   report!({ event: 'warning', code: 'STORE_FULL', message: 'full' })
   report!({ event: 'evicted', key: 'k' })
   report!({ event: 'healed', key: 'k' })
-  await new Promise(queueMicrotask)
+  await Promise.resolve()
   expect(seen).toMatchObject(types.map((type) => ({ type, limiter: 'api' })))
 })

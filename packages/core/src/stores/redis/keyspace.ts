@@ -146,9 +146,10 @@ export class RedisKeyspace implements Keyspace {
     receiver: Receiver<T>,
     caller: Caller | undefined,
   ): void {
-    const options = this.#options
-    const units = this.#hasLog ? (request.cost ?? 1) : 1
-    options.group().add(new KeyspaceCall(options, key, units, request, read, receiver, caller))
+    const call = new KeyspaceCall(this.#options, key, request, read, receiver)
+    if (this.#hasLog) call.units = request.cost ?? 1
+    call.caller = caller
+    this.#options.group().add(call)
   }
 
   #isTooCostly(cost: number): boolean {
@@ -181,15 +182,15 @@ type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
 /** One operation of a keyspace on one key, and who gets its outcome. */
 class KeyspaceCall<T> implements ScriptCall {
   duplicates: KeyspaceCall<T>[] | undefined = undefined
+  units = 1
+  caller: Caller | undefined = undefined
 
   constructor(
     readonly context: CallContext,
     readonly callerKey: string,
-    readonly units: number,
     readonly request: ScriptRequest,
     readonly read: ReplyReader<T>,
     readonly receiver: Receiver<T>,
-    readonly caller: Caller | undefined,
   ) {}
 
   get keyspace(): string {

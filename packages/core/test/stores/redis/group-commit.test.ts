@@ -2,7 +2,11 @@ import { storeError } from '../../../src/stores/redis/clients/failure.js'
 import type { Replies } from '../../../src/stores/redis/script/script-runner.js'
 import type { Receiver } from '../../../src/stores/store.js'
 import { PackedReply } from '../../../src/stores/redis/script/wire.js'
-import { GroupCommit, type GroupCommitOptions, type ScriptCall } from '../../../src/stores/redis/group-commit.js'
+import {
+  GroupCommit,
+  type GroupCommitOptions,
+  type ScriptCall,
+} from '../../../src/stores/redis/group-commit.js'
 
 /** A call that asks something about a key, and what came of it. */
 class Asked implements ScriptCall {
