@@ -122,7 +122,7 @@ describe('messages of a WebSocket', () => {
     client.send('a')
     expect((await once(client, 'close'))[0]).toBe(1011)
     const message = 'a message failed, and its connection was closed: Error: no database'
-    expect(warnings).toEqual([{ code: 'MESSAGE_FAILED', message }])
+    expect(warnings).toEqual([{ type: 'warning', limiter: limiter.name, code: 'MESSAGE_FAILED', message }])
   })
 })
 

@@ -102,7 +102,14 @@ describe('onExceeded', () => {
     for (let i = 0; i < 2; i++) await pass([guard])
     expect((await pass([guard])).status).toBe(429)
     expect(warned.mock.calls).toEqual([
-      [{ code: 'EXCEEDED_FAILED', message: 'onExceeded failed: Error: no mail' }],
+      [
+        {
+          type: 'warning',
+          limiter: 'default',
+          code: 'EXCEEDED_FAILED',
+          message: 'onExceeded failed: Error: no mail',
+        },
+      ],
     ])
   })
 

@@ -26,6 +26,12 @@ export class Turns {
     return () => this.#remove(waiter)
   }
 
+  /** Whether the instant of a waiter has passed that is not awake yet, as the process was busy. */
+  isLate(now: number): boolean {
+    const [first] = this.#waiting
+    return first !== undefined && first.at <= now
+  }
+
   #remove(waiter: WaitingTurn): void {
     const place = this.#waiting.indexOf(waiter, this.#countUpTo(waiter.at - 1))
     if (place < 0) return

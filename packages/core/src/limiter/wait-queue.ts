@@ -83,8 +83,10 @@ export class WaitQueue {
       const turnAt = answer.degraded
         ? received + wait
         : this.#clock.toLocal(answer.at, answer.now, sent, received)
-      if (isDenied(answer) || !set.enforce) return { answer, waited: received - start, late: 0, asked }
-      // A call that need not wait takes the same way, or it would overtake those whose turns have passed unseen.
+      // A call that need not wait must not overtake those whose turns have passed unseen.
+      const isNow = wait <= 0 && !this.#turns.isLate(received)
+      if (isDenied(answer) || !set.enforce || isNow)
+        return { answer, waited: received - start, late: 0, asked }
       const place = new KeyspaceBooking(keyspaceOf(set, answer), answer.booking)
       try {
         await this.#sleep(turnAt, signal)

@@ -208,10 +208,16 @@ describe('a store that fails and recovers', () => {
     }
     store.recover()
     await decide(2)
-    const outage = { reason: 'oom', cause: 'STORE_OOM', message: 'as the test says', endpoint: 'h:1' }
-    expect(told).toEqual([{ degraded: outage }])
+    const outage = {
+      limiter: 'api',
+      reason: 'oom',
+      cause: 'STORE_OOM',
+      message: 'as the test says',
+      endpoint: 'h:1',
+    }
+    expect(told).toEqual([{ degraded: { type: 'degraded', ...outage } }])
     jest.advanceTimersByTime(100)
     await decide(2)
-    expect(told.slice(1)).toEqual([{ recovered: { ...outage, decisions: 8 } }])
+    expect(told.slice(1)).toEqual([{ recovered: { type: 'recovered', ...outage, decisions: 8 } }])
   })
 })

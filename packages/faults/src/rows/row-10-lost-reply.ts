@@ -80,6 +80,9 @@ async function cutUntil(ended: AbortSignal, { counts, cutOnReply, heal }: Proxy)
   return counts.cuts - before
 }
 
+/** A quorum that the sentinels never reach, though they too see connections cut. */
+const NO_FAILOVER = 100
+
 interface Setup {
   /** What the store connects to: `server` behind `proxy`. */
   readonly redis: object
@@ -108,11 +111,7 @@ async function startSetups(): Promise<Record<'server' | 'sentinel' | 'cluster', 
     server: await behind(server, at, () => server.stop()),
     sentinel: await behind(
       master,
-      (proxy) => ({
-        sentinels: sentinels.map(at),
-        name: masterName,
-        natMap: { [`${master.host}:${master.port}`]: at(proxy) },
-      }),
+      () => ({ sentinels: sentinels.map(at), name: masterName }),
       () => sentinel.stop(),
     ),
     cluster: await behind(
@@ -120,6 +119,11 @@ async function startSetups(): Promise<Record<'server' | 'sentinel' | 'cluster', 
       (proxy) => ({ cluster: [at(proxy)] }),
       () => cluster.stop(),
     ),
+  }
+  const { host, port } = setups.sentinel.proxy
+  for (const each of sentinels) {
+    await command(each, 'SENTINEL', 'REMOVE', masterName)
+    await command(each, 'SENTINEL', 'MONITOR', masterName, host, port, NO_FAILOVER)
   }
   await command(node, 'CONFIG', 'SET', 'cluster-announce-ip', setups.cluster.proxy.host)
   await command(node, 'CONFIG', 'SET', 'cluster-announce-port', setups.cluster.proxy.port)

@@ -124,7 +124,14 @@ describe.each(Object.keys(HANDED_IN))('an outage of a store over %s is heard', (
     for (const heard of await Promise.all(['own', 'handed in'].map((kind) => run(name, kind, options)))) {
       const endpoint = `${options.host}:${options.port}`
       expect(heard.events).toEqual([
-        { reason, cause: expect.stringMatching(cause), message: expect.any(String), endpoint },
+        {
+          type: 'degraded',
+          limiter: 'a',
+          reason,
+          cause: expect.stringMatching(cause),
+          message: expect.any(String),
+          endpoint,
+        },
       ])
       const [line, ...others] = heard.stderr
         .split('\n')
