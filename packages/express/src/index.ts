@@ -66,7 +66,7 @@ const express: Platform<Request, Response> = {
   hungUp: hasHungUp,
   header: (req, name) => req.headers[name]?.toString(),
   rawHeaders: (req) => req.rawHeaders,
-  proxyTrust: ({ app }) => expressTrust(app),
+  proxyTrust: expressTrust,
   headersSent: (res) => res.headersSent,
   setHeader: (res, name, value) => void res.setHeader(name, value),
   setStatus: (res, status) => void res.status(status),

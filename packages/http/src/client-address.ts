@@ -187,7 +187,11 @@ export function rememberRecent<T>(make: (text: string) => T): (text: string | un
   return (text) => {
     if (text === undefined) return undefined
     if (text.length > LONGEST) return make(text)
-    const place = placeOf(text)
+    let hash = 0
+    for (let i = Math.max(0, text.length - MIXED); i < text.length; i++) {
+      hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0
+    }
+    const place = hash & (PLACES - 1)
     if (texts[place] === text) return results[place]!
     const own = ownText(text)
     texts[place] = own
@@ -200,14 +204,6 @@ const PLACES = 256
 const LONGEST = 64
 /** Characters at the end of a text that choose its place. */
 const MIXED = 6
-
-function placeOf(text: string): number {
-  let hash = 0
-  for (let i = Math.max(0, text.length - MIXED); i < text.length; i++) {
-    hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0
-  }
-  return hash & (PLACES - 1)
-}
 
 /*
  * Which proxies a framework trusts to set X-Forwarded-For. Each function is used by the framework's own adapter and by that
@@ -247,8 +243,8 @@ function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined 
   return found
 }
 
-/** Reads the setting 'trust proxy' of an Express application. */
-export function expressTrust(app: ExpressAppLike | undefined): ProxyTrust {
+/** Reads the setting 'trust proxy' of the Express application that a request is for. */
+export function expressTrust({ app }: { readonly app?: ExpressAppLike | undefined }): ProxyTrust {
   // Applications inherit the settings of those they are mounted on through the prototype. `app.get` searches for them.
   const setting = app?.settings?.['trust proxy']
   return setting === true ? 'all' : setting ? 'some' : 'none'

@@ -46,7 +46,7 @@ export const nest: Platform<Call, Call> = {
     return hasHungUp(req.raw ?? (req._socket ? { socket: req._socket } : req))
   },
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
-  proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req.app)),
+  proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
   setHeader({ kind, res, raw }, name, value) {
     // A GraphQL server answers in its own format, even if one of several operations was denied.

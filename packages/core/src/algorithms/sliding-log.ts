@@ -36,7 +36,7 @@ const algorithm: Algorithm = {
 
   admit(state, policy, at, cost) {
     if (cost < 0) return refund(state, policy, at, -cost)
-    const live = liveAt(state, policy, at)
+    const live = newerThan(state, at - policy.window)
     const pushed = Math.min(cost, Math.max(0, 2 * policy.limit - live))
     state.ring.keep(live)
     state.ring.push(at, pushed)
@@ -44,14 +44,14 @@ const algorithm: Algorithm = {
   },
 
   view(state, policy, now, view) {
-    const live = liveAt(state, policy, now)
+    const live = newerThan(state, now - policy.window)
     view.remaining = Math.max(0, policy.limit - live)
     view.resetAt = live === 0 ? now : state.ring.at(0) + policy.window
   },
 
   take(state, policy, now, cost, view) {
     const { ring } = state
-    const live = liveAt(state, policy, now)
+    const live = newerThan(state, now - policy.window)
     if (live + cost <= policy.limit) {
       ring.keep(live)
       ring.push(now, cost)
@@ -87,15 +87,10 @@ const algorithm: Algorithm = {
   },
 }
 
-/** Number of entries inside the window that ends at `instant`. */
-function liveAt(state: State, policy: Policy, instant: number): number {
-  return newerThan(state, instant - policy.window)
-}
-
 /** Removes the newest entries at or before `at` that still count; later bookings stay. */
 function refund(state: State, policy: Policy, at: number, cost: number): number {
   const booked = newerThan(state, at)
-  const given = Math.min(cost, liveAt(state, policy, at) - booked)
+  const given = Math.min(cost, newerThan(state, at - policy.window) - booked)
   state.ring.remove(booked, given)
   return given
 }
