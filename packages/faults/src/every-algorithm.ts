@@ -1,14 +1,24 @@
-import type { Policy } from '@sluice/core'
-import { algorithms } from '@sluice/core/store'
+import {
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  type Policy,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@sluice/core'
+
+/** Not the list of `@sluice/core/store`: a process of an older build has no such entry. */
+const factories = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }
 
 /** A policy as it travels to another process. */
 export type PolicySpec = readonly [
-  factory: keyof typeof algorithms,
+  factory: keyof typeof factories,
   options: { readonly limit: number; readonly window: string; readonly [option: string]: unknown },
 ]
 
 export function policyOf([factory, options]: PolicySpec): Policy {
-  return (algorithms[factory] as (options: object) => Policy)(options)
+  return (factories[factory] as (options: object) => Policy)(options)
 }
 
 /**

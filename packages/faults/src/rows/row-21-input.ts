@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import {
   createLimiter,
   createSemaphore,
@@ -9,7 +10,9 @@ import {
 import { redisStore } from '@sluice/core/redis'
 import { fleetTopKeys } from '@sluice/metrics'
 import { createQueue } from '@sluice/outbound'
+import { startMember } from '../fleet.js'
 import type { Outcome, Row } from '../row.js'
+import type { WindowsJob } from '../workers/windows.js'
 
 /**
  * Hostile keys are ordinary keys; hostile costs throw a typed error and admit nothing; options that do not exist throw one that
@@ -103,7 +106,7 @@ async function input(share: number): Promise<Outcome> {
   await limiter.close()
   for (const client of NO_CLIENTS)
     expectThrown(() => redisStore(client as string), `a store over ${typeof client}`)
-  wrong.push(...wrongOptions(), ...wrongWindows(), ...(await wrongPosts()))
+  wrong.push(...wrongOptions(), ...(await wrongWindows()), ...(await wrongPosts()))
   return {
     pass: wrong.length === 0,
     figure: `${calls} hostile keys and costs, options, and posts on the board: ${wrong[0] ?? 'every one told apart or refused'}`,
@@ -127,12 +130,12 @@ function wrongOptions(): string[] {
 }
 
 /** What is wrong with the warning about windows that are meant in seconds. */
-function wrongWindows(): string[] {
-  const warned: string[] = []
-  const { emitWarning } = process
-  process.emitWarning = (text: string | Error) => void warned.push(String(text))
-  for (const window of ['60ms', 1000, 60, 3600]) fixedWindow({ limit: 1, window })
-  process.emitWarning = emitWarning
+async function wrongWindows(): Promise<string[]> {
+  const job: WindowsJob = { windows: ['60ms', 1000, 60, 3600] }
+  const member = await startMember('packages/faults/src/workers/windows.ts', resolve('.'))
+  await member.prepare(job)
+  const warned = (await member.go()) as readonly string[]
+  await member.end()
   return warned.length === 1 && warned[0]!.includes('1m')
     ? []
     : [`windows in seconds: warned ${warned.join(', ')}`]
