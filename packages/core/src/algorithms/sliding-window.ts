@@ -1,6 +1,5 @@
 import {
   type Algorithm,
-  type Charge,
   LARGEST_PRODUCT,
   POLICY,
   Policy,
@@ -60,10 +59,10 @@ const SLIDING_WINDOW = {
 } satisfies DeclarationOf<SlidingWindowOptions>
 
 /** The algorithm of `count: 'whole'`. */
-const inWhole: Algorithm = {
+const inWhole = {
   name: 'sliding-window',
   ring: false,
-  cells,
+  cells: ({ buckets }) => COUNTS + buckets + 1,
 
   /** The buckets leave the window one after the other until enough is gone. */
   earliest(state, policy, from, cost) {
@@ -75,27 +74,42 @@ const inWhole: Algorithm = {
     return (oldest + policy.buckets) * width(policy)
   },
 
+  /** Recorded usage is capped where twice the limit counts: a charge that fits never reaches that. */
   admit(state, policy, at, cost) {
-    return add(state, policy, at, cost, wholeAt(state, policy, at))
+    const bucket = bucketOf(policy, at)
+    if (cost < 0) return refund(state, policy, bucket, -cost)
+    const added = Math.min(cost, Math.max(0, 2 * policy.limit - countedAt(state, policy, at)))
+    record(state, policy, bucket, added)
+    return added
   },
 
   view(state, policy, now, view) {
-    show(state, policy, now, wholeAt(state, policy, now), view)
+    show(state, policy, now, countedAt(state, policy, now), view)
   },
 
   take(state, policy, now, cost, view) {
-    const counted = wholeAt(state, policy, now)
+    const counted = countedAt(state, policy, now)
     if (counted + cost <= policy.limit) {
       view.remaining = policy.limit - counted - cost
       view.resetAt = record(state, policy, bucketOf(policy, now), cost)
       return now
     }
     show(state, policy, now, counted, view)
-    return inWhole.earliest(state, policy, now, cost)
+    return policy.algorithm.earliest(state, policy, now, cost)
   },
 
-  release,
-  isValid,
+  /** Gives back units of the charge's own bucket, while that counts. */
+  release(state, policy, now, charge, units) {
+    const bucket = bucketOf(policy, charge.at)
+    if (bucket < bucketOf(policy, now) - policy.buckets) return 0
+    return takeFromBucket(state, policy, bucket, units)
+  },
+
+  isValid(state, policy, latest) {
+    let sum = 0
+    for (let i = 0; i <= policy.buckets; i++) sum += state.get(COUNTS + i)
+    return state.get(NEWEST) <= bucketOf(policy, latest) && state.get(TOTAL) === sum
+  },
 
   leasing: {
     /** Units that are served in a span of one window were booked in a span that is longer by the ttl. */
@@ -103,14 +117,19 @@ const inWhole: Algorithm = {
     end: () => Infinity,
   },
 
-  check: checkBuckets,
-}
+  /** Checks that the buckets divide the window into whole ticks. */
+  check({ windowTicks, tick, buckets }) {
+    if (windowTicks % buckets === 0) return
+    const unit = tick === 1 ? 'microseconds' : 'milliseconds'
+    const bound = `buckets must divide the window of ${windowTicks} ${unit}`
+    throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
+  },
+} satisfies Algorithm
 
 /** The algorithm of `count: 'weighted'`. */
 const weighted: Algorithm = {
+  ...inWhole,
   name: 'sliding-window-weighted',
-  ring: false,
-  cells,
 
   /** In each bucket that becomes the newest, solves for the tick at which the oldest has faded enough. */
   earliest(state, policy, from, cost) {
@@ -131,28 +150,6 @@ const weighted: Algorithm = {
     }
   },
 
-  admit(state, policy, at, cost) {
-    return add(state, policy, at, cost, weightedAt(state, policy, at))
-  },
-
-  view(state, policy, now, view) {
-    show(state, policy, now, weightedAt(state, policy, now), view)
-  },
-
-  take(state, policy, now, cost, view) {
-    const counted = weightedAt(state, policy, now)
-    if (counted + cost <= policy.limit) {
-      view.remaining = policy.limit - counted - cost
-      view.resetAt = record(state, policy, bucketOf(policy, now), cost)
-      return now
-    }
-    show(state, policy, now, counted, view)
-    return weighted.earliest(state, policy, now, cost)
-  },
-
-  release,
-  isValid,
-
   leasing: {
     /**
      * Units that are served in a span of length s were booked in a span of s + ttl, which admits at most
@@ -170,7 +167,7 @@ const weighted: Algorithm = {
 
   /** Checks also that counts times ticks are exact. */
   check(policy) {
-    checkBuckets(policy)
+    inWhole.check(policy)
     // The N+1 buckets together hold up to four times the limit: twice that counts, and as much that has faded.
     const largest = Math.floor(LARGEST_PRODUCT / 2 / (policy.windowTicks / policy.buckets))
     if (policy.limit <= largest) return
@@ -183,45 +180,11 @@ const weighted: Algorithm = {
   },
 }
 
-function cells(policy: Policy): number {
-  return COUNTS + policy.buckets + 1
-}
-
-/** Checks that the buckets divide the window into whole ticks. */
-function checkBuckets({ windowTicks, tick, buckets }: Policy): void {
-  if (windowTicks % buckets === 0) return
-  const unit = tick === 1 ? 'microseconds' : 'milliseconds'
-  const bound = `buckets must divide the window of ${windowTicks} ${unit}`
-  throw expected(PolicyError, 'INVALID_BUCKETS', bound, buckets)
-}
-
 /** The window longer by `byMs`, in milliseconds of `ticks` each, rounded up until the buckets divide it. */
 function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number): number {
   let window = windowMs + byMs
   while ((window * ticks) % buckets !== 0) window++
   return window
-}
-
-function isValid(state: State, policy: Policy, latest: number): boolean {
-  let sum = 0
-  for (let i = 0; i <= policy.buckets; i++) sum += state.get(COUNTS + i)
-  return state.get(NEWEST) <= bucketOf(policy, latest) && state.get(TOTAL) === sum
-}
-
-/** Gives back units of the charge's own bucket, while that counts. */
-function release(state: State, policy: Policy, now: number, charge: Charge, units: number): number {
-  const bucket = bucketOf(policy, charge.at)
-  if (bucket < bucketOf(policy, now) - policy.buckets) return 0
-  return takeFromBucket(state, policy, bucket, units)
-}
-
-/** Charges `cost` beside the `counted` units, capped where twice the limit counts: a charge that fits never reaches that. */
-function add(state: State, policy: Policy, at: number, cost: number, counted: number): number {
-  const bucket = bucketOf(policy, at)
-  if (cost < 0) return refund(state, policy, bucket, -cost)
-  const added = Math.min(cost, Math.max(0, 2 * policy.limit - counted))
-  record(state, policy, bucket, added)
-  return added
 }
 
 /** Fills `view` for a key of which `counted` units count at `now`. */
@@ -271,16 +234,13 @@ function slideTo(state: State, policy: Policy, bucket: number): void {
   state.set(TOTAL, total)
 }
 
-/** Units that count at `instant`. */
-function wholeAt(state: State, policy: Policy, instant: number): number {
-  return totalAt(state, policy, bucketOf(policy, instant))
-}
-
-/** The same with the oldest bucket weighted by the part that still counts, rounded up. */
-function weightedAt(state: State, policy: Policy, instant: number): number {
+/** Units that count at `instant`: those of the oldest bucket in full, or weighted by the part that still counts, rounded up. */
+function countedAt(state: State, policy: Policy, instant: number): number {
   const newest = bucketOf(policy, instant)
+  const total = totalAt(state, policy, newest)
+  if (policy.algorithm.name === inWhole.name) return total
   const faded = countOf(state, policy, newest - policy.buckets) * ticksInto(policy, instant)
-  return totalAt(state, policy, newest) - Math.floor(faded / (policy.windowTicks / policy.buckets))
+  return total - Math.floor(faded / (policy.windowTicks / policy.buckets))
 }
 
 /** Sum of the N+1 buckets that end with `bucket`: the running total less the buckets that have left since. */
