@@ -5,7 +5,6 @@ import {
   type Caller,
   isDenied,
   type Keyspace,
-  type MaybePromise,
   type Store,
 } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
@@ -74,7 +73,9 @@ export class WaitQueue {
       const caller: BookingCaller = { gone: false, unsent: false }
       // In shadow mode no call waits, not for the store either.
       const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
-      const undo = (late: Answer): Promise<void> => giveBack(keyspaceOf(set, late), key, cost, late)
+      // If the store fails, the booking stays.
+      const undo = (made: Answer): Promise<void> =>
+        giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const answer = booked instanceof Promise ? await this.#answerTo(booked, caller, undo, signal) : booked
       const received = this.#store.now()
       if (booked instanceof Promise) asked += received - sent
@@ -87,15 +88,18 @@ export class WaitQueue {
       const isNow = wait <= 0 && !this.#turns.isLate(received)
       if (isDenied(answer) || !set.enforce || isNow)
         return { answer, waited: received - start, late: 0, asked }
-      const place = new KeyspaceBooking(keyspaceOf(set, answer), answer.booking)
       try {
         await this.#sleep(turnAt, signal)
-        if (wait <= TRUSTED_WAIT || (await this.#stands(place, signal))) {
+        const { booking } = answer
+        const isTrusted = wait <= TRUSTED_WAIT || !booking
+        const state = isTrusted ? 'stands' : await this.#confirm(keyspaceOf(set, answer), booking, signal)
+        if (state === 'stands') {
           const now = this.#store.now()
           return { answer, waited: now - start, late: now - turnAt, asked }
         }
+        if (state === 'held') await undo(answer)
       } catch (error) {
-        await place.cancel()
+        await undo(answer)
         throw error
       }
       left = Math.max(0, maxWait - (this.#store.now() - start))
@@ -109,13 +113,9 @@ export class WaitQueue {
     undo: (late: Answer) => Promise<void>,
     signal?: AbortSignal,
   ): Promise<Answer> {
-    let isSettled = false
-    const settled = (): unknown => (isSettled = true)
-    booked.then(settled, settled)
     return this.#unlessLeft(signal, (resolve, reject) => {
       booked.then(resolve, reject)
       return () => {
-        if (isSettled) return
         caller.gone = true
         caller.left?.()
         this.#track(booked.then(undo))
@@ -123,50 +123,48 @@ export class WaitQueue {
     })
   }
 
-  #sleep(until: number, signal?: AbortSignal): Promise<void> {
-    return this.#unlessLeft<void>(signal, (resolve, fail) => {
-      const wake = (): void => {
-        if (signal?.aborted) fail(signal.reason)
-        else if (this.#closed) fail(this.#closed)
-        else resolve()
-      }
-      return this.#turns.add({ at: until, wake, fail })
-    })
+  #sleep(at: number, signal?: AbortSignal): Promise<void> {
+    return this.#unlessLeft(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
-  #stands(place: KeyspaceBooking, signal?: AbortSignal): Promise<boolean> {
+  /** Whether a booking is still valid at its turn. If the store cannot say so, it is. */
+  #confirm(keyspace: Keyspace, booking: Booking, signal?: AbortSignal): Promise<'stands' | 'lost' | 'held'> {
     return this.#unlessLeft(signal, (resolve) => {
-      void place.stands().then(resolve)
+      const state = Promise.resolve().then(() => keyspace.confirm(booking))
+      state.then(resolve, () => resolve('stands'))
       return () => {}
     })
   }
 
-  /** Rejects when `signal` aborts, or when the queue or the store closes. `begin` returns what ends its work, whatever the outcome. */
+  /**
+   * Rejects when `signal` aborts, or when the queue or the store closes, and then calls what `begin` has returned. No promise
+   * lies between `begin` and its outcome: calls that need not wait would overtake a call that is woken.
+   */
   #unlessLeft<T>(
     signal: AbortSignal | undefined,
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   ): Promise<T> {
     return new Promise((resolve, reject) => {
-      let end = (): void => {} // until `begin` has returned
-      let isSettled = false
-      const settle = (how: () => void): void => {
-        if (isSettled) return
-        isSettled = true
+      const end = (): void => {
         stopListening?.()
         stopWatching?.()
-        this.#waiters.delete(fail)
-        end()
-        how()
+        this.#waiters.delete(leave)
       }
-      const abort = (): void => settle(() => reject(signal!.reason))
-      const fail = (error: unknown): void => settle(() => reject(error))
-      const stopListening = signal && onAbort(signal, abort)
+      const leave = (error: unknown): void => {
+        end()
+        left()
+        reject(error)
+      }
       const { closed } = this.#store
-      const stopWatching = closed && onAbort(closed, () => fail(storeClosed()))
-      this.#waiters.add(fail)
-      end = begin((value) => settle(() => resolve(value)), fail)
-      if (this.#closed) fail(this.#closed)
-      else if (signal?.aborted) abort()
+      const stopListening = signal && onAbort(signal, () => leave(signal.reason))
+      const stopWatching = closed && onAbort(closed, () => leave(storeClosed()))
+      this.#waiters.add(leave)
+      const left = begin(
+        (value) => (end(), resolve(value)),
+        (error) => (end(), reject(error)),
+      )
+      if (this.#closed) leave(this.#closed)
+      else if (signal?.aborted) leave(signal.reason)
     })
   }
 
@@ -195,42 +193,6 @@ export interface Turn {
 
 function keyspaceOf(set: PolicySet, answer: Answer): Keyspace {
   return answer.degraded?.by ?? set.keyspace
-}
-
-/** A booking, in the keyspace that holds it, of a call that waits. A failure of the store rejects nothing here. */
-export class KeyspaceBooking {
-  readonly #keyspace: Keyspace
-  readonly #booking: Booking | undefined
-  #cancelled: Promise<boolean> | undefined
-
-  constructor(keyspace: Keyspace, booking: Booking | undefined) {
-    this.#keyspace = keyspace
-    this.#booking = booking
-  }
-
-  /** Whether the call may pass at its turn. A booking on a held key is cancelled; if the store cannot confirm, the booking stands. */
-  async stands(): Promise<boolean> {
-    const booking = this.#booking
-    if (!booking) return true
-    const state = await attempt(() => this.#keyspace.confirm(booking), 'stands')
-    if (state === 'held') await this.cancel()
-    return state === 'stands'
-  }
-
-  /** Cancels the booking, once however often it is called. If the store fails, it stays. */
-  async cancel(): Promise<void> {
-    const booking = this.#booking
-    if (booking) await (this.#cancelled ??= attempt(() => this.#keyspace.cancel(booking), false))
-  }
-}
-
-/** The result of `act`, or `otherwise` if the store fails. */
-async function attempt<T>(act: () => MaybePromise<T>, otherwise: T): Promise<T> {
-  try {
-    return await act()
-  } catch {
-    return otherwise
-  }
 }
 
 /**
