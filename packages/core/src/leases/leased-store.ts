@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { degradedAnswer } from '../resilience/failure.js'
+import { giveBack } from '../stores/giving-back.js'
 import {
   type Answer,
   type Ask,
@@ -173,10 +174,7 @@ class LeasedKeyspace implements Keyspace {
   #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
     const { by, why } = answer.degraded!
     if (!by) return callers.forEach(({ resolve }) => resolve(answer))
-    if (!isDenied(answer)) {
-      const charge = { at: answer.at, cost: booked, decidedAt: answer.now }
-      void by.correct({ kind: 'release', key, charge, units: booked })
-    }
+    void giveBack(by, key, booked, answer)
     for (const { cost, resolve } of callers) {
       const own = by.decide('consume', key, cost, 0) as Answer // memory answers at once
       // A cost above the whole capacity never waits here, so only this process's share is too small.

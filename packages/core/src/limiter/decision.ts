@@ -1,19 +1,11 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { type Answer, type DatedCharge, isDenied, type Keyspace, type Reason } from '../stores/store.js'
+import { chargeOf } from '../stores/giving-back.js'
+import type { Answer, Reason } from '../stores/store.js'
 import { wholeMs } from '../values/clock.js'
 import { checkCost } from '../values/cost.js'
 import { SluiceError, type StoreError, type StoreFailure } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-
-/** The origin of a decision, where it is settled too. */
-export interface DecisionSource {
-  readonly limiter: string
-  readonly policies: readonly Policy[]
-  /** false in shadow mode. */
-  readonly enforce: boolean
-  /** The state that decided, unless the answer names another. */
-  readonly keyspace: Keyspace
-}
+import type { PolicySet } from './policy-set.js'
 
 /** The answer to an `acquire`, which was waited for. */
 export interface WaitedAnswer extends Answer {
@@ -85,12 +77,12 @@ export class LimiterDecision {
   readonly policy: string
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
-  readonly #source: DecisionSource
+  readonly #source: PolicySet
   readonly #answer: Answer & Partial<WaitedAnswer>
   readonly #key: string
   #charge: OpenCharge
 
-  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
+  constructor(source: PolicySet, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
@@ -188,16 +180,38 @@ export class LimiterDecision {
     this.#charge = 'settled'
     if (charge === 'none') return 0
     try {
-      return await settleCharge(this.#answer, this.#source.keyspace, this.#key, charge, realCost)
+      return await this.#correct(charge, realCost)
     } catch (error) {
       if ((error as Partial<StoreError>).sent === false) this.#charge = charge
       throw error
     }
   }
 
+  /** Corrects the charge of `cost` units in the keyspace that decided. Returns the units that took effect. */
+  async #correct(cost: number, realCost: number): Promise<number> {
+    const difference = realCost - cost
+    const charge = chargeOf(this.#answer, cost)
+    if (difference === 0 || !charge) return 0
+    const keyspace = this.#answer.degraded?.by ?? this.#source.keyspace
+    const key = storedKey(this.#key)
+    if (difference > 0) return keyspace.correct({ kind: 'charge', key, cost: difference })
+    const given = await keyspace.correct({ kind: 'release', key, charge, units: -difference })
+    return given === 0 ? 0 : -given
+  }
+
   /** This decision after `units` of its charge were given back. For adapters. */
   afterGivingBack(units: number): Decision {
-    const answer = answerAfterGivingBack(this.#answer, this.#source.policies, units)
+    const { parts, remaining, binding } = this.#answer
+    const left = this.#source.policies.map(({ capacity }, i) =>
+      Math.min(capacity, Math.floor((parts ? parts[3 * i + 1]! : remaining) + units)),
+    )
+    const least = Math.min(...left)
+    const answer = {
+      ...this.#answer,
+      remaining: least,
+      binding: parts ? left.indexOf(least) : binding,
+      parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
+    }
     return new Decision(this.#source, answer, this.#key, 'none')
   }
 
@@ -245,54 +259,6 @@ export type DecisionRecord = Pick<LimiterDecision, (typeof FIELDS)[number]>
 export const Decision = LimiterDecision as new (
   ...parts: ConstructorParameters<typeof LimiterDecision>
 ) => Decision
-
-/**
- * Corrects the charge of an answer, `cost` units of a caller's key, to the real cost, in the keyspace that decided:
- * `keyspace`, unless the answer names another. Returns the units that took effect, below 0 if units were given back.
- */
-export async function settleCharge(
-  answer: Answer,
-  keyspace: Keyspace,
-  callerKey: string,
-  cost: number,
-  realCost: number,
-): Promise<number> {
-  const difference = realCost - cost
-  if (difference === 0 || !isCharged(answer)) return 0
-  const charged = answer.degraded?.by ?? keyspace
-  const key = storedKey(callerKey)
-  if (difference > 0) return charged.correct({ kind: 'charge', key, cost: difference })
-  const charge = chargeOf(answer, cost)
-  const given = await charged.correct({ kind: 'release', key, charge, units: -difference })
-  return given === 0 ? 0 : -given
-}
-
-/** The answer after `units` of its charge were given back. */
-export function answerAfterGivingBack(answer: Answer, policies: readonly Policy[], units: number): Answer {
-  const { parts, remaining, binding } = answer
-  const left = policies.map(({ capacity }, i) =>
-    Math.min(capacity, Math.floor((parts ? parts[3 * i + 1]! : remaining) + units)),
-  )
-  const least = Math.min(...left)
-  return {
-    ...answer,
-    remaining: least,
-    binding: parts ? left.indexOf(least) : binding,
-    parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
-  }
-}
-
-/** Whether a keyspace holds the charge. */
-function isCharged(answer: Answer): boolean {
-  const { degraded } = answer
-  return !isDenied(answer) && !(degraded && !degraded.by)
-}
-
-function chargeOf({ now, at, chargedAt }: Answer, cost: number): DatedCharge {
-  return chargedAt === undefined
-    ? { at, cost, decidedAt: now }
-    : { at: chargedAt, cost, decidedAt: chargedAt }
-}
 
 /** The state of one policy of the list. Times are whole milliseconds, rounded up. */
 export interface PolicyState {

@@ -46,12 +46,6 @@ export interface DecisionEvent extends LimiterEvent<'decision'> {
  */
 export type DecidedBy = 'memory' | 'store' | 'cache' | 'lease' | 'local' | 'none'
 
-/** `isLocal`: whether the limiter's store is in this process. */
-export function decidedBy({ degraded, from }: Answer, isLocal: boolean): DecidedBy {
-  if (degraded) return degraded.by ? 'local' : 'none'
-  return from ?? (isLocal ? 'memory' : 'store')
-}
-
 export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) => void
 
 /**
@@ -59,16 +53,37 @@ export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) 
  * limiter.
  */
 export class Events {
-  readonly #limiter: string
-  readonly listeners = new Listeners<LimiterEvents>((name, error) =>
-    this.warn('LISTENER_FAILED', `a listener of '${name}' threw: ${String(error)}`),
-  )
+  readonly listeners = new Listeners<LimiterEvents>((name, error) => {
+    const message = `a listener of '${name}' threw: ${String(error)}`
+    this.warn('LISTENER_FAILED', message, 'LISTENER_FAILED', name === 'warning')
+  })
   readonly #warned = new Set<string>()
-  #isWarning = false
 
-  /** `limiter` is its name. */
-  constructor(limiter: string) {
-    this.#limiter = limiter
+  /** Of the limiter of that name. `isLocal`: whether its store is in this process. */
+  constructor(
+    private readonly limiter: string,
+    private readonly isLocal: boolean,
+  ) {}
+
+  /** Whether decisions have a listener, so that they have to be reported. */
+  get reportsDecisions(): boolean {
+    return this.listeners.has('decision')
+  }
+
+  /** Emits the decision of one call on traffic. */
+  decided(
+    operation: DecisionEvent['operation'],
+    cost: number,
+    answer: Answer,
+    decision: Decision,
+    storeMs: number,
+  ): void {
+    if (!this.reportsDecisions) return
+    const { degraded, from = this.isLocal ? 'memory' : 'store' } = answer
+    const fallback = degraded?.by ? 'local' : 'none'
+    const decidedBy = degraded ? fallback : from
+    const call = { limiter: this.limiter, key: decision.key, operation, cost }
+    this.listeners.emit('decision', { type: 'decision', ...call, decision, decidedBy, storeMs })
   }
 
   /** Emits what a store reports. Stores report in the middle of an operation, so listeners are called afterwards. */
@@ -77,30 +92,20 @@ export class Events {
     queueMicrotask(() => {
       if (notice.event === 'warning') return this.warn(notice.code, notice.message, notice.id)
       const { event: type, ...payload } = notice
-      this.listeners.emit(type, { type, limiter: this.#limiter, ...payload } as LimiterEvents[typeof type])
+      this.listeners.emit(type, { type, limiter: this.limiter, ...payload } as LimiterEvents[typeof type])
     })
   }
 
   /**
    * Reports a likely mistake in the set-up, once per code or `id`: as a 'warning' event if that has listeners, else as a
-   * process warning. Listeners that are passive get it in both cases.
+   * process warning. Listeners that are passive get it in both cases. `isUnheard`: listeners cannot get it.
    */
-  warn(code: string, message: string, id = code): void {
+  warn(code: string, message: string, id = code, isUnheard = false): void {
     if (this.#warned.has(id)) return
     this.#warned.add(id)
-    // The error of a listener of warnings becomes a process warning.
-    const isHeard = this.listeners.hasActive('warning') && !this.#isWarning
-    if (!this.#isWarning) this.#emitWarning(code, message)
-    if (isHeard) return
-    warnProcess(code, `limiter '${this.#limiter}': ${message}`)
-  }
-
-  #emitWarning(code: string, message: string): void {
-    this.#isWarning = true
-    try {
-      this.listeners.emit('warning', { type: 'warning', limiter: this.#limiter, code, message })
-    } finally {
-      this.#isWarning = false
+    if (isUnheard || !this.listeners.hasActive('warning')) {
+      warnProcess(code, `limiter '${this.limiter}': ${message}`)
     }
+    if (!isUnheard) this.listeners.emit('warning', { type: 'warning', limiter: this.limiter, code, message })
   }
 }

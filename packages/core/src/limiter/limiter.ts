@@ -8,7 +8,7 @@ import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { Decision } from './decision.js'
-import { decidedBy, type DecisionEvent, Events, type LimiterEvents, type Listener } from './events.js'
+import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
   type AcquireOptions,
   type CallOptions,
@@ -24,8 +24,6 @@ import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { WaitQueue } from './wait-queue.js'
-
-export type { LimiterOptions, LimiterSettings } from './limiter-options.js'
 
 /**
  * Makes a limiter, which enforces a list of policies per key.
@@ -60,7 +58,7 @@ export class Limiter {
     this.#settings = given
     this.#store = leasedStore(resilientStore(store ?? memoryStore(), settings), leases)
     this.#ownsStore = this.#store !== store
-    this.#events = new Events(name)
+    this.#events = new Events(name, this.#store.local === true)
     this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
     this.#set = this.#sets.get(policies)
     this.#queue = new WaitQueue(this.#store)
@@ -96,19 +94,19 @@ export class Limiter {
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
-    const report = this.#events.listeners.has('decision') ? this.#reportConsume : undefined
+    const reports = this.#events.reportsDecisions ? this.#events : undefined
     if (keyspace.consume) {
-      const later = new LaterDecision(set, key, cost, report)
+      const later = new LaterDecision(set, key, cost, reports)
       const answer = keyspace.consume(stored, cost, later)
       return answer ? later.decisionOf(answer, 0) : later.promise()
     }
     const answer = keyspace.decide('consume', stored, cost, 0)
     if (answer instanceof Promise) {
-      const later = new LaterDecision(set, key, cost, report)
+      const later = new LaterDecision(set, key, cost, reports)
       return answer.then((known) => later.decisionOf(known, later.waited))
     }
     const decision = new Decision(set, answer, key, cost)
-    if (report !== undefined) report(key, cost, answer, decision, 0)
+    reports?.decided('consume', cost, answer, decision, 0)
     return decision
   }
 
@@ -133,7 +131,7 @@ export class Limiter {
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
-    if (this.#events.listeners.has('decision')) this.#report('acquire', cost, answer, decision, asked / 1000)
+    this.#events.decided('acquire', cost, answer, decision, asked / 1000)
     return decision
   }
 
@@ -231,33 +229,7 @@ export class Limiter {
     if (this.#closed) throw closedError()
     return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
   }
-
-  readonly #reportConsume: ReportDecision = (_key, cost, answer, decision, storeMs) =>
-    this.#report('consume', cost, answer, decision, storeMs)
-
-  #report(
-    operation: DecisionEvent['operation'],
-    cost: number,
-    answer: Answer,
-    decision: Decision,
-    storeMs: number,
-  ): void {
-    const by = decidedBy(answer, this.#store.local === true)
-    this.#events.listeners.emit('decision', {
-      type: 'decision',
-      limiter: this.name,
-      key: decision.key,
-      operation,
-      cost,
-      decision,
-      decidedBy: by,
-      storeMs,
-    })
-  }
 }
-
-/** Reports a decision to listeners. `storeMs` is what the call waited for the store. */
-type ReportDecision = (key: string, cost: number, answer: Answer, decision: Decision, storeMs: number) => void
 
 /**
  * The decision of a keyspace that is elsewhere, and the one promise of the call: a keyspace with `consume` answers through a
@@ -272,14 +244,14 @@ class LaterDecision implements Receiver<Answer> {
     readonly set: PolicySet,
     readonly key: string,
     readonly cost: number,
-    readonly report: ReportDecision | undefined,
+    readonly reports: Events | undefined,
   ) {
-    if (report) this.#sentAt = performance.now()
+    if (reports) this.#sentAt = performance.now()
   }
 
   /** Milliseconds since the call; 0 if they are not reported. */
   get waited(): number {
-    return this.report ? performance.now() - this.#sentAt : 0
+    return this.reports ? performance.now() - this.#sentAt : 0
   }
 
   promise(): Promise<Decision> {
@@ -306,7 +278,7 @@ class LaterDecision implements Receiver<Answer> {
   decisionOf(answer: Answer, storeMs: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
-    this.report?.(key, cost, answer, decision, storeMs)
+    this.reports?.decided('consume', cost, answer, decision, storeMs)
     return decision
   }
 }

@@ -1,40 +1,33 @@
 import { checkContract } from '../values/contract.js'
-import type { DecisionSource } from './decision.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
-/** A checked list of policies, and its state in the store. */
-export class PolicySet implements DecisionSource {
+/** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
+export interface PolicySet {
+  readonly limiter: string
   readonly policies: readonly Policy[]
-
-  constructor(
-    readonly limiter: string,
-    readonly enforce: boolean,
-    readonly keyspace: Keyspace,
-  ) {
-    this.policies = keyspace.policies
-  }
+  /** false in shadow mode. */
+  readonly enforce: boolean
+  /** The state that decides, unless an answer names another. */
+  readonly keyspace: Keyspace
 }
 
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
-  readonly #limiter: string
-  readonly #enforce: boolean
-  /** None in shadow mode, which refuses nothing. */
   readonly #penalty: Penalty | undefined
-  readonly #store: Store
-  readonly #report: Report
 
-  constructor(limiter: string, enforce: boolean, penalty: Penalty | undefined, store: Store, report: Report) {
-    this.#limiter = limiter
-    this.#enforce = enforce
-    this.#penalty = enforce ? penalty : undefined
-    this.#store = store
-    this.#report = report
+  constructor(
+    private readonly limiter: string,
+    private readonly enforce: boolean,
+    penalty: Penalty | undefined,
+    private readonly store: Store,
+    private readonly report: Report,
+  ) {
+    this.#penalty = enforce ? penalty : undefined // shadow mode refuses nothing
   }
 
   /** @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties. */
@@ -44,25 +37,19 @@ export class PolicySets {
     const policies = checked(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
     const keyspace = isSuspended
-      ? new SuspendedKeyspace(
-          policies,
-          () => this.#store.now(),
-          (open) => this.#open(open),
-        )
+      ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
       : this.#open(policies)
-    const set = new PolicySet(this.#limiter, this.#enforce, keyspace)
+    const set = { limiter: this.limiter, policies: keyspace.policies, enforce: this.enforce, keyspace }
     this.#byList.set(list, set)
     return set
   }
 
   #open(policies: readonly Policy[]): Keyspace {
     const penalty = this.#penalty
-    const keyspace = this.#store.keyspace(this.#limiter, policies, this.#report, penalty)
+    const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty)
     if (penalty && !keyspace.penalty) {
-      throw new PolicyError(
-        'INVALID_PENALTY',
-        'the store of this limiter knows no penalties: leave penalty out',
-      )
+      const why = 'the store of this limiter knows no penalties: leave penalty out'
+      throw new PolicyError('INVALID_PENALTY', why)
     }
     return keyspace
   }
@@ -79,12 +66,8 @@ function checked(list: readonly Policy[]): readonly Policy[] {
   for (const policy of list) {
     // Not instanceof: several copies of this package may meet in one process.
     if (typeof policy?.algorithm?.earliest !== 'function') {
-      throw expected(
-        PolicyError,
-        'INVALID_POLICIES',
-        'a policy must be made by gcra(), slidingLog() or the like',
-        policy,
-      )
+      const bound = 'a policy must be made by gcra(), slidingLog() or the like'
+      throw expected(PolicyError, 'INVALID_POLICIES', bound, policy)
     }
     checkContract('a policy', policy)
   }

@@ -15,32 +15,23 @@ import {
  * concern the key, whose state the list shares with all lists of its shapes, so the store carries them out.
  */
 export class SuspendedKeyspace implements Keyspace {
-  readonly policies: readonly Policy[]
-  readonly #now: Store['now']
-  readonly #openState: () => Keyspace
-  readonly #binding: number
   #state: Keyspace | undefined
 
   /** `open` opens the state under a list of policies. */
   constructor(
-    policies: readonly Policy[],
-    now: Store['now'],
-    open: (policies: readonly Policy[]) => Keyspace,
-  ) {
-    this.policies = policies
-    this.#now = now
-    this.#openState = () => open(policies.map(withAnyLimit))
-    this.#binding = policies.findIndex(({ limit }) => limit === 0)
-  }
+    readonly policies: readonly Policy[],
+    private readonly store: Store,
+    private readonly open: (policies: readonly Policy[]) => Keyspace,
+  ) {}
 
   decide(_ask: Ask, _key: string, cost: number): Answer {
-    const now = this.#now()
+    const now = this.store.now()
     const at = cost > 0 ? Infinity : now
     return {
       now,
       at,
       reason: cost > 0 ? 'limit' : undefined,
-      binding: this.#binding,
+      binding: this.policies.findIndex(({ limit }) => limit === 0),
       remaining: 0,
       resetAt: now,
       parts:
@@ -63,7 +54,7 @@ export class SuspendedKeyspace implements Keyspace {
 
   correct(change: Correction): MaybePromise<number> {
     if (!isAboutKey(change)) return 0
-    this.#state ??= this.#openState()
+    this.#state ??= this.open(this.policies.map(withAnyLimit))
     return this.#state.correct(change)
   }
 }

@@ -1,4 +1,11 @@
-import { type Answer, isDenied, type Keyspace } from './store.js'
+import { type Answer, type DatedCharge, isDenied, type Keyspace } from './store.js'
+
+/** What a keyspace charged with an answer to a call of `cost` units; undefined if it charged nothing. */
+export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined {
+  const { at, now, chargedAt, degraded } = answer
+  if (isDenied(answer) || (degraded && !degraded.by)) return undefined
+  return { at: chargedAt ?? at, cost, decidedAt: chargedAt ?? now }
+}
 
 /** Gives back the units that a `book` charged, whether at once or ahead of now. */
 export async function giveBack(
@@ -7,9 +14,8 @@ export async function giveBack(
   cost: number,
   answer: Answer,
 ): Promise<void> {
-  const isCharged = !answer.degraded || answer.degraded.by
-  if (isDenied(answer) || !isCharged || cost === 0) return
-  const { booking, at, now } = answer
-  if (booking) await keyspace.cancel(booking)
-  else await keyspace.correct({ kind: 'release', key, charge: { at, cost, decidedAt: now }, units: cost })
+  const charge = chargeOf(answer, cost)
+  if (!charge || cost === 0) return
+  if (answer.booking) await keyspace.cancel(answer.booking)
+  else await keyspace.correct({ kind: 'release', key, charge, units: cost })
 }
