@@ -21,7 +21,7 @@ export { checkContract, CONTRACT, CONTRACT_NUMBER, inCommon, SETTINGS } from './
 export { checkCost } from './values/cost.js'
 export { expected } from './values/errors.js'
 export { digest, ownText, storedKey } from './values/key.js'
-export { Listeners, type ListenOptions } from './values/listeners.js'
+export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {
   checkNames,
   type DeclarationOf,

@@ -1,5 +1,5 @@
 import { createLimiter, type Limiter, type Policy, type Semaphore } from '@sluice/core'
-import { Listeners } from '@sluice/core/internal'
+import { Listeners, warningOnce } from '@sluice/core/internal'
 import { QueuedCall, type CallDefaults, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
@@ -17,7 +17,7 @@ export interface CallQueueSettings extends CallDefaults {
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
 export class CallQueue {
-  readonly listeners = new Listeners<QueueEvents>((type, error) => this.#warn(type, error))
+  readonly listeners: Listeners<QueueEvents>
   readonly #settings: CallQueueSettings
   readonly #keyQueues: KeyQueues
   /** The names in every event. */
@@ -30,13 +30,14 @@ export class CallQueue {
   #paused = false
   #closed = false
   #drains = false
-  #hasWarned = false
 
   constructor(settings: CallQueueSettings) {
     const { name, limiter, semaphore } = settings
     this.#settings = settings
     this.#keyQueues = limiter ? keyQueuesOf(limiter, semaphore) : new KeyQueues(undefined, semaphore)
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
+    const owner = name === undefined ? `a client of limiter '${limiter?.name}'` : `queue '${name}'`
+    this.listeners = new Listeners(warningOnce(owner))
   }
 
   /** Calls that wait. */
@@ -248,16 +249,6 @@ export class CallQueue {
   ): void {
     if (!this.listeners.has(type)) return
     this.listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
-  }
-
-  /** A mistake of the application, reported once. */
-  #warn(type: string, error: unknown): void {
-    if (this.#hasWarned) return
-    this.#hasWarned = true
-    const { queue, limiter } = this.#source
-    const source = queue === undefined ? `a client of limiter '${limiter}'` : `queue '${queue}'`
-    const message = `${source}: a listener of '${type}' threw: ${String(error)}`
-    process.emitWarning(message, { type: 'SluiceWarning', code: 'LISTENER_FAILED' })
   }
 }
 

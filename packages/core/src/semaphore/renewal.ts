@@ -2,28 +2,23 @@ import { MOST_TICKETS } from '../resilience/resilient-permits.js'
 import { type Permits, RENEW_US } from '../stores/permits.js'
 import type { StoreError } from '../values/errors.js'
 
-export interface RenewalOptions {
-  readonly permits: Permits
-  /** Undefined for a store in this process, whose permits need no lease. */
-  readonly leaseMs: number | undefined
-  readonly limit: () => number
-}
-
 /**
  * The permits that one semaphore of this process holds. They are renewed every 500 ms (`RENEW_US`), or every third of the
  * lease if that is shorter. A release that failed is repeated until the lease ends.
  */
 export class Renewal {
-  readonly #options: RenewalOptions
   /** The tickets by key, each with the callback for the loss of its permit. */
   readonly #held = new Map<string, Map<number, () => void>>()
   /** Tickets by key whose release failed, each with the latest end of its lease. */
   readonly #releasing = new Map<string, Map<number, number>>()
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  constructor(options: RenewalOptions) {
-    this.#options = options
-  }
+  /** `leaseMs` is undefined for a store in this process, whose permits need no lease. */
+  constructor(
+    private readonly permits: Permits,
+    private readonly leaseMs: number | undefined,
+    private readonly limit: () => number,
+  ) {}
 
   /** The tickets that hold a permit of `key`. */
   held(key: string): readonly number[] {
@@ -44,25 +39,24 @@ export class Renewal {
 
   /** Releases the ticket's permit, or takes the ticket out of the queue. Never rejects. */
   async release(key: string, ticket: number): Promise<void> {
-    const { permits, leaseMs, limit } = this.#options
     remove(this.#held, key, ticket)
     try {
-      await permits.ask('release', key, [ticket], limit())
+      await this.permits.ask('release', key, [ticket], this.limit())
     } catch {
-      if (leaseMs === undefined) return
+      if (this.leaseMs === undefined) return
       const releasing = this.#releasing.get(key) ?? new Map<number, number>()
-      this.#releasing.set(key, releasing.set(ticket, performance.now() + leaseMs))
+      this.#releasing.set(key, releasing.set(ticket, performance.now() + this.leaseMs))
       this.#schedule(RETRY_MS)
     }
   }
 
   get #renewMs(): number {
-    return Math.min((this.#options.leaseMs ?? 0) / 3, RENEW_US / 1000)
+    return Math.min((this.leaseMs ?? 0) / 3, RENEW_US / 1000)
   }
 
   /** The timer does not keep the process alive. */
   #schedule(ms: number): void {
-    if (this.#timer !== undefined || this.#options.leaseMs === undefined) return
+    if (this.#timer !== undefined || this.leaseMs === undefined) return
     this.#timer = setTimeout(() => void this.#run(), ms)
     this.#timer.unref?.()
   }
@@ -89,11 +83,10 @@ export class Renewal {
   }
 
   async #renewHeld(key: string): Promise<void> {
-    const { permits, limit } = this.#options
     for (const part of inParts(this.held(key))) {
       // Renewing a ticket that was released meanwhile would take its permit again.
       const held = part.filter((ticket) => this.#held.get(key)?.has(ticket))
-      const states = await permits.ask('renew', key, held, limit())
+      const states = await this.permits.ask('renew', key, held, this.limit())
       for (const [i, ticket] of held.entries()) {
         const lost = this.#held.get(key)?.get(ticket)
         if (states[i] !== 'unknown' || !lost) continue
@@ -104,9 +97,8 @@ export class Renewal {
   }
 
   async #repeatReleases(key: string): Promise<void> {
-    const { permits, limit } = this.#options
     for (const part of inParts(this.releasing(key))) {
-      await permits.ask('release', key, part, limit())
+      await this.permits.ask('release', key, part, this.limit())
       for (const ticket of part) remove(this.#releasing, key, ticket)
     }
   }

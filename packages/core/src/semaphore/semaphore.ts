@@ -1,11 +1,10 @@
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { warnProcess } from '../values/process-warning.js'
 import { resilientPermits } from '../resilience/resilient-permits.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
-import { Listeners, type ListenOptions } from '../values/listeners.js'
+import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
@@ -40,22 +39,16 @@ export class Semaphore {
   readonly #permits: Permits
   readonly #renewal: Renewal
   readonly #waiters: Waiters
-  readonly #listeners = new Listeners<SemaphoreEvents>((type, error) => this.#warn(type, error))
+  readonly #listeners: Listeners<SemaphoreEvents>
   #limit: number
   #inUse = 0
   #closed = false
-  #hasWarned = false
 
   constructor(options: SemaphoreOptions) {
-    const {
-      name = 'default',
-      limit,
-      lease: leaseMs,
-      store,
-      deadline: deadlineMs,
-      onLost,
-    } = readSemaphoreOptions(options)
+    const settings = readSemaphoreOptions(options)
+    const { name = 'default', limit, lease: leaseMs, store, deadline: deadlineMs, onLost } = settings
     this.name = name
+    this.#listeners = new Listeners(warningOnce(`semaphore '${name}'`))
     this.#limit = limit
     if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
     this.#ownsStore = store === undefined
@@ -64,12 +57,10 @@ export class Semaphore {
       throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
-    const permits = resilientPermits(this.#store, { name: this.name, leaseMs, deadlineMs, held })
+    this.#permits = resilientPermits(this.#store, { name, leaseMs, deadlineMs, held })
     const limitNow = (): number => this.#limit
-    const isElsewhere = this.#store.local !== true
-    this.#permits = permits
-    this.#renewal = new Renewal({ permits, leaseMs: isElsewhere ? leaseMs : undefined, limit: limitNow })
-    this.#waiters = new Waiters({ permits, renewal: this.#renewal, limit: limitNow, store: this.#store })
+    this.#renewal = new Renewal(this.#permits, this.#store.local ? undefined : leaseMs, limitNow)
+    this.#waiters = new Waiters(this.#permits, this.#renewal, limitNow, this.#store)
   }
 
   /**
@@ -160,14 +151,6 @@ export class Semaphore {
     await this.#waiters.close(closedError())
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
-  }
-
-  /** Listeners that fail are a mistake of the application, which is reported once. */
-  #warn(type: keyof SemaphoreEvents, error: unknown): void {
-    if (this.#hasWarned) return
-    this.#hasWarned = true
-    const text = `semaphore '${this.name}': a listener of '${type}' threw: ${String(error)}`
-    warnProcess('LISTENER_FAILED', text)
   }
 }
 

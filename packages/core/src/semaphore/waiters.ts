@@ -7,31 +7,24 @@ import { storeClosed } from '../values/closing.js'
 import { StoreError } from '../values/errors.js'
 import type { Renewal } from './renewal.js'
 
-export interface WaitersOptions {
-  readonly permits: Permits
-  readonly renewal: Renewal
-  readonly limit: () => number
-  /** Tickets are polled if the store is not in this process. */
-  readonly store: Pick<Store, 'local' | 'closed'>
-}
-
 /**
  * The tickets of one semaphore of this process that wait for a permit. A store elsewhere announces a granted permit.
  * Because announcements can be lost, waiting tickets are also polled every 100 ms; polling keeps them in the queue, and
  * puts them there again where the store has lost its data.
  */
 export class Waiters {
-  readonly #options: WaitersOptions
   readonly #byTicket = new Map<number, Waiter>()
-  /** The tickets of each key, oldest first. */
-  readonly #byKey = new Map<string, Set<number>>()
   #tickets = 0
   #timer: ReturnType<typeof setTimeout> | undefined
   #isListening = false
 
-  constructor(options: WaitersOptions) {
-    this.#options = options
-  }
+  /** Tickets are polled if `store` is not in this process. */
+  constructor(
+    private readonly permits: Permits,
+    private readonly renewal: Renewal,
+    private readonly limit: () => number,
+    private readonly store: Pick<Store, 'local' | 'closed'>,
+  ) {}
 
   /**
    * Waits for a permit of `key` for up to `maxWaitMs`. `lost` is called if the store loses the permit while it is held.
@@ -43,7 +36,7 @@ export class Waiters {
       const end = (outcome: 'granted' | 'left'): void => {
         waiter.outcome = outcome
         stopWatching()
-        this.#forget(key, ticket)
+        this.#byTicket.delete(ticket)
       }
       const waiter: Waiter = {
         key,
@@ -57,7 +50,7 @@ export class Waiters {
         granted: () => {
           if (waiter.outcome) return
           end('granted')
-          this.#options.renewal.hold(key, ticket, lost)
+          this.renewal.hold(key, ticket, lost)
           resolve({ ticket, waiter })
         },
         leave: async (error) => {
@@ -65,11 +58,10 @@ export class Waiters {
           end('left')
           if (error === undefined) resolve({ ticket: undefined, waiter })
           else reject(error)
-          if (waiter.isKnown) await this.#options.renewal.release(key, ticket)
+          if (waiter.isKnown) await this.renewal.release(key, ticket)
         },
       }
       this.#byTicket.set(ticket, waiter)
-      this.#queueOf(key).add(ticket)
       void this.#ask(waiter, ticket, maxWaitMs > 0)
       // Where a store in this process has a permit free, as for most calls, there is nothing to wait for.
       if (!waiter.outcome) stopWatching = this.#watchFor(waiter, maxWaitMs, signal)
@@ -83,9 +75,13 @@ export class Waiters {
 
   /** Asks the store for permits under the current limit. */
   pollAll(): Promise<unknown> {
-    return Promise.all(
-      [...this.#byKey].map(([key, tickets]) => this.#poll(key, [...tickets].slice(0, MOST_TICKETS))),
-    )
+    const byKey = new Map<string, number[]>()
+    for (const [ticket, { key }] of this.#byTicket) {
+      const oldest = byKey.get(key) ?? []
+      if (oldest.length < MOST_TICKETS) oldest.push(ticket)
+      byKey.set(key, oldest)
+    }
+    return Promise.all([...byKey].map(([key, oldest]) => this.#poll(key, oldest)))
   }
 
   /** Rejects all calls that wait. */
@@ -100,7 +96,7 @@ export class Waiters {
       void waiter.leave(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
     const timer = maxWaitMs > 0 ? setTimeout(giveUp, maxWaitMs) : undefined
     const stopListening = signal && onAbort(signal, () => void waiter.leave(signal.reason))
-    const { closed } = this.#options.store
+    const { closed } = this.store
     const stopWatching = closed && onAbort(closed, () => void waiter.leave(storeClosed()))
     return () => {
       clearTimeout(timer)
@@ -109,27 +105,13 @@ export class Waiters {
     }
   }
 
-  #queueOf(key: string): Set<number> {
-    const queue = this.#byKey.get(key) ?? new Set()
-    this.#byKey.set(key, queue)
-    return queue
-  }
-
-  #forget(key: string, ticket: number): void {
-    this.#byTicket.delete(ticket)
-    const queue = this.#byKey.get(key)
-    queue?.delete(ticket)
-    if (queue?.size === 0) this.#byKey.delete(key)
-  }
-
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
-    const { permits, limit } = this.#options
     if (waiter.isAsking) return
     const wasKnown = waiter.isKnown
     waiter.isAsking = true
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
-      const asked = permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], limit())
+      const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit())
       const [state] = asked instanceof Promise ? await waiter.storeWait.over(asked) : asked
       waiter.wasReached = true
       if (state === 'held') this.#taken(waiter, ticket)
@@ -147,19 +129,19 @@ export class Waiters {
 
   #taken(waiter: Waiter, ticket: number): void {
     // The ticket left the queue while the permit was on its way. One that a poll found granted before is in use.
-    if (waiter.outcome === 'left') void this.#options.renewal.release(waiter.key, ticket)
+    if (waiter.outcome === 'left') void this.renewal.release(waiter.key, ticket)
     else waiter.granted()
   }
 
   #watch(): void {
     if (!this.#isListening) {
       this.#isListening = true
-      this.#options.permits.listen((ticket) => {
+      this.permits.listen((ticket) => {
         const waiter = this.#byTicket.get(ticket)
         if (waiter) void this.#poll(waiter.key, [ticket])
       })
     }
-    if (this.#options.store.local || this.#timer !== undefined) return
+    if (this.store.local || this.#timer !== undefined) return
     this.#timer = setTimeout(() => void this.#run(), POLL_MS)
     this.#timer.unref?.()
   }
@@ -171,10 +153,9 @@ export class Waiters {
   }
 
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
-    const { permits, limit } = this.#options
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
     try {
-      const polled = permits.ask('poll', key, tickets, limit())
+      const polled = this.permits.ask('poll', key, tickets, this.limit())
       const states = polled instanceof Promise ? await polled : polled
       for (const waiter of waiters) waiter.wasReached = true
       for (const [i, ticket] of tickets.entries()) {

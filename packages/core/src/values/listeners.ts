@@ -1,3 +1,5 @@
+import { warnProcess } from './process-warning.js'
+
 export interface ListenOptions {
   /**
    * For listeners that only count: a 'warning' is then still written as a warning of the process.
@@ -56,5 +58,15 @@ export class Listeners<Events extends object> {
         this.#failed(name, error)
       }
     }
+  }
+}
+
+/** For `Listeners` of an object without warnings of its own: the first of its listeners that fails is a warning of the process. */
+export function warningOnce(owner: string): (name: PropertyKey, error: unknown) => void {
+  let hasWarned = false
+  return (name, error) => {
+    if (hasWarned) return
+    hasWarned = true
+    warnProcess('LISTENER_FAILED', `${owner}: a listener of '${String(name)}' threw: ${String(error)}`)
   }
 }

@@ -7,7 +7,7 @@ afterEach(() => jest.useRealTimers())
 
 it('releases are forgotten when their lease is over, also while a permit of the key is held in an outage', async () => {
   const store = new PermitsElsewhere()
-  const renewal = new Renewal({ permits: store.permits(), leaseMs: 1000, limit: () => 1 })
+  const renewal = new Renewal(store.permits(), 1000, () => 1)
   renewal.hold('', 0, () => {})
   store.answer = () => Promise.reject(new StoreError('STORE_UNAVAILABLE', 'as the test says'))
   for (const ticket of [1, 2, 3]) await renewal.release('', ticket)
