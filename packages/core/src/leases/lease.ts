@@ -19,8 +19,6 @@ export interface LeaseWaiter {
 export class Lease {
   /** `remaining` of the store's last answer. */
   remaining: number
-  readonly policies: readonly Policy[]
-  readonly #ttl: number
   #calledAt: number
   /** Exponential moving average (alpha 1/4) of the time between calls, in microseconds. */
   #gap: number
@@ -34,16 +32,19 @@ export class Lease {
   /** Units for which calls may still join the booking in flight. */
   #room = 0
 
-  constructor(policies: readonly Policy[], ttl: number, { calledAt, remaining }: ColdKey) {
-    this.policies = policies
+  constructor(
+    readonly policies: readonly Policy[],
+    private readonly ttl: number,
+    { calledAt, remaining }: ColdKey,
+  ) {
     this.remaining = remaining
-    this.#ttl = this.#gap = ttl
+    this.#gap = ttl
     this.#calledAt = calledAt
   }
 
   /** Whether the key was not called for a whole ttl, so that the lease holds nothing. */
   isCold(now: number): boolean {
-    return now - this.#calledAt >= this.#ttl && !this.#isBooking
+    return now - this.#calledAt >= this.ttl && !this.#isBooking
   }
 
   recordCall(now: number): void {
@@ -114,7 +115,7 @@ export class Lease {
    */
   #prefetch(wanted: number, cost: number, size: number, mostUnits: number): number {
     if (this.#isDropped) return 0
-    const expected = Math.floor(this.#ttl / (2 * this.#gap)) * cost
+    const expected = Math.floor(this.ttl / (2 * this.#gap)) * cost
     const units = Math.min(expected, size, Math.floor((this.remaining - wanted) / 2), mostUnits - wanted)
     return units < cost ? 0 : units - (units % cost)
   }

@@ -28,53 +28,40 @@ export function leasedStore(store: Store, settings: LeaseSettings | undefined): 
 }
 
 class LeasedStore implements Store {
-  readonly #store: Store
-  readonly #settings: LeaseSettings
   /** By the shapes of the policies: lists of equal shapes share their leases. Each is held by its keyspaces. */
   readonly #leases = new WeakValues<Leases>()
 
-  constructor(store: Store, settings: LeaseSettings) {
-    this.#store = store
-    this.#settings = settings
-  }
+  constructor(
+    private readonly store: Store,
+    private readonly settings: LeaseSettings,
+  ) {}
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
-    const { ttl, size } = this.#settings
+    const { ttl, size } = this.settings
     const terms = leaseTermsOf(policies, ttl)
-    const state = this.#store.keyspace(name, terms.booked, report)
+    const state = this.store.keyspace(name, terms.booked, report)
     const leases = this.#leasesOf(terms.booked)
-    return new LeasedKeyspace({ state, terms, leases, size, now: () => this.#store.now() })
+    return new LeasedKeyspace(state, terms, leases, size, () => this.store.now())
   }
 
   now(): number {
-    return this.#store.now()
+    return this.store.now()
   }
 
   get closed(): AbortSignal | undefined {
-    return this.#store.closed
+    return this.store.closed
   }
 
   close(): MaybePromise<void> {
     for (const leases of this.#leases.values()) leases.clear()
-    return this.#store.close()
+    return this.store.close()
   }
 
   #leasesOf(policies: readonly Policy[]): Leases {
     const id = policies.map(({ shape }) => shape).join('\n')
-    const { ttl, maxKeys } = this.#settings
+    const { ttl, maxKeys } = this.settings
     return this.#leases.get(id, () => new Leases(ttl * 1000, maxKeys))
   }
-}
-
-interface LeasedKeyspaceOptions {
-  /** The state in the store, opened with `terms.booked`. */
-  readonly state: Keyspace
-  readonly terms: LeaseTerms
-  readonly leases: Leases
-  /** Most units that one call prefetches. */
-  readonly size: number
-  /** Microseconds, on a clock of this process. */
-  readonly now: () => number
 }
 
 /**
@@ -84,20 +71,26 @@ interface LeasedKeyspaceOptions {
  */
 class LeasedKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
-  readonly #options: LeasedKeyspaceOptions
-  readonly #state: Keyspace
 
-  constructor(options: LeasedKeyspaceOptions) {
-    this.#options = options
-    this.#state = options.state
-    this.policies = options.terms.reported
+  /**
+   * `state` is that in the store, opened with `terms.booked`; `size` the most units that one call prefetches; `now` microseconds
+   * on a clock of this process.
+   */
+  constructor(
+    private readonly state: Keyspace,
+    private readonly terms: LeaseTerms,
+    private readonly leases: Leases,
+    private readonly size: number,
+    private readonly now: () => number,
+  ) {
+    this.policies = terms.reported
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    if (ask !== 'consume' || cost === 0) return this.#state.decide(ask, key, cost, maxWait, caller)
-    const { leases, size, terms, now: clock } = this.#options
-    const now = clock()
-    const found = leases.find(this.#state.policies, key, now)
+    if (ask !== 'consume' || cost === 0) return this.state.decide(ask, key, cost, maxWait, caller)
+    const { leases, size, terms } = this
+    const now = this.now()
+    const found = leases.find(this.state.policies, key, now)
     if (!(found instanceof Lease)) return this.#ask(key, cost, found)
     return (
       found.serve(cost, now) ??
@@ -109,16 +102,16 @@ class LeasedKeyspace implements Keyspace {
   }
 
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
-    return this.#state.confirm(booking)
+    return this.state.confirm(booking)
   }
 
   cancel(booking: Booking): MaybePromise<boolean> {
-    return this.#state.cancel(booking)
+    return this.state.cancel(booking)
   }
 
   correct(change: Correction): MaybePromise<number> {
-    if (isAboutKey(change)) this.#options.leases.drop(change.key)
-    return this.#state.correct(change)
+    if (isAboutKey(change)) this.leases.drop(change.key)
+    return this.state.correct(change)
   }
 
   /** Asks the store for one call alone, and records what remains for the next lease. */
@@ -128,7 +121,7 @@ class LeasedKeyspace implements Keyspace {
   }
 
   #consume(key: string, cost: number): MaybePromise<Answer> {
-    return this.#state.decide('consume', key, cost, 0)
+    return this.state.decide('consume', key, cost, 0)
   }
 
   /** Books for the first call, for those that join, and ahead. A failed booking rejects the calls and not itself. */
@@ -140,16 +133,16 @@ class LeasedKeyspace implements Keyspace {
 
   async #book(lease: Lease, key: string): Promise<void> {
     await Promise.resolve() // calls of the same turn of the event loop join
-    const { size, terms, now: clock } = this.#options
+    const { size, terms } = this
     const callers: LeaseWaiter[] = []
     let late: LeaseWaiter[] = []
     try {
       const { waiters, wanted, spare } = lease.sendBooking(size, terms.mostUnits)
       callers.push(...waiters)
       // The lease counts from here, because the store may decide as soon as the call is sent.
-      const sent = clock()
+      const sent = this.now()
       const answer = await this.#consume(key, wanted + spare)
-      const receivedAt = clock()
+      const receivedAt = this.now()
       lease.remaining = answer.degraded ? 0 : answer.remaining
       late = lease.endBooking()
       if (answer.degraded) return this.#fallBack(answer, key, wanted + spare, [...callers, ...late])

@@ -9,16 +9,15 @@ import { type ColdKey, Lease } from './lease.js'
  * are over are removed when there is no room.
  */
 export class Leases {
-  readonly #ttl: number
-  readonly #most: number
   readonly #leases = new Map<string, Lease>()
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
   /** `ttl` in microseconds. */
-  constructor(ttl: number, most: number) {
-    this.#ttl = ttl
-    this.#most = most
+  constructor(
+    private readonly ttl: number,
+    private readonly most: number,
+  ) {
     this.#coldKeys = new ExpiringMap(most, ttl)
   }
 
@@ -35,8 +34,8 @@ export class Leases {
       return lease
     }
     const coldKey = this.#coldKeys.get(key)
-    if (coldKey && now - coldKey.calledAt < this.#ttl && this.#hasRoom(now)) {
-      lease = new Lease(policies, this.#ttl, coldKey)
+    if (coldKey && now - coldKey.calledAt < this.ttl && this.#hasRoom(now)) {
+      lease = new Lease(policies, this.ttl, coldKey)
       lease.recordCall(now)
       this.#leases.set(ownText(key), lease)
       return lease
@@ -59,10 +58,10 @@ export class Leases {
   }
 
   #hasRoom(now: number): boolean {
-    if (this.#leases.size < this.#most) return true
+    if (this.#leases.size < this.most) return true
     if (now < this.#nextSweepAt) return false
-    this.#nextSweepAt = now + this.#ttl / 4
+    this.#nextSweepAt = now + this.ttl / 4
     for (const [key, lease] of this.#leases) if (lease.isCold(now)) this.#leases.delete(key)
-    return this.#leases.size < this.#most
+    return this.#leases.size < this.most
   }
 }

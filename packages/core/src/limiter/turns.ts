@@ -4,7 +4,6 @@
  * and runs all that are due in one list before the next.
  */
 export class Turns {
-  readonly #now: () => number
   /** The earliest first, and of equal ones the oldest. */
   readonly #waiting: WaitingTurn[] = []
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -12,9 +11,7 @@ export class Turns {
   #timerAt: number | undefined
 
   /** `now` returns microseconds; it throws once its store is closed. */
-  constructor(now: () => number) {
-    this.#now = now
-  }
+  constructor(private readonly now: () => number) {}
 
   /**
    * Wakes the waiter at its instant, after all that come before it, and at once where that has passed. If the clock throws, all
@@ -42,7 +39,7 @@ export class Turns {
   /** Wakes those whose instant has come, and sets the timer for the next. Timers may fire early, so the clock decides. */
   #wake(): void {
     try {
-      const now = this.#now()
+      const now = this.now()
       while (this.#waiting.length > 0 && this.#waiting[0]!.at <= now) this.#waiting.shift()!.wake()
       this.#setTimer(now)
     } catch (error) {

@@ -20,15 +20,13 @@ const CLOSING_MS = 30
 
 /** The calls of one limiter that wait for their turn. Their places are booked in the store; here they are woken. */
 export class WaitQueue {
-  readonly #store: Store
   readonly #clock = new StoreClock()
   readonly #turns: Turns
   readonly #unsettled = new Set<Promise<unknown>>()
   readonly #waiters = new Set<(error: Error) => void>()
   #closed: Error | undefined
 
-  constructor(store: Store) {
-    this.#store = store
+  constructor(private readonly store: Store) {
     this.#turns = new Turns(() => store.now())
   }
 
@@ -65,11 +63,11 @@ export class WaitQueue {
     signal?: AbortSignal,
   ): Promise<Turn> {
     signal?.throwIfAborted()
-    const start = this.#store.now()
+    const start = this.store.now()
     let left = maxWait
     let asked = 0
     for (;;) {
-      const sent = this.#store.now()
+      const sent = this.store.now()
       const caller: BookingCaller = { gone: false, unsent: false }
       // In shadow mode no call waits, not for the store either.
       const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
@@ -77,7 +75,7 @@ export class WaitQueue {
       const undo = (made: Answer): Promise<void> =>
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const answer = booked instanceof Promise ? await this.#answerTo(booked, caller, undo, signal) : booked
-      const received = this.#store.now()
+      const received = this.store.now()
       if (booked instanceof Promise) asked += received - sent
       const wait = answer.at - answer.now
       // The time of another store is that of another clock.
@@ -94,7 +92,7 @@ export class WaitQueue {
         const isTrusted = wait <= TRUSTED_WAIT || !booking
         const state = isTrusted ? 'stands' : await this.#confirm(keyspaceOf(set, answer), booking, signal)
         if (state === 'stands') {
-          const now = this.#store.now()
+          const now = this.store.now()
           return { answer, waited: now - start, late: now - turnAt, asked }
         }
         if (state === 'held') await undo(answer)
@@ -102,7 +100,7 @@ export class WaitQueue {
         await undo(answer)
         throw error
       }
-      left = Math.max(0, maxWait - (this.#store.now() - start))
+      left = Math.max(0, maxWait - (this.store.now() - start))
     }
   }
 
@@ -155,7 +153,7 @@ export class WaitQueue {
         left()
         reject(error)
       }
-      const { closed } = this.#store
+      const { closed } = this.store
       const stopListening = signal && onAbort(signal, () => leave(signal.reason))
       const stopWatching = closed && onAbort(closed, () => leave(storeClosed()))
       this.#waiters.add(leave)

@@ -3,29 +3,28 @@
  * Node warns of a leak above ten.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  const listeners = listenersOf(signal)
-  listeners.add(listener)
+  const shared = known.get(signal) ?? sharedOn(signal)
+  shared.listeners.add(listener)
   return () => {
-    // Once this set was empty, the signal may have another, which a second removal must leave alone.
-    if (listeners.delete(listener) && listeners.size === 0) endOf.get(signal)?.()
+    // A set that was emptied is left alone: the signal may have another since.
+    if (!shared.listeners.delete(listener) || shared.listeners.size > 0) return
+    signal.removeEventListener('abort', shared.abort)
+    known.delete(signal)
   }
 }
 
-const endOf = new WeakMap<AbortSignal, () => void>()
-const known = new WeakMap<AbortSignal, Set<() => void>>()
+interface SharedListener {
+  readonly listeners: Set<() => void>
+  readonly abort: () => void
+}
 
-function listenersOf(signal: AbortSignal): Set<() => void> {
-  const before = known.get(signal)
-  if (before) return before
+const known = new WeakMap<AbortSignal, SharedListener>()
+
+function sharedOn(signal: AbortSignal): SharedListener {
   const listeners = new Set<() => void>()
-  const abort = (): void => {
-    for (const listener of listeners) listener()
-  }
+  const abort = (): void => listeners.forEach((listener) => listener())
   signal.addEventListener('abort', abort)
-  known.set(signal, listeners)
-  endOf.set(signal, () => {
-    signal.removeEventListener('abort', abort)
-    known.delete(signal)
-  })
-  return listeners
+  const shared = { listeners, abort }
+  known.set(signal, shared)
+  return shared
 }

@@ -1,4 +1,4 @@
-import { expected, InputError, type SluiceError } from './errors.js'
+import { expected, InputError } from './errors.js'
 
 /**
  * `'250ms' | '10s' | '1m' | '1h' | '1d'`, or a whole number of milliseconds. The type accepts any string, because
@@ -20,28 +20,20 @@ export interface DurationBounds {
    * @default 365 days
    */
   readonly most?: number
-  /** @default InputError */
-  readonly error?: DurationErrorClass<'INVALID_DURATION'> | DurationErrorClass<DurationErrorCode>
-  /** @default 'INVALID_DURATION' */
-  readonly code?: DurationErrorCode
 }
-
-type DurationErrorCode = 'INVALID_DURATION' | 'INVALID_WINDOW' | 'INVALID_PENALTY'
-type DurationErrorClass<Code extends DurationErrorCode> = new (code: Code, message: string) => SluiceError
 
 /**
  * A duration in milliseconds. `what` names it in the message.
- * @throws {InputError} INVALID_DURATION when it is not whole or out of bounds, or the error that `bounds` names.
+ * @throws {InputError} INVALID_DURATION when it is not whole or out of bounds.
  * @example
  * import { parseDuration } from '@sluice/core'
  * const ms = parseDuration('90s', 'timeout') // 90000
  */
 export function parseDuration(value: Duration, what: string, bounds: DurationBounds = {}): number {
-  const { least = 1, most = YEAR_MS, error = InputError, code = 'INVALID_DURATION' } = bounds
+  const { least = 1, most = YEAR_MS } = bounds
   const ms = millisecondsOf(value)
   if (Number.isInteger(ms) && ms >= least && ms <= most) return ms
-  const bound = `${what} must be ${durationsFrom(least, most)}`
-  throw expected(error as DurationErrorClass<DurationErrorCode>, code, bound, value)
+  throw expected(InputError, 'INVALID_DURATION', `${what} must be ${durationsFrom(least, most)}`, value)
 }
 
 /** The accepted durations, as a message names them. */

@@ -22,9 +22,7 @@ export function warnIfShort(place: string, given: Duration): void {
 }
 
 /** The option, with that warning. */
-export function notShort(option: Option<number>): Option<number>
-export function notShort(option: Option<number | undefined>): Option<number | undefined>
-export function notShort(option: Option<number | undefined>): Option<number | undefined> {
+export function notShort<Ms extends number | undefined>(option: Option<Ms>): Option<Ms> {
   return {
     ...option,
     parse(value, name) {

@@ -139,14 +139,8 @@ export class Policy {
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {
-    const {
-      limit = this.limit,
-      capacity,
-      window = this.windowMs,
-      name = this.name,
-    } = read(CHANGES, changes, {
-      what: 'policy.with',
-    })
+    const changed = read(CHANGES, changes, { what: 'policy.with' })
+    const { limit = this.limit, capacity, window = this.windowMs, name = this.name } = changed
     const { capacity: own } = this.#numbers
     const kept = this.limit === 0 ? own?.value : this.capacity
     const value = capacity ?? (own ? kept : undefined)

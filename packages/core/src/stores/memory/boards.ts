@@ -3,25 +3,22 @@ import type { Board } from '../board.js'
 
 /** The boards of this process, by name. */
 export class MemoryBoards {
-  readonly #now: Clock
   readonly #boards = new Map<string, Map<string, Note>>()
 
   /** `now` in microseconds. */
-  constructor(now: Clock) {
-    this.#now = now
-  }
+  constructor(private readonly now: Clock) {}
 
   open(name: string): Board {
     const posts = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, posts)
     return {
       post: (author, text, lifeMs) => {
-        const now = this.#now()
+        const now = this.now()
         for (const [other, { until }] of posts) if (until <= now) posts.delete(other)
         posts.set(author, { text, until: now + lifeMs * 1000 })
       },
       read: () => {
-        const now = this.#now()
+        const now = this.now()
         return [...posts.values()].filter(({ until }) => until > now).map(({ text }) => text)
       },
     }

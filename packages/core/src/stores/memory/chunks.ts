@@ -3,29 +3,21 @@
  * there are, and all rows can be walked in order.
  */
 export class Chunks<Table> {
-  readonly #list: Chunk<Table>[] = []
-
-  get length(): number {
-    return this.#list.length
-  }
-
-  at(index: number): Chunk<Table> {
-    return this.#list[index]!
-  }
+  readonly list: Chunk<Table>[] = []
 
   /** Adds the rows of `table` from `first` on. */
   add(table: Table, first: number): Chunk<Table> {
-    const chunk = { table, first, index: this.#list.length }
-    this.#list.push(chunk)
+    const chunk = { table, first, index: this.list.length }
+    this.list.push(chunk)
     return chunk
   }
 
   /** Removes a chunk; the last one takes its place. */
   remove(chunk: Chunk<Table>): void {
-    const last = this.#list.pop()!
+    const last = this.list.pop()!
     if (last === chunk) return
     last.index = chunk.index
-    this.#list[last.index] = last
+    this.list[last.index] = last
   }
 }
 

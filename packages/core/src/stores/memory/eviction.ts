@@ -1,6 +1,6 @@
 import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Notice } from '../store.js'
-import { type Chunk, CHUNK_ROWS, type Chunks } from './chunks.js'
+import { type Chunk, CHUNK_ROWS } from './chunks.js'
 import type { Table } from './table.js'
 
 /*
@@ -10,7 +10,6 @@ import type { Table } from './table.js'
  * ranks no higher than the flood.
  */
 export class Eviction {
-  readonly #chunks: Chunks<Table>
   /** The clock hand: the index of a chunk, and a row in it. */
   #chunk = -1
   #row = 0
@@ -24,9 +23,7 @@ export class Eviction {
   #evictions = 0
   #random = 0x9e3779b9
 
-  constructor(chunks: Chunks<Table>) {
-    this.#chunks = chunks
-  }
+  constructor(private readonly chunks: readonly Chunk<Table>[]) {}
 
   /** To be called after a key was added. */
   added(table: Table, row: number): void {
@@ -37,7 +34,7 @@ export class Eviction {
   /** Checks the next `count` rows and frees keys that are full again, at most `enough`. Returns how many were freed. */
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
-    for (let i = 0; i < count && freed < enough && this.#chunks.length > 0; i++) {
+    for (let i = 0; i < count && freed < enough && this.chunks.length > 0; i++) {
       const { table } = this.#step(now)
       if (table.cursor.rows.keyAt(this.#row) === undefined) continue
       if (rankOf(table, this.#row, now) !== FULL) continue
@@ -73,7 +70,7 @@ export class Eviction {
         seen >= (least >= EXHAUSTED || this.#usual === UNKNOWN ? LONG_SAMPLE : SAMPLE)
       )
         break
-      const chunk = this.#chunks.at(this.#below(this.#chunks.length))
+      const chunk = this.chunks[this.#below(this.chunks.length)]!
       const row = chunk.first + this.#below(CHUNK_ROWS)
       if (!isHeld(chunk, row)) continue
       seen++
@@ -91,8 +88,8 @@ export class Eviction {
     }
     let rank = least
     let seen = 0
-    for (let i = 0, from = this.#below(this.#chunks.length); i < this.#chunks.length; i++) {
-      const chunk = this.#chunks.at((from + i) % this.#chunks.length)
+    for (let i = 0, from = this.#below(this.chunks.length); i < this.chunks.length; i++) {
+      const chunk = this.chunks[(from + i) % this.chunks.length]!
       for (let row = chunk.first; row < chunk.first + CHUNK_ROWS; row++) {
         if (!isHeld(chunk, row)) continue
         rank = this.#prefer(chunk.table, row, now, rank)
@@ -114,13 +111,13 @@ export class Eviction {
 
   /** Moves the hand to the next row. */
   #step(now: number): Chunk<Table> {
-    const chunk = this.#chunk < this.#chunks.length ? this.#chunks.at(Math.max(0, this.#chunk)) : undefined
-    if (this.#chunk >= 0 && chunk && this.#row >= chunk.first && this.#row < lastOf(chunk)) {
+    const chunk = this.chunks[this.#chunk]
+    if (chunk && this.#row >= chunk.first && this.#row < lastOf(chunk)) {
       this.#row++
       return chunk
     }
-    this.#chunk = this.#chunk + 1 < this.#chunks.length ? this.#chunk + 1 : this.#newRound(now)
-    const next = this.#chunks.at(this.#chunk)
+    this.#chunk = this.#chunk + 1 < this.chunks.length ? this.#chunk + 1 : this.#newRound(now)
+    const next = this.chunks[this.#chunk]!
     this.#row = next.first
     return next
   }
@@ -226,15 +223,12 @@ const BANNED = 10
  * exhausted caller, and another each time the `maxKeys` that would have held all keys has doubled.
  */
 export class Overflow {
-  readonly #maxKeys: number
   /** Evicted keys of this span, and of the one before. A span lasts until its first key would have been full again. */
   #forgotten = 0
   #before = 0
   #spanEnd = 0
 
-  constructor(maxKeys: number) {
-    this.#maxKeys = maxKeys
-  }
+  constructor(private readonly maxKeys: number) {}
 
   /** Counts an evicted key. Returns the warning to be reported, if any. */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
@@ -244,12 +238,12 @@ export class Overflow {
       this.#spanEnd = Math.max(fullAgainAt, now + 1)
     }
     this.#forgotten++
-    const needed = this.#maxKeys + Math.max(this.#forgotten, this.#before)
+    const needed = this.maxKeys + Math.max(this.#forgotten, this.#before)
     if (wasExhausted && needed >= 2 * table.neededKeys) {
       table.neededKeys = needed
       const message =
         `the memory store forgets exhausted callers, who may then call again: ` +
-        `maxKeys is ${this.#maxKeys} and had to be at least ${needed}`
+        `maxKeys is ${this.maxKeys} and had to be at least ${needed}`
       return { event: 'warning', code: 'STORE_FULL', message, id: `STORE_FULL ${needed}` }
     }
     if (table.hasWarned || table.neededKeys > 0) return undefined

@@ -70,11 +70,13 @@ class Memory implements MemoryStore, TableOwner {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
   readonly chunks = new Chunks<Table>()
-  readonly #eviction = new Eviction(this.chunks)
+  readonly #eviction = new Eviction(this.chunks.list)
   readonly #overflow: Overflow
   readonly #maxKeys: number
   #clock: Clock
-  readonly #tables: Tables
+  /** By limiter and shapes, the least recently opened first. */
+  readonly #tables = new Map<string, Table>()
+  readonly #maxShapes: number
   /** Time stands still for permits: those of this process need no leases. */
   readonly #permits = new PermitQueues(() => 0)
   readonly #boards = new MemoryBoards(() => this.now())
@@ -88,7 +90,7 @@ class Memory implements MemoryStore, TableOwner {
 
   constructor(options: MemoryStoreOptions) {
     const { maxKeys, maxShapes, clock = systemClock() } = read(MEMORY_STORE, options, { what: 'memoryStore' })
-    this.#tables = new Tables(maxShapes)
+    this.#maxShapes = maxShapes
     this.#maxKeys = maxKeys
     this.#overflow = new Overflow(maxKeys)
     this.#clock = clock
@@ -101,9 +103,11 @@ class Memory implements MemoryStore, TableOwner {
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
     const open = (): Table => {
-      const table = this.#tables.open(id, () => new Table(policies, this))
+      const table = this.#tables.get(id) ?? new Table(policies, this)
+      this.#tables.delete(id)
+      this.#tables.set(id, table)
       table.reports.add(report)
-      if (this.#tables.trim(table)) report({ event: 'warning', ...SHAPES })
+      if (this.#dropTables(table)) report({ event: 'warning', ...SHAPES })
       return table
     }
     return new MemoryKeyspace(open, policies, penalty)
@@ -145,14 +149,14 @@ class Memory implements MemoryStore, TableOwner {
     const start = performance.now()
     this.#forgetBookings(now, start + SLICE_MS / 3)
     const end = start + SLICE_MS
-    const rows = Math.min(SLICE_ROWS, this.chunks.length * CHUNK_ROWS)
+    const rows = Math.min(SLICE_ROWS, this.chunks.list.length * CHUNK_ROWS)
     let [seen, freed] = [0, 0]
     for (; seen < rows && performance.now() < end; seen += 16) freed += this.#eviction.sweep(16, now)
     return freed * 4 > seen
   }
 
   resetAll(): void {
-    for (const table of this.#tables) table.discardAll()
+    for (const table of this.#tables.values()) table.discardAll()
   }
 
   get closed(): AbortSignal {
@@ -166,10 +170,26 @@ class Memory implements MemoryStore, TableOwner {
     this.#tables.clear()
   }
 
+  /**
+   * Drops the least recently opened tables without keys while there are too many, but not `opened`. They hold no state, and are
+   * made again when their limiters need them. Returns whether one was dropped.
+   */
+  #dropTables(opened: Table): boolean {
+    const { size } = this.#tables
+    let looks = LOOKS
+    for (const [id, table] of this.#tables) {
+      if (this.#tables.size <= this.#maxShapes || table === opened || looks-- === 0) break
+      this.#tables.delete(id)
+      if (table.cursor.rows.size > 0) this.#tables.set(id, table)
+      else table.isDropped = true
+    }
+    return this.#tables.size < size
+  }
+
   /** Forgets past bookings, table by table, from where the last slice ended. */
   #forgetBookings(now: number, end: number): void {
     for (let rounds = 0; rounds < this.#tables.size && performance.now() < end;) {
-      this.#purging ??= this.#tables[Symbol.iterator]()
+      this.#purging ??= this.#tables.values()
       this.#purged ??= this.#purging.next().value
       if (!this.#purged) this.#purging = undefined
       else if (this.#purged.bookings.purge(STEP, now) < STEP) {
@@ -192,24 +212,22 @@ class Memory implements MemoryStore, TableOwner {
   /** Whether every key was blocked or held since it was added: a search for one that is not would hardly find it. */
   #areAllRestricted(): boolean {
     let restricted = 0
-    for (const table of this.#tables) restricted += table.restrictions.size
+    for (const table of this.#tables.values()) restricted += table.restrictions.size
     return restricted >= this.#size
   }
 }
 
 /** A table under one list of policies. Lists of equal shapes share the table. */
 class MemoryKeyspace implements Keyspace {
-  readonly policies: readonly Policy[]
-  readonly penalty: Penalty | undefined
-  readonly #open: () => Table
   #table: Table
   #list: PolicyList
 
   /** `open` returns the table, now and again after it was dropped. */
-  constructor(open: () => Table, policies: readonly Policy[], penalty: Penalty | undefined) {
-    this.policies = policies
-    this.penalty = penalty
-    this.#open = open
+  constructor(
+    private readonly open: () => Table,
+    readonly policies: readonly Policy[],
+    readonly penalty: Penalty | undefined,
+  ) {
     this.#table = open()
     this.#list = this.#table.lists.open(policies, penalty)
   }
@@ -233,56 +251,10 @@ class MemoryKeyspace implements Keyspace {
 
   #openTable(): Table {
     if (this.#table.isDropped) {
-      this.#table = this.#open()
+      this.#table = this.open()
       this.#list = this.#table.lists.open(this.policies, this.penalty)
     }
     return this.#table
-  }
-}
-
-/**
- * The tables of a store by limiter and shapes. Beyond `most`, the least recently opened tables without keys are dropped; they
- * hold no state, and are made again when their limiters need them.
- */
-class Tables {
-  readonly #most: number
-  readonly #byId = new Map<string, Table>()
-
-  constructor(most: number) {
-    this.#most = most
-  }
-
-  get size(): number {
-    return this.#byId.size
-  }
-
-  [Symbol.iterator](): MapIterator<Table> {
-    return this.#byId.values()
-  }
-
-  /** The table of `id`, which becomes the most recently opened one. */
-  open(id: string, make: () => Table): Table {
-    const table = this.#byId.get(id) ?? make()
-    this.#byId.delete(id)
-    this.#byId.set(id, table)
-    return table
-  }
-
-  /** Drops tables without keys while there are too many, but not `opened`. Returns whether one was dropped. */
-  trim(opened: Table): boolean {
-    const { size } = this.#byId
-    let looks = LOOKS
-    for (const [id, table] of this.#byId) {
-      if (this.#byId.size <= this.#most || table === opened || looks-- === 0) break
-      this.#byId.delete(id)
-      if (table.cursor.rows.size > 0) this.#byId.set(id, table)
-      else table.isDropped = true
-    }
-    return this.#byId.size < size
-  }
-
-  clear(): void {
-    this.#byId.clear()
   }
 }
 

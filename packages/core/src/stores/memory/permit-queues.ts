@@ -28,18 +28,16 @@ export type HolderTickets = Map<number, Tickets>
 /** The permits of one semaphore of this process. */
 export class MemoryPermits implements Permits, PermitHolder {
   readonly tickets: HolderTickets = new Map()
-  readonly #queues: PermitQueues
-  readonly #name: string
   #granted: ((ticket: number) => void) | undefined
 
-  constructor(queues: PermitQueues, name: string) {
-    this.#queues = queues
-    this.#name = name
-  }
+  constructor(
+    private readonly queues: PermitQueues,
+    private readonly name: string,
+  ) {}
 
   ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): readonly TicketState[] {
-    const call = { step, semaphore: 0, name: this.#name, key, tickets, limit, lease: Infinity }
-    return this.#queues.carryOut(this, call)
+    const call = { step, semaphore: 0, name: this.name, key, tickets, limit, lease: Infinity }
+    return this.queues.carryOut(this, call)
   }
 
   listen(granted: (ticket: number) => void): void {
@@ -60,25 +58,22 @@ export class MemoryPermits implements Permits, PermitHolder {
  * lua/semaphore.lua is the twin for Redis.
  */
 export class PermitQueues {
-  readonly #now: Clock
   readonly #queues = new Map<string, PermitQueue>()
   #graceUntil = -Infinity
 
   /** `now` in microseconds: permits run out on this clock, and never if it stands still. */
-  constructor(now: Clock) {
-    this.#now = now
-  }
+  constructor(private readonly now: Clock) {}
 
   /** Begins the time of grace: there are holders of permits that are unknown here. */
   stateWasLost(): void {
-    this.#graceUntil = this.#now() + GRACE_US
+    this.#graceUntil = this.now() + GRACE_US
   }
 
   carryOut(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     const id = `${call.name}\n${call.key}` // names have no line breaks
     let queue = this.#queues.get(id)
     if (!queue) this.#queues.set(id, (queue = new PermitQueue(id)))
-    const now = this.#now()
+    const now = this.now()
     const states = queue.carryOut(holder, call, now, now < this.#graceUntil)
     this.#finish(queue)
     return states
@@ -86,7 +81,7 @@ export class PermitQueues {
 
   /** Releases all tickets of a holder that is gone. */
   leave(holder: PermitHolder): void {
-    const now = this.#now()
+    const now = this.now()
     const left = new Set<PermitQueue>()
     for (const tickets of holder.tickets.values()) {
       for (const ticket of tickets.values()) {
@@ -110,7 +105,6 @@ export class PermitQueues {
 
 /** The permits of one key, and the tickets that wait for one. */
 class PermitQueue {
-  readonly id: string
   readonly #held = new Set<Ticket>()
   /** Undefined while no ticket waits, because making it costs more than to take a permit. */
   #line: Line | undefined
@@ -119,9 +113,7 @@ class PermitQueue {
   /** No permit runs out before this instant. */
   #nextEnd = Infinity
 
-  constructor(id: string) {
-    this.id = id
-  }
+  constructor(readonly id: string) {}
 
   get isEmpty(): boolean {
     return this.#held.size === 0 && this.#line === undefined
@@ -182,8 +174,7 @@ class PermitQueue {
       }
       if (this.#held.size >= ticket.waitsWith!.limit) return
       this.#hold(ticket, now + CLAIM_US)
-      this.#granted ??= []
-      this.#granted.push(ticket)
+      ;(this.#granted ??= []).push(ticket)
     }
   }
 

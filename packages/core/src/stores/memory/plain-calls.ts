@@ -49,31 +49,28 @@ export class MemoryAnswer implements Answer {
 
 /** Decides calls on a blocked key too, so that a caller who is banned costs no more than one who is denied. */
 class CallsUnderOne implements PlainCalls {
-  readonly #take: Take
   readonly #state: State
-  readonly #cursor: Cursor
-  readonly #restrictions: Restrictions
-  readonly #lists: PolicyLists
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  constructor(take: Take, cursor: Cursor, restrictions: Restrictions, lists: PolicyLists) {
-    this.#take = take
+  constructor(
+    private readonly take: Take,
+    private readonly cursor: Cursor,
+    private readonly restrictions: Restrictions,
+    private readonly lists: PolicyLists,
+  ) {
     this.#state = cursor.states[0]!
-    this.#cursor = cursor
-    this.#restrictions = restrictions
-    this.#lists = lists
   }
 
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const policy = list.policies[0]!
-    if (this.#restrictions.live > 0) {
-      const restriction = this.#restrictions.get(row, now)
+    if (this.restrictions.live > 0) {
+      const restriction = this.restrictions.get(row, now)
       if (restriction !== undefined) return this.#blocked(policy, restriction, now, cost)
     }
     const view = this.#view
-    const at = this.#take(this.#state, policy, now, cost, view)
+    const at = this.take(this.#state, policy, now, cost, view)
     if (at > now) return at === Infinity || at > now + maxWait ? this.#denied(list, row, now, at) : undefined
-    if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.number, false)
+    if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
     return new MemoryAnswer(now, now, undefined, view.remaining, view.resetAt)
   }
 
@@ -82,7 +79,7 @@ class CallsUnderOne implements PlainCalls {
     const { remaining, resetAt } = this.#view
     if (at === Infinity) return new MemoryAnswer(now, at, 'cost', remaining, resetAt)
     if (list.penalty) return undefined
-    this.#cursor.rows.record(row, list.number, true)
+    this.cursor.rows.record(row, list.number, true)
     return new MemoryAnswer(now, at, 'limit', remaining, resetAt)
   }
 
@@ -103,22 +100,18 @@ class CallsUnderOne implements PlainCalls {
 
 /** Leaves to the table what one of the policies denies, and keys with a block or hold. */
 class CallsUnderSeveral implements PlainCalls {
-  readonly #takes: readonly Take[]
-  readonly #cursor: Cursor
-  readonly #restrictions: Restrictions
-  readonly #lists: PolicyLists
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
-  constructor(takes: readonly Take[], cursor: Cursor, restrictions: Restrictions, lists: PolicyLists) {
-    this.#takes = takes
-    this.#cursor = cursor
-    this.#restrictions = restrictions
-    this.#lists = lists
-  }
+  constructor(
+    private readonly takes: readonly Take[],
+    private readonly cursor: Cursor,
+    private readonly restrictions: Restrictions,
+    private readonly lists: PolicyLists,
+  ) {}
 
   decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { policies } = list
-    const restrictions = this.#restrictions
+    const restrictions = this.restrictions
     if (restrictions.live > 0 && restrictions.get(row, now) !== undefined) return undefined
     if (!this.#doOthersAdmit(policies, now, cost)) return undefined
     const view = this.#view
@@ -127,7 +120,7 @@ class CallsUnderSeveral implements PlainCalls {
     let remaining = Infinity
     let resetAt = now
     for (let i = 0; i < policies.length; i++) {
-      const at = this.#takes[i]!(this.#cursor.states[i]!, policies[i]!, now, cost, view)
+      const at = this.takes[i]!(this.cursor.states[i]!, policies[i]!, now, cost, view)
       if (at > now) return undefined // only the first can deny, before any is charged
       if (view.remaining < remaining) {
         remaining = view.remaining
@@ -138,7 +131,7 @@ class CallsUnderSeveral implements PlainCalls {
       parts[3 * i + 1] = view.remaining
       parts[3 * i + 2] = view.resetAt
     }
-    if (this.#lists.areSeveral) this.#cursor.rows.record(row, list.number, false)
+    if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
     const answer = new MemoryAnswer(now, now, undefined, remaining, resetAt)
     answer.binding = binding
     answer.parts = parts
@@ -149,7 +142,7 @@ class CallsUnderSeveral implements PlainCalls {
   #doOthersAdmit(policies: readonly Policy[], now: number, cost: number): boolean {
     for (let i = 1; i < policies.length; i++) {
       const policy = policies[i]!
-      if (policy.algorithm.earliest(this.#cursor.states[i]!, policy, now, cost) > now) return false
+      if (policy.algorithm.earliest(this.cursor.states[i]!, policy, now, cost) > now) return false
     }
     return true
   }

@@ -18,7 +18,6 @@ export class Cursor {
   readonly #withRing: State[] = []
   /** The state, if there is one policy, as most limiters have: it is pointed at a row without a loop. */
   readonly #only: State | undefined
-  readonly #hasRings: boolean
   readonly #stride: number
 
   constructor(policies: readonly Policy[]) {
@@ -34,7 +33,6 @@ export class Cursor {
       this.states.push(state)
       if (algorithm.ring) this.#withRing.push(state)
     }
-    this.#hasRings = this.#withRing.length > 0
     this.#only = this.states.length === 1 ? this.states[0] : undefined
     this.select(0)
   }
@@ -55,7 +53,8 @@ export class Cursor {
         state.base = base + this.#offsets[i]!
       }
     }
-    if (this.#hasRings) this.#selectRings(page, this.rows.ringBaseOf(row))
+    const rings = this.rows.ringBaseOf(row)
+    for (let i = 0; i < this.#withRing.length; i++) this.#withRing[i]!.ring = page.rings[rings + i]!
   }
 
   /** The instant at which the state of the current key began. */
@@ -101,10 +100,6 @@ export class Cursor {
     return this.#withRing.map((state) => state.ring)
   }
 
-  #selectRings({ rings }: Page, first: number): void {
-    for (let i = 0; i < this.#withRing.length; i++) this.#withRing[i]!.ring = rings[first + i]!
-  }
-
   restore(undo: Undo): void {
     this.cells().set(undo.cells)
     this.rings().forEach((ring, i) => ring.restore(undo.marks[i]!))
@@ -121,16 +116,15 @@ class Rows {
   size = 0
   /** The largest row that was ever allocated. */
   top = 0
-  readonly #stride: number
-  readonly #ringsPerKey: number
   readonly #index = new KeyIndex()
   pages: Page[]
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
-  constructor(stride: number, ringsPerKey: number) {
-    this.#stride = stride
-    this.#ringsPerKey = ringsPerKey
+  constructor(
+    private readonly stride: number,
+    private readonly ringsPerKey: number,
+  ) {
     this.pages = [this.#firstPage()]
   }
 
@@ -150,12 +144,12 @@ class Rows {
 
   /** Index of the row's first cell in its page. */
   baseOf(row: number): number {
-    return (row & PAGE_MASK) * this.#stride
+    return (row & PAGE_MASK) * this.stride
   }
 
   /** Index of the row's first ring in its page. */
   ringBaseOf(row: number): number {
-    return (row & PAGE_MASK) * this.#ringsPerKey
+    return (row & PAGE_MASK) * this.ringsPerKey
   }
 
   /** Records the number of the policy list under which the key was decided, and counts up to seven denials. */
@@ -199,8 +193,8 @@ class Rows {
     this.#index.delete(page.keys[row & PAGE_MASK]!)
     page.keys[row & PAGE_MASK] = undefined
     page.notes[row & PAGE_MASK] = 0
-    page.cells.fill(0, base, base + this.#stride)
-    for (let i = 0; i < this.#ringsPerKey; i++) page.rings[this.ringBaseOf(row) + i] = undefined
+    page.cells.fill(0, base, base + this.stride)
+    for (let i = 0; i < this.ringsPerKey; i++) page.rings[this.ringBaseOf(row) + i] = undefined
     page.cells[base] = this.#free
     this.#free = row
     if (--this.size === 0) this.#shrink()
@@ -222,7 +216,7 @@ class Rows {
 
   #newPage(rows: number): Page {
     return {
-      cells: new Float64Array(rows * this.#stride),
+      cells: new Float64Array(rows * this.stride),
       notes: new Uint16Array(rows),
       keys: [],
       rings: [],
@@ -230,7 +224,7 @@ class Rows {
   }
 
   #fillRings(page: Page, first: number): void {
-    for (let i = 0; i < this.#ringsPerKey; i++) page.rings[first + i] = new Ring()
+    for (let i = 0; i < this.ringsPerKey; i++) page.rings[first + i] = new Ring()
   }
 }
 
