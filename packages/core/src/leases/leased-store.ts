@@ -37,10 +37,11 @@ class LeasedStore implements Store {
   ) {}
 
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
-    const { ttl, size } = this.settings
+    const { ttl, size, maxKeys } = this.settings
     const terms = leaseTermsOf(policies, ttl)
     const state = this.store.keyspace(name, terms.booked, report)
-    const leases = this.#leasesOf(terms.booked)
+    const id = terms.booked.map(({ shape }) => shape).join('\n')
+    const leases = this.#leases.get(id, () => new Leases(ttl * 1000, maxKeys))
     return new LeasedKeyspace(state, terms, leases, size, () => this.store.now())
   }
 
@@ -55,12 +56,6 @@ class LeasedStore implements Store {
   close(): MaybePromise<void> {
     for (const leases of this.#leases.values()) leases.clear()
     return this.store.close()
-  }
-
-  #leasesOf(policies: readonly Policy[]): Leases {
-    const id = policies.map(({ shape }) => shape).join('\n')
-    const { ttl, maxKeys } = this.settings
-    return this.#leases.get(id, () => new Leases(ttl * 1000, maxKeys))
   }
 }
 

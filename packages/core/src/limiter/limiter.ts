@@ -262,13 +262,11 @@ class LaterDecision implements Receiver<Answer> {
   }
 
   answered(answer: Answer): void {
-    let decision: Decision
     try {
-      decision = this.decisionOf(answer, this.waited)
+      this.#resolve(this.decisionOf(answer, this.waited))
     } catch (error) {
-      return this.#reject(error)
+      this.#reject(error)
     }
-    this.#resolve(decision)
   }
 
   failed(error: unknown): void {

@@ -38,29 +38,20 @@ export class Waiters {
         stopWatching()
         this.#byTicket.delete(ticket)
       }
-      const waiter: Waiter = {
-        key,
-        outcome: undefined,
-        isAsking: false,
-        isKnown: false,
-        wasReached: false,
-        failure: undefined,
-        hasWaited: false,
-        storeWait: new StoreWait(),
-        granted: () => {
-          if (waiter.outcome) return
-          end('granted')
-          this.renewal.hold(key, ticket, lost)
-          resolve({ ticket, waiter })
-        },
-        leave: async (error) => {
-          if (waiter.outcome) return
-          end('left')
-          if (error === undefined) resolve({ ticket: undefined, waiter })
-          else reject(error)
-          if (waiter.isKnown) await this.renewal.release(key, ticket)
-        },
+      const granted = (): void => {
+        if (waiter.outcome) return
+        end('granted')
+        this.renewal.hold(key, ticket, lost)
+        resolve({ ticket, waiter })
       }
+      const leave = async (error?: unknown): Promise<void> => {
+        if (waiter.outcome) return
+        end('left')
+        if (error === undefined) resolve({ ticket: undefined, waiter })
+        else reject(error)
+        if (waiter.isKnown) await this.renewal.release(key, ticket)
+      }
+      const waiter = new Waiter(key, granted, leave)
       this.#byTicket.set(ticket, waiter)
       void this.#ask(waiter, ticket, maxWaitMs > 0)
       // Where a store in this process has a permit free, as for most calls, there is nothing to wait for.
@@ -183,24 +174,27 @@ interface Taken {
 }
 
 /** A call that asks for a permit. */
-interface Waiter {
-  readonly key: string
+class Waiter {
   /** Undefined while the call waits. */
   outcome: 'granted' | 'left' | undefined
   /** Whether an answer to `take` is outstanding. */
-  isAsking: boolean
+  isAsking = false
   /** Whether the store may hold the ticket. */
-  isKnown: boolean
+  isKnown = false
   /** Whether the store has answered about the call. */
-  wasReached: boolean
+  wasReached = false
   /** Why the latest question about the call failed. */
   failure: unknown
   /** Whether the store's first answer granted no permit. */
-  hasWaited: boolean
-  readonly storeWait: StoreWait
-  granted(): void
-  /** Rejects the call with `error`; without one it is denied. */
-  leave(error?: unknown): Promise<void>
+  hasWaited = false
+  readonly storeWait = new StoreWait()
+
+  /** `leave` rejects the call with its error; without one the call is denied. */
+  constructor(
+    readonly key: string,
+    readonly granted: () => void,
+    readonly leave: (error?: unknown) => Promise<void>,
+  ) {}
 }
 
 /** The time in which one call waits for answers of a store elsewhere. */

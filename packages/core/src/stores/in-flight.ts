@@ -4,22 +4,20 @@
  * never settle a call after its connection broke.
  */
 export class InFlight {
-  readonly #most: number
-  readonly #now: () => number
   /** The oldest first. Single calls are not recorded: that costs more than the precision is worth. */
   #cohorts: Cohort[] = []
   count = 0
 
   /** `now` in milliseconds, of a clock that does not run back. */
-  constructor(most: number, now = (): number => performance.now()) {
-    this.#most = most
-    this.#now = now
-  }
+  constructor(
+    private readonly most: number,
+    private readonly now = (): number => performance.now(),
+  ) {}
 
   /** How many more may be sent. */
   get room(): number {
-    if (this.count >= this.#most) this.dropLost()
-    return this.#most - this.count
+    if (this.count >= this.most) this.dropLost()
+    return this.most - this.count
   }
 
   /** Counts calls that are sent at `now`. Pass the result to `end` once they are answered or have failed. */
@@ -43,7 +41,7 @@ export class InFlight {
   }
 
   dropLost(): void {
-    const lost = this.#now() - LOST_MS
+    const lost = this.now() - LOST_MS
     for (let oldest = this.#cohorts[0]; oldest && oldest.latest <= lost; oldest = this.#cohorts[0]) {
       this.count -= oldest.calls
       oldest.isLost = true

@@ -9,15 +9,16 @@ export class ExpiringMap<V> {
   /** Whether an entry was ever added: looking for one takes two hashes. */
   isUsed = false
   readonly #mostPerGeneration: number
-  readonly #life: number
   #young = new Map<string, V>()
   #old = new Map<string, V>()
   #youngSince = -Infinity
 
   /** `life` in the unit of the `now` that `set` is given. */
-  constructor(most: number, life: number) {
+  constructor(
+    most: number,
+    private readonly life: number,
+  ) {
     this.#mostPerGeneration = Math.max(1, most >> 1)
-    this.#life = life
   }
 
   get(key: string): V | undefined {
@@ -25,7 +26,7 @@ export class ExpiringMap<V> {
   }
 
   set(key: string, value: V, now: number): void {
-    if (this.#young.size >= this.#mostPerGeneration || now - this.#youngSince >= this.#life) {
+    if (this.#young.size >= this.#mostPerGeneration || now - this.#youngSince >= this.life) {
       this.#old = this.#young
       this.#young = new Map()
       this.#youngSince = now

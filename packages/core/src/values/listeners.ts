@@ -13,15 +13,12 @@ export interface ListenOptions {
  * or rejects affects neither its caller nor the other listeners.
  */
 export class Listeners<Events extends object> {
-  readonly #failed: (name: keyof Events, error: unknown) => void
   /** Lists are replaced and never changed, so that a listener may remove itself. */
   readonly #lists: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
   readonly #passive = new WeakSet<object>()
 
   /** `failed` is called with what a listener threw, or rejected with. */
-  constructor(failed: (name: keyof Events, error: unknown) => void) {
-    this.#failed = failed
-  }
+  constructor(private readonly failed: (name: keyof Events, error: unknown) => void) {}
 
   /** Returns a function that removes the listener. */
   on<E extends keyof Events>(
@@ -53,9 +50,9 @@ export class Listeners<Events extends object> {
     for (let i = 0; i < list.length; i++) {
       try {
         const returned: unknown = list[i]!(event)
-        if (returned instanceof Promise) returned.catch((error: unknown) => this.#failed(name, error))
+        if (returned instanceof Promise) returned.catch((error: unknown) => this.failed(name, error))
       } catch (error) {
-        this.#failed(name, error)
+        this.failed(name, error)
       }
     }
   }

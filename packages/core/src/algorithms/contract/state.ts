@@ -3,15 +3,11 @@
  * it at a key, so that a decision allocates nothing.
  */
 export class State {
-  cells: Float64Array
-  base: number
-  ring: Ring
-
-  constructor(cells: Float64Array, base = 0, ring = new Ring()) {
-    this.cells = cells
-    this.base = base
-    this.ring = ring
-  }
+  constructor(
+    public cells: Float64Array,
+    public base = 0,
+    public ring = new Ring(),
+  ) {}
 
   get(cell: number): number {
     return this.cells[this.base + cell]!

@@ -105,13 +105,10 @@ function takeFromSlot(state: State, policy: Policy, charge: Charge, units: numbe
 /** The debt at `instant`, no earlier than the newest charge, computed from the slots. */
 function recount(state: State, policy: Policy, instant: number): number {
   const newest = state.get(NEWEST)
-  let debt = state.get(BEFORE)
-  for (let slot = newest - policy.buckets + 1; slot < newest; slot++) {
-    debt = behind(debt, width(policy), unitsIn(state, policy, slot), policy)
-  }
+  const before = debtBehind(state, policy, newest - 1)
   const ticks = Math.floor((instant - newest * width(policy) * policy.tick) / policy.tick)
   const inNewest = Math.min(ticks, width(policy))
-  debt = behind(debt, inNewest, unitsIn(state, policy, newest), policy)
+  const debt = behind(before, inNewest, unitsIn(state, policy, newest), policy)
   return Math.max(0, debt - (ticks - inNewest) * policy.limit)
 }
 
@@ -120,15 +117,20 @@ function slideTo(state: State, policy: Policy, slot: number): void {
   const { buckets } = policy
   const newest = state.get(NEWEST)
   if (slot <= newest) return
-  const end = Math.min(newest, slot - buckets)
-  let debt = state.get(BEFORE)
-  for (let b = newest - buckets + 1; b <= end; b++) {
-    debt = behind(debt, width(policy), unitsIn(state, policy, b), policy)
-  }
+  const debt = debtBehind(state, policy, Math.min(newest, slot - buckets))
   const empty = Math.max(0, slot - buckets - newest)
   state.set(BEFORE, Math.max(0, debt - empty * width(policy) * policy.limit))
   for (let b = Math.max(newest + 1, slot - buckets + 1); b <= slot; b++) state.set(cellOf(policy, b), 0)
   state.set(NEWEST, slot)
+}
+
+/** The debt at the end of the slot `last`, from the oldest on. */
+function debtBehind(state: State, policy: Policy, last: number): number {
+  let debt = state.get(BEFORE)
+  for (let slot = state.get(NEWEST) - policy.buckets + 1; slot <= last; slot++) {
+    debt = behind(debt, width(policy), unitsIn(state, policy, slot), policy)
+  }
+  return debt
 }
 
 /** A debt after it has drained for `ticks` and `units` were charged. */

@@ -10,8 +10,6 @@ export class Bookings {
   size = 0
   readonly #epochs = new Map<number, Epoch>()
   #latestVersion = 0
-  /** The position of `purge`. */
-  #hand: Iterator<[number, Epoch]> | undefined
 
   /** The last booked instant of the key in `row`; 0 without future bookings. */
   lastOf(row: number): number {
@@ -72,23 +70,12 @@ export class Bookings {
     return true
   }
 
-  /**
-   * Checks the next `count` keys and forgets those whose last booking has passed. Returns the number of keys checked: fewer
-   * than `count` at the end of a round.
-   */
-  purge(count: number, now: number): number {
-    if (this.size === 0) return 0
-    this.#hand ??= this.#epochs.entries()
-    for (let seen = 0; seen < count; seen++) {
-      const next = this.#hand.next()
-      if (next.done) {
-        this.#hand = undefined
-        return seen
-      }
-      const [row, { last }] = next.value
-      if (last <= now) this.forget(row)
+  /** Forgets the keys whose last booking has passed. Checks a key a step. */
+  *purge(now: () => number): Generator<undefined> {
+    for (const [row, { last }] of this.#epochs) {
+      if (last <= now()) this.forget(row)
+      yield
     }
-    return count
   }
 }
 

@@ -64,7 +64,6 @@ export const MEMORY_STORE = {
 const SLICE_ROWS = 4096
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
-const STEP = 64
 
 class Memory implements MemoryStore, TableOwner {
   readonly [CONTRACT] = CONTRACT_NUMBER
@@ -80,9 +79,7 @@ class Memory implements MemoryStore, TableOwner {
   /** Time stands still for permits: those of this process need no leases. */
   readonly #permits = new PermitQueues(() => 0)
   readonly #boards = new MemoryBoards(() => this.now())
-  /** The round that forgets past bookings: the tables that follow, and the current one. */
-  #purging: Iterator<Table> | undefined
-  #purged: Table | undefined
+  readonly #purging = this.#purgeBookings()
   #stopSweeping: (() => void) | undefined
   #size = 0
   #latest = 0
@@ -147,7 +144,7 @@ class Memory implements MemoryStore, TableOwner {
   sweep(): boolean {
     const now = this.now()
     const start = performance.now()
-    this.#forgetBookings(now, start + SLICE_MS / 3)
+    while (performance.now() < start + SLICE_MS / 3 && !this.#purging.next().value);
     const end = start + SLICE_MS
     const rows = Math.min(SLICE_ROWS, this.chunks.list.length * CHUNK_ROWS)
     let [seen, freed] = [0, 0]
@@ -186,16 +183,11 @@ class Memory implements MemoryStore, TableOwner {
     return this.#tables.size < size
   }
 
-  /** Forgets past bookings, table by table, from where the last slice ended. */
-  #forgetBookings(now: number, end: number): void {
-    for (let rounds = 0; rounds < this.#tables.size && performance.now() < end;) {
-      this.#purging ??= this.#tables.values()
-      this.#purged ??= this.#purging.next().value
-      if (!this.#purged) this.#purging = undefined
-      else if (this.#purged.bookings.purge(STEP, now) < STEP) {
-        this.#purged = undefined
-        rounds++
-      }
+  /** Forgets past bookings, a key a step, table by table. Yields true at the end of each round. */
+  *#purgeBookings(): Generator<true | undefined> {
+    for (;;) {
+      for (const { bookings } of this.#tables.values()) yield* bookings.purge(() => this.#latest)
+      yield true
     }
   }
 

@@ -13,16 +13,13 @@ export interface PolicyList {
  * limits it was last decided with. Beyond 8,191 lists, the smallest limits stand for the others.
  */
 export class PolicyLists {
-  /** For each position, the policy of the smallest limit seen: a key that is full under these is full under any list. */
-  smallest: readonly Policy[]
   /** Whether keys were decided under more than one list. */
   areSeveral = false
   readonly #lists: (readonly Policy[])[] = []
   readonly #numbers = new Map<string, number>()
 
-  constructor(policies: readonly Policy[]) {
-    this.smallest = policies
-  }
+  /** For each position, the policy of the smallest limit seen: a key that is full under these is full under any list. */
+  constructor(public smallest: readonly Policy[]) {}
 
   /** The list for calls under these policies. */
   open(policies: readonly Policy[], penalty?: Penalty): PolicyList {

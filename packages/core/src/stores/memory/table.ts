@@ -40,15 +40,16 @@ export class Table {
   /** The `maxKeys` that the last warning named as needed; 0 before one. */
   neededKeys = 0
   readonly #chunks: Chunk<Table>[] = []
-  readonly #owner: TableOwner
   readonly #plain: PlainCalls | undefined
   /** The call in `#decideAny`: one object for all calls, so that none is allocated. */
   readonly #call: OpenCall
 
-  constructor(policies: readonly Policy[], owner: TableOwner) {
+  constructor(
+    policies: readonly Policy[],
+    private readonly owner: TableOwner,
+  ) {
     this.cursor = new Cursor(policies)
     this.lists = new PolicyLists(policies)
-    this.#owner = owner
     this.#plain = plainCallsOf(policies, this.cursor, this.restrictions, this.lists)
     this.#call = new OpenCall(this.lists.open(policies))
   }
@@ -58,7 +59,7 @@ export class Table {
    * which is blank.
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    const now = this.#owner.now()
+    const now = this.owner.now()
     const row = this.cursor.rows.find(key)
     this.cursor.select(row)
     const { bookings } = this
@@ -179,14 +180,14 @@ export class Table {
   }
 
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
-    const now = this.#owner.now()
+    const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
     return this.restrictions.get(this.cursor.rows.find(booking.key), now) ? 'held' : 'stands'
   }
 
   /** Gives a booking back. Returns whether the key is as if the booking had never been made. */
   cancel(policies: readonly Policy[], booking: Booking): boolean {
-    const now = this.#owner.now()
+    const now = this.owner.now()
     const charge = booking as MemoryBooking
     const { key, cost, undo } = charge
     if (charge.isCancelled) return false
@@ -203,7 +204,7 @@ export class Table {
 
   /** Applies a correction. Returns the units that took effect. */
   correct(list: PolicyList, change: Correction): number {
-    const now = this.#owner.now()
+    const now = this.owner.now()
     const { key } = change
     switch (change.kind) {
       case 'refund': {
@@ -264,8 +265,8 @@ export class Table {
     this.refusals.clear(row)
     this.cursor.rows.free(row)
     if (this.cursor.rows.size === 0)
-      for (const chunk of this.#chunks.splice(0)) this.#owner.chunks.remove(chunk)
-    this.#owner.removed()
+      for (const chunk of this.#chunks.splice(0)) this.owner.chunks.remove(chunk)
+    this.owner.removed()
   }
 
   /** The row of `key`, allocated if it has none, with the cursor on it. */
@@ -279,12 +280,12 @@ export class Table {
 
   /** Allocates a row for a key that has none, and moves the cursor to it. */
   #add(key: string, now: number): number {
-    const { chunks } = this.#owner
-    this.#owner.adding(now)
+    const { chunks } = this.owner
+    this.owner.adding(now)
     const row = this.cursor.rows.allocate(key)
     const first = this.#chunks.length * CHUNK_ROWS
     if (row >= first) this.#chunks.push(chunks.add(this, first))
-    this.#owner.added(this, row)
+    this.owner.added(this, row)
     this.cursor.select(row)
     this.cursor.born = now
     return row
@@ -293,7 +294,6 @@ export class Table {
 
 /** A call while it is decided. */
 class OpenCall {
-  list: PolicyList
   key = ''
   /** The key's row, 0 if it has none. */
   row = 0
@@ -305,9 +305,7 @@ class OpenCall {
   at = 0
   binding = 0
 
-  constructor(list: PolicyList) {
-    this.list = list
-  }
+  constructor(public list: PolicyList) {}
 }
 
 function reasonOf(
