@@ -65,11 +65,6 @@ export class Events {
     private readonly isLocal: boolean,
   ) {}
 
-  /** Whether decisions have a listener, so that they have to be reported. */
-  get reportsDecisions(): boolean {
-    return this.listeners.has('decision')
-  }
-
   /** Emits the decision of one call on traffic. */
   decided(
     operation: DecisionEvent['operation'],
@@ -78,7 +73,7 @@ export class Events {
     decision: Decision,
     storeMs: number,
   ): void {
-    if (!this.reportsDecisions) return
+    if (!this.listeners.has('decision')) return
     const { degraded, from = this.isLocal ? 'memory' : 'store' } = answer
     const fallback = degraded?.by ? 'local' : 'none'
     const decidedBy = degraded ? fallback : from

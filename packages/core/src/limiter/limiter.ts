@@ -94,7 +94,7 @@ export class Limiter {
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
-    const reports = this.#events.reportsDecisions ? this.#events : undefined
+    const reports = this.#events.listeners.has('decision') ? this.#events : undefined
     if (keyspace.consume) {
       const later = new LaterDecision(set, key, cost, reports)
       const answer = keyspace.consume(stored, cost, later)
