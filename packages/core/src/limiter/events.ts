@@ -65,7 +65,7 @@ export class Events {
     private readonly isLocal: boolean,
   ) {}
 
-  /** Emits the decision of one call on traffic. */
+  /** Emits the decision of one call on traffic; to be called while there are listeners. */
   decided(
     operation: DecisionEvent['operation'],
     cost: number,
@@ -73,7 +73,6 @@ export class Events {
     decision: Decision,
     storeMs: number,
   ): void {
-    if (!this.listeners.has('decision')) return
     const { degraded, from = this.isLocal ? 'memory' : 'store' } = answer
     const fallback = degraded?.by ? 'local' : 'none'
     const decidedBy = degraded ? fallback : from

@@ -131,7 +131,8 @@ export class Limiter {
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
-    this.#events.decided('acquire', cost, answer, decision, asked / 1000)
+    if (this.#events.listeners.has('decision'))
+      this.#events.decided('acquire', cost, answer, decision, asked / 1000)
     return decision
   }
 

@@ -53,8 +53,8 @@ export class Cursor {
         state.base = base + this.#offsets[i]!
       }
     }
-    const rings = this.rows.ringBaseOf(row)
-    for (let i = 0; i < this.#withRing.length; i++) this.#withRing[i]!.ring = page.rings[rings + i]!
+    const rings = this.#withRing.length
+    for (let i = 0; i < rings; i++) this.#withRing[i]!.ring = page.rings[(row & PAGE_MASK) * rings + i]!
   }
 
   /** The instant at which the state of the current key began. */
