@@ -32,7 +32,6 @@ export const denialCache = option(
 )
 
 function boundsOf(given: DenialCacheOptions): DenialCacheBounds {
-  const about = { what: 'denialCache', prefix: 'denialCache.' }
-  const { maxAge, maxKeys } = read(DENIAL_CACHE, given, about)
+  const { maxAge, maxKeys } = read(DENIAL_CACHE, given, { what: 'denialCache', prefix: 'denialCache.' })
   return { maxAge: maxAge * 1000, maxKeys }
 }

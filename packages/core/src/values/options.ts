@@ -185,7 +185,8 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
 }
 
 export function flag(otherwise: boolean): Option<boolean> {
-  return option('true or false', accepting(isBoolean), otherwise)
+  const isOne = (value: unknown): value is boolean => typeof value === 'boolean'
+  return option('true or false', accepting(isOne), otherwise)
 }
 
 /** A text, or another plain value, of a list. */
@@ -258,10 +259,6 @@ function accepting<Value>(
   isOne: (value: unknown) => value is Value,
 ): (value: unknown) => Value | typeof REFUSED {
   return (value) => (isOne(value) ? value : REFUSED)
-}
-
-function isBoolean(value: unknown): value is boolean {
-  return typeof value === 'boolean'
 }
 
 function isWithin(value: unknown, least: number, most: number): boolean {

@@ -1,4 +1,4 @@
-import type { Policy, View } from '../../algorithms/contract/policy.js'
+import { haveEqualNumbers, type Policy, type View } from '../../algorithms/contract/policy.js'
 import type { Notice } from '../store.js'
 import { type Chunk, CHUNK_ROWS } from './chunks.js'
 import type { Table } from './table.js'
@@ -180,7 +180,7 @@ function rankOf(table: Table, row: number, now: number): number {
   const policies = lists.at(cursor.rows.listOf(row))
   const spent = spentOf(table, policies, now)
   if (spent === 1 || table.refusals.forgottenAt(row) > now) return EXHAUSTED + cursor.rows.denialsOf(row)
-  if (spent > 0 || lists.areSmallest(policies)) return spent
+  if (spent > 0 || haveEqualNumbers(policies, lists.smallest)) return spent
   // Usage recorded under a higher tier still counts when a lower tier asks.
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }

@@ -1,4 +1,4 @@
-import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
+import type { Policy } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
 
 /** A list of policies of a keyspace, its number in the table, and the keyspace's penalty. */
@@ -28,11 +28,6 @@ export class PolicyLists {
 
   at(number: number): readonly Policy[] {
     return this.#lists[number] ?? this.smallest
-  }
-
-  /** Whether these are the smallest limits seen. */
-  areSmallest(policies: readonly Policy[]): boolean {
-    return haveEqualNumbers(policies, this.smallest)
   }
 
   /** The number of a list, which all lists of equal limits and capacities share. */
