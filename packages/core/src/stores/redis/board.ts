@@ -4,6 +4,7 @@ import type { Board } from '../board.js'
 import { redisKey } from './redis-key.js'
 import { modules } from './script/modules.gen.js'
 import type { ScriptRunner } from './script/script-runner.js'
+import { packed } from './script/wire.js'
 
 /**
  * A board in one key of Redis: each operation is one call of lua/board.lua. `clock` returns microseconds, or -1 for Redis's
@@ -11,10 +12,8 @@ import type { ScriptRunner } from './script/script-runner.js'
  */
 export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock): Board {
   const run = (lifeMs: number, author: string, text: string): Promise<Buffer> => {
-    const numbers = [lifeMs * 1000, clock(), Buffer.byteLength(author)]
-    const head = Buffer.allocUnsafe(8 * numbers.length)
-    for (const [i, number] of numbers.entries()) head.writeDoubleLE(number, 8 * i)
-    const argument = Buffer.concat([head, Buffer.from(author), Buffer.from(text)])
+    const [from, words] = [Buffer.from(author), Buffer.from(text)]
+    const argument = packed([lifeMs * 1000, clock(), from.length], Buffer.concat([from, words]))
     return runner.run(modules['board']!, redisKey(keyspace, ''), argument)
   }
   return {

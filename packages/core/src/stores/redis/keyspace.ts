@@ -58,12 +58,7 @@ export class RedisKeyspace implements Keyspace {
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
     if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
-    return this.#ask(
-      { operation: ask, policies: this.policies, cost, span: maxWait },
-      key,
-      unpackAnswer,
-      caller,
-    )
+    return this.#ask({ operation: ask, cost, span: maxWait }, key, unpackAnswer, caller)
   }
 
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
@@ -78,51 +73,29 @@ export class RedisKeyspace implements Keyspace {
   }
 
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
-    const { policies } = this
-    return this.#ask(
-      { operation: 'confirm', policies, token: token.subarray(0, 16) },
-      key,
-      unpackConfirmation,
-    )
+    return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
   }
 
   async cancel(booking: RedisBooking): Promise<boolean> {
     if (booking.isCancelled) return false
     booking.isCancelled = true
     const { key, at, cost, token } = booking
-    const request = { operation: 'cancel', policies: this.policies, cost, span: at, token } as const
-    return this.#ask(request, key, unpackCancellation)
+    return this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackCancellation)
   }
 
   async correct(change: Correction): Promise<number> {
-    const { policies } = this
     const { kind: operation, key } = change
-    switch (change.kind) {
-      case 'charge':
-        return this.#charge(key, change.cost)
-      case 'refund':
-        return this.#ask({ operation, policies, cost: change.cost }, key, unpackEffect)
-      case 'release': {
-        const token = packCharge(change.charge)
-        return this.#ask({ operation, policies, cost: change.units, token }, key, unpackEffect)
-      }
-      case 'block':
-      case 'hold':
-        return this.#ask({ operation, policies, span: change.duration }, key, unpackEffect)
-      case 'reset':
-        return this.#ask({ operation, policies }, key, unpackEffect)
-    }
+    if (change.kind === 'charge') return this.#charge(key, change.cost)
+    return this.#ask({ operation, ...amountOf(change) }, key, unpackEffect)
   }
 
   /** A charge on a log takes several calls, each as short as a decision. */
   async #charge(key: string, cost: number): Promise<number> {
-    const { policies } = this
     const most = this.#hasLog ? MOST_ENTRIES : cost
     let effect = 0
     for (let left = cost; left > 0; left -= most) {
-      const request = { operation: 'charge', policies, cost: Math.min(left, most) } as const
       try {
-        effect += await this.#ask(request, key, unpackEffect)
+        effect += await this.#ask({ operation: 'charge', cost: Math.min(left, most) }, key, unpackEffect)
       } catch (error) {
         if (left < cost && error instanceof StoreError) throw partly(error)
         throw error
@@ -131,9 +104,9 @@ export class RedisKeyspace implements Keyspace {
     return effect
   }
 
-  #ask<T>(asked: ScriptRequest, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
+  #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.#slowestLimits()
-    const request = slowest ? { ...asked, slowest } : asked
+    const request = { ...asked, policies: this.policies, slowest }
     return new Promise((answered, failed) => {
       this.#send(request, key, read, { answered, failed }, caller)
     })
@@ -164,6 +137,15 @@ export class RedisKeyspace implements Keyspace {
     }
     return this.#slowest.limits
   }
+}
+
+type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
+
+/** The part of a correction that says how much. */
+function amountOf(change: Correction): Omit<Asked, 'operation'> {
+  if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
+  if ('cost' in change) return { cost: change.cost }
+  return 'duration' in change ? { span: change.duration } : {}
 }
 
 function tooCostly(cost: number): Error {

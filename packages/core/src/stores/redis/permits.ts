@@ -5,6 +5,7 @@ import type { Subscribe } from './redis-connection.js'
 import { modules } from './script/modules.gen.js'
 import { keyspaceOf, redisKey } from './redis-key.js'
 import type { ScriptRunner } from './script/script-runner.js'
+import { packed } from './script/wire.js'
 
 export interface RedisPermitsOptions {
   readonly prefix: string
@@ -40,13 +41,13 @@ export class RedisPermits implements Permits {
   ): Promise<readonly TicketState[]> {
     const { leaseMs, runner, clock } = this.#options
     const times = [leaseMs * 1000, CLAIM_US, ALIVE_US, GRACE_US, clock()]
-    const numbers = packed([PERMIT_STEPS.indexOf(step), limit, ...times])
     const words = [
       `${this.#keyspace}:to:`,
       this.#semaphore,
       ...tickets.map((ticket) => `${this.#semaphore}:${ticket}`),
     ]
-    const argument = Buffer.concat([numbers, Buffer.from(words.join('\n'))])
+    const numbers = [PERMIT_STEPS.indexOf(step), limit, ...times]
+    const argument = packed(numbers, Buffer.from(words.join('\n')))
     const reply = await runner.run(modules['semaphore']!, redisKey(this.#keyspace, key), argument)
     return Array.from(reply, (digit) => TICKET_STATES[digit - ZERO]!)
   }
@@ -65,9 +66,3 @@ export class RedisPermits implements Permits {
 }
 
 const ZERO = '0'.charCodeAt(0)
-
-function packed(numbers: readonly number[]): Buffer {
-  const bytes = Buffer.allocUnsafe(numbers.length * 8)
-  for (const [i, number] of numbers.entries()) bytes.writeDoubleLE(number, i * 8)
-  return bytes
-}

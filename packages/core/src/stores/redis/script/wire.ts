@@ -37,14 +37,6 @@ export interface ScriptRequest {
   readonly slowest?: readonly number[] | undefined
 }
 
-const DOUBLE = 8
-const FAILURE = '!'.charCodeAt(0)
-/** In the first number of an answer. */
-const HEALED = 1
-
-const LONG = 2
-const NUMBERS_OF_LONG = 6
-
 /** `clock` is -1 for Redis's own; `nonce` becomes the version of what this call writes, and the epoch of what it begins. */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
@@ -54,10 +46,20 @@ export function packRequest(request: ScriptRequest, clock: number, nonce: number
     numbers.push(OPERATIONS[operation], count, clock, span)
   }
   if (slowest) numbers.push(...slowest)
-  const packed = Buffer.allocUnsafe(numbers.length * DOUBLE + (token?.length ?? 0))
-  for (let i = 0; i < numbers.length; i++) packed.writeDoubleLE(numbers[i]!, i * DOUBLE)
-  token?.copy(packed, numbers.length * DOUBLE)
-  return packed
+  return packed(numbers, token)
+}
+
+/** The charge whose units are released. */
+export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
+  return packed([at, cost, decidedAt])
+}
+
+/** Numbers, and bytes behind them. */
+export function packed(numbers: readonly number[], rest?: Buffer): Buffer {
+  const bytes = Buffer.allocUnsafe(numbers.length * DOUBLE + (rest?.length ?? 0))
+  for (let i = 0; i < numbers.length; i++) bytes.writeDoubleLE(numbers[i]!, i * DOUBLE)
+  rest?.copy(bytes, numbers.length * DOUBLE)
+  return bytes
 }
 
 /** A booking in Redis, with what the script needs to confirm or cancel it. */
@@ -69,11 +71,9 @@ export interface RedisBooking extends Booking {
 
 /** The answers of `count` equal calls, in order. */
 export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count: number): readonly Answer[] {
+  const reader = new ReplyReader(reply)
   const answers: Answer[] = []
-  let start = 0
-  for (; start < reply.length; start += answerBytes(reply, start, policies)) {
-    answers.push(answerAt(reply, start, policies, undefined))
-  }
+  while (reader.at < reply.length) answers.push(reader.answer(policies.length))
   // The script leaves out what follows a denial: the same again.
   while (answers.length < count) answers.push(answers.at(-1)!)
   return answers
@@ -81,72 +81,19 @@ export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count:
 
 /** The answer of a single call. */
 export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptRequest, key: string): Answer {
-  const size = answerBytes(reply, 0, policies)
-  if (reply.length === size) return answerAt(reply, 0, policies, undefined)
-  const token = reply.subarray(size)
-  const [decidedAt, at] = [reply.readDoubleLE(DOUBLE), reply.readDoubleLE(2 * DOUBLE)]
-  const booking: RedisBooking = { key, at, cost, decidedAt, token, isCancelled: false }
-  return answerAt(reply, 0, policies, booking)
-}
-
-function answerAt(
-  reply: Buffer,
-  start: number,
-  policies: readonly Policy[],
-  booking: Booking | undefined,
-): Answer {
-  const now = reply.readDoubleLE(start + DOUBLE)
-  const isLong = isLongAt(reply, start)
-  const from = start + (isLong ? 2 + NUMBERS_OF_LONG : 2) * DOUBLE
-  const parts =
-    policies.length > 1 ? partsAt(reply, from, policies.length, isLong ? undefined : now) : undefined
-  if (isLong) {
-    const reason = REASONS[reply.readDoubleLE(start + 3 * DOUBLE)]
-    return {
-      now,
-      at: reply.readDoubleLE(start + 2 * DOUBLE),
-      reason,
-      binding: reply.readDoubleLE(start + 4 * DOUBLE),
-      remaining: reply.readDoubleLE(start + 5 * DOUBLE),
-      resetAt: reply.readDoubleLE(start + 6 * DOUBLE),
-      parts,
-      booking,
-      ...(reason && { nextUnitAt: reply.readDoubleLE(start + 7 * DOUBLE) }),
-    }
+  const reader = new ReplyReader(reply)
+  const answer = reader.answer(policies.length)
+  if (reader.at === reply.length) return answer
+  const { at, now: decidedAt } = answer
+  const booking: RedisBooking = {
+    key,
+    at,
+    cost,
+    decidedAt,
+    token: reply.subarray(reader.at),
+    isCancelled: false,
   }
-  let [binding, remaining, resetAt] = [0, reply.readDoubleLE(from), reply.readDoubleLE(from + DOUBLE)]
-  for (let i = 1; i < policies.length; i++) {
-    if (parts![3 * i + 1]! < remaining) [binding, remaining] = [i, parts![3 * i + 1]!]
-    resetAt = Math.max(resetAt, parts![3 * i + 2]!)
-  }
-  const answer = passed(now, binding, remaining, resetAt, parts)
-  return booking ? { ...answer, booking } : answer
-}
-
-/** The answer to a call that passed at once. */
-export function passed(
-  now: number,
-  binding: number,
-  remaining: number,
-  resetAt: number,
-  parts: readonly number[] | undefined,
-): Answer {
-  return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking: undefined }
-}
-
-/** Where the call passed at once, the earliest instant is `now` for every policy and is left out. */
-function partsAt(reply: Buffer, from: number, policies: number, now: number | undefined): number[] {
-  const parts: number[] = []
-  for (let i = 0, at = from; i < policies; i++) {
-    if (now === undefined) at += DOUBLE
-    parts.push(
-      now ?? reply.readDoubleLE(at - DOUBLE),
-      reply.readDoubleLE(at),
-      reply.readDoubleLE(at + DOUBLE),
-    )
-    at += 2 * DOUBLE
-  }
-  return parts
+  return { ...answer, booking }
 }
 
 /**
@@ -177,25 +124,57 @@ export function unpackEffect(reply: Buffer): number {
   return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
 }
 
-/** The charge whose units are released. */
-export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
-  const packed = Buffer.allocUnsafe(3 * DOUBLE)
-  packed.writeDoubleLE(at, 0)
-  packed.writeDoubleLE(cost, DOUBLE)
-  packed.writeDoubleLE(decidedAt, 2 * DOUBLE)
-  return packed
-}
+const DOUBLE = 8
+const FAILURE = '!'.charCodeAt(0)
+/** In the first number of an answer. */
+const HEALED = 1
+const LONG = 2
 
-function isLongAt(reply: Buffer, start: number): boolean {
-  return (reply.readDoubleLE(start) & LONG) !== 0
-}
+/** Reads the numbers of a reply, one after the other. */
+class ReplyReader {
+  readonly #numbers: DataView
+  /** Bytes that were read. */
+  at = 0
 
-function answerBytes(reply: Buffer, start: number, policies: readonly Policy[]): number {
-  const { length } = policies
-  const numbers = isLongAt(reply, start)
-    ? 2 + NUMBERS_OF_LONG + (length > 1 ? 3 * length : 0)
-    : 2 + 2 * length
-  return numbers * DOUBLE
+  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
+    this.#numbers = new DataView(buffer, byteOffset, byteLength)
+  }
+
+  next(): number {
+    const number = this.#numbers.getFloat64(this.at, true)
+    this.at += DOUBLE
+    return number
+  }
+
+  answer(policies: number): Answer {
+    const isLong = (this.next() & LONG) !== 0
+    const now = this.next()
+    if (!isLong) return this.passed(now, policies)
+    const at = this.next()
+    const reason = REASONS[this.next()]
+    const [binding, remaining, resetAt, nextUnitAt] = [this.next(), this.next(), this.next(), this.next()]
+    const parts = policies > 1 ? Array.from({ length: 3 * policies }, () => this.next()) : undefined
+    const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
+    return reason ? { ...answer, nextUnitAt } : answer
+  }
+
+  /** The answer to a call that passed at once. The earliest instant of each policy is `now`, and is left out. */
+  passed(now: number, policies: number): Answer {
+    let remaining = this.next()
+    let resetAt = this.next()
+    let binding = 0
+    const parts = policies > 1 ? [now, remaining, resetAt] : undefined
+    for (let i = 1; i < policies; i++) {
+      const [left, reset] = [this.next(), this.next()]
+      parts!.push(now, left, reset)
+      if (left < remaining) {
+        binding = i
+        remaining = left
+      }
+      if (reset > resetAt) resetAt = reset
+    }
+    return { now, at: now, reason: undefined, binding, remaining, resetAt, parts, booking: undefined }
+  }
 }
 
 /**
@@ -203,45 +182,23 @@ function answerBytes(reply: Buffer, start: number, policies: readonly Policy[]):
  * call and policy, and a mark for each key that has a reply of its own.
  */
 export class PackedReply {
-  readonly #numbers: DataView
+  readonly #reader: ReplyReader
   readonly #now: number
-  #at = DOUBLE
 
-  constructor({ buffer, byteOffset, byteLength }: Uint8Array) {
-    this.#numbers = new DataView(buffer, byteOffset, byteLength)
-    this.#now = this.#numbers.getFloat64(0, true)
+  constructor(reply: Uint8Array) {
+    this.#reader = new ReplyReader(reply)
+    this.#now = this.#reader.next()
   }
 
   /** Whether the calls of the next key were plain. Otherwise passes over the mark. */
   isPlain(): boolean {
-    if (this.#numbers.getFloat64(this.#at, true) >= 0) return true
-    this.#at += DOUBLE
-    return false
+    const isPlain = this.#reader.next() >= 0
+    if (isPlain) this.#reader.at -= DOUBLE
+    return isPlain
   }
 
   /** The answer to the next plain call. */
   next(policies: number): Answer {
-    const now = this.#now
-    let remaining = this.#number()
-    let resetAt = this.#number()
-    if (policies === 1) return passed(now, 0, remaining, resetAt, undefined)
-    const parts = [now, remaining, resetAt]
-    let binding = 0
-    for (let i = 1; i < policies; i++) {
-      const [left, reset] = [this.#number(), this.#number()]
-      parts.push(now, left, reset)
-      if (left < remaining) {
-        binding = i
-        remaining = left
-      }
-      if (reset > resetAt) resetAt = reset
-    }
-    return passed(now, binding, remaining, resetAt, parts)
-  }
-
-  #number(): number {
-    const number = this.#numbers.getFloat64(this.#at, true)
-    this.#at += DOUBLE
-    return number
+    return this.#reader.passed(this.#now, policies)
   }
 }
