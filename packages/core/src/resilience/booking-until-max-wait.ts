@@ -113,11 +113,8 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   #send(left: number): void {
     this.#timesSent++
     const { request } = this
-    this.#pending = this.recovery.channel.sendWithoutDeadline(
-      (caller) => request.book(left, caller),
-      this.deadline,
-      this,
-    )
+    const book = (caller: Caller): MaybePromise<Answer> => request.book(left, caller)
+    this.#pending = this.recovery.channel.sendFor(this, book, this.deadline)
   }
 
   #awaitRecovery(error: StoreError): void {

@@ -11,15 +11,15 @@ import { StoreError } from '../values/errors.js'
 export class Deadline {
   readonly ms: number
   readonly #traffic: Traffic
-  readonly #usage = new EventLoopUsage()
   /** A linked list, because a Set of entries that come and go so fast costs more than the waiting. */
   #first: DeadlineEntry | undefined
   #last: DeadlineEntry | undefined
   /** Kept armed while idle, because creating a timer per call costs more; unref'd then. */
   #timer: Timer | undefined
-  /** When the timer was set, when it is due, and the state of the traffic when it was set. */
+  /** When the timer was set, when it is due, and the idle time of the process and the traffic when it was set. */
   #setAt = 0
   #dueAt = 0
+  #idleMs: number | undefined
   #answered = 0
   #wasCrowded = false
   /** Milliseconds that no deadline counts. */
@@ -82,7 +82,7 @@ export class Deadline {
     this.#dueAt = now + delay
     this.#answered = this.#traffic.answered
     this.#wasCrowded = this.#traffic.waiting > 0
-    this.#usage.start(now)
+    this.#idleMs = idleMs()
     this.#timer = setTimeout(() => this.#check(), delay)
     if (this.#closed) this.#timer?.unref?.()
   }
@@ -109,13 +109,20 @@ export class Deadline {
     const { answered, waiting } = this.#traffic
     const isLate = now - this.#dueAt >= LATE_MS
     if (waiting > 0 || this.#wasCrowded) {
-      if (answered !== this.#answered) this.#uncounted += this.#usage.busyMs(now)
-      else if (isLate) this.#uncounted += Math.min(this.#usage.busyMs(now), now - this.#dueAt)
+      if (answered !== this.#answered) this.#uncounted += this.#busyMs(now)
+      else if (isLate) this.#uncounted += Math.min(this.#busyMs(now), now - this.#dueAt)
     }
     if (!isLate) return
     for (let late = this.#last; late && late.since >= this.#setAt; late = late.before) {
       late.endsAt = now + this.ms - this.#uncounted
     }
+  }
+
+  /** Milliseconds since the timer was set in which the process was busy. */
+  #busyMs(now: number): number {
+    const idle = idleMs()
+    if (idle === undefined || this.#idleMs === undefined) return 0
+    return Math.max(0, now - this.#setAt - (idle - this.#idleMs))
   }
 
   #expireOver(): void {
@@ -170,25 +177,7 @@ function afterReading(task: () => void): void {
   else setTimeout(task, 0)
 }
 
-/** The time in which this process was busy. A runtime that does not measure it counts as never busy. */
-class EventLoopUsage {
-  #idleMs: number | undefined
-  #since = 0
-
-  /** Measures from `now` on, an instant of `performance.now()`. */
-  start(now: number): void {
-    this.#idleMs = idleMs()
-    this.#since = now
-  }
-
-  /** Milliseconds from the start to `now` in which the process was busy. */
-  busyMs(now: number): number {
-    const idle = idleMs()
-    if (idle === undefined || this.#idleMs === undefined) return 0
-    return Math.max(0, now - this.#since - (idle - this.#idleMs))
-  }
-}
-
+/** The time in which this process was idle. A runtime that does not measure it counts as never busy. */
 function idleMs(): number | undefined {
   const { idle, active } = performance.eventLoopUtilization?.() ?? { idle: 0, active: 0 }
   return idle + active > 0 ? idle : undefined

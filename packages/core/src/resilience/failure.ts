@@ -1,4 +1,4 @@
-import type { Answer, Keyspace, Outage, Report } from '../stores/store.js'
+import type { Answer, Keyspace } from '../stores/store.js'
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
 import { oneOf, option, read, REFUSED, whole } from '../values/options.js'
 
@@ -98,56 +98,3 @@ export function notAsked(because: Error): StoreError {
   const { code } = STORE_FAILURES[failureOf(because)]
   return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
 }
-
-/** The outage, as listeners and warnings get it. */
-export function outageOf(failure: Error, endpoint: string | undefined): Outage {
-  const { code, cause } = failure as Partial<StoreError>
-  const below = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown }
-  const reply = /^[A-Z]{2,}(?= )/.exec(String(below.message))?.[0]
-  const codeBelow = typeof below.code === 'string' ? below.code : reply
-  return {
-    reason: failureOf(failure),
-    cause: codeBelow ?? code ?? failure.name,
-    message: failure.message,
-    endpoint,
-  }
-}
-
-/** Reports once to a limiter's listeners when its store stops deciding, and once when it decides again. */
-export class Health {
-  readonly #report: Report
-  readonly #endpoint: string | undefined
-  readonly #now: () => number
-  /** Why the first decision was degraded, until the store has recovered. */
-  outage: Outage | undefined = undefined
-  #decisions = 0
-  #lastAt = 0
-
-  /** `now` in milliseconds, of a clock that does not run back. */
-  constructor(report: Report, endpoint?: string, now = (): number => performance.now()) {
-    this.#report = report
-    this.#endpoint = endpoint
-    this.#now = now
-  }
-
-  degraded(failure: Error): void {
-    this.#lastAt = this.#now()
-    this.#decisions++
-    if (this.outage) return
-    this.outage = outageOf(failure, this.#endpoint)
-    this.#report({ event: 'degraded', ...this.outage })
-  }
-
-  decided(): void {
-    if (!this.outage || this.#now() - this.#lastAt < QUIET_MS) return
-    this.#report({ event: 'recovered', ...this.outage, decisions: this.#decisions })
-    this.outage = undefined
-    this.#decisions = 0
-  }
-}
-
-/**
- * Milliseconds without a degraded decision before a store counts as recovered. If only some calls fail, such as those of
- * one node or those that write, listeners get one event and not thousands.
- */
-export const QUIET_MS = 100

@@ -14,7 +14,8 @@ import {
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import type { DenialCache } from './denial-cache.js'
-import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import { degradedAnswer, failureOf, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import type { Health } from './health.js'
 import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
 import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
 
@@ -181,14 +182,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
     const { remote, channel, deadline, denials } = this.#options
     const send = <T>(act: () => MaybePromise<T>): Promise<T> =>
-      new Promise((answered, failed) =>
-        channel.sendWithoutDeadline(act, deadline, {
-          overdue: failed,
-          answered,
-          failed,
-          answeredTooLate() {},
-        }),
-      )
+      new Promise((answered, failed) => channel.sendFor({ overdue: failed, answered, failed }, act, deadline))
     try {
       await giveBack(
         {

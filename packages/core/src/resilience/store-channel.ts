@@ -5,7 +5,7 @@ import { Circuit } from './circuit.js'
 import type { Deadline, DeadlineEntry, Traffic } from './deadline.js'
 import type { BegunCall } from './denial-cache.js'
 import { failureOf, isOutage, isSilence } from './failure.js'
-import { OutageWarning } from './outage-warning.js'
+import { type Health, processHealth } from './health.js'
 
 /**
  * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
@@ -16,11 +16,10 @@ export class StoreChannel implements Traffic {
   readonly #store: Store
   readonly #circuit = new Circuit<Error>()
   readonly #inFlight = new InFlight(MOST_IN_FLIGHT)
-  readonly #outage: OutageWarning
+  readonly #health: Health
   readonly #mostPending: number
-  /** Calls that wait for room, the oldest first. Dropped calls stay in the list until they are more than half of it. */
-  #queue: PendingCall<unknown>[] = []
-  #dropped = 0
+  /** Calls that wait for room, the oldest first. */
+  readonly #queue = new Set<PendingCall<unknown>>()
   /** Calls that were answered, in time or not. */
   answered = 0
   /** Calls that were answered before their deadline. */
@@ -35,13 +34,13 @@ export class StoreChannel implements Traffic {
 
   constructor(store: Store) {
     this.#store = store
-    this.#outage = new OutageWarning(store)
+    this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
   }
 
   /** Calls that wait for room. */
   get waiting(): number {
-    return this.#queue.length - this.#dropped
+    return this.#queue.size
   }
 
   /**
@@ -58,25 +57,24 @@ export class StoreChannel implements Traffic {
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
-    const mustWait = this.#isStarting || this.#queue.length > 0 || this.#isAtBound
-    if (mustWait) this.#queue.push(call)
+    const mustWait = this.#isStarting || this.#queue.size > 0 || this.#isAtBound
+    if (mustWait) this.#queue.add(call)
     else call.start(this.#inFlight, call.since)
   }
 
-  /** As `submit`, with a promise for the answer. */
+  /** Carries out `act`, with a promise for the answer. */
   send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline): Promise<T> {
-    return new Promise((answered, failed) => {
-      this.submit(new PendingCall(this, requestFor(act), deadline, { answered, failed }))
-    })
+    return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline))
   }
 
-  /** Sends a call whose receiver waits for the answer beyond the deadline. */
-  sendWithoutDeadline<T>(
+  /** The same for a receiver, which may wait for the answer beyond the deadline. */
+  sendFor<T>(
+    receiver: LateReceiver<T>,
     act: (caller: Caller) => MaybePromise<T>,
     deadline: Deadline,
-    receiver: LateReceiver<T>,
   ): PendingCall<T> {
-    const call = new PendingCall(this, requestFor(act), deadline, receiver, receiver)
+    const request: StoreRequest<T> = { ask: (call) => call.receive(act(call)) }
+    const call = new PendingCall(this, request, deadline, receiver)
     this.submit(call)
     return call
   }
@@ -117,7 +115,7 @@ export class StoreChannel implements Traffic {
   callAnsweredInTime(): void {
     this.answeredInTime++
     if (this.#circuit.failures > 0) this.#circuit.succeeded()
-    if (this.#outage.isFailing) this.#outage.answered()
+    if (this.#health.outage) this.#health.decided()
   }
 
   /** A call failed before its deadline, or its deadline passed. Returns the failure as its caller is to get it. */
@@ -127,7 +125,7 @@ export class StoreChannel implements Traffic {
     if (isOverdue && !unsent) this.#isSilent = true
     // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return failure
-    this.#outage.failed(failure)
+    this.#health.degraded(failure)
     if (isSilence(error)) this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
     return failure
@@ -143,12 +141,9 @@ export class StoreChannel implements Traffic {
     return new StoreError(code, trouble.message, { cause: trouble.cause, sent })
   }
 
-  /** A call that waits for room lost its caller. */
-  callDropped(): void {
-    this.#dropped++
-    if (2 * this.#dropped <= this.#queue.length) return
-    this.#queue = this.#queue.filter(({ gone }) => !gone)
-    this.#dropped = 0
+  /** A call lost its caller. If it waits for room, it is not sent any more. */
+  drop<T>(call: PendingCall<T>): void {
+    this.#queue.delete(call)
   }
 
   #start(): void {
@@ -165,10 +160,10 @@ export class StoreChannel implements Traffic {
   }
 
   #sendQueued(): void {
-    while (this.#queue.length > 0 && !this.#isAtBound) {
-      const next = this.#queue.shift()!
-      if (next.gone) this.#dropped--
-      else next.startOrDrop(this.#inFlight, performance.now())
+    for (const next of this.#queue) {
+      if (this.#isAtBound) return
+      this.#queue.delete(next)
+      next.startOrDrop(this.#inFlight, performance.now())
     }
   }
 
@@ -198,7 +193,6 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   endsAt = 0
   before: DeadlineEntry | undefined = undefined
   after: DeadlineEntry | undefined = undefined
-  #isQueued = true
   #isOverdue = false
   /** While the call is sent and has no outcome. */
   #cohort: Cohort | undefined = undefined
@@ -209,13 +203,12 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   maxWait = 0
   begun: BegunCall | undefined = undefined
 
-  /** `receiver` is set before the call has an outcome. `late` is the receiver if it waits beyond the deadline. */
+  /** `receiver` is set before the call has an outcome. */
   constructor(
     readonly channel: StoreChannel,
     readonly request: StoreRequest<T>,
     readonly deadline: Deadline,
-    public receiver?: Receiver<T>,
-    readonly late?: LateReceiver<T>,
+    public receiver?: LateReceiver<T>,
   ) {}
 
   beginDeadline(): void {
@@ -225,13 +218,11 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
 
   /** Sends a call that has waited for room, or drops it unsent where its deadline has passed. */
   startOrDrop(inFlight: InFlight, now: number): void {
-    this.#isQueued = false
-    if (!this.late && this.deadline.isOver(this)) this.deadline.expire(this)
+    if (!this.receiver?.overdue && this.deadline.isOver(this)) this.deadline.expire(this)
     else this.start(inFlight, now)
   }
 
   start(inFlight: InFlight, now: number): void {
-    this.#isQueued = false
     this.unsent = false
     this.#cohort = inFlight.begin(now)
     try {
@@ -244,9 +235,11 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   expire(error: StoreError): void {
     const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
     this.#isOverdue = true
-    if (this.late) return this.late.overdue(this.channel.callFailed(failure, this, true) as StoreError)
+    if (this.receiver?.overdue) {
+      return this.receiver.overdue(this.channel.callFailed(failure, this, true) as StoreError)
+    }
     this.gone = true
-    if (this.#isQueued) this.channel.callDropped()
+    this.channel.drop(this)
     this.#settleFailed(failure)
   }
 
@@ -254,7 +247,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   leave(): void {
     if (this.gone) return
     this.gone = true
-    if (this.#isQueued) this.channel.callDropped()
+    this.channel.drop(this)
     this.deadline.end(this)
   }
 
@@ -268,7 +261,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
 
   answered(answer: T): void {
     if (!this.#end()) return
-    if (this.gone) return this.late?.answeredTooLate(answer)
+    if (this.gone) return this.receiver?.answeredTooLate?.(answer)
     if (!this.#isOverdue) {
       this.deadline.end(this)
       this.channel.callAnsweredInTime()
@@ -320,16 +313,12 @@ export interface StoreRequest<T> {
   fallBack?(call: PendingCall<T>, failure: unknown): T
 }
 
-function requestFor<T>(act: (caller: Caller) => MaybePromise<T>): StoreRequest<T> {
-  return { ask: (call) => call.receive(act(call)) }
-}
-
-/** The receiver of a call whose caller waits for the answer beyond the deadline. */
+/** The receiver of a call. One with `overdue` waits for the answer beyond the deadline. */
 export interface LateReceiver<T> extends Receiver<T> {
   /** The deadline has passed without an answer. */
-  overdue(error: StoreError): void
+  overdue?(error: StoreError): void
   /** The answer came after the caller had left. */
-  answeredTooLate(answer: T): void
+  answeredTooLate?(answer: T): void
 }
 
 /** A server that refused the log-in refuses calls with less than that. */

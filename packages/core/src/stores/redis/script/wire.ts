@@ -71,7 +71,7 @@ export interface RedisBooking extends Booking {
 
 /** The answers of `count` equal calls, in order. */
 export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count: number): readonly Answer[] {
-  const reader = new ReplyReader(reply)
+  const reader = new NumberReader(reply)
   const answers: Answer[] = []
   while (reader.at < reply.length) answers.push(reader.answer(policies.length))
   // The script leaves out what follows a denial: the same again.
@@ -81,7 +81,7 @@ export function unpackAnswers(reply: Buffer, policies: readonly Policy[], count:
 
 /** The answer of a single call. */
 export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptRequest, key: string): Answer {
-  const reader = new ReplyReader(reply)
+  const reader = new NumberReader(reply)
   const answer = reader.answer(policies.length)
   if (reader.at === reply.length) return answer
   const { at, now: decidedAt } = answer
@@ -131,7 +131,7 @@ const HEALED = 1
 const LONG = 2
 
 /** Reads the numbers of a reply, one after the other. */
-class ReplyReader {
+class NumberReader {
   readonly #numbers: DataView
   /** Bytes that were read. */
   at = 0
@@ -182,11 +182,11 @@ class ReplyReader {
  * call and policy, and a mark for each key that has a reply of its own.
  */
 export class PackedReply {
-  readonly #reader: ReplyReader
+  readonly #reader: NumberReader
   readonly #now: number
 
   constructor(reply: Uint8Array) {
-    this.#reader = new ReplyReader(reply)
+    this.#reader = new NumberReader(reply)
     this.#now = this.#reader.next()
   }
 

@@ -1,4 +1,4 @@
-import { OutageWarning } from '../../src/resilience/outage-warning.js'
+import { type Health, processHealth } from '../../src/resilience/health.js'
 import { StoreError } from '../../src/values/errors.js'
 
 const MINUTE = 60_000
@@ -15,20 +15,20 @@ beforeEach(() => {
 })
 afterEach(() => jest.restoreAllMocks())
 
-const made = (endpoint?: string) => new OutageWarning(endpoint === undefined ? {} : { endpoint }, () => now)
+const made = (endpoint?: string) => processHealth(endpoint, () => now)
 const codes = () => warned.map(({ code }) => code)
 
 /** The store answers, for longer than single failures are apart. */
-function recovers(warning: OutageWarning): void {
+function recovers(warning: Health): void {
   now += 100
-  warning.answered()
+  warning.decided()
 }
 
 describe('an outage', () => {
   it('is a warning of the process with host and cause, and its end is one', () => {
     const warning = made('redis:6379')
-    for (let i = 0; i < 3; i++) warning.failed(failure)
-    warning.answered()
+    for (let i = 0; i < 3; i++) warning.degraded(failure)
+    warning.decided()
     expect(warned).toEqual([
       {
         code: 'STORE_DEGRADED',
@@ -39,28 +39,28 @@ describe('an outage', () => {
     expect(warned.slice(1)).toEqual([
       { code: 'STORE_RECOVERED', text: 'the store at redis:6379 decides again' },
     ])
-    expect(warning.isFailing).toBe(false)
+    expect(warning.outage).toBeUndefined()
   })
 
   it('is heard once a minute, and later than it began if it still lasts then', () => {
     const warning = made('redis:6379')
-    warning.failed(failure)
+    warning.degraded(failure)
     recovers(warning)
     now = MINUTE - 1
-    warning.failed(failure)
+    warning.degraded(failure)
     recovers(warning)
     now = MINUTE - 1
-    warning.failed(failure)
+    warning.degraded(failure)
     expect(codes()).toEqual(['STORE_DEGRADED', 'STORE_RECOVERED'])
     now = MINUTE
-    warning.failed(failure)
+    warning.degraded(failure)
     recovers(warning)
     expect(codes().slice(2)).toEqual(['STORE_DEGRADED', 'STORE_RECOVERED'])
   })
 
   it('of a store that has no endpoint is left to its limiters', () => {
     const warning = made()
-    warning.failed(failure)
+    warning.degraded(failure)
     recovers(warning)
     expect(warned).toEqual([])
   })
