@@ -56,7 +56,7 @@ export class Circuit<Failure> {
 const FAILURES = 5
 
 /**
- * The longest time between two probes, in milliseconds. Reconnecting takes up to 200 ms (back-off.ts), so a store decides
+ * The longest time between two probes, in milliseconds. Reconnecting takes up to 200 ms (opened.ts), so a store decides
  * again well within half a second after it is back.
  */
 const PROBE_MS = 100

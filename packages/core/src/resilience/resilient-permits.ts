@@ -25,16 +25,14 @@ export function resilientPermits(store: Store, options: ResilientPermitsOptions)
 }
 
 class ResilientPermits implements Permits {
-  readonly #permits: Permits
-  readonly #channel: StoreChannel
   readonly #deadline: Deadline
-  readonly #held: (key: string) => readonly number[]
 
-  constructor(permits: Permits, channel: StoreChannel, { deadlineMs, held }: ResilientPermitsOptions) {
-    this.#permits = permits
-    this.#channel = channel
-    this.#deadline = new Deadline(deadlineMs, channel)
-    this.#held = held
+  constructor(
+    readonly permits: Permits,
+    readonly channel: StoreChannel,
+    readonly options: ResilientPermitsOptions,
+  ) {
+    this.#deadline = new Deadline(options.deadlineMs, channel)
   }
 
   /** @throws {StoreError} STORE_TIMEOUT after the deadline, CLOSED, or what the store rejects with. */
@@ -44,27 +42,26 @@ class ResilientPermits implements Permits {
     tickets: readonly number[],
     limit: number,
   ): Promise<readonly TicketState[]> {
-    const refusal = this.#channel.refusal()
-    if (!refusal)
-      return this.#channel.send(() => this.#permits.ask(step, key, tickets, limit), this.#deadline)
-    this.#channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
+    const refusal = this.channel.refusal()
+    if (!refusal) return this.channel.send(() => this.permits.ask(step, key, tickets, limit), this.#deadline)
+    this.channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
     throw notAsked(refusal)
   }
 
   listen(granted: (ticket: number) => void): void {
-    this.#permits.listen(granted)
+    this.permits.listen(granted)
   }
 
   /** From here on no call keeps the process alive. */
   close(): void {
     this.#deadline.close()
-    this.#permits.close()
+    this.permits.close()
   }
 
   /** Tests whether the store is back. If it has lost its data, permits that are held are restored before any is granted. */
   #probe(key: string, limit: number): TicketStates {
-    const held = this.#held(key).slice(0, MOST_TICKETS)
-    return this.#permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
+    const held = this.options.held(key).slice(0, MOST_TICKETS)
+    return this.permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
   }
 }
 

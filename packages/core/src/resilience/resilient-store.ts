@@ -4,7 +4,7 @@ import type { Keyspace, Report, Store } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { type DeclarationOf, duration, type Settings } from '../values/options.js'
 import { Deadline } from './deadline.js'
-import { type FailureMode, type FailureSettings, onStoreError } from './failure.js'
+import { type FailureMode, onStoreError } from './failure.js'
 import { Health } from './health.js'
 import { ResilientKeyspace } from './resilient-keyspace.js'
 import { type SharedStoreState, sharedStateOf } from './shared-store-state.js'
@@ -34,48 +34,47 @@ export const RESILIENCE = { onStoreError, deadline } satisfies DeclarationOf<Res
  * comes within the deadline.
  */
 export function resilientStore(store: Store, settings: Settings<typeof RESILIENCE>): Store {
-  return store.local ? store : new ResilientStore(store, settings.onStoreError, settings.deadline)
+  return store.local ? store : new ResilientStore(store, settings)
 }
 
 class ResilientStore implements Store {
-  readonly #store: Store
   readonly #shared: SharedStoreState
-  readonly #failureMode: FailureSettings
   readonly #deadline: Deadline
   #health: Health | undefined
 
-  constructor(store: Store, failureMode: FailureSettings, deadlineMs: number) {
-    this.#store = store
+  constructor(
+    readonly store: Store,
+    readonly settings: Settings<typeof RESILIENCE>,
+  ) {
     this.#shared = sharedStateOf(store)
-    this.#failureMode = failureMode
-    this.#deadline = new Deadline(deadlineMs, this.#shared.channel)
+    this.#deadline = new Deadline(settings.deadline, this.#shared.channel)
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    const { mode, share } = this.#failureMode
+    const { mode, share } = this.settings.onStoreError
     let local: Keyspace | undefined
     const openLocal = (): Keyspace => {
       const own = policies.map((policy) => shareOf(policy, share))
       return this.#shared.local.keyspace(name, own, report, penalty)
     }
     return new ResilientKeyspace({
-      remote: this.#store.keyspace(name, policies, report, penalty),
+      remote: this.store.keyspace(name, policies, report, penalty),
       channel: this.#shared.channel,
       recovery: this.#shared.recovery,
       deadline: this.#deadline,
       mode,
-      health: (this.#health ??= new Health(report, this.#store.endpoint)),
+      health: (this.#health ??= new Health(report, this.store.endpoint)),
       denials: this.#shared.denialCache(name, policies),
       local: () => (local ??= openLocal()),
     })
   }
 
   now(): number {
-    return this.#store.now()
+    return this.store.now()
   }
 
   get closed(): AbortSignal | undefined {
-    return this.#store.closed
+    return this.store.closed
   }
 
   /** Closes what belongs to the limiter, and leaves the store open. */

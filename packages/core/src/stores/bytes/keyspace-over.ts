@@ -68,10 +68,6 @@ interface KeptBooking extends Booking {
 }
 
 class KeyspaceOver implements Keyspace {
-  readonly policies: readonly Policy[]
-  readonly penalty: Penalty | undefined
-  readonly #update: Update
-  readonly #report: Report
   readonly #idPrefix: string
   readonly #longestWindow: number
   readonly #table: ScratchTable
@@ -79,16 +75,12 @@ class KeyspaceOver implements Keyspace {
   readonly #cancelled = new WeakSet<Booking>()
 
   constructor(
-    update: Update,
+    readonly update: Update,
     name: string,
-    policies: readonly Policy[],
-    report: Report,
-    penalty: Penalty | undefined,
+    readonly policies: readonly Policy[],
+    readonly report: Report,
+    readonly penalty: Penalty | undefined,
   ) {
-    this.policies = policies
-    this.penalty = penalty
-    this.#update = update
-    this.#report = report
     // The end of a JSON array is found without its beginning, so no two lists and keys have one id.
     this.#idPrefix = JSON.stringify([name, ...policies.map(({ shape }) => shape)])
     this.#longestWindow = Math.max(...policies.map(({ window }) => window))
@@ -157,7 +149,7 @@ class KeyspaceOver implements Keyspace {
     key: string,
     operate: (state: KeptState | undefined, now: number) => Operated<T>,
   ): MaybePromise<T> {
-    return this.#update<T>(this.#idPrefix + key, (bytes, clock) => {
+    return this.update<T>(this.#idPrefix + key, (bytes, clock) => {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
       const now = Math.max(time, state?.written ?? 0)
@@ -165,7 +157,7 @@ class KeyspaceOver implements Keyspace {
       const { result, isReset = false, epoch, version } = operate(state, now)
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
-      if (bytes && !state) this.#report({ event: 'healed', key })
+      if (bytes && !state) this.report({ event: 'healed', key })
       const after = this.#table.save(epoch, version, state?.expiresAt ?? 0)
       return { result, state: bytesOf(after), expiresAt: after.expiresAt }
     })

@@ -30,33 +30,32 @@ export interface StateLayout {
   readonly rings: number
 }
 
-/** The numbers of a state in this order and format, each in 8 bytes, the lowest first on every machine. */
+/** The first number of every state. The numbers behind it have 8 bytes each, the lowest first on every machine. */
 const FORMAT = 2
-const HEADER = 10
+const HEADER = [
+  'epoch',
+  'version',
+  'written',
+  'expiresAt',
+  'last',
+  'blockedUntil',
+  'heldUntil',
+  'refusals',
+  'forgottenAt',
+] as const
 
 export function bytesOf(state: KeptState): Uint8Array {
-  const { epoch, version, written, expiresAt, last, blockedUntil, heldUntil, refusals, forgottenAt } = state
-  const { cells, rings } = state
-  const length = rings.reduce((sum, ring) => sum + 1 + ring.length, HEADER + cells.length)
-  const view = new DataView(new ArrayBuffer(8 * length))
-  let at = 0
-  const write = (number: number): void => {
-    view.setFloat64(at, number, true)
-    at += 8
-  }
-  for (const number of [FORMAT, epoch, version, written, expiresAt, last, blockedUntil, heldUntil])
-    write(number)
-  write(refusals)
-  write(forgottenAt)
-  for (const list of [cells, ...rings.flatMap((ring) => [[ring.length], ring])])
-    for (let i = 0; i < list.length; i++) write(list[i]!)
+  const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
+  const numbers = [FORMAT, ...HEADER.map((field) => state[field]), ...state.cells, ...rings]
+  const view = new DataView(new ArrayBuffer(8 * numbers.length))
+  for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)
 }
 
 /** Undefined for bytes that hold no state of this layout. */
 export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | undefined {
   const numbers = numbersIn(bytes)
-  const header = HEADER + layout.cells
+  const header = 1 + HEADER.length + layout.cells
   if (!numbers || numbers[0] !== FORMAT || numbers.length < header + layout.rings) return undefined
   const rings: Float64Array[] = []
   let at = header
@@ -67,27 +66,10 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     at = end
   }
   if (at !== numbers.length) return undefined
-  const cells = numbers.subarray(HEADER, header)
-  return { ...headerIn(numbers as unknown as NumbersOfHeader), cells, rings }
+  const fields = HEADER.map((field, i) => [field, numbers[1 + i]] as const)
+  const cells = numbers.subarray(1 + HEADER.length, header)
+  return { ...(Object.fromEntries(fields) as Pick<KeptState, (typeof HEADER)[number]>), cells, rings }
 }
-
-function headerIn(numbers: NumbersOfHeader): Omit<KeptState, 'cells' | 'rings'> {
-  const [, epoch, version, written, expiresAt, last, blockedUntil, heldUntil, refusals, forgottenAt] = numbers
-  return { epoch, version, written, expiresAt, last, blockedUntil, heldUntil, refusals, forgottenAt }
-}
-
-type NumbersOfHeader = readonly [
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-  number,
-]
 
 /** Undefined unless all of them are whole numbers from 0 on. */
 function numbersIn(bytes: Uint8Array): Float64Array | undefined {

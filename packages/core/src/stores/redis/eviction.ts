@@ -13,7 +13,6 @@ export class EvictionCheck {
   readonly #key: Buffer
   /** Callbacks of limiters waiting for the check; undefined once it is done. */
   #reports: Set<Report> | undefined = new Set()
-  #asked = false
   #evicts = false
 
   /** `key` is any key that the store's user may access. It is neither read nor written. */
@@ -28,10 +27,8 @@ export class EvictionCheck {
     else this.#reports?.add(report)
   }
 
-  /** Asks Redis, once. To be called after a reply of Redis. */
+  /** Asks Redis. To be called after a reply of Redis. */
   ask(): void {
-    if (this.#asked) return
-    this.#asked = true
     this.#connection.eval(READ, [this.#key], [this.#key]).then(
       (reply) => this.#received(String(reply)),
       () => this.#received(''),

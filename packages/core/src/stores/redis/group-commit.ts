@@ -165,18 +165,15 @@ export class GroupCommit {
       callers += call.duplicates ? 1 + call.duplicates.length : 1
     }
     const now = this.#now()
-    const sent = {
-      callers,
-      calls: this.#calls.begin(now, callers),
-      batch: isBatch && this.#batches.begin(now),
-    }
+    const cohort = this.#calls.begin(now, callers)
+    const batch = isBatch ? this.#batches.begin(now) : undefined
     this.#transport.send(keys, args, {
       answered: (replies) => {
-        this.#returned(sent)
+        this.#returned(callers, cohort, batch)
         settleAll(calls, replies)
       },
       failed: (error) => {
-        this.#returned(sent)
+        this.#returned(callers, cohort, batch)
         const isRefused = calls.length > 1 && isCrossSlot((error as Error).cause)
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
@@ -184,9 +181,10 @@ export class GroupCommit {
     })
   }
 
-  #returned({ callers, calls, batch }: SentBatch): void {
+  /** `batch` is undefined for calls that took no room. */
+  #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
     if (batch) this.#batches.end(batch)
-    if (!this.#calls.end(calls, callers)) return
+    if (!this.#calls.end(cohort, callers)) return
     if (!this.#isFlushDue) this.#flushAll()
     if (callers < LEAST_PART) return
     this.#justAnswered += callers
@@ -206,13 +204,6 @@ const MANY_CALLS = 64
 
 /** The fewest calls that make a batch. */
 const LEAST_PART = 2
-
-interface SentBatch {
-  readonly callers: number
-  readonly calls: Cohort
-  /** False if it takes no room. */
-  readonly batch: Cohort | false
-}
 
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16

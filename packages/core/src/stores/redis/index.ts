@@ -7,7 +7,7 @@ import type { RedisConnection } from './redis-connection.js'
 import { connectionOf, isRedisClient, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
 import type { RedisOptions } from './connection/endpoint.js'
-import { type OwnConnection, ownConnection } from './connection/own.js'
+import { OwnConnection } from './connection/own.js'
 import { redisBoard } from './board.js'
 import { EvictionCheck } from './eviction.js'
 import { GroupCommit } from './group-commit.js'
@@ -69,7 +69,8 @@ class StoreInRedis implements RedisStore {
   readonly #permits = new Set<RedisPermits>()
   readonly #eviction: EvictionCheck
   readonly #prefix: string
-  readonly #clock: Clock | undefined
+  /** The clock that scripts read. */
+  readonly #clock: Clock
   readonly #now: Clock
   #started: Promise<unknown> | undefined
   /** The latest trouble, and its StoreError. */
@@ -86,16 +87,16 @@ class StoreInRedis implements RedisStore {
     this.maxPending = maxPending
     this.#startMs = startTimeout
     this.#prefix = prefix
-    this.#clock = clock
+    this.#clock = clock ?? REDIS_CLOCK
     this.#now = clock ?? systemClock()
     if (denialCache) this.denialCache = denialCache
     this.#client = client as object
     if (isRedisClient(client)) this.#connection = connectionOf(client)
-    else this.#connection = this.#own = ownConnection(client, lazy)
+    else this.#connection = this.#own = new OwnConnection(client, lazy)
     if (!lazy && this.#own) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
-    this.#groups = new Groups(this.#runner, { gathers: groupCommit, most: maxShapes })
+    this.#groups = new Groups(this.#runner, groupCommit, maxShapes)
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
@@ -111,7 +112,7 @@ class StoreInRedis implements RedisStore {
       keyspace: keyspaceOf(this.#prefix, name, shapes),
       group,
       smallestLimits: this.#smallestLimits,
-      clock: this.#clock ?? REDIS_CLOCK,
+      clock: this.#clock,
       report,
     })
   }
@@ -170,7 +171,7 @@ class StoreInRedis implements RedisStore {
       leaseMs,
       runner: this.#runner,
       subscribe: this.#connection.subscribe?.bind(this.#connection),
-      clock: this.#clock ?? REDIS_CLOCK,
+      clock: this.#clock,
       onClose: () => this.#permits.delete(permits),
     })
     this.#permits.add(permits)
@@ -178,7 +179,7 @@ class StoreInRedis implements RedisStore {
   }
 
   board(name: string): Board {
-    return redisBoard(keyspaceOf(this.#prefix, name, ['board']), this.#runner, this.#clock ?? REDIS_CLOCK)
+    return redisBoard(keyspaceOf(this.#prefix, name, ['board']), this.#runner, this.#clock)
   }
 
   get closed(): AbortSignal {
@@ -204,24 +205,18 @@ const REPLAYS = {
     'maxCommandRediscovers to 0',
 }
 
-interface GroupsOptions {
-  readonly gathers: boolean
-  /** Most lists of shapes, each penalty counted, whose scripts are held, not counting those with calls in flight. */
-  readonly most: number
-}
-
 /** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
 class Groups {
-  readonly #runner: ScriptRunner
-  readonly #options: GroupsOptions
   readonly #byShapes = new Map<string, Held>()
   #uses = 0
   #isClosed = false
 
-  constructor(runner: ScriptRunner, options: GroupsOptions) {
-    this.#runner = runner
-    this.#options = options
-  }
+  /** Holds at most `most` lists of shapes, each penalty counted, and those with calls in flight. */
+  constructor(
+    readonly runner: ScriptRunner,
+    readonly gathers: boolean,
+    readonly most: number,
+  ) {}
 
   /** The group that sends the calls of the script for these shapes and this penalty, which `id` tells apart from others. */
   get(id: string, policies: readonly Policy[], report: Report, penalty?: Penalty): GroupCommit {
@@ -231,7 +226,7 @@ class Groups {
       return held.group
     }
     const script = composeScript(policies, penalty)
-    const group = new GroupCommit(this.#runner.transport(script), { gathers: this.#options.gathers })
+    const group = new GroupCommit(this.runner.transport(script), { gathers: this.gathers })
     if (this.#isClosed) group.close()
     this.#byShapes.set(id, { script, group, used: ++this.#uses })
     if (this.#trim()) report({ event: 'warning', ...SHAPES })
@@ -240,20 +235,15 @@ class Groups {
 
   /** Drops idle scripts while there are too many, but not the one used last. Returns whether one was dropped. */
   #trim(): boolean {
-    const { size } = this.#byShapes
-    while (this.#byShapes.size > this.#options.most) {
-      let oldest: string | undefined
-      let used = this.#uses
-      for (const [shapes, held] of this.#byShapes) {
-        if (held.used >= used || !held.group.isIdle) continue
-        oldest = shapes
-        used = held.used
-      }
-      if (oldest === undefined) break
-      this.#runner.forget(this.#byShapes.get(oldest)!.script)
-      this.#byShapes.delete(oldest)
+    const surplus = this.#byShapes.size - this.most
+    if (surplus <= 0) return false
+    const idle = [...this.#byShapes].filter(([, { group, used }]) => used < this.#uses && group.isIdle)
+    const dropped = idle.toSorted(([, one], [, other]) => one.used - other.used).slice(0, surplus)
+    for (const [id, { script }] of dropped) {
+      this.runner.forget(script)
+      this.#byShapes.delete(id)
     }
-    return this.#byShapes.size < size
+    return dropped.length > 0
   }
 
   close(): void {

@@ -3,7 +3,7 @@ import { Cluster as IovalkeyCluster, Redis as Iovalkey } from 'iovalkey'
 import { createClient, createClientPool, createCluster } from 'redis'
 import type { Address } from '@sluice/harness/redis'
 import { connectionOf, type RedisClient } from '../../../src/stores/redis/clients/detect.js'
-import { ownConnection } from '../../../src/stores/redis/connection/own.js'
+import { OwnConnection } from '../../../src/stores/redis/connection/own.js'
 import type { RedisConnection } from '../../../src/stores/redis/redis-connection.js'
 
 /** A connection, and what ends it with its client. */
@@ -20,8 +20,9 @@ export const ofOneServer: Kinds = {
   'ioredis with autopipelining': (to) => ioredisLink(new Ioredis({ ...at(to), enableAutoPipelining: true })),
   'node-redis': (to, options) => nodeRedisLink(createClient({ socket: at(to), ...options })),
   'a node-redis pool': (to) => nodeRedisLink(createClientPool({ socket: at(to) })),
-  'a connection of its own by options': async (to) => ownLink(ownConnection(at(to))),
-  'a connection of its own by URL': async (to) => ownLink(ownConnection(`redis://${to.host}:${to.port}/0`)),
+  'a connection of its own by options': async (to) => ownLink(new OwnConnection(at(to))),
+  'a connection of its own by URL': async (to) =>
+    ownLink(new OwnConnection(`redis://${to.host}:${to.port}/0`)),
 }
 
 export const ofCluster: Kinds = {
@@ -32,7 +33,7 @@ export const ofCluster: Kinds = {
   'iovalkey Cluster with autopipelining': (to) =>
     ioredisLink(new IovalkeyCluster([at(to)], { enableAutoPipelining: true })),
   'node-redis cluster': (to) => nodeRedisLink(createCluster({ rootNodes: [{ socket: at(to) }] })),
-  'a Cluster connection of its own': async (to) => ownLink(ownConnection({ cluster: [at(to)] })),
+  'a Cluster connection of its own': async (to) => ownLink(new OwnConnection({ cluster: [at(to)] })),
 }
 
 function at({ host, port }: Address): Address {

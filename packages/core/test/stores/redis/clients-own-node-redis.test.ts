@@ -1,7 +1,7 @@
 import { command, type Proxy, type RedisServer, startProxy, startRedis, until } from '@sluice/harness/redis'
 import type { StoreError } from '../../../src/values/errors.js'
 import { storeError } from '../../../src/stores/redis/clients/failure.js'
-import { type OwnConnection, ownConnection } from '../../../src/stores/redis/connection/own.js'
+import { OwnConnection } from '../../../src/stores/redis/connection/own.js'
 
 jest.mock('ioredis', () => missing('ioredis'))
 jest.mock('iovalkey', () => missing('iovalkey'))
@@ -15,7 +15,7 @@ let connection: OwnConnection
 beforeEach(async () => {
   server = await startRedis()
   proxy = await startProxy(server)
-  connection = ownConnection({ host: proxy.host, port: proxy.port })
+  connection = new OwnConnection({ host: proxy.host, port: proxy.port })
 })
 afterEach(async () => {
   connection.close()

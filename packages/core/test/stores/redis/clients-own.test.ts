@@ -15,7 +15,7 @@ import { PolicyError, type StoreError } from '../../../src/values/errors.js'
 import type { RedisConnection } from '../../../src/stores/redis/redis-connection.js'
 import { type Endpoint, endpointOf } from '../../../src/stores/redis/connection/endpoint.js'
 import { storeError, storeFailure } from '../../../src/stores/redis/clients/failure.js'
-import { ownConnection } from '../../../src/stores/redis/connection/own.js'
+import { OwnConnection } from '../../../src/stores/redis/connection/own.js'
 import { openIoredis } from '../../../src/stores/redis/connection/own-ioredis.js'
 import { openNodeRedis } from '../../../src/stores/redis/connection/own-node-redis.js'
 
@@ -34,14 +34,14 @@ describe('a connection of its own', () => {
   afterEach(() => server.stop())
 
   it('queues the calls that are made while it connects', async () => {
-    const connection = ownConnection({ host: server.host, port: server.port })
+    const connection = new OwnConnection({ host: server.host, port: server.port })
     const replies = await Promise.all(Array.from({ length: 100 }, () => connection.eval(ECHO, [K], [K])))
     expect(replies.every((reply) => Buffer.compare(reply as Uint8Array, K) === 0)).toBe(true)
     connection.close()
   })
 
   it('decides again within 500 ms after Redis was down for seconds', async () => {
-    const connection = ownConnection({ host: server.host, port: server.port })
+    const connection = new OwnConnection({ host: server.host, port: server.port })
     await connection.eval(ECHO, [K], [K])
     await server.kill()
     const down = Date.now()
@@ -56,7 +56,7 @@ describe('a connection of its own', () => {
 
   it('connects within 500 ms to a Redis that starts later', async () => {
     await server.kill()
-    const connection = ownConnection({ host: server.host, port: server.port })
+    const connection = new OwnConnection({ host: server.host, port: server.port })
     expect(storeFailure(await failure(connection))).toBe('unavailable')
     await pause(500)
     await server.restart()
@@ -66,7 +66,7 @@ describe('a connection of its own', () => {
 
   it('decides again within 500 ms after Redis was stopped and after a partition, however long they lasted', async () => {
     const proxy = await startProxy(server)
-    const connection = ownConnection({ host: proxy.host, port: proxy.port })
+    const connection = new OwnConnection({ host: proxy.host, port: proxy.port })
     for (const ms of [300, 1300]) {
       await connection.eval(ECHO, [K], [K])
       server.pause()
@@ -86,7 +86,7 @@ describe('a connection of its own', () => {
 
   it('gives up on a peer that vanished without closing', async () => {
     const proxy = await startProxy(server)
-    const connection = ownConnection({ host: proxy.host, port: proxy.port })
+    const connection = new OwnConnection({ host: proxy.host, port: proxy.port })
     await connection.eval(ECHO, [K], [K])
     proxy.blackHole()
     const started = Date.now()
@@ -99,7 +99,7 @@ describe('a connection of its own', () => {
   it('distinguishes calls that were never written from those whose reply was lost', async () => {
     const sent = (error: unknown) => (storeError(error) as StoreError).sent
     const proxy = await startProxy(server)
-    const connection = ownConnection({ host: proxy.host, port: proxy.port })
+    const connection = new OwnConnection({ host: proxy.host, port: proxy.port })
     await connection.eval(ECHO, [K], [K])
     proxy.cutOnReply()
     expect(sent(await failure(connection))).toBe(true)
@@ -107,14 +107,14 @@ describe('a connection of its own', () => {
     await until('the connection to be given up', async () => sent(await failure(connection)) === false)
     await proxy.close()
     connection.close()
-    const early = ownConnection({ host: proxy.host, port: proxy.port })
+    const early = new OwnConnection({ host: proxy.host, port: proxy.port })
     expect(sent(await failure(early))).toBe(false)
     early.close()
   })
 
   it('queues at most 1,000 calls', async () => {
     await server.kill()
-    const connection = ownConnection({ host: server.host, port: server.port })
+    const connection = new OwnConnection({ host: server.host, port: server.port })
     const failures = await Promise.all(Array.from({ length: 1010 }, () => failure(connection)))
     const turnedAway = failures.filter((error) => (error as Error).message.startsWith('1000 calls wait'))
     expect(turnedAway).toHaveLength(10)
@@ -123,11 +123,11 @@ describe('a connection of its own', () => {
   })
 
   it('settles every call when it is closed, also in the middle of an outage, and refuses later ones', async () => {
-    const connection = ownConnection({ host: server.host, port: server.port })
+    const connection = new OwnConnection({ host: server.host, port: server.port })
     const early = failure(connection)
     connection.close()
     expect(await early).toMatchObject({ code: 'CLOSED' })
-    const second = ownConnection({ host: server.host, port: server.port })
+    const second = new OwnConnection({ host: server.host, port: server.port })
     await second.eval(ECHO, [K], [K])
     server.pause()
     const waiting = failure(second)
@@ -141,19 +141,19 @@ describe('a connection of its own', () => {
     const url = `redis://app:${encodeURIComponent('p@:/%s')}@${server.host}:${server.port}/3`
     const { host, port } = server
     for (const given of [url, { host, port, username: 'app', password: 'p@:/%s', db: 3 }]) {
-      const connection = ownConnection(given)
+      const connection = new OwnConnection(given)
       await connection.eval(WRITE, [K], [K])
       connection.close()
     }
     expect(await command(server, 'INFO', 'keyspace')).toContain('db3:keys=1')
-    const wrong = ownConnection({ host: server.host, port: server.port, username: 'app', password: 'no' })
+    const wrong = new OwnConnection({ host: server.host, port: server.port, username: 'app', password: 'no' })
     expect(storeFailure(await failure(wrong))).toBe('forbidden')
     wrong.close()
   })
 
   it('sends nothing twice', async () => {
     const proxy = await startProxy(server)
-    const connection = ownConnection({ host: proxy.host, port: proxy.port })
+    const connection = new OwnConnection({ host: proxy.host, port: proxy.port })
     await connection.eval(COUNT, [K], [K])
     proxy.cutOnReply()
     await expect(connection.eval(COUNT, [K], [K])).rejects.toThrow('max retries')
@@ -173,8 +173,8 @@ describe('a connection of its own', () => {
     [{ sentinels: [{ host: 'h' }], name: 'm' }, 'sentinels must be a list of { host, port }, at least one'],
     [{ sentinels: [{ host: 'h', port: 1 }] }, 'sentinels and name belong together'],
   ])('refuses %p', (options, message) => {
-    expect(() => ownConnection(options)).toThrow(PolicyError)
-    expect(() => ownConnection(options)).toThrow(message)
+    expect(() => new OwnConnection(options)).toThrow(PolicyError)
+    expect(() => new OwnConnection(options)).toThrow(message)
   })
 
   it.each([
@@ -184,8 +184,8 @@ describe('a connection of its own', () => {
     'redis://user:1?secret@h',
     'redis://user:1?family=4&secret@h',
   ])('shows nothing of the password in %s', (url) => {
-    expect(() => ownConnection(url)).toThrow(PolicyError)
-    expect(() => ownConnection(url)).not.toThrow(/secret/)
+    expect(() => new OwnConnection(url)).toThrow(PolicyError)
+    expect(() => new OwnConnection(url)).not.toThrow(/secret/)
   })
 })
 
@@ -267,7 +267,7 @@ describe('a connection of its own by Sentinel', () => {
   it('follows the master when it dies and when roles change', async () => {
     const setup = await startSentinel({ sentinels: 3 })
     const sentinels = setup.sentinels.map(({ host, port }) => ({ host, port }))
-    const connection = ownConnection({ sentinels, name: setup.masterName })
+    const connection = new OwnConnection({ sentinels, name: setup.masterName })
     await connection.eval(WRITE, [K], [K])
     await setup.failover('planned')
     expect(await recovery(connection, WRITE)).toBeLessThan(500)
@@ -282,7 +282,9 @@ describe('a connection of its own by Sentinel', () => {
 describe('a connection of its own to a Cluster', () => {
   it('serves after a replica took over, and after a node came back', async () => {
     const cluster = await startCluster({ masters: 3, replicas: 1 })
-    const connection = ownConnection({ cluster: cluster.masters.map(({ host, port }) => ({ host, port })) })
+    const connection = new OwnConnection({
+      cluster: cluster.masters.map(({ host, port }) => ({ host, port })),
+    })
     const keys = Array.from({ length: 60 }, (_, i) => Buffer.from(`key-${i}`))
     const failures = async () => {
       const results = await Promise.allSettled(keys.map((key) => connection.eval(WRITE, [key], [key])))

@@ -98,9 +98,9 @@ interface Outcome {
 
 const PROGRAM = `
   import { ownMs } from '../../../../../harness/src/figures/own-time.js'
-  import { ownConnection } from './own.js'
+  import { OwnConnection } from './own.js'
   const [when, options] = [process.argv[2], JSON.parse(process.argv[3])]
-  const connection = ownConnection(options)
+  const connection = new OwnConnection(options)
   const key = Buffer.from('k')
   const call = () => connection.eval('return ARGV[1]', [key], [key])
   const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms))

@@ -22,7 +22,9 @@ export function isRedisClient(value: unknown): value is RedisClient {
 
 /** A connection over a client that was handed in. Closing the connection leaves the client open. */
 export function connectionOf(client: RedisClient): RedisConnection {
-  return isIoredis(client) ? ioredisConnection(client) : nodeRedisConnection(client as NodeRedisClient)
+  return isIoredis(client)
+    ? ioredisConnection(client)
+    : nodeRedisConnection(client as object as NodeRedisClient)
 }
 
 function isIoredis(value: unknown): value is IoredisClient {

@@ -2,9 +2,9 @@ import { storeFailure } from './failure.js'
 
 /** The EventEmitter that every client is. */
 export interface Emitter {
-  on(event: 'error', listener: (error: unknown) => void): unknown
-  on(event: 'ready', listener: () => void): unknown
-  off(event: string, listener: (error: unknown) => void): unknown
+  on(event: string, listener: (...about: never[]) => void): unknown
+  once(event: string, listener: (...about: never[]) => void): unknown
+  off(event: string, listener: (...about: never[]) => void): unknown
 }
 
 /** Listens to a client for all connections that share it. */
@@ -14,8 +14,8 @@ interface Watch {
   latest: unknown
   /** Called once with the next event: an error, or undefined when the client is ready. */
   waiting: ((error: unknown) => void)[]
-  readonly failed: (error: unknown) => void
-  readonly ready: () => void
+  /** Takes each event. */
+  readonly listener: (error?: unknown) => void
 }
 
 const watches = new WeakMap<Emitter, Watch>()
@@ -50,15 +50,15 @@ export function listenForErrors(client: Emitter, isReady: () => boolean): ErrorL
       if (!held) return
       held = false
       if (--watch.users > 0) return
-      client.off('error', watch.failed)
-      client.off('ready', watch.ready)
+      client.off('error', watch.listener)
+      client.off('ready', watch.listener)
       watches.delete(client)
     },
   }
 }
 
 function watchOf(client: Emitter): Watch {
-  const happened = (error: unknown): void => {
+  const listener = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
     const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
     if (!isLess) watch.latest = error
@@ -66,15 +66,9 @@ function watchOf(client: Emitter): Watch {
     watch.waiting = []
     for (const each of waiting) each(error)
   }
-  const watch: Watch = {
-    users: 0,
-    latest: undefined,
-    waiting: [],
-    failed: happened,
-    ready: () => happened(undefined),
-  }
-  client.on('error', watch.failed)
-  client.on('ready', watch.ready)
+  const watch: Watch = { users: 0, latest: undefined, waiting: [], listener }
+  client.on('error', listener)
+  client.on('ready', listener)
   watches.set(client, watch)
   return watch
 }

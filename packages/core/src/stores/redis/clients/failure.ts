@@ -93,10 +93,5 @@ function replyCode(error: unknown): string | undefined {
 }
 
 function isBug(error: unknown): boolean {
-  return (
-    error instanceof TypeError ||
-    error instanceof RangeError ||
-    error instanceof ReferenceError ||
-    error instanceof SyntaxError
-  )
+  return [TypeError, RangeError, ReferenceError, SyntaxError].some((Bug) => error instanceof Bug)
 }

@@ -6,9 +6,9 @@ import {
   type RedisConnection,
   type RedisKey,
   type ScriptReply,
+  type Subscribe,
 } from '../redis-connection.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
-import { ioredisSubscribe } from './subscription.js'
 
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
 export interface IoredisClient extends Emitter, IoredisScripts {
@@ -18,6 +18,10 @@ export interface IoredisClient extends Emitter, IoredisScripts {
     Location & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
   sendCommand(command: unknown): unknown
   connect(): Promise<unknown>
+  disconnect(): void
+  subscribe(channel: string): Promise<unknown>
+  /** Makes another client with the same options, overridden by these; of a Cluster, behind a list of nodes. */
+  duplicate(...options: object[]): IoredisClient
   /** Of a Cluster, as `nodes`. */
   readonly startupNodes?: readonly unknown[]
   nodes?(role: 'master'): readonly { readonly stream?: Partial<Pick<Writable, 'cork' | 'uncork'>> }[]
@@ -47,9 +51,26 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     isReady,
     inOneWrite: client.nodes && ((send) => inOneWrite(client.nodes!('master'), send)),
     isCluster: client.isCluster === true,
-    subscribe: ioredisSubscribe(client),
+    subscribe: subscribeBy(client),
     replays: replays(client.options, client.isCluster === true),
     close: errors.close,
+  }
+}
+
+/**
+ * A subscribed connection takes no other commands, so a channel has one of its own, made like the client that was handed in.
+ * Messages that are published while it is broken are lost, so semaphores also poll.
+ */
+function subscribeBy(client: IoredisClient): Subscribe {
+  return (channel, receive) => {
+    // No reply is due on it, so silence is no failure; and it must connect even if its parent is lazy or queues nothing.
+    const options = { lazyConnect: false, enableOfflineQueue: true, socketTimeout: undefined }
+    const subscriber = client.duplicate(...(client.isCluster ? [[], options] : [options]))
+    const ignore = (): void => {}
+    subscriber.on('error', ignore)
+    subscriber.on('message', (_: string, message: string) => receive(message))
+    subscriber.on('ready', () => void subscriber.subscribe(channel).catch(ignore))
+    return () => subscriber.disconnect()
   }
 }
 

@@ -4,9 +4,9 @@ import {
   type RedisConnection,
   type RedisKey,
   type ScriptReply,
+  type Subscribe,
 } from '../redis-connection.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
-import { nodeRedisSubscribe } from './subscription.js'
 
 /** The members of a client, pool, cluster or sentinel of node-redis 5 or later that are used. */
 export interface NodeRedisClient extends Emitter {
@@ -15,6 +15,11 @@ export interface NodeRedisClient extends Emitter {
   /** Not of a pool, a cluster and a sentinel. */
   readonly options?: { readonly socket?: Location }
   withTypeMapping(mapping: Readonly<Record<number, unknown>>): NodeRedisScripts
+  connect(): Promise<unknown>
+  destroy(): void
+  /** Neither of a pool, which cannot subscribe. */
+  duplicate?(): NodeRedisClient
+  subscribe?(channel: string, receive: (message: string) => void): Promise<unknown>
 }
 
 interface NodeRedisScripts {
@@ -39,9 +44,36 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
     eval: (script, keys, args) => sender.eval(script, { keys, arguments: args }) as Promise<ScriptReply>,
     isReady: () => client.isReady === true,
     isCluster: 'getSlotRandomNode' in client,
-    subscribe: nodeRedisSubscribe(client),
+    subscribe: client.duplicate && client.subscribe && subscribeBy(client),
     replays: isSentinel(client),
     close: errors.close,
+  }
+}
+
+/**
+ * A subscribed connection takes no other commands, so a channel has one of its own, made like the client that was handed in.
+ * Messages that are published while it is broken are lost, so semaphores also poll.
+ */
+function subscribeBy(client: NodeRedisClient): Subscribe {
+  return (channel, receive) => {
+    const subscriber = client.duplicate!()
+    const ignore = (): void => {}
+    let ended = false
+    const end = (): void => {
+      ended = true
+      try {
+        subscriber.destroy()
+      } catch {
+        // It was not connected.
+      }
+    }
+    subscriber.on('error', ignore)
+    subscriber
+      .connect()
+      // A client that is ended while it connects first finishes connecting, and then keeps its sockets.
+      .then(() => (ended ? end() : subscriber.subscribe!(channel, receive)))
+      .catch(ignore)
+    return end
   }
 }
 

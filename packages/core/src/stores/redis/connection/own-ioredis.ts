@@ -1,9 +1,8 @@
-import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
 import type { Endpoint } from './endpoint.js'
 import { isReadOnly } from '../clients/failure.js'
-import { ioredisConnection } from '../clients/ioredis.js'
-import type { Opened } from './opened.js'
-import type { IoredisPackage, OwnIoredis } from './packages.js'
+import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
+import { backOffMs, CONNECT_MS, type Opened, SILENCE_MS } from './opened.js'
+import type { IoredisPackage } from './packages.js'
 
 /** Makes an ioredis or iovalkey client that repeats no command and reconnects soon after Redis is back. It connects at once. */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoint): Opened {
@@ -36,7 +35,7 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
  * READONLY means that the master became a replica: the client then reconnects (`reconnectOnError`). Calls that are sent before
  * the old connection is closed are rejected with it.
  */
-function stepDownOf(client: OwnIoredis): (error: unknown) => Promise<void> | undefined {
+function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | undefined {
   let closing: Promise<void> | undefined
   return (error) => {
     if (!isReadOnly(error)) return undefined
@@ -55,12 +54,12 @@ function stepDownOf(client: OwnIoredis): (error: unknown) => Promise<void> | und
  * A Cluster client of ioredis refreshes its slots over separate connections and does not end them when it is ended. One to
  * a node that does not answer would keep the process alive until `socketTimeout`. Returns a function that ends them.
  */
-function endRefreshersOf(client: OwnIoredis): () => void {
-  const refreshers = new Set<OwnIoredis>()
-  client.on('+node', (node) => {
+function endRefreshersOf(client: IoredisClient): () => void {
+  const refreshers = new Set<IoredisClient>()
+  client.on('+node', (node: IoredisClient) => {
     const duplicate = node.duplicate.bind(node)
-    node.duplicate = (options) => {
-      const refresher = duplicate(options)
+    node.duplicate = (...options) => {
+      const refresher = duplicate(...options)
       refreshers.add(refresher)
       refresher.on('end', () => refreshers.delete(refresher))
       return refresher

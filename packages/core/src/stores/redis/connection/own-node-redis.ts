@@ -1,8 +1,7 @@
 import { StoreError } from '../../../values/errors.js'
-import { backOffMs, CONNECT_MS, SILENCE_MS } from './back-off.js'
 import type { Endpoint } from './endpoint.js'
 import { nodeRedisConnection } from '../clients/node-redis.js'
-import type { Opened } from './opened.js'
+import { backOffMs, CONNECT_MS, type Opened, SILENCE_MS } from './opened.js'
 import type { NodeRedisPackage, OwnNodeRedis } from './packages.js'
 
 /** Makes a node-redis client, which never repeats a command. It connects at once. */
@@ -45,20 +44,20 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   }
 }
 
-function clientOptions({ username, password, db, tls, path, ...rest }: Endpoint) {
-  const { connectTimeout, keepAlive, family, connectionName } = rest
+function clientOptions(options: Endpoint) {
+  const { username, password, db, tls, path, connectTimeout = CONNECT_MS, keepAlive, family } = options
   return {
-    ...(connectionName !== undefined && { name: connectionName }),
-    ...(username !== undefined && { username }),
-    ...(password !== undefined && { password }),
-    ...(db !== undefined && { database: db }),
+    name: options.connectionName,
+    username,
+    password,
+    database: db,
     socket: {
-      connectTimeout: connectTimeout ?? CONNECT_MS,
+      connectTimeout,
       reconnectStrategy: (retries: number) => shortBackOffMs(retries + 1),
       ...(tls && { ...tls, tls: true }),
       ...(path !== undefined && { path }),
-      ...(keepAlive !== undefined && { keepAliveInitialDelay: keepAlive }),
-      ...(family !== undefined && { family }),
+      keepAliveInitialDelay: keepAlive,
+      family,
       // Idle time counts too, so pings keep replies coming.
       socketTimeout: SILENCE_MS,
     },

@@ -17,10 +17,6 @@ import { loadClientPackage } from './packages.js'
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
-export function ownConnection(given: unknown, lazy = false): OwnConnection {
-  return new OwnConnection(endpointOf(given), lazy)
-}
-
 export class OwnConnection implements RedisConnection {
   readonly address: string
   readonly isCluster: boolean
@@ -35,10 +31,10 @@ export class OwnConnection implements RedisConnection {
   #opened: Opened | undefined
   #closed = false
 
-  constructor(options: Endpoint, lazy: boolean) {
-    this.address = addressOf(options)
-    this.isCluster = options.cluster !== undefined
-    this.#options = options
+  constructor(given: unknown, lazy = false) {
+    this.#options = endpointOf(given)
+    this.address = addressOf(this.#options)
+    this.isCluster = this.#options.cluster !== undefined
     if (!lazy) void this.#open()
   }
 
