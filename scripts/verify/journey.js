@@ -18,7 +18,7 @@ import { join } from 'node:path'
 import { promiseHooks } from 'node:v8'
 
 /** Files that a reader of one request has to open. */
-const MOST_FILES = 28
+const MOST_FILES = 22
 /** From the client's promise to that which Express's middleware waits for. */
 const MOST_LAYERS = 3
 

@@ -180,15 +180,12 @@ function pauseMs(timesSent: number): number {
  * of them probes it, as often as the circuit allows.
  */
 export class RecoveryQueue {
-  readonly channel: StoreChannel
   /** With each call the number of answers at the time when it began to wait. */
   readonly #waiting = new Map<BookingUntilMaxWait, number>()
   #timer: ReturnType<typeof setInterval> | undefined
   #answeredBefore = 0
 
-  constructor(channel: StoreChannel) {
-    this.channel = channel
-  }
+  constructor(readonly channel: StoreChannel) {}
 
   /** Calls `resume` once the store has answered another call in time from now on, and not before `notBefore`. */
   add(waiter: BookingUntilMaxWait): void {

@@ -5,8 +5,6 @@
  * Single failures do not open it, nor do those of one Cluster node as long as other nodes answer in between.
  */
 export class Circuit<Failure> {
-  readonly #now: () => number
-  readonly #random: () => number
   /** Consecutive failures. */
   failures = 0
   #failingSince = 0
@@ -15,10 +13,10 @@ export class Circuit<Failure> {
   #probeAt = 0
 
   /** `now` in milliseconds, of a clock that does not run back; `random` from 0 to 1. */
-  constructor(now = (): number => performance.now(), random = Math.random) {
-    this.#now = now
-    this.#random = random
-  }
+  constructor(
+    readonly now = (): number => performance.now(),
+    readonly random = Math.random,
+  ) {}
 
   succeeded(): void {
     this.failures = 0
@@ -27,7 +25,7 @@ export class Circuit<Failure> {
 
   /** A call with a deadline of `deadlineMs` milliseconds failed. */
   failed(failure: Failure, deadlineMs: number): void {
-    const now = this.#now()
+    const now = this.now()
     if (this.failures++ === 0) this.#failingSince = now
     if (this.open !== undefined) this.open = failure
     else if (this.failures >= FAILURES && now - this.#failingSince >= 2 * deadlineMs) {
@@ -38,14 +36,14 @@ export class Circuit<Failure> {
 
   /** Whether it is time for a probe. Intervals are random, so that the processes of a fleet spread. */
   isProbeDue(): boolean {
-    const now = this.#now()
+    const now = this.now()
     if (now < this.#probeAt) return false
     this.#probeAt = now + this.#pause()
     return true
   }
 
   #pause(): number {
-    return PROBE_MS * (0.5 + this.#random() / 2)
+    return PROBE_MS * (0.5 + this.random() / 2)
   }
 }
 

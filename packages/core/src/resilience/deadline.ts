@@ -9,8 +9,6 @@ import { StoreError } from '../values/errors.js'
  * batch are written only then. While calls queue here and the store answers others, only the time in which the event loop was idle counts.
  */
 export class Deadline {
-  readonly ms: number
-  readonly #traffic: Traffic
   /** A linked list, because a Set of entries that come and go so fast costs more than the waiting. */
   #first: DeadlineEntry | undefined
   #last: DeadlineEntry | undefined
@@ -28,10 +26,10 @@ export class Deadline {
   #over = -Infinity
   #closed = false
 
-  constructor(ms: number, traffic: Traffic = NO_TRAFFIC) {
-    this.ms = ms
-    this.#traffic = traffic
-  }
+  constructor(
+    readonly ms: number,
+    readonly traffic: Traffic = { answered: 0, waiting: 0 },
+  ) {}
 
   /** Expires `entry` when its time is over, unless it has ended before. */
   begin(entry: DeadlineEntry): void {
@@ -80,8 +78,8 @@ export class Deadline {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
     this.#setAt = now
     this.#dueAt = now + delay
-    this.#answered = this.#traffic.answered
-    this.#wasCrowded = this.#traffic.waiting > 0
+    this.#answered = this.traffic.answered
+    this.#wasCrowded = this.traffic.waiting > 0
     this.#idleMs = idleMs()
     this.#timer = setTimeout(() => this.#check(), delay)
     if (this.#closed) this.#timer?.unref?.()
@@ -106,7 +104,7 @@ export class Deadline {
 
   /** Excludes the time that this process took for itself since the timer was set. */
   #discount(now: number): void {
-    const { answered, waiting } = this.#traffic
+    const { answered, waiting } = this.traffic
     const isLate = now - this.#dueAt >= LATE_MS
     if (waiting > 0 || this.#wasCrowded) {
       if (answered !== this.#answered) this.#uncounted += this.#busyMs(now)
@@ -159,8 +157,6 @@ export interface Traffic {
   /** Calls that wait in this process for room. */
   readonly waiting: number
 }
-
-const NO_TRAFFIC: Traffic = { answered: 0, waiting: 0 }
 
 /** A number outside of Node. */
 type Timer = Partial<Pick<NodeJS.Timeout, 'ref' | 'unref'>>

@@ -1,6 +1,7 @@
-import type { Answer, Keyspace } from '../stores/store.js'
+import type { Answer, Keyspace, Notice, Outage, Report } from '../stores/store.js'
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
 import { oneOf, option, read, REFUSED, whole } from '../values/options.js'
+import { warnProcess } from '../values/process-warning.js'
 
 /**
  * The answer to a call when the store cannot decide.
@@ -42,18 +43,16 @@ export const onStoreError = option(
  */
 export function undecidedAnswer(why: StoreFailure, allowed: boolean, by?: Keyspace): Answer {
   const at = allowed ? 0 : RETRY_AFTER
-  const degraded = { why, allowed, by }
-  return {
-    now: 0,
-    at,
-    reason: undefined,
-    binding: 0,
-    remaining: 0,
-    resetAt: at,
-    parts: undefined,
-    booking: undefined,
-    degraded,
-  }
+  return { ...NOTHING_KNOWN, at, resetAt: at, degraded: { why, allowed, by } }
+}
+
+const NOTHING_KNOWN = {
+  now: 0,
+  reason: undefined,
+  binding: 0,
+  remaining: 0,
+  parts: undefined,
+  booking: undefined,
 }
 
 /**
@@ -88,13 +87,78 @@ export function failureOf(error: unknown): StoreFailure {
   return failure !== undefined && Object.hasOwn(STORE_FAILURES, failure) ? failure : 'error'
 }
 
-/** Whether the next call would fail as well. A server that refuses one call in time may well answer the next. */
-export function isSilence(error: Error): boolean {
-  return STORE_FAILURES[failureOf(error)].isSilence
-}
-
 /** The failure of a call that was not sent because of an earlier failure. */
 export function notAsked(because: Error): StoreError {
   const { code } = STORE_FAILURES[failureOf(because)]
   return new StoreError(code, `the store was not asked: ${because.message}`, { cause: because, sent: false })
+}
+
+/** Reports once when a store stops deciding, and once when it decides again. */
+export class Health {
+  /** Why the first decision was degraded, until the store has recovered. */
+  outage: Outage | undefined = undefined
+  #decisions = 0
+  #lastAt = 0
+  #reportedAt = -Infinity
+
+  /** Reports one outage in `pauseMs`. `now` in milliseconds, of a clock that does not run back. */
+  constructor(
+    readonly report: Report,
+    readonly endpoint: string | undefined,
+    readonly pauseMs = 0,
+    readonly now = (): number => performance.now(),
+  ) {}
+
+  degraded(failure: Error): void {
+    this.#lastAt = this.now()
+    this.#decisions++
+    if (this.outage || this.#lastAt - this.#reportedAt < this.pauseMs) return
+    this.#reportedAt = this.#lastAt
+    this.outage = outageOf(failure, this.endpoint)
+    this.report({ event: 'degraded', ...this.outage })
+  }
+
+  decided(): void {
+    if (!this.outage || this.now() - this.#lastAt < QUIET_MS) return
+    this.report({ event: 'recovered', ...this.outage, decisions: this.#decisions })
+    this.outage = undefined
+    this.#decisions = 0
+  }
+}
+
+/**
+ * Milliseconds without a degraded decision before a store counts as recovered. If only some calls fail, such as those of
+ * one node or those that write, listeners get one event and not thousands.
+ */
+const QUIET_MS = 100
+
+/**
+ * Warns the process when a store stops answering, and when it answers again: without a listener the outage would go
+ * unnoticed. At most one such pair a minute. Stores without an `endpoint` are passed over.
+ */
+export function processHealth(endpoint: string | undefined, now?: () => number): Health {
+  return new Health(warnOfOutage, endpoint, MINUTE_MS, now)
+}
+
+const MINUTE_MS = 60_000
+
+function warnOfOutage(notice: Notice): void {
+  if (!('endpoint' in notice) || notice.endpoint === undefined) return
+  const { event, endpoint, reason, message } = notice
+  if (event === 'recovered') warnProcess('STORE_RECOVERED', `the store at ${endpoint} decides again`)
+  else warnProcess('STORE_DEGRADED', `the store at ${endpoint} is not usable (${reason}): ${message}`)
+}
+
+/** The outage, as listeners and warnings get it. */
+function outageOf(failure: Error, endpoint: string | undefined): Outage {
+  const { code, cause } = failure as Partial<StoreError>
+  const below = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown }
+  const reply = /^[A-Z]{2,}(?= )/.exec(String(below.message))?.[0]
+  const codeBelow = typeof below.code === 'string' ? below.code : reply
+  return {
+    reason: failureOf(failure),
+    cause: codeBelow ?? code ?? failure.name,
+    message: failure.message,
+    endpoint,
+  }
 }

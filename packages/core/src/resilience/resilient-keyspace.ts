@@ -14,8 +14,7 @@ import {
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import type { DenialCache } from './denial-cache.js'
-import { degradedAnswer, failureOf, isOutage, notAsked, undecidedAnswer } from './failure.js'
-import type { Health } from './health.js'
+import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
 import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
 import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
 
@@ -40,15 +39,13 @@ export interface ResilientKeyspaceOptions {
 export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly #options: ResilientKeyspaceOptions
   /** The largest cost that ever fits. */
   readonly #capacity: number
 
-  constructor(options: ResilientKeyspaceOptions) {
+  constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.#capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
-    this.#options = options
   }
 
   /**
@@ -59,7 +56,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const known = ask === 'peek' ? undefined : this.#known(ask, key, cost)
     if (known) return known
     const call = this.#callOf(ask, key, cost, maxWait)
-    const { mode } = this.#options
+    const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(call, caller)
     return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
@@ -68,12 +65,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     const known = this.#known('consume', key, cost)
     if (known) return known
-    if (this.#options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
+    if (this.options.remote.answersAtOnce) return this.#askAtOnce(key, cost)
     return this.#submit(this.#callOf('consume', key, cost, 0, receiver))
   }
 
   ask(call: PendingCall<Answer>): void {
-    const { remote } = this.#options
+    const { remote } = this.options
     const { kind, key, cost, maxWait } = call
     const answer =
       kind === 'consume' && remote.consume
@@ -84,7 +81,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** Records an answer of the store itself. */
   answered({ key, cost, begun }: PendingCall<Answer>, answer: Answer): void {
-    const { denials, health } = this.#options
+    const { denials, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
     if (health.outage) health.decided()
@@ -92,7 +89,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** The answer of the failure mode. Throws where that is the failure. */
   fallBack({ kind, key, cost, maxWait }: PendingCall<Answer>, failure: unknown, isUnasked = false): Answer {
-    const { mode, local, health } = this.#options
+    const { mode, local, health } = this.options
     if (!isOutage(failure)) throw failure
     const why = failureOf(failure)
     health.degraded(failure)
@@ -113,14 +110,14 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** A block, a hold and a reset concern the key and not units, so they also apply to the state of an outage. */
   async correct(change: Correction): Promise<number> {
-    if (isAboutKey(change) && this.#options.mode === 'local') await this.#options.local().correct(change)
+    if (isAboutKey(change) && this.options.mode === 'local') await this.options.local().correct(change)
     return this.#correct(change.key, (keyspace) => keyspace.correct(change))
   }
 
   /** The denial of a call for which the store need not be asked. */
   #known(ask: Ask, key: string, cost: number): Answer | undefined {
     const { policies } = this
-    const { denials } = this.#options
+    const { denials } = this.options
     if (cost > this.#capacity) return neverFits(policies, cost, denials?.newest(policies, key))
     if (ask !== 'consume') return undefined
     const denial = denials?.get(policies, key, cost)
@@ -129,7 +126,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
-    const { channel, deadline } = this.#options
+    const { channel, deadline } = this.options
     const call = new PendingCall<Answer>(channel, this, deadline, receiver)
     call.kind = kind
     call.key = key
@@ -140,7 +137,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** The answer of a store that is in this process now: nothing is sent, so nothing can be late or lost. */
   #askAtOnce(key: string, cost: number): Answer {
-    const { remote, health } = this.#options
+    const { remote, health } = this.options
     const answer = remote.decide('consume', key, cost, 0) as Answer
     if (health.outage) health.decided()
     return answer
@@ -148,7 +145,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
   #submit(call: PendingCall<Answer>): Answer | undefined {
-    const { denials, channel } = this.#options
+    const { denials, channel } = this.options
     const refusal = this.#refusal(call.key)
     if (refusal) return this.fallBack(call, refusal, true)
     if (denials && call.kind === 'consume') call.begun = denials.begin()
@@ -157,7 +154,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
-    const { recovery, remote, deadline } = this.#options
+    const { recovery, remote, deadline } = this.options
     const { kind, key, cost, maxWait } = call
     try {
       const answer = await bookUntilMaxWait(recovery, deadline, {
@@ -180,19 +177,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * unused.
    */
   async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
-    const { remote, channel, deadline, denials } = this.#options
+    const { remote, channel, deadline, denials } = this.options
     const send = <T>(act: () => MaybePromise<T>): Promise<T> =>
       new Promise((answered, failed) => channel.sendFor({ overdue: failed, answered, failed }, act, deadline))
+    const sender = {
+      cancel: (booking: Booking) => send(() => remote.cancel(booking)),
+      correct: (change: Correction) => send(() => remote.correct(change)),
+    }
     try {
-      await giveBack(
-        {
-          cancel: (booking) => send(() => remote.cancel(booking)),
-          correct: (change) => send(() => remote.correct(change)),
-        },
-        key,
-        cost,
-        late,
-      )
+      await giveBack(sender, key, cost, late)
     } catch {
       // the booking stays unused, or is given back later
     } finally {
@@ -202,7 +195,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** Why the store is not asked. While the circuit is open, the store is probed. */
   #refusal(key: string): Error | undefined {
-    const { channel, remote, deadline } = this.#options
+    const { channel, remote, deadline } = this.options
     const refusal = channel.refusal()
     if (refusal) channel.probeIfOpen(() => remote.decide('peek', key, 0, 0), deadline)
     return refusal
@@ -211,7 +204,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>): Promise<T> {
     const refusal = this.#refusal(key)
     if (refusal) throw notAsked(refusal)
-    const { channel, remote, deadline } = this.#options
+    const { channel, remote, deadline } = this.options
     return channel.send(() => act(remote), deadline)
   }
 
@@ -220,7 +213,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     try {
       return await this.#carryOut(key, act)
     } finally {
-      this.#options.denials?.forget(key)
+      this.options.denials?.forget(key)
     }
   }
 }

@@ -1,13 +1,18 @@
 import type { Policy } from '../algorithms/contract/policy.js'
+import { memoryStore } from '../stores/memory/index.js'
 import type { Penalty } from '../stores/penalty.js'
+import type { Permits, PermitStep, TicketState, TicketStates } from '../stores/permits.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
+import { inCommon } from '../values/contract.js'
 import type { Duration } from '../values/duration.js'
 import { type DeclarationOf, duration, type Settings } from '../values/options.js'
+import { WeakValues } from '../values/weak-values.js'
+import { RecoveryQueue } from './booking-until-max-wait.js'
 import { Deadline } from './deadline.js'
-import { type FailureMode, onStoreError } from './failure.js'
-import { Health } from './health.js'
+import { DenialCache } from './denial-cache.js'
+import { type FailureMode, Health, notAsked, onStoreError } from './failure.js'
 import { ResilientKeyspace } from './resilient-keyspace.js'
-import { type SharedStoreState, sharedStateOf } from './shared-store-state.js'
+import { StoreChannel } from './store-channel.js'
 
 export interface ResilienceOptions {
   /**
@@ -90,3 +95,117 @@ function shareOf(policy: Policy, processes: number): Policy {
     ? policy
     : policy.with({ limit: part(policy.limit), capacity: part(policy.capacity) })
 }
+
+/** The state that all limiters of this process share if they use one store. */
+export class SharedStoreState {
+  readonly channel: StoreChannel
+  readonly recovery: RecoveryQueue
+  /** Each is held by its keyspaces. */
+  readonly #denialCaches = new WeakValues<DenialCache>()
+  #local: Store | undefined
+
+  constructor(readonly store: Store) {
+    this.channel = new StoreChannel(store)
+    this.recovery = new RecoveryQueue(this.channel)
+  }
+
+  /** The memory store that decides while the store does not. Made in the first outage, and kept for the next. */
+  get local(): Store {
+    return (this.#local ??= memoryStore({ maxKeys: LOCAL_KEYS, clock: this.#clock() }))
+  }
+
+  /** The denial cache of one state; undefined if the store's denials are not to be cached. */
+  denialCache(name: string, policies: readonly Policy[]): DenialCache | undefined {
+    const bounds = this.store.denialCache
+    if (!bounds) return undefined
+    const id = [name, ...policies.map(({ shape }) => shape)].join('\n')
+    return this.#denialCaches.get(id, () => new DenialCache(bounds, this.store))
+  }
+
+  /** The store's clock, so that waits agree. It stops when the store is closed, because the sweeper may still run. */
+  #clock(): () => number {
+    let latest = 0
+    return () => {
+      try {
+        latest = this.store.now()
+      } catch {
+        // closed
+      }
+      return latest
+    }
+  }
+}
+
+/** One per store, shared by all copies of this package: two would admit twice the limit in an outage. */
+export function sharedStateOf(store: Store): SharedStoreState {
+  const states = inCommon('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
+  let state = states.get(store)
+  if (!state) states.set(store, (state = new SharedStoreState(store)))
+  return state
+}
+
+/** At some 200 bytes a key this is 20 MB. */
+const LOCAL_KEYS = 100_000
+
+export interface ResilientPermitsOptions {
+  readonly name: string
+  /** How long a permit stays taken if its holder does not renew it. */
+  readonly leaseMs: number
+  /** The longest that the store may take to answer. */
+  readonly deadlineMs: number
+  /** The tickets of this process that hold a permit of `key`. */
+  readonly held: (key: string) => readonly number[]
+}
+
+/**
+ * The permits of one semaphore. A store of this process is used as it is; calls to any other settle within the deadline.
+ * While such a store does not answer, or has too many calls to answer, it is not asked.
+ */
+export function resilientPermits(store: Store, options: ResilientPermitsOptions): Permits {
+  const permits = store.permits!(options.name, options.leaseMs)
+  return store.local ? permits : new ResilientPermits(permits, sharedStateOf(store).channel, options)
+}
+
+class ResilientPermits implements Permits {
+  readonly #deadline: Deadline
+
+  constructor(
+    readonly permits: Permits,
+    readonly channel: StoreChannel,
+    readonly options: ResilientPermitsOptions,
+  ) {
+    this.#deadline = new Deadline(options.deadlineMs, channel)
+  }
+
+  /** @throws {StoreError} STORE_TIMEOUT after the deadline, CLOSED, or what the store rejects with. */
+  async ask(
+    step: PermitStep,
+    key: string,
+    tickets: readonly number[],
+    limit: number,
+  ): Promise<readonly TicketState[]> {
+    const refusal = this.channel.refusal()
+    if (!refusal) return this.channel.send(() => this.permits.ask(step, key, tickets, limit), this.#deadline)
+    this.channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
+    throw notAsked(refusal)
+  }
+
+  listen(granted: (ticket: number) => void): void {
+    this.permits.listen(granted)
+  }
+
+  /** From here on no call keeps the process alive. */
+  close(): void {
+    this.#deadline.close()
+    this.permits.close()
+  }
+
+  /** Tests whether the store is back. If it has lost its data, permits that are held are restored before any is granted. */
+  #probe(key: string, limit: number): TicketStates {
+    const held = this.options.held(key).slice(0, MOST_TICKETS)
+    return this.permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
+  }
+}
+
+/** Most tickets of one call, because a script blocks all other clients. */
+export const MOST_TICKETS = 100

@@ -4,8 +4,7 @@ import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.
 import { Circuit } from './circuit.js'
 import type { Deadline, DeadlineEntry, Traffic } from './deadline.js'
 import type { BegunCall } from './denial-cache.js'
-import { failureOf, isOutage, isSilence } from './failure.js'
-import { type Health, processHealth } from './health.js'
+import { failureOf, type Health, isOutage, processHealth } from './failure.js'
 
 /**
  * All calls of this process to one store, shared by the limiters that use it. A bounded number of calls is in flight.
@@ -13,7 +12,6 @@ import { type Health, processHealth } from './health.js'
  * sent.
  */
 export class StoreChannel implements Traffic {
-  readonly #store: Store
   readonly #circuit = new Circuit<Error>()
   readonly #inFlight = new InFlight(MOST_IN_FLIGHT)
   readonly #health: Health
@@ -32,8 +30,7 @@ export class StoreChannel implements Traffic {
   /** Whether the last event of a call that was sent is that its deadline passed. */
   #isSilent = false
 
-  constructor(store: Store) {
-    this.#store = store
+  constructor(readonly store: Store) {
     this.#health = processHealth(store.endpoint)
     this.#mostPending = store.maxPending ?? MOST_PENDING
   }
@@ -49,7 +46,7 @@ export class StoreChannel implements Traffic {
    */
   refusal(): Error | undefined {
     const refusal = this.#circuit.open ?? (this.#isFull ? this.#overloaded() : undefined)
-    if (refusal) this.#store.now()
+    if (refusal) this.store.now()
     return refusal
   }
 
@@ -57,7 +54,7 @@ export class StoreChannel implements Traffic {
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     if (!this.#isStarting) call.beginDeadline()
-    const mustWait = this.#isStarting || this.#queue.size > 0 || this.#isAtBound
+    const mustWait = this.#isStarting || this.#queue.size > 0 || this.#inFlight.room <= 0
     if (mustWait) this.#queue.add(call)
     else call.start(this.#inFlight, call.since)
   }
@@ -84,7 +81,7 @@ export class StoreChannel implements Traffic {
    * @throws {StoreError} CLOSED when the store is closed.
    */
   isAnswering(): boolean {
-    this.#store.now()
+    this.store.now()
     return this.#circuit.open === undefined
   }
 
@@ -100,7 +97,7 @@ export class StoreChannel implements Traffic {
 
   /** Sends `read` to test the store, unless a probe was sent a moment ago. No caller waits for the answer. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
-    if (!this.#circuit.isProbeDue() || this.#isAtBound) return
+    if (!this.#circuit.isProbeDue() || this.#inFlight.room <= 0) return
     this.send(read, deadline).catch(() => {})
   }
 
@@ -126,14 +123,14 @@ export class StoreChannel implements Traffic {
     // A call that was never sent says nothing about a store that answers others.
     if (unsent && !this.#isSilent) return failure
     this.#health.degraded(failure)
-    if (isSilence(error)) this.#circuit.failed(failure, deadline.ms)
+    if (STORE_FAILURES[failureOf(error)].isSilence) this.#circuit.failed(failure, deadline.ms)
     else this.#circuit.succeeded()
     return failure
   }
 
   /** A call that got no answer while the store is not connected fails for the reason of that: a wrong password, for example. */
   #explained(error: Error): Error {
-    const trouble = OF_CONNECTION.has(failureOf(error)) ? this.#store.trouble?.() : undefined
+    const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
     if (!trouble) return error
     const { sent = true } = error as Partial<StoreError>
     if ((trouble as Partial<StoreError>).sent === sent) return trouble
@@ -148,7 +145,7 @@ export class StoreChannel implements Traffic {
 
   #start(): void {
     this.#isStarted = true
-    const starting = this.#store.start?.()
+    const starting = this.store.start?.()
     if (!starting) return
     this.#isStarting = true
     const begin = (): void => {
@@ -161,19 +158,14 @@ export class StoreChannel implements Traffic {
 
   #sendQueued(): void {
     for (const next of this.#queue) {
-      if (this.#isAtBound) return
+      if (this.#inFlight.room <= 0) return
       this.#queue.delete(next)
       next.startOrDrop(this.#inFlight, performance.now())
     }
   }
 
-  /** Whether as many calls are in flight as may be. */
-  get #isAtBound(): boolean {
-    return this.#inFlight.room <= 0
-  }
-
   get #isFull(): boolean {
-    if (!this.#isStarting && !this.#isAtBound) return false
+    if (!this.#isStarting && this.#inFlight.room > 0) return false
     return this.#inFlight.count + this.waiting + this.awaitingRecovery >= this.#mostPending
   }
 

@@ -1,6 +1,6 @@
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { resilientPermits } from '../resilience/resilient-permits.js'
+import { resilientPermits } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'

@@ -10,9 +10,8 @@ import {
   StoreError,
 } from '../../src/index.js'
 import { leaseTermsOf } from '../../src/leases/lease-terms.js'
-import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
-import { RemoteStore } from '@sluice/harness/stores'
-import { settled } from '@sluice/harness/stores'
+import { sharedStateOf } from '../../src/resilience/resilient-store.js'
+import { RemoteStore, settled } from '@sluice/harness/stores'
 
 const policies = [slidingLog({ limit: 100, window: '1s' })]
 const leases = { ttl: '200ms', size: 10 } as const

@@ -1,10 +1,10 @@
 import type { Clock } from '../../src/values/clock.js'
+import { WeakValues } from '../../src/values/weak-values.js'
 import type { RedisKey } from '../../src/stores/redis/redis-connection.js'
 import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace, SmallestLimits } from '../../src/stores/redis/keyspace.js'
-import { ScriptRunner } from '../../src/stores/redis/script/script-runner.js'
-import { packRequest, unpackAnswer } from '../../src/stores/redis/script/wire.js'
+import { packRequest, ScriptRunner, unpackAnswer } from '../../src/stores/redis/script/wire.js'
 import type { Keyspace, Store } from '../../src/stores/store.js'
 import type { LuaRedis } from './lua-redis.js'
 
@@ -22,20 +22,24 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
     address: 'memory',
     trouble: () => undefined,
     connect: () => undefined,
+    inOneWrite: (send: () => void) => send(),
     isReady: () => true,
     replays: false,
     close() {},
   }
-  const [runner, smallestLimits] = [new ScriptRunner(connection, () => {}), new SmallestLimits()]
+  const runner = new ScriptRunner(connection, () => {})
+  const smallestLimits = new WeakValues<SmallestLimits>()
   const keyspace: Store['keyspace'] = (name, policies, report, penalty) => {
-    const script = composeScript(policies, penalty)
-    const group = new GroupCommit(runner.transport(script))
+    const group = new GroupCommit(runner, composeScript(policies, penalty))
     return new RedisKeyspace({
       policies,
       penalty,
       keyspace: name,
       group: () => group,
-      smallestLimits,
+      smallestLimits: smallestLimits.get(
+        `${name} ${policies.map(({ shape }) => shape).join()}`,
+        () => new SmallestLimits(),
+      ),
       clock: readsTime,
       report,
     })

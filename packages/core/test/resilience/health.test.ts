@@ -1,4 +1,4 @@
-import { type Health, processHealth } from '../../src/resilience/health.js'
+import { type Health, processHealth } from '../../src/resilience/failure.js'
 import { StoreError } from '../../src/values/errors.js'
 
 const MINUTE = 60_000

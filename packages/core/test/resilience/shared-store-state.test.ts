@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises'
 import { collect } from '@sluice/harness/figures'
 import { gcra, memoryStore } from '../../src/index.js'
-import { sharedStateOf } from '../../src/resilience/shared-store-state.js'
+import { sharedStateOf } from '../../src/resilience/resilient-store.js'
 
 const list = (seconds: number) => [gcra({ limit: 1, window: `${seconds}s` })]
 

@@ -15,7 +15,7 @@ import {
   traffic,
 } from '@sluice/testing/internal'
 import { command } from '@sluice/harness/redis'
-import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/redis-key.js'
+import { keyspaceOf, redisKey } from '../../../core/src/stores/redis/keyspace.js'
 import type { DatedCharge } from '../../../core/src/stores/store.js'
 import type { Grounds } from './sequences.js'
 

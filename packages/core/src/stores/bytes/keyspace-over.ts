@@ -1,9 +1,10 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
+import { Chunks } from '../memory/chunks.js'
+import type { PolicyList } from '../memory/policy-lists.js'
+import { Table, type TableOwner } from '../memory/table.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, MaybePromise, Report } from '../store.js'
-import type { PolicyList } from '../memory/policy-lists.js'
-import { type ScratchTable, scratchTableOf } from './scratch-table.js'
-import { bytesOf, isSound, type KeptState, stateOf } from './state-bytes.js'
+import { bytesOf, instantsOf, isSound, type KeptState, type StateLayout, stateOf } from './state-bytes.js'
 
 /** The outcome of an operation on the state of a key. */
 export interface StateChange<T> {
@@ -182,3 +183,124 @@ interface Operated<T> {
 function random(): number {
   return Math.floor(Math.random() * 2 ** 52)
 }
+
+/** Every state in the table lies under this key. */
+const KEY = ''
+
+/**
+ * A table of the memory store that holds one key at a time: the state of a key is loaded, decided on or corrected there, and
+ * saved. All of it happens in one step of the process.
+ */
+class ScratchTable implements TableOwner {
+  readonly chunks = new Chunks<Table>()
+  readonly layout: StateLayout
+  readonly #table: Table
+  readonly #row: number
+  #now = 0
+
+  constructor(policies: readonly Policy[]) {
+    this.#table = new Table(policies, this)
+    this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
+    this.layout = { cells: this.#table.cursor.cells().length, rings: this.#table.cursor.rings().length }
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** One key needs no eviction. */
+  adding(): void {}
+  added(): void {}
+  removed(): void {}
+
+  /** The list by which calls are decided. A key's state lasts for a full refill at the smallest limits of all lists. */
+  listOf(policies: readonly Policy[], penalty?: Penalty): PolicyList {
+    return this.#table.lists.open(policies, penalty)
+  }
+
+  /** Loads a state, as of the instant `now`; undefined for a key that has consumed nothing. */
+  load(state: KeptState | undefined, now: number): void {
+    const { cursor, restrictions, bookings, refusals } = this.#table
+    this.#now = now
+    cursor.select(this.#row)
+    restrictions.clear(this.#row)
+    bookings.forget(this.#row)
+    refusals.clear(this.#row)
+    const rings = cursor.rings()
+    for (const ring of rings) ring.keep(0)
+    if (!state) {
+      cursor.cells().fill(0)
+      cursor.born = now
+      return
+    }
+    cursor.cells().set(state.cells)
+    for (const [i, ring] of rings.entries()) {
+      const instants = state.rings[i]!
+      for (let k = 0; k < instants.length; k++) ring.push(instants[k]!, 1)
+    }
+    if (state.last > now) bookings.open(this.#row, state.last, cursor.cells(), [])
+    if (state.blockedUntil > now) restrictions.block(this.#row, state.blockedUntil)
+    if (state.heldUntil > now) restrictions.hold(this.#row, state.heldUntil)
+    if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
+  }
+
+  decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
+    const answer = this.#table.decide(list, ask, KEY, cost, maxWait)
+    if (answer.reason === undefined) return answer
+    const { at } = this.#table.decide(list, 'peek', KEY, answer.remaining + 1, 0)
+    return { ...answer, nextUnitAt: at }
+  }
+
+  correct(list: PolicyList, change: Correction): number {
+    return this.#table.correct(list, { ...change, key: KEY })
+  }
+
+  /** The instant at which the state began. */
+  get born(): number {
+    return this.#table.cursor.born
+  }
+
+  /** The instant after which the state need not be kept any longer, under the smallest limits of all lists. */
+  get expiresAt(): number {
+    const { refusals, lists } = this.#table
+    const { resetAt } = this.decide({ policies: lists.smallest, number: 0, penalty: undefined }, 'peek', 0, 0)
+    return Math.max(resetAt, refusals.forgottenAt(this.#row)) + GRACE
+  }
+
+  /** Returns the state to be kept, no shorter than until the instant `keptUntil`, which an earlier write has named. */
+  save(epoch: number, version: number, keptUntil: number): KeptState {
+    const { cursor, restrictions, bookings, refusals } = this.#table
+    const { blockedUntil, heldUntil } = restrictions.lastOf(this.#row)
+    return {
+      epoch,
+      version,
+      written: this.#now,
+      expiresAt: Math.max(this.expiresAt, keptUntil),
+      last: bookings.lastOf(this.#row),
+      blockedUntil,
+      heldUntil,
+      refusals: refusals.countOf(this.#row),
+      forgottenAt: refusals.forgottenAt(this.#row),
+      cells: cursor.cells(),
+      rings: cursor.rings().map(instantsOf),
+    }
+  }
+}
+
+/** Expiry later than the last moment that matters, so that a late turn finds its booking: 1 s. */
+const GRACE = 1_000_000
+
+/** The table for one list of shapes, the same for all keyspaces over one store that have it. */
+function scratchTableOf(store: object, shapes: string, policies: readonly Policy[]): ScratchTable {
+  let byShapes = TABLES.get(store)
+  if (!byShapes) TABLES.set(store, (byShapes = new Map()))
+  const known = byShapes.get(shapes) ?? new ScratchTable(policies)
+  byShapes.delete(shapes)
+  byShapes.set(shapes, known)
+  if (byShapes.size > MOST_SHAPES) byShapes.delete(byShapes.keys().next().value!)
+  return known
+}
+
+const TABLES = new WeakMap<object, Map<string, ScratchTable>>()
+/** Beyond that, the one that was opened least recently is made anew when it is opened again. */
+const MOST_SHAPES = 1000

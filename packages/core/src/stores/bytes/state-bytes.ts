@@ -1,23 +1,29 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Ring, State } from '../../algorithms/contract/state.js'
 
-/** The state of one key under one list of policies, as `keyspaceOver` keeps it. Instants are microseconds. */
-export interface KeptState {
+/** The numbers that every state begins with, in their order behind the format. Instants are microseconds. */
+const HEADER = [
   /** A random number of state that began anew, by which a booking notices that its state was lost. */
-  readonly epoch: number
+  'epoch',
   /** A random number of the latest write that charged units or gave units back. */
-  readonly version: number
+  'version',
   /** The instant of the latest write. */
-  readonly written: number
+  'written',
   /** The instant after which the state may be dropped: the latest that any write has named. */
-  readonly expiresAt: number
+  'expiresAt',
   /** The last booked instant; 0 without future bookings. */
-  readonly last: number
-  readonly blockedUntil: number
-  readonly heldUntil: number
+  'last',
+  'blockedUntil',
+  'heldUntil',
   /** The refusals that a penalty counts, and the instant at which it is forgotten. */
-  readonly refusals: number
-  readonly forgottenAt: number
+  'refusals',
+  'forgottenAt',
+] as const
+
+type Header = Readonly<Record<(typeof HEADER)[number], number>>
+
+/** The state of one key under one list of policies, as `keyspaceOver` keeps it. */
+export interface KeptState extends Header {
   /** The instant at which the state began, then the cells of the policies. */
   readonly cells: Float64Array
   /** For each policy with a ring its instants, oldest first. */
@@ -32,17 +38,6 @@ export interface StateLayout {
 
 /** The first number of every state. The numbers behind it have 8 bytes each, the lowest first on every machine. */
 const FORMAT = 2
-const HEADER = [
-  'epoch',
-  'version',
-  'written',
-  'expiresAt',
-  'last',
-  'blockedUntil',
-  'heldUntil',
-  'refusals',
-  'forgottenAt',
-] as const
 
 export function bytesOf(state: KeptState): Uint8Array {
   const rings = state.rings.flatMap((ring) => [ring.length, ...Array.from(ring)])
@@ -68,7 +63,7 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
   if (at !== numbers.length) return undefined
   const fields = HEADER.map((field, i) => [field, numbers[1 + i]] as const)
   const cells = numbers.subarray(1 + HEADER.length, header)
-  return { ...(Object.fromEntries(fields) as Pick<KeptState, (typeof HEADER)[number]>), cells, rings }
+  return { ...(Object.fromEntries(fields) as Header), cells, rings }
 }
 
 /** Undefined unless all of them are whole numbers from 0 on. */
@@ -94,29 +89,25 @@ export function instantsOf(ring: Ring): readonly number[] {
  * might refuse its key for ever, or admit it without bound.
  */
 export function isSound(state: KeptState, policies: readonly Policy[]): boolean {
-  const { written, last, blockedUntil, heldUntil, cells, rings } = state
+  const { written, expiresAt, last, blockedUntil, heldUntil, cells, rings } = state
   const latest = Math.max(written, last)
+  let base = BORN + 1
   return (
     Math.max(last, blockedUntil, heldUntil) <= written + FAR &&
     cells.every((cell) => cell <= EXACT) &&
     cells[BORN]! <= written &&
     rings.every((instants) => isInOrder(instants, latest)) &&
-    areValid(state, policies, latest)
+    policies.every((policy) => {
+      const own = new State(cells, base)
+      base += policy.algorithm.cells(policy)
+      return policy.algorithm.isValid?.(own, policy, latest, expiresAt) ?? true
+    })
   )
 }
 
 function isInOrder(instants: ArrayLike<number>, latest: number): boolean {
   for (let i = 1; i < instants.length; i++) if (instants[i]! < instants[i - 1]!) return false
   return instants.length === 0 || instants[instants.length - 1]! <= latest
-}
-
-function areValid({ cells, expiresAt }: KeptState, policies: readonly Policy[], latest: number): boolean {
-  let base = BORN + 1
-  return policies.every((policy) => {
-    const state = new State(cells, base)
-    base += policy.algorithm.cells(policy)
-    return policy.algorithm.isValid?.(state, policy, latest, expiresAt) ?? true
-  })
 }
 
 /** The cell before those of the policies. */

@@ -1,10 +1,9 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import type { Clock } from '../../values/clock.js'
 import type { Board } from '../board.js'
-import { redisKey } from './redis-key.js'
+import { redisKey } from './keyspace.js'
 import { modules } from './script/modules.gen.js'
-import type { ScriptRunner } from './script/script-runner.js'
-import { packed } from './script/wire.js'
+import { packed, type ScriptRunner } from './script/wire.js'
 
 /**
  * A board in one key of Redis: each operation is one call of lua/board.lua. `clock` returns microseconds, or -1 for Redis's

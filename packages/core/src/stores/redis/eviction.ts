@@ -9,15 +9,16 @@ import type { RedisConnection } from './redis-connection.js'
  * there is no warning.
  */
 export class EvictionCheck {
-  readonly #connection: RedisConnection
   readonly #key: Buffer
   /** Callbacks of limiters waiting for the check; undefined once it is done. */
   #reports: Set<Report> | undefined = new Set()
   #evicts = false
 
   /** `key` is any key that the store's user may access. It is neither read nor written. */
-  constructor(connection: RedisConnection, key: string) {
-    this.#connection = connection
+  constructor(
+    readonly connection: RedisConnection,
+    key: string,
+  ) {
     this.#key = Buffer.from(key)
   }
 
@@ -29,7 +30,7 @@ export class EvictionCheck {
 
   /** Asks Redis. To be called after a reply of Redis. */
   ask(): void {
-    this.#connection.eval(READ, [this.#key], [this.#key]).then(
+    this.connection.eval(READ, [this.#key], [this.#key]).then(
       (reply) => this.#received(String(reply)),
       () => this.#received(''),
     )

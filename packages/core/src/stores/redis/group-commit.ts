@@ -3,9 +3,8 @@ import { StoreError } from '../../values/errors.js'
 import { storeClosed } from '../../values/closing.js'
 import { type Cohort, InFlight } from '../in-flight.js'
 import type { Caller } from '../store.js'
-import type { PackedReply } from './script/wire.js'
-import { isCrossSlot } from './clients/failure.js'
-import type { Replies, Transport } from './script/script-runner.js'
+import type { PackedReply, Replies, ScriptRunner } from './script/wire.js'
+import { isRefusedBy } from './clients/failure.js'
 
 /** One call of a script on one key, for one caller. */
 export interface ScriptCall {
@@ -55,7 +54,6 @@ export interface GroupCommitOptions {
  * because its keys lie in several slots: nothing was carried out then. A call whose caller has given up is not sent.
  */
 export class GroupCommit {
-  readonly #transport: Transport
   readonly #gathers: boolean
   readonly #atTurnEnd: (task: () => void) => void
   readonly #flush = (): void => this.#flushAll()
@@ -71,9 +69,15 @@ export class GroupCommit {
   /** Calls at which a batch is sent before the turn ends. */
   #part = MOST_CALLS
   #closed = false
+  /** The number of its latest use, as its owner counts. */
+  lastUse = 0
 
-  constructor(transport: Transport, options: GroupCommitOptions = {}) {
-    this.#transport = transport
+  /** Combines calls of `script`. */
+  constructor(
+    readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
+    readonly script: string,
+    options: GroupCommitOptions = {},
+  ) {
     this.#gathers = options.gathers ?? true
     this.#atTurnEnd = options.atTurnEnd ?? setImmediate
     this.#now = options.now ?? ((): number => performance.now())
@@ -98,8 +102,8 @@ export class GroupCommit {
     // If a call may have only one key, none is sent before the end of the turn: each server then gets all in one write.
     const [oldest] = this.#waiting
     const isReady = oldest!.isFull || oldest!.size >= this.#part
-    const sendsFirst = !isBusy && isReady && this.#transport.takesManyKeys()
-    if (sendsFirst) this.#send(this.#waiting.shift()!.calls())
+    const sendsFirst = !isBusy && isReady && this.runner.takesManyKeys
+    if (sendsFirst) this.#send(this.#waiting.shift()!.calls)
     if (!isBusy && this.#waiting.length > 0) this.#flushLater()
   }
 
@@ -108,7 +112,7 @@ export class GroupCommit {
     this.#closed = true
     const waiting = this.#waiting
     this.#waiting = []
-    for (const batch of waiting) for (const call of batch.calls()) failAll(call, storeClosed())
+    for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
   #flushLater(): void {
@@ -123,14 +127,14 @@ export class GroupCommit {
     this.#part = MOST_CALLS
     if (this.#waiting.length === 0) return
     this.#calls.dropLost()
-    if (this.#transport.takesManyKeys()) this.#sendWaiting()
-    else this.#transport.inOneWrite(() => this.#sendWaiting())
+    if (this.runner.takesManyKeys) this.#sendWaiting()
+    else this.runner.connection.inOneWrite(() => this.#sendWaiting())
   }
 
   #sendWaiting(): void {
     const most = this.#partSize()
     while (this.#waiting.length > 0 && this.#batches.room > 0) {
-      const calls = this.#waiting.shift()!.calls()
+      const calls = this.#waiting.shift()!.calls
       const parts = Math.min(Math.ceil(calls.length / most), this.#batches.room)
       const size = Math.ceil(calls.length / parts)
       for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size))
@@ -150,7 +154,7 @@ export class GroupCommit {
   #send(gathered: ScriptCall[]): void {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
-    if (this.#transport.takesManyKeys()) return this.#sendBatch(calls, true)
+    if (this.runner.takesManyKeys) return this.#sendBatch(calls, true)
     // Not counted as batches: a Cluster node that does not answer must not hold up calls to the others.
     for (const call of calls) this.#sendBatch([call], false)
   }
@@ -167,14 +171,14 @@ export class GroupCommit {
     const now = this.#now()
     const cohort = this.#calls.begin(now, callers)
     const batch = isBatch ? this.#batches.begin(now) : undefined
-    this.#transport.send(keys, args, {
+    this.runner.runAll(this.script, keys, args, {
       answered: (replies) => {
         this.#returned(callers, cohort, batch)
         settleAll(calls, replies)
       },
       failed: (error) => {
         this.#returned(callers, cohort, batch)
-        const isRefused = calls.length > 1 && isCrossSlot((error as Error).cause)
+        const isRefused = calls.length > 1 && isRefusedBy('CROSSSLOT', (error as Error).cause)
         if (isRefused) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
       },
@@ -212,18 +216,15 @@ const MOST_BATCHES = 16
 class Batch {
   /** By keyspace and caller's key, as texts that are put together take longer to look up. */
   readonly #byKeyspace = new Map<string, Map<string, ScriptCall>>()
-  readonly #calls: ScriptCall[] = []
-  #size = 0
+  /** The first call of each key, which holds the equal ones. */
+  readonly calls: ScriptCall[] = []
+  /** Number of calls, equal ones included. */
+  size = 0
   /** On logs, which write an entry for each; a single call may have as many as a batch. */
   #units = 0
 
-  /** Number of calls, equal ones included. */
-  get size(): number {
-    return this.#size
-  }
-
   get isFull(): boolean {
-    return this.#calls.length >= MOST_KEYS || this.#size >= MOST_CALLS || this.#units >= MOST_ENTRIES
+    return this.calls.length >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
   }
 
   has({ keyspace, callerKey }: ScriptCall): boolean {
@@ -232,24 +233,19 @@ class Batch {
 
   /** Adds a call if there is room; for a key that is in the batch already, only a call equal to the first one. */
   add(call: ScriptCall): boolean {
-    if (this.#size > 0 && (this.#size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
+    if (this.size > 0 && (this.size >= MOST_CALLS || this.#units + call.units > MOST_ENTRIES)) return false
     let calls = this.#byKeyspace.get(call.keyspace)
     const first = calls?.get(call.callerKey)
     if (first === undefined) {
-      if (this.#calls.length >= MOST_KEYS) return false
+      if (this.calls.length >= MOST_KEYS) return false
       if (!calls) this.#byKeyspace.set(call.keyspace, (calls = new Map()))
       calls.set(call.callerKey, call)
-      this.#calls.push(call)
+      this.calls.push(call)
     } else if (!first.sharesArgument(call)) return false
     else (first.duplicates ??= []).push(call)
-    this.#size++
+    this.size++
     this.#units += call.units
     return true
-  }
-
-  /** The first call of each key, which holds the equal ones. */
-  calls(): ScriptCall[] {
-    return this.#calls
   }
 }
 

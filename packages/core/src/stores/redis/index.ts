@@ -1,32 +1,41 @@
-import { type Clock, systemClock } from '../../values/clock.js'
-import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
-import { Closing, storeClosed } from '../../values/closing.js'
-import { read } from '../../values/options.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
-import type { RedisConnection } from './redis-connection.js'
-import { connectionOf, isRedisClient, type RedisClient } from './clients/detect.js'
+import { type Clock, systemClock } from '../../values/clock.js'
+import { Closing, storeClosed } from '../../values/closing.js'
+import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
+import type { Duration } from '../../values/duration.js'
+import {
+  clock,
+  type DeclarationOf,
+  duration,
+  flag,
+  read,
+  type Settings,
+  text,
+  whole,
+} from '../../values/options.js'
+import type { Board } from '../board.js'
+import { denialCache, type DenialCacheOptions } from '../denial-cache-options.js'
+import type { Penalty } from '../penalty.js'
+import type { Permits } from '../permits.js'
+import { maxShapes, SHAPES } from '../shapes.js'
+import type { DenialCacheBounds, Keyspace, Report, Store } from '../store.js'
+import { redisBoard } from './board.js'
+import { connectionOf, type RedisClient } from './clients/detect.js'
 import { storeError } from './clients/failure.js'
 import type { RedisOptions } from './connection/endpoint.js'
 import { OwnConnection } from './connection/own.js'
-import { redisBoard } from './board.js'
 import { EvictionCheck } from './eviction.js'
 import { GroupCommit } from './group-commit.js'
-import { RedisKeyspace, SmallestLimits } from './keyspace.js'
-import { REDIS_STORE, type RedisStoreOptions } from './options.js'
+import { keyspaceOf, RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { RedisPermits } from './permits.js'
-import { keyspaceOf } from './redis-key.js'
+import type { RedisConnection } from './redis-connection.js'
 import { composeScript } from './script/compose.js'
-import { ScriptRunner } from './script/script-runner.js'
-import { SHAPES } from '../shapes.js'
-import type { Penalty } from '../penalty.js'
-import type { Board } from '../board.js'
-import type { Permits } from '../permits.js'
-import type { DenialCacheBounds, Keyspace, Report, Store } from '../store.js'
+import { ScriptRunner } from './script/wire.js'
 
 export type { DenialCacheOptions } from '../denial-cache-options.js'
 export type { RedisClient } from './clients/detect.js'
-export type { Address, RedisOptions } from './connection/endpoint.js'
-export type { RedisStoreOptions } from './options.js'
+export type { RedisOptions } from './connection/endpoint.js'
+export type { Address } from './redis-connection.js'
 
 /** Made by `redisStore`. */
 export interface RedisStore extends Store {
@@ -54,21 +63,88 @@ export function redisStore(
   return new StoreInRedis(client, options)
 }
 
+export interface RedisStoreOptions {
+  /**
+   * The beginning of every key: 1 to 64 characters of printable ASCII without spaces and braces.
+   * @default 'sluice'
+   */
+  readonly prefix?: string
+  /**
+   * Returns microseconds; for tests and simulations only. Default: Redis's own TIME, so that the clocks of processes do not
+   * matter.
+   */
+  readonly clock?: Clock
+  /**
+   * Caches denials, so that repeated calls on an exhausted key need no round trip. A cached denial answers calls of the
+   * same cost under the same limits, until the instant that Redis named. Corrections made by other processes (reset,
+   * refund, a shorter block) are seen within `maxAge` (default 1 s); at most `maxKeys` (default 100,000) denied keys are
+   * cached. `false` disables the cache.
+   */
+  readonly denialCache?: DenialCacheOptions | false
+  /**
+   * Combines calls made while others are in flight into one script call, which raises throughput several times. With few
+   * calls in flight, a call is still sent immediately. In a Cluster only identical calls on one key are combined. `false`
+   * sends every call on its own.
+   * @default true
+   */
+  readonly groupCommit?: boolean
+  /**
+   * Most calls of this process that wait for Redis, each until its deadline: 1,000 to 1,000,000. At most 1,000 of them are
+   * sent; a call whose deadline passes before it is sent is dropped. Calls beyond the bound are decided by `onStoreError`,
+   * immediately.
+   * @default 10_000
+   */
+  readonly maxPending?: number
+  /**
+   * Most lists of shapes whose scripts this process holds, over all limiters of the store; the least recently used one is
+   * dropped. Redis 7.4 and newer drop unused scripts too; older servers keep each until SCRIPT FLUSH.
+   * @default 1000
+   */
+  readonly maxShapes?: number
+  /**
+   * Whether the store's own connection is made with the first call instead of with the store.
+   * @default false
+   */
+  readonly lazy?: boolean
+  /**
+   * Longest wait of the first calls for the connection: 0 to 1 minute, counted from when the store began to connect, for a
+   * client that was handed in from the first call. The deadline of these calls begins after that wait.
+   * A number is in milliseconds.
+   * @default '1s'
+   */
+  readonly startTimeout?: Duration
+}
+
+/** Options of `redisStore`. */
+const REDIS_STORE = {
+  prefix: text(
+    '1 to 64 characters of printable ASCII without spaces and braces',
+    /^[\x21-\x7a|~]{1,64}$/,
+    'sluice',
+  ),
+  clock,
+  denialCache,
+  groupCommit: flag(true),
+  maxPending: whole(1000, 1_000_000, 10_000),
+  maxShapes,
+  lazy: flag(false),
+  startTimeout: duration(0, '1m', '1s'),
+} satisfies DeclarationOf<RedisStoreOptions>
+
 class StoreInRedis implements RedisStore {
   readonly denialCache?: DenialCacheBounds
   readonly maxPending: number
   readonly [CONTRACT] = CONTRACT_NUMBER
-  readonly #startMs: number
+  readonly #settings: Settings<typeof REDIS_STORE>
   readonly #client: object
   /** The connection, if the store made it. */
   readonly #own: OwnConnection | undefined
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
-  readonly #smallestLimits: SmallestLimits
+  readonly #smallestLimits = new Map<string, SmallestLimits>()
   readonly #groups: Groups
   readonly #permits = new Set<RedisPermits>()
   readonly #eviction: EvictionCheck
-  readonly #prefix: string
   /** The clock that scripts read. */
   readonly #clock: Clock
   readonly #now: Clock
@@ -78,21 +154,14 @@ class StoreInRedis implements RedisStore {
   readonly #closing = new Closing()
 
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
-    const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy, startTimeout } = read(
-      REDIS_STORE,
-      options,
-      { what: 'redisStore' },
-    )
-    this.#smallestLimits = new SmallestLimits(maxShapes)
+    this.#settings = read(REDIS_STORE, options, { what: 'redisStore' })
+    const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy } = this.#settings
     this.maxPending = maxPending
-    this.#startMs = startTimeout
-    this.#prefix = prefix
     this.#clock = clock ?? REDIS_CLOCK
     this.#now = clock ?? systemClock()
     if (denialCache) this.denialCache = denialCache
     this.#client = client as object
-    if (isRedisClient(client)) this.#connection = connectionOf(client)
-    else this.#connection = this.#own = new OwnConnection(client, lazy)
+    this.#connection = connectionOf(client) ?? (this.#own = new OwnConnection(client))
     if (!lazy && this.#own) this.start()?.catch(() => {})
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
@@ -106,15 +175,26 @@ class StoreInRedis implements RedisStore {
     const id = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
     const group = (): GroupCommit => this.#groups.get(id, policies, report, penalty)
     group()
+    const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)
     return new RedisKeyspace({
       policies,
       penalty,
-      keyspace: keyspaceOf(this.#prefix, name, shapes),
+      keyspace,
       group,
-      smallestLimits: this.#smallestLimits,
+      smallestLimits: this.#smallestLimitsOf(keyspace),
       clock: this.#clock,
       report,
     })
+  }
+
+  /** Beyond `maxShapes` keyspaces, the limits of the one that was opened first are forgotten. */
+  #smallestLimitsOf(keyspace: string): SmallestLimits {
+    const limits = this.#smallestLimits.get(keyspace) ?? new SmallestLimits()
+    this.#smallestLimits.set(keyspace, limits)
+    if (this.#smallestLimits.size > this.#settings.maxShapes) {
+      this.#smallestLimits.delete(this.#smallestLimits.keys().next().value!)
+    }
+    return limits
   }
 
   /** Warns once per client, however many stores and limiters use it. */
@@ -146,7 +226,7 @@ class StoreInRedis implements RedisStore {
   async ready(): Promise<void> {
     try {
       if (this.#own) await this.#own.connect()
-      else await this.#connection.eval("return ''", [`${this.#prefix}:`], [])
+      else await this.#connection.eval("return ''", [`${this.#settings.prefix}:`], [])
     } catch (error) {
       throw storeError(error)
     }
@@ -154,7 +234,7 @@ class StoreInRedis implements RedisStore {
 
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
-      setTimeout(resolve, this.#startMs).unref()
+      setTimeout(resolve, this.#settings.startTimeout).unref()
       this.closed.addEventListener('abort', () => resolve(), { once: true })
     })
   }
@@ -166,8 +246,7 @@ class StoreInRedis implements RedisStore {
 
   permits(name: string, leaseMs: number): Permits {
     const permits = new RedisPermits({
-      prefix: this.#prefix,
-      name,
+      keyspace: keyspaceOf(this.#settings.prefix, name, ['semaphore']),
       leaseMs,
       runner: this.#runner,
       subscribe: this.#connection.subscribe?.bind(this.#connection),
@@ -179,7 +258,7 @@ class StoreInRedis implements RedisStore {
   }
 
   board(name: string): Board {
-    return redisBoard(keyspaceOf(this.#prefix, name, ['board']), this.#runner, this.#clock)
+    return redisBoard(keyspaceOf(this.#settings.prefix, name, ['board']), this.#runner, this.#clock)
   }
 
   get closed(): AbortSignal {
@@ -207,7 +286,7 @@ const REPLAYS = {
 
 /** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
 class Groups {
-  readonly #byShapes = new Map<string, Held>()
+  readonly #byShapes = new Map<string, GroupCommit>()
   #uses = 0
   #isClosed = false
 
@@ -221,15 +300,16 @@ class Groups {
   /** The group that sends the calls of the script for these shapes and this penalty, which `id` tells apart from others. */
   get(id: string, policies: readonly Policy[], report: Report, penalty?: Penalty): GroupCommit {
     const held = this.#byShapes.get(id)
-    if (held) {
-      held.used = ++this.#uses
-      return held.group
-    }
-    const script = composeScript(policies, penalty)
-    const group = new GroupCommit(this.runner.transport(script), { gathers: this.gathers })
+    const group = held ?? this.#add(id, composeScript(policies, penalty))
+    group.lastUse = ++this.#uses
+    if (!held && this.#trim()) report({ event: 'warning', ...SHAPES })
+    return group
+  }
+
+  #add(id: string, script: string): GroupCommit {
+    const group = new GroupCommit(this.runner, script, { gathers: this.gathers })
     if (this.#isClosed) group.close()
-    this.#byShapes.set(id, { script, group, used: ++this.#uses })
-    if (this.#trim()) report({ event: 'warning', ...SHAPES })
+    this.#byShapes.set(id, group)
     return group
   }
 
@@ -237,8 +317,8 @@ class Groups {
   #trim(): boolean {
     const surplus = this.#byShapes.size - this.most
     if (surplus <= 0) return false
-    const idle = [...this.#byShapes].filter(([, { group, used }]) => used < this.#uses && group.isIdle)
-    const dropped = idle.toSorted(([, one], [, other]) => one.used - other.used).slice(0, surplus)
+    const idle = [...this.#byShapes].filter(([, group]) => group.lastUse < this.#uses && group.isIdle)
+    const dropped = idle.toSorted(([, one], [, other]) => one.lastUse - other.lastUse).slice(0, surplus)
     for (const [id, { script }] of dropped) {
       this.runner.forget(script)
       this.#byShapes.delete(id)
@@ -248,12 +328,6 @@ class Groups {
 
   close(): void {
     this.#isClosed = true
-    for (const { group } of this.#byShapes.values()) group.close()
+    for (const group of this.#byShapes.values()) group.close()
   }
-}
-
-interface Held {
-  readonly script: string
-  readonly group: GroupCommit
-  used: number
 }

@@ -1,10 +1,11 @@
-import { expected, InputError, StoreError } from '../../values/errors.js'
 import { haveEqualNumbers, type Policy } from '../../algorithms/contract/policy.js'
 import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
+import { expected, InputError, StoreError } from '../../values/errors.js'
+import { digest } from '../../values/key.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Receiver, Report } from '../store.js'
+import type { Clock } from '../../values/clock.js'
 import type { GroupCommit, ScriptCall } from './group-commit.js'
-import { redisKey } from './redis-key.js'
 import {
   hasHealed,
   packCharge,
@@ -14,21 +15,16 @@ import {
   type ScriptRequest,
   unpackAnswer,
   unpackAnswers,
-  unpackCancellation,
   unpackConfirmation,
   unpackEffect,
 } from './script/wire.js'
 
-/** The values that all calls of a keyspace share. */
-interface CallContext {
+export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
   /** Microseconds, or -1 for Redis's own clock. */
-  readonly clock: () => number
+  readonly clock: Clock
   readonly report: Report
-}
-
-export interface RedisKeyspaceOptions extends CallContext {
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
   /** Returns what sends the calls of the script for these shapes and this penalty. */
@@ -40,19 +36,14 @@ export interface RedisKeyspaceOptions extends CallContext {
 export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly #options: RedisKeyspaceOptions
   readonly #hasLog: boolean
-  /** The smallest limits, as of a count of changes. */
-  #slowest: { readonly changes: number; readonly limits: readonly number[] | undefined } | undefined
-
   /** The latest one: most calls of a keyspace have the same cost. */
   #consumption: ScriptRequest | undefined
 
-  constructor(options: RedisKeyspaceOptions) {
-    this.#options = options
+  constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
-    options.smallestLimits.observe(options.keyspace, options.policies)
+    options.smallestLimits.observe(options.policies)
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
   }
 
@@ -63,7 +54,7 @@ export class RedisKeyspace implements Keyspace {
 
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
-    const slowest = this.#slowestLimits()
+    const slowest = this.options.smallestLimits.below(this.policies)
     let request = this.#consumption
     if (!request || request.cost !== cost || request.slowest !== slowest) {
       request = { operation: 'consume', policies: this.policies, cost, slowest }
@@ -80,7 +71,7 @@ export class RedisKeyspace implements Keyspace {
     if (booking.isCancelled) return false
     booking.isCancelled = true
     const { key, at, cost, token } = booking
-    return this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackCancellation)
+    return (await this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackEffect)) === 1
   }
 
   async correct(change: Correction): Promise<number> {
@@ -97,15 +88,16 @@ export class RedisKeyspace implements Keyspace {
       try {
         effect += await this.#ask({ operation: 'charge', cost: Math.min(left, most) }, key, unpackEffect)
       } catch (error) {
-        if (left < cost && error instanceof StoreError) throw partly(error)
-        throw error
+        if (left === cost || !(error instanceof StoreError)) throw error
+        // It was carried out in part.
+        throw new StoreError(error.code, error.message, { cause: error, sent: true })
       }
     }
     return effect
   }
 
   #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
-    const slowest = asked.token ? undefined : this.#slowestLimits()
+    const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
     const request = { ...asked, policies: this.policies, slowest }
     return new Promise((answered, failed) => {
       this.#send(request, key, read, { answered, failed }, caller)
@@ -119,23 +111,14 @@ export class RedisKeyspace implements Keyspace {
     receiver: Receiver<T>,
     caller: Caller | undefined,
   ): void {
-    const call = new KeyspaceCall(this.#options, key, request, read, receiver)
+    const call = new KeyspaceCall(this.options, key, request, read, receiver)
     if (this.#hasLog) call.units = request.cost ?? 1
     call.caller = caller
-    this.#options.group().add(call)
+    this.options.group().add(call)
   }
 
   #isTooCostly(cost: number): boolean {
     return this.#hasLog && cost > MOST_ENTRIES
-  }
-
-  #slowestLimits(): readonly number[] | undefined {
-    const { keyspace, smallestLimits, policies } = this.#options
-    const { changes } = smallestLimits
-    if (this.#slowest?.changes !== changes) {
-      this.#slowest = { changes, limits: smallestLimits.below(keyspace, policies) }
-    }
-    return this.#slowest.limits
   }
 }
 
@@ -153,11 +136,6 @@ function tooCostly(cost: number): Error {
   return expected(InputError, 'INVALID_COST', bound, cost)
 }
 
-/** The failure of a charge that was carried out in part. */
-function partly(cause: StoreError): StoreError {
-  return new StoreError(cause.code, cause.message, { cause, sent: true })
-}
-
 /** Reads the caller's result from a reply. */
 type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
 
@@ -168,7 +146,7 @@ class KeyspaceCall<T> implements ScriptCall {
   caller: Caller | undefined = undefined
 
   constructor(
-    readonly context: CallContext,
+    readonly context: RedisKeyspaceOptions,
     readonly callerKey: string,
     readonly request: ScriptRequest,
     readonly read: ReplyReader<T>,
@@ -230,35 +208,77 @@ function nonce(): number {
 }
 
 /**
- * The smallest limit of each policy that this process has seen, per keyspace. Usage recorded under a higher tier must still
- * count when a lower tier asks, so a key's TTL covers a full refill at these limits. A store has one of these, because
- * each list of policies has a keyspace object of its own.
+ * The smallest limit of each policy that this process has seen under one name and list of shapes. Usage recorded under a
+ * higher tier must still count when a lower tier asks, so a key's TTL covers a full refill at these limits. The keyspaces of
+ * all tiers share them.
  */
 export class SmallestLimits {
-  readonly #smallest = new Map<string, readonly number[]>()
-  readonly #most: number
-  /** Number of times a smaller limit was seen; until it changes, `below` returns the same. */
-  changes = 0
-
-  /** Remembers at most `most` keyspaces; beyond that, the one observed first is forgotten. */
-  constructor(most = Infinity) {
-    this.#most = most
-  }
+  #limits: readonly number[] = []
 
   /** Takes the limits of a list into account. */
-  observe(keyspace: string, policies: readonly Policy[]): void {
-    const known = this.#smallest.get(keyspace)
-    if (known && policies.every(({ limit }, i) => limit >= known[i]!)) return
-    const smallest = policies.map(({ limit }, i) => Math.min(limit, known?.[i] ?? limit))
-    this.#smallest.set(keyspace, smallest)
-    if (this.#smallest.size > this.#most) this.#smallest.delete(this.#smallest.keys().next().value!)
-    this.changes++
+  observe(policies: readonly Policy[]): void {
+    this.#limits = policies.map(({ limit }, i) => Math.min(limit, this.#limits[i] ?? limit))
   }
 
-  /** The smallest limits of the keyspace, in the order of the policies; undefined if none is below theirs. */
-  below(keyspace: string, policies: readonly Policy[]): readonly number[] | undefined {
-    this.observe(keyspace, policies)
-    const smallest = this.#smallest.get(keyspace)!
-    return policies.some(({ limit }, i) => limit > smallest[i]!) ? smallest : undefined
+  /** The smallest limits, in the order of the policies; undefined if none is below theirs. */
+  below(policies: readonly Policy[]): readonly number[] | undefined {
+    return policies.some(({ limit }, i) => limit > this.#limits[i]!) ? this.#limits : undefined
   }
 }
+
+/**
+ * The format of the state in Redis, a part of every key. A change to the place, unit or meaning of a header field, cell, slot
+ * or ring entry, or of a member of a semaphore or board, must raise it, so that processes of two versions never touch each
+ * other's keys. While both run, each admits its full limit. test/stores/redis/state-format.test.ts holds a digest of the layout.
+ */
+export const STATE_FORMAT = 3
+
+/** Longest caller's part, in bytes. */
+const LONGEST = 128
+
+/**
+ * The Redis key of a caller: `prefix:format:name:shapes:key`. Percent signs, colons, braces and controls in names and keys
+ * are escaped, so that no two limiters or callers share a key and braces in keys never choose a Cluster slot. A part longer
+ * than 128 bytes, or of malformed Unicode, is replaced by its digest.
+ */
+export function redisKey(keyspace: string, key: string): string {
+  return `${keyspace}:${callerPart(key)}`
+}
+
+/** `prefix:format:name:shapes`, the same for all callers. */
+export function keyspaceOf(prefix: string, name: string, shapes: readonly string[]): string {
+  return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
+}
+
+function callerPart(key: string): string {
+  const ascii = escapedAscii(key)
+  if (ascii !== undefined && ascii.length <= LONGEST) return ascii
+  const part = escaped(key)
+  const fits = Buffer.byteLength(part) <= LONGEST && !/\p{Surrogate}/u.test(key)
+  return fits ? part : `%sha256-${digest(key)}` // no escape begins with an s
+}
+
+function escaped(text: string): string {
+  return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
+}
+
+/** The same as `escaped`, or undefined if the text is not ASCII. Most keys are, and a loop takes a third of the time of a RegExp. */
+function escapedAscii(text: string): string | undefined {
+  let part = ''
+  let from = 0
+  for (let i = 0; i < text.length; i++) {
+    const code = text.charCodeAt(i)
+    if (code > ASCII) return undefined
+    const escape = ESCAPES[code]!
+    if (escape === '') continue
+    part += text.slice(from, i) + escape
+    from = i + 1
+  }
+  return from === 0 ? text : part + text.slice(from)
+}
+
+/** The escape of each control and of what has a meaning in keys, by its code; empty for all other characters. */
+const ESCAPES: readonly string[] = Array.from({ length: 0xa0 }, (_, code) =>
+  /[%{}:\p{Cc}]/u.test(String.fromCharCode(code)) ? `%${code.toString(16).padStart(2, '0')}` : '',
+)
+const ASCII = 0x7f

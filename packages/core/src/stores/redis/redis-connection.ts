@@ -7,11 +7,8 @@ export interface RedisConnection {
   evalsha(sha: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply>
   /** Runs a script by its text, which also loads it on the node that owns the keys. */
   eval(script: string, keys: readonly RedisKey[], args: readonly Buffer[]): Promise<ScriptReply>
-  /**
-   * Runs `send`, and writes the calls that it makes to each node in one piece. Undefined if the client writes so by itself,
-   * or has one node.
-   */
-  readonly inOneWrite?: ((send: () => void) => void) | undefined
+  /** Runs `send`, and writes the calls that it makes to each node in one piece, where the client would not. */
+  inOneWrite(send: () => void): void
   /** Whether the client is connected. It queues the calls that are made before. */
   isReady(): boolean
   /** Where Redis is, for messages. Never credentials. */
@@ -40,30 +37,28 @@ export type ScriptReply = Buffer | readonly Buffer[]
 /** Calls `receive` with every message of a channel, until the returned function is called. */
 export type Subscribe = (channel: string, receive: (message: string) => void) => () => void
 
-/** The options of a client, or of a connection, that say where it connects to. */
-export interface Location {
-  readonly host?: string | undefined
-  readonly port?: number | undefined
-  readonly path?: string | null | undefined
-  readonly name?: string | null | undefined
-  readonly sentinels?: readonly Partial<HostAndPort>[] | null | undefined
-  /** Nodes of a Cluster. Of ioredis some may be ports or URLs, which are not shown. */
-  readonly cluster?: readonly unknown[] | undefined
-}
-
-interface HostAndPort {
+export interface Address {
   readonly host: string
   readonly port: number
 }
 
-/** Where a client connects to, for messages. Never credentials. */
-export function addressOf({ host, port, path, name, sentinels, cluster }: Location): string {
-  if (cluster)
-    return `a Cluster of ${cluster.map((node) => hostAndPort(node as Partial<HostAndPort>)).join()}`
-  if (sentinels) return `${name} of the Sentinels ${sentinels.map(hostAndPort).join()}`
-  return path ?? hostAndPort({ host, port })
+/** The options of a client, or of a connection, that say where it connects to. */
+export interface Location extends Partial<Readonly<Record<keyof Address, unknown>>> {
+  readonly path?: string | null | undefined
+  readonly name?: unknown
+  readonly sentinels?: readonly unknown[] | null | undefined
+  /** Nodes of a Cluster. Of ioredis some may be ports or URLs, which are not shown. */
+  readonly cluster?: readonly unknown[] | undefined
 }
 
-function hostAndPort({ host, port }: { readonly host?: unknown; readonly port?: unknown }): string {
+/** Where a client connects to, for messages. Never credentials. */
+export function addressOf({ path, name, sentinels, cluster, ...server }: Location): string {
+  if (cluster) return `a Cluster of ${cluster.map(hostAndPort).join()}`
+  if (sentinels) return `${String(name)} of the Sentinels ${sentinels.map(hostAndPort).join()}`
+  return path ?? hostAndPort(server)
+}
+
+function hostAndPort(server: unknown): string {
+  const { host, port } = server as Location
   return `${typeof host === 'string' ? host : '127.0.0.1'}:${typeof port === 'number' ? port : 6379}`
 }

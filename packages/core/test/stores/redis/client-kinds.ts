@@ -47,7 +47,7 @@ type IoredisLike = RedisClient & {
 }
 
 async function ioredisLink(client: IoredisLike): Promise<Link> {
-  const connection = connectionOf(client)
+  const connection = connectionOf(client)!
   if (client.status !== 'ready') await new Promise<void>((resolve) => client.once('ready', () => resolve()))
   return { connection, end: () => client.disconnect() }
 }
@@ -58,7 +58,7 @@ type NodeRedisLike = RedisClient & {
 }
 
 async function nodeRedisLink(client: NodeRedisLike): Promise<Link> {
-  const connection = connectionOf(client)
+  const connection = connectionOf(client)!
   await client.connect()
   return { connection, end: () => client.destroy() }
 }

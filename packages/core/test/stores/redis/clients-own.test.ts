@@ -197,7 +197,7 @@ describe.each([
   it('sends nothing twice, and decides again within 500 ms after whatever fault', async () => {
     const server = await startRedis()
     const proxy = await startProxy(server)
-    const { connection, end } = open({ host: proxy.host, port: proxy.port })
+    const connection = open({ host: proxy.host, port: proxy.port })
     await connection.eval(COUNT, [K], [K])
     await until('it to say that it is ready', () => connection.isReady())
     proxy.cutOnReply()
@@ -212,7 +212,7 @@ describe.each([
     expect(storeFailure(await failure(connection))).toBe('unavailable')
     server.resume()
     expect(await recovery(connection)).toBeLessThan(500)
-    end()
+    connection.close()
     await proxy.close()
     await server.stop()
   })
@@ -225,10 +225,10 @@ describe.each([
       { url, connectionName: 'limits', ...others },
       `${url}?connectionName=limits&connectTimeout=2s&keepAlive=10000&family=4`,
     ]) {
-      const { connection, end } = open(endpointOf(given))
+      const connection = open(endpointOf(given))
       await connection.eval(ECHO, [K], [K])
       expect(await command(server, 'CLIENT', 'LIST')).toMatch(/ name=limits .* db=2 /)
-      end()
+      connection.close()
     }
     await server.stop()
   })
@@ -239,9 +239,9 @@ describe.each([
     const { host, port } = cluster.masters[0]!
     for (const options of [{ host, port }, { cluster: [{ host, port }] }]) {
       for (const ms of [0, 1, 2, 4, 8, 16, 32]) {
-        const { end } = open(options)
+        const connection = open(options)
         await pause(ms)
-        end()
+        connection.close()
       }
     }
     const others = async () => (await command(cluster.masters[0]!, 'CLIENT', 'LIST')).split('\n').length - 2
@@ -252,12 +252,12 @@ describe.each([
   it('stays open for seconds without a call', async () => {
     const server = await startRedis()
     const proxy = await startProxy(server)
-    const { connection, end } = open({ host: proxy.host, port: proxy.port })
+    const connection = open({ host: proxy.host, port: proxy.port })
     await connection.eval(ECHO, [K], [K])
     await pause(1500)
     await connection.eval(ECHO, [K], [K])
     expect(proxy.counts.connections).toBe(1)
-    end()
+    connection.close()
     await proxy.close()
     await server.stop()
   })

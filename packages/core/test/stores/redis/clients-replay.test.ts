@@ -104,7 +104,7 @@ describe('a client by Sentinel', () => {
       [{ maxRetriesPerRequest: 0 }, 1],
     ] as const) {
       const redis = new Redis({ sentinels, name: setup.masterName, natMap, ...options })
-      const connection = connectionOf(redis)
+      const connection = connectionOf(redis)!
       const executions = await lose(connection, proxy, setup.master, expected)
       results.push({ executions, replays: connection.replays })
       redis.disconnect()

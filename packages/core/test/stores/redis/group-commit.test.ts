@@ -1,7 +1,7 @@
 import { storeError } from '../../../src/stores/redis/clients/failure.js'
-import type { Replies } from '../../../src/stores/redis/script/script-runner.js'
+import { PackedReply, type Replies } from '../../../src/stores/redis/script/wire.js'
+import type { RedisConnection, RedisKey } from '../../../src/stores/redis/redis-connection.js'
 import type { Receiver } from '../../../src/stores/store.js'
-import { PackedReply } from '../../../src/stores/redis/script/wire.js'
 import {
   GroupCommit,
   type GroupCommitOptions,
@@ -64,16 +64,20 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
   /** How many calls each write took along. */
   const writes: number[] = []
   let tasks: (() => void)[] = []
-  const transport = {
-    takesManyKeys: () => takesManyKeys,
-    inOneWrite(sendAll: () => void) {
-      const before = sent.length
-      sendAll()
-      writes.push(sent.length - before)
+  const runner = {
+    get takesManyKeys() {
+      return takesManyKeys
     },
-    send(keys: readonly string[], args: readonly Uint8Array[], receiver: Receiver<Replies>) {
+    connection: {
+      inOneWrite(sendAll: () => void) {
+        const before = sent.length
+        sendAll()
+        writes.push(sent.length - before)
+      },
+    } as RedisConnection,
+    runAll(_: string, keys: readonly RedisKey[], args: readonly Uint8Array[], receiver: Receiver<Replies>) {
       sent.push({
-        calls: keys.map((key, i) => `${key}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
+        calls: keys.map((key, i) => `${key.toString()}: ${Buffer.from(args[i] ?? args.at(-1)!).toString()}`),
         args: args.length,
         reply(...replies) {
           const given = replies.length > 0 ? replies : keys.map(() => 'done')
@@ -88,7 +92,7 @@ function way({ takesManyKeys = true, ...options }: GroupCommitOptions & { takesM
       })
     },
   }
-  const group = new GroupCommit(transport, { ...options, atTurnEnd: (task) => tasks.push(task) })
+  const group = new GroupCommit(runner, 'script', { ...options, atTurnEnd: (task) => tasks.push(task) })
   return {
     group,
     sent,

@@ -1,4 +1,4 @@
-import { redisKey } from '../../../src/stores/redis/redis-key.js'
+import { redisKey } from '../../../src/stores/redis/keyspace.js'
 
 const part = (key: string): string => redisKey('k', key).slice(2)
 

@@ -1,5 +1,5 @@
 import type { RedisConnection, ScriptReply } from '../../../src/stores/redis/redis-connection.js'
-import { ScriptRunner } from '../../../src/stores/redis/script/script-runner.js'
+import { ScriptRunner } from '../../../src/stores/redis/script/wire.js'
 
 /** A connection that notes how it was asked, and answers when the test says so. */
 function connection() {
@@ -9,6 +9,7 @@ function connection() {
   const made = {
     evalsha: ask('evalsha'),
     eval: ask('eval'),
+    inOneWrite: (send: () => void) => send(),
     isReady: () => true,
     isCluster: false,
     address: 'memory',

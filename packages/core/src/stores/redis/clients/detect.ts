@@ -16,15 +16,13 @@ type Methods<Name extends string> = { readonly [N in Name]: (...args: never[]) =
 export const CLIENTS =
   'a client of ioredis or iovalkey (Redis, Cluster) or of node-redis 5 or later (client, pool, cluster, sentinel)'
 
-export function isRedisClient(value: unknown): value is RedisClient {
-  return isIoredis(value) || isNodeRedis(value)
-}
-
-/** A connection over a client that was handed in. Closing the connection leaves the client open. */
-export function connectionOf(client: RedisClient): RedisConnection {
-  return isIoredis(client)
-    ? ioredisConnection(client)
-    : nodeRedisConnection(client as object as NodeRedisClient)
+/**
+ * A connection over a client that was handed in; undefined for any other value. Closing the connection leaves the client
+ * open.
+ */
+export function connectionOf(value: unknown): RedisConnection | undefined {
+  if (isIoredis(value)) return ioredisConnection(value)
+  return isNodeRedis(value) ? nodeRedisConnection(value) : undefined
 }
 
 function isIoredis(value: unknown): value is IoredisClient {

@@ -1,3 +1,4 @@
+import type { RedisConnection } from '../redis-connection.js'
 import { storeFailure } from './failure.js'
 
 /** The EventEmitter that every client is. */
@@ -20,21 +21,15 @@ interface Watch {
 
 const watches = new WeakMap<Emitter, Watch>()
 
-export interface ErrorListener {
-  /** Why the client is not connected, as it reported last. Undefined while it is. */
-  readonly trouble: () => unknown
-  /** Resolves once the client is ready, rejects with what it reports before. Undefined if it is ready or has failed already. */
-  readonly connect: () => Promise<void> | undefined
-  /** Ends this use of the client. */
-  readonly close: () => void
-}
-
 /**
  * Keeps one 'error' listener on a client while any connection uses it. Without a listener, node-redis ends the process when
  * a connection breaks. All stores that share a client share one listener, because one for each would raise Node's warning
- * about leaks.
+ * about leaks. `close` ends this use of the client.
  */
-export function listenForErrors(client: Emitter, isReady: () => boolean): ErrorListener {
+export function listenForErrors(
+  client: Emitter,
+  isReady: () => boolean,
+): Pick<RedisConnection, 'trouble' | 'connect' | 'close'> {
   const watch = watches.get(client) ?? watchOf(client)
   watch.users++
   let held = true
@@ -42,7 +37,7 @@ export function listenForErrors(client: Emitter, isReady: () => boolean): ErrorL
     trouble: () => (isReady() ? undefined : (watch.latest ?? NOT_CONNECTED)),
     connect() {
       if (isReady() || watch.latest !== undefined) return undefined
-      return new Promise((resolve, reject) => {
+      return new Promise<void>((resolve, reject) => {
         watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
       })
     },

@@ -1,18 +1,13 @@
 import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../../../values/errors.js'
 
-/** Whether the node does not know the script: not yet, or not since a restart, a failover or SCRIPT FLUSH. */
-export function isNoScript(error: unknown): boolean {
-  return replyCode(error) === 'NOSCRIPT'
-}
-
-/** Whether a Cluster refused a call because its keys lie in several slots. Nothing was carried out. */
-export function isCrossSlot(error: unknown): boolean {
-  return replyCode(error) === 'CROSSSLOT'
-}
-
-/** Whether the server is a replica, or a master that became one. Nothing was carried out. */
-export function isReadOnly(error: unknown): boolean {
-  return replyCode(error) === 'READONLY'
+/**
+ * Whether the server refused a call with this code. Nothing was carried out.
+ * - NOSCRIPT: the node does not know the script: not yet, or not since a restart, a failover or SCRIPT FLUSH.
+ * - CROSSSLOT: the keys lie in several slots of a Cluster.
+ * - READONLY: the server is a replica, or a master that became one.
+ */
+export function isRefusedBy(code: 'NOSCRIPT' | 'CROSSSLOT' | 'READONLY', error: unknown): boolean {
+  return replyCode(error) === code
 }
 
 /**

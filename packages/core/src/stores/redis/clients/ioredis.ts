@@ -39,7 +39,7 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
   const errors = listenForErrors(client, isReady)
   return {
     address: addressOf(client.startupNodes ? { cluster: client.startupNodes } : client.options),
-    trouble: errors.trouble,
+    ...errors,
     connect() {
       const connected = errors.connect()
       // A lazy client would connect with the first command.
@@ -49,11 +49,10 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
     evalsha: (sha, keys, args) => sender.evalshaBuffer(sha, keys.length, keys, args) as Promise<ScriptReply>,
     eval: (script, keys, args) => sender.evalBuffer(script, keys.length, keys, args) as Promise<ScriptReply>,
     isReady,
-    inOneWrite: client.nodes && ((send) => inOneWrite(client.nodes!('master'), send)),
+    inOneWrite: (send) => inOneWrite(client.nodes?.('master') ?? [], send),
     isCluster: client.isCluster === true,
     subscribe: subscribeBy(client),
     replays: replays(client.options, client.isCluster === true),
-    close: errors.close,
   }
 }
 
@@ -143,7 +142,7 @@ export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[
  * where that was wrong each is measured.
  */
 function toWritable(this: Command): Buffer {
-  return encoded(this, charactersOf) ?? encoded(this, bytesOf)!
+  return encoded(this, charactersOf) ?? encoded(this, (text) => Buffer.byteLength(text))!
 }
 
 /** Undefined if a text has more bytes than characters, and `lengthOf` counts characters. */
@@ -172,10 +171,6 @@ function encoded({ name, args }: Command, lengthOf: (text: string) => number): B
 
 function charactersOf(text: string): number {
   return text.length
-}
-
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text)
 }
 
 /** RESP header of the next argument of this length, with the CRLF that ends the one before. */

@@ -35,18 +35,16 @@ interface ScriptOptions {
 /** A connection over a connected client that was handed in, which stays open. The client itself follows MOVED and ASK. */
 export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
   const sender = client.withTypeMapping({ [BLOB_STRING]: Buffer })
-  const errors = listenForErrors(client, () => client.isReady !== false)
   return {
     address: client.options ? addressOf(client.options.socket ?? {}) : 'the nodes of a node-redis client',
-    trouble: errors.trouble,
-    connect: errors.connect,
+    ...listenForErrors(client, () => client.isReady !== false),
     evalsha: (sha, keys, args) => sender.evalSha(sha, { keys, arguments: args }) as Promise<ScriptReply>,
     eval: (script, keys, args) => sender.eval(script, { keys, arguments: args }) as Promise<ScriptReply>,
+    inOneWrite: (send) => send(),
     isReady: () => client.isReady === true,
     isCluster: 'getSlotRandomNode' in client,
     subscribe: client.duplicate && client.subscribe && subscribeBy(client),
     replays: isSentinel(client),
-    close: errors.close,
   }
 }
 

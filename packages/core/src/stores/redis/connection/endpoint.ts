@@ -1,6 +1,7 @@
 import type { Duration } from '../../../values/duration.js'
 import { PolicyError } from '../../../values/errors.js'
 import {
+  type About,
   checkedBy,
   checkNames,
   type DeclarationOf,
@@ -9,9 +10,11 @@ import {
   option,
   read,
   REFUSED,
+  type Settings,
   text,
   whole,
 } from '../../../values/options.js'
+import type { Address } from '../redis-connection.js'
 import { CLIENTS, described, isRecord } from '../clients/detect.js'
 
 /**
@@ -58,16 +61,8 @@ export interface RedisOptions {
   readonly connectionName?: string
 }
 
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
-
 /** Options as the openers of connections take them: checked, the URL taken apart, durations in milliseconds. */
-export interface Endpoint extends Omit<RedisOptions, 'url' | 'connectTimeout' | 'keepAlive'> {
-  readonly connectTimeout?: number
-  readonly keepAlive?: number
-}
+export type Endpoint = Partial<Settings<typeof REDIS>>
 
 /**
  * Parses a URL `redis[s]://[user:password@]host[:port][/db][?option=value]`, or checks options.
@@ -77,13 +72,12 @@ export interface Endpoint extends Omit<RedisOptions, 'url' | 'connectTimeout' | 
 export function endpointOf(given: unknown): Endpoint {
   const { url, ...others } = typeof given === 'string' ? { url: given } : placed(given)
   const all = { ...(url !== undefined && fromUrl(url)), ...others }
-  const settings = read(REDIS, all, { what: 'redisStore', advice: OTHERWISE })
-  return Object.fromEntries(Object.entries(settings).filter(([, value]) => value !== undefined))
+  return read(REDIS, all, ABOUT)
 }
 
 const name = text('a text that is not empty', /./s)
-const addresses = option('a list of { host, port }, at least one', (value) =>
-  isAddresses(value) ? value : REFUSED,
+const addresses = option<readonly Address[]>('a list of { host, port }, at least one', (value) =>
+  Array.isArray(value) && value.length > 0 && value.every(isAddress) ? value : REFUSED,
 )
 const port = whole(1, 65_535)
 
@@ -95,14 +89,16 @@ const REDIS = {
   username: text('a text', /^/),
   password: checkedBy((value) => {
     if (typeof value === 'string') return value
-    throw new PolicyError('INVALID_OPTION', `password must be a text, got a ${typeof value}`)
+    throw invalid(`password must be a text, got a ${typeof value}`)
   }),
   db: whole(0, 2 ** 31 - 1),
-  tls: option('an object, {} for TLS with its defaults', (value) => (isRecord(value) ? value : REFUSED)),
+  tls: option<object>('an object, {} for TLS with its defaults', (value) =>
+    isRecord(value) ? value : REFUSED,
+  ),
   sentinels: addresses,
   name,
   cluster: addresses,
-  connectTimeout: duration('1ms', '1h'),
+  connectTimeout: duration('1ms', '1h', '1s'),
   keepAlive: duration(0, '1h'),
   family: oneOf([0, 4, 6]),
   connectionName: name,
@@ -114,15 +110,11 @@ function placed(given: unknown): RedisOptions {
   const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
   const places = ['url', 'path', 'cluster', 'sentinels', has('host') ? 'host' : 'port'].filter(has)
   if (places.length === 0 && !isPlain(given)) throw notRedis(given)
-  checkNames(REDIS, given, { what: 'redisStore', advice: OTHERWISE })
+  checkNames(REDIS, given, ABOUT)
   if (places.length === 0) throw notRedis(given)
-  if (places.length > 1) {
-    const why = `${places.join(' and ')} exclude each other: leave one of them out`
-    throw new PolicyError('INVALID_OPTION', why)
-  }
+  if (places.length > 1) throw invalid(`${places.join(' and ')} exclude each other: leave one of them out`)
   if (has('name') !== has('sentinels')) {
-    const why = 'sentinels and name belong together: name is what the sentinels call the master'
-    throw new PolicyError('INVALID_OPTION', why)
+    throw invalid('sentinels and name belong together: name is what the sentinels call the master')
   }
   return given
 }
@@ -135,27 +127,31 @@ function isPlain(value: object): boolean {
 
 function notRedis(given: unknown): Error {
   const place = 'options that say where Redis is (url, host, port, path, sentinels or cluster)'
-  return new PolicyError(
-    'INVALID_OPTION',
-    `redisStore takes ${CLIENTS}, a redis:// URL, or ${place}, got ${described(given)}`,
-  )
+  return invalid(`redisStore takes ${CLIENTS}, a redis:// URL, or ${place}, got ${described(given)}`)
 }
 
-const OTHERWISE = `for other settings hand in a client:
+function invalid(message: string): PolicyError {
+  return new PolicyError('INVALID_OPTION', message)
+}
+
+const ABOUT: About = {
+  what: 'redisStore',
+  advice: `for other settings hand in a client:
   import { Redis } from 'ioredis'
   const client = new Redis({ host, port, maxRetriesPerRequest: 0 })
-  const store = redisStore(client, { prefix })`
+  const store = redisStore(client, { prefix })`,
+}
 
 function fromUrl(given: string): RedisOptions {
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
     const what = url ? url.protocol : 'an invalid URL'
-    throw new PolicyError('INVALID_OPTION', `a Redis URL must begin with redis:// or rediss://, got ${what}`)
+    throw invalid(`a Redis URL must begin with redis:// or rediss://, got ${what}`)
   }
   const db = url.pathname.slice(1)
   if (!/^\d*$/.test(db)) {
     // A slash in a password begins the path.
-    throw new PolicyError('INVALID_OPTION', 'the path of a Redis URL must be the number of a database')
+    throw invalid('the path of a Redis URL must be the number of a database')
   }
   return {
     ...Object.fromEntries([...url.searchParams].map(([option, value]) => [option, parameter(option, value)])),
@@ -172,25 +168,20 @@ function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
   } catch {
-    throw new PolicyError(
-      'INVALID_OPTION',
-      'the user and the password of a Redis URL must be percent-encoded',
-    )
+    throw invalid('the user and the password of a Redis URL must be percent-encoded')
   }
 }
 
 /** The name is not shown: a question mark in a password begins the options. */
 function parameter(option: string, value: string): unknown {
   if (!IN_URLS.includes(option)) {
-    throw new PolicyError('INVALID_OPTION', `the options of a Redis URL are ${IN_URLS.join(', ')}`)
+    throw invalid(`the options of a Redis URL are ${IN_URLS.join(', ')}`)
   }
   return /^\d+$/.test(value) && option !== 'connectionName' ? Number(value) : value
 }
 
 const IN_URLS: readonly string[] = ['connectTimeout', 'keepAlive', 'family', 'connectionName']
 
-function isAddresses(value: unknown): value is readonly Address[] {
-  const isAddress = (item: unknown): boolean =>
-    isRecord(item) && typeof item['host'] === 'string' && typeof port.parse(item['port'], 'port') === 'number'
-  return Array.isArray(value) && value.length > 0 && value.every(isAddress)
+function isAddress(value: unknown): value is Address {
+  return isRecord(value) && typeof value['host'] === 'string' && port.parse(value['port'], 'port') !== REFUSED
 }

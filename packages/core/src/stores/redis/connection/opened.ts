@@ -1,8 +1,7 @@
 import type { RedisConnection } from '../redis-connection.js'
 
-/** A client that the store made. */
-export interface Opened {
-  readonly connection: RedisConnection
+/** A connection over a client that the store made. `close` ends every socket and timer, in whatever state they are. */
+export interface Opened extends RedisConnection {
   /**
    * How often it was ready so far. Calls that are made while it is not ready are queued, so those that fail before the number
    * changes were never written. Undefined for node-redis, which writes its queue before it is ready.
@@ -15,15 +14,10 @@ export interface Opened {
   afterStepDown?(error: unknown): Promise<void> | undefined
   /** Resolves once it is connected; rejects with the first failure. */
   readonly first: Promise<unknown>
-  /** Ends every socket and timer, in whatever state they are. */
-  end(): void
 }
 
 /** Milliseconds without a byte from a server that owes a reply; after that, the connection is closed and made anew. */
 export const SILENCE_MS = 1000
-
-/** The longest that making a connection may take by default, in milliseconds. */
-export const CONNECT_MS = 1000
 
 /**
  * Milliseconds to wait before attempt `times` (1, 2, ...) to connect. The first delay is short, so that a connection that

@@ -1,15 +1,19 @@
 import type { Endpoint } from './endpoint.js'
-import { isReadOnly } from '../clients/failure.js'
+import { isRefusedBy } from '../clients/failure.js'
 import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
-import { backOffMs, CONNECT_MS, type Opened, SILENCE_MS } from './opened.js'
-import type { IoredisPackage } from './packages.js'
+import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
+
+interface IoredisPackage {
+  readonly Redis: new (options: object) => IoredisClient
+  readonly Cluster: new (nodes: readonly object[], options: object) => IoredisClient
+}
 
 /** Makes an ioredis or iovalkey client that repeats no command and reconnects soon after Redis is back. It connects at once. */
 export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoint): Opened {
   const { cluster, ...rest } = options
   const client = cluster
-    ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...DEFAULTS, ...rest, ...NODE } })
-    : new Redis({ ...DEFAULTS, ...rest, ...STANDALONE })
+    ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...rest, ...NODE } })
+    : new Redis({ ...rest, ...STANDALONE })
   const first = new Promise<void>((resolve, reject) => {
     client.once('ready', resolve)
     client.once('error', reject)
@@ -20,11 +24,11 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
   client.on('ready', () => timesReady++)
   const endRefreshers = cluster && endRefreshersOf(client)
   return {
-    connection: ioredisConnection(client),
+    ...ioredisConnection(client),
     ...(!cluster && { afterStepDown: stepDownOf(client) }),
     timesReady: () => timesReady,
     first,
-    end() {
+    close() {
       client.disconnect()
       endRefreshers?.()
     },
@@ -38,7 +42,7 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
 function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | undefined {
   let closing: Promise<void> | undefined
   return (error) => {
-    if (!isReadOnly(error)) return undefined
+    if (!isRefusedBy('READONLY', error)) return undefined
     if (client.status !== 'ready') return Promise.resolve()
     closing ??= new Promise((resolve) => {
       client.once('close', () => {
@@ -70,23 +74,15 @@ function endRefreshersOf(client: IoredisClient): () => void {
   }
 }
 
-const DEFAULTS = {
-  connectTimeout: CONNECT_MS,
+const NODE = {
   // A peer that vanished closes no socket; without this, TCP notices only after a quarter of an hour.
   socketTimeout: SILENCE_MS,
   // A Sentinel that does not answer is skipped.
   sentinelCommandTimeout: SILENCE_MS,
-}
-
-const NODE = {
   // Rejects all unanswered commands as soon as the connection closes: none is repeated (ioredis.ts), and calls that wait
   // for a connection wait for one attempt.
   maxRetriesPerRequest: 0,
-  enableOfflineQueue: true,
-  enableAutoPipelining: false,
   lazyConnect: false,
-  commandTimeout: undefined,
-  reconnectOnError: null,
   // INFO needs one more permission, and its reply under load (BUSY) would close a working connection. A server that is
   // still loading reports that to each call.
   enableReadyCheck: false,
@@ -99,7 +95,7 @@ const STANDALONE = {
   retryStrategy: backOffMs,
   sentinelRetryStrategy: backOffMs,
   // The master became a replica: reconnect to the server that Sentinel or DNS names now.
-  reconnectOnError: isReadOnly,
+  reconnectOnError: (error: Error) => isRefusedBy('READONLY', error),
 }
 
 const CLUSTER = {
@@ -109,10 +105,5 @@ const CLUSTER = {
   // A wait inside the client could outlast the deadline, and charge for a call that was decided without Redis.
   retryDelayOnClusterDown: 0,
   slotsRefreshTimeout: SILENCE_MS,
-  scaleReads: 'master',
-  clusterNodeRetryStrategy: undefined,
-  enableOfflineQueue: true,
-  enableAutoPipelining: false,
   enableReadyCheck: false,
-  lazyConnect: false,
 }

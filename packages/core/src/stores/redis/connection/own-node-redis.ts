@@ -1,8 +1,17 @@
 import { StoreError } from '../../../values/errors.js'
 import type { Endpoint } from './endpoint.js'
-import { nodeRedisConnection } from '../clients/node-redis.js'
-import { backOffMs, CONNECT_MS, type Opened, SILENCE_MS } from './opened.js'
-import type { NodeRedisPackage, OwnNodeRedis } from './packages.js'
+import { type NodeRedisClient, nodeRedisConnection } from '../clients/node-redis.js'
+import { backOffMs, type Opened, SILENCE_MS } from './opened.js'
+
+interface NodeRedisPackage {
+  createClient(options: object): OwnNodeRedis
+  createCluster(options: object): OwnNodeRedis
+}
+
+interface OwnNodeRedis extends NodeRedisClient {
+  /** Of a cluster. */
+  readonly masters?: readonly { readonly client?: { destroy(): void } }[]
+}
 
 /** Makes a node-redis client, which never repeats a command. It connects at once. */
 export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): Opened {
@@ -25,16 +34,14 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   const first = Promise.race([connected, failed])
   first.catch(() => {}) // rejects only for those who await it
   return {
+    ...connection,
     // A client queues calls while it connects; a cluster takes them only once it knows its nodes.
-    connection: cluster
-      ? {
-          ...connection,
-          evalsha: async (...args) => (await connected, connection.evalsha(...args)),
-          eval: async (...args) => (await connected, connection.eval(...args)),
-        }
-      : connection,
+    ...(cluster && {
+      evalsha: async (...args) => (await connected, connection.evalsha(...args)),
+      eval: async (...args) => (await connected, connection.eval(...args)),
+    }),
     first,
-    end() {
+    close() {
       ended = true
       // Nodes to which a cluster is still connecting finish that first, and the cluster no longer knows them then.
       const nodes = client.masters?.map((node) => node.client) ?? []
@@ -45,7 +52,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
 }
 
 function clientOptions(options: Endpoint) {
-  const { username, password, db, tls, path, connectTimeout = CONNECT_MS, keepAlive, family } = options
+  const { username, password, db, tls, path, connectTimeout, keepAlive, family } = options
   return {
     name: options.connectionName,
     username,

@@ -6,14 +6,12 @@ import { addressOf, type RedisConnection, type RedisKey, type ScriptReply } from
 import { type Endpoint, endpointOf } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
 import type { Opened } from './opened.js'
-import { openIoredis } from './own-ioredis.js'
-import { openNodeRedis } from './own-node-redis.js'
-import { loadClientPackage } from './packages.js'
+import { loadOpener } from './packages.js'
 
 /**
  * A connection that the store makes and that `close()` ends. No call is carried out twice. Up to 1,000 calls that are made while
- * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. A `lazy` one
- * connects with the first call.
+ * it connects wait for it; the caller sets the deadline. It keeps the process alive until it is closed. It connects with
+ * the first call, or before.
  * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. Where no client package is installed, calls reject with StoreError
  * CLIENT_MISSING.
  */
@@ -31,11 +29,10 @@ export class OwnConnection implements RedisConnection {
   #opened: Opened | undefined
   #closed = false
 
-  constructor(given: unknown, lazy = false) {
+  constructor(given: unknown) {
     this.#options = endpointOf(given)
     this.address = addressOf(this.#options)
     this.isCluster = this.#options.cluster !== undefined
-    if (!lazy) void this.#open()
   }
 
   /** Connects unless that has begun. Resolves once connected; rejects with the first failure, or when closed. */
@@ -53,23 +50,22 @@ export class OwnConnection implements RedisConnection {
   }
 
   trouble(): unknown {
-    return this.#opened?.connection.trouble()
+    return this.#opened?.trouble()
   }
 
   isReady(): boolean {
-    return this.#opened?.connection.isReady() ?? false
+    return this.#opened?.isReady() ?? false
   }
 
   inOneWrite(send: () => void): void {
-    const write = this.#opened?.connection.inOneWrite
-    if (write) write(send)
+    if (this.#opened) this.#opened.inOneWrite(send)
     else send()
   }
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
     void this.#open()
-      .then(({ connection }) => end && (end = connection.subscribe?.(channel, receive) ?? end))
+      .then((opened) => end && (end = opened.subscribe?.(channel, receive) ?? end))
       .catch(() => {})
     return () => {
       end?.()
@@ -79,7 +75,7 @@ export class OwnConnection implements RedisConnection {
 
   close(): void {
     this.#closed = true
-    this.#opened?.end()
+    this.#opened?.close()
     const error = storeClosed()
     this.#rejectFirst?.(error)
     for (const reject of this.#pending) reject(error)
@@ -95,9 +91,7 @@ export class OwnConnection implements RedisConnection {
       }
       this.#pending.add(reject)
       const isUnwritten = this.#queuedUntilNow()
-      const sent = this.#opened
-        ? send(this.#opened.connection)
-        : this.#open().then(({ connection }) => send(connection))
+      const sent = this.#opened ? send(this.#opened) : this.#open().then(send)
       const answered = (reply: ScriptReply): void => {
         this.#pending.delete(reject)
         resolve(reply)
@@ -109,7 +103,7 @@ export class OwnConnection implements RedisConnection {
       sent.then(answered, (error: Error) => {
         const opened = this.#opened
         const isOver = opened?.afterStepDown?.(error)
-        if (isOver) isOver.then(() => send(opened!.connection)).then(answered, failed)
+        if (isOver) isOver.then(() => send(opened!)).then(answered, failed)
         else failed(error)
       })
     })
@@ -136,13 +130,9 @@ export class OwnConnection implements RedisConnection {
   }
 
   async #load(): Promise<Opened> {
-    const found = await loadClientPackage()
+    const open = await loadOpener()
     if (this.#closed) throw storeClosed()
-    this.#opened =
-      'ioredis' in found
-        ? openIoredis(found.ioredis, this.#options)
-        : openNodeRedis(found.nodeRedis, this.#options)
-    return this.#opened
+    return (this.#opened = open(this.#options))
   }
 }
 

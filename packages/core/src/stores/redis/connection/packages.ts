@@ -1,35 +1,23 @@
 import { StoreError } from '../../../values/errors.js'
-import type { IoredisClient } from '../clients/ioredis.js'
-import type { NodeRedisClient } from '../clients/node-redis.js'
+import type { Endpoint } from './endpoint.js'
+import type { Opened } from './opened.js'
+import { openIoredis } from './own-ioredis.js'
+import { openNodeRedis } from './own-node-redis.js'
 
 /*
  * The client packages are optional peers: they are loaded when a connection is made, not when this file is imported.
  * The specifiers are literals, so that bundlers include the packages that are installed; each import is in a `try`, so that
  * bundlers treat the others as optional.
  */
-export type ClientPackage = { readonly ioredis: IoredisPackage } | { readonly nodeRedis: NodeRedisPackage }
-
-export interface IoredisPackage {
-  readonly Redis: new (options: object) => IoredisClient
-  readonly Cluster: new (nodes: readonly object[], options: object) => IoredisClient
-}
-
-export interface NodeRedisPackage {
-  createClient(options: object): OwnNodeRedis
-  createCluster(options: object): OwnNodeRedis
-}
-
-export interface OwnNodeRedis extends NodeRedisClient {
-  /** Of a cluster. */
-  readonly masters?: readonly { readonly client?: { destroy(): void } }[]
-}
-
-/** Loads the first package that is installed: ioredis, iovalkey or redis. Rejects with StoreError CLIENT_MISSING if none is. */
-export async function loadClientPackage(): Promise<ClientPackage> {
+/**
+ * The opener of connections by the first package that is installed: ioredis, iovalkey or redis. Rejects with StoreError
+ * CLIENT_MISSING if none is.
+ */
+export async function loadOpener(): Promise<(options: Endpoint) => Opened> {
   const ioredis = (await load('ioredis')) ?? (await load('iovalkey'))
-  if (ioredis) return { ioredis: exportsOf<IoredisPackage>(ioredis, 'Cluster') }
+  if (ioredis) return (options) => openIoredis(exportsOf(ioredis, 'Cluster'), options)
   const nodeRedis = await load('redis')
-  if (nodeRedis) return { nodeRedis: exportsOf<NodeRedisPackage>(nodeRedis, 'createCluster') }
+  if (nodeRedis) return (options) => openNodeRedis(exportsOf(nodeRedis, 'createCluster'), options)
   const what = `a connection of its own needs a client package: npm install ioredis (or iovalkey, or redis)`
   throw new StoreError('CLIENT_MISSING', `${what}, or hand in a client`)
 }

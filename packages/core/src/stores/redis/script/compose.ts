@@ -4,7 +4,6 @@ import type { Penalty } from '../../penalty.js'
 import { REASONS } from '../../store.js'
 import { modules } from './modules.gen.js'
 import { withOperators } from './operators.js'
-import { describePolicy, placeSlots, type ScriptPolicy, type SlotOffsets, wordsOf } from './policy-words.js'
 import { expand, fill, known, withConstants, type Words } from './template.js'
 import { OPERATIONS } from './wire.js'
 
@@ -36,14 +35,12 @@ const FEW_POLICIES = 5
 export function composeScript(policies: readonly Policy[], penalty?: Penalty): string {
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
-  const places = placeSlots(all, version + 8)
-  const [before, after] = expand(outline(all, penalty), listsOf(all, places, penalty)).split('@{modules}')
+  const end = placeSlots(all, version + 8)
+  const [before, after] = expand(outline(all, penalty), listsOf(all, penalty)).split('@{modules}')
   if (after === undefined) throw new Error('lua/script.lua has no place for modules')
-  const needed = [...new Set(all.flatMap((part) => part.modules))].map((name) =>
-    known(modules, name, 'module'),
-  )
+  const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
   const script = fill(`${before}${withoutUnused(needed, after)}`, {
-    ...wordsOfList(all, places, version),
+    ...wordsOfList(all, end, version),
     ...wordsOfPenalty(penalty),
   })
   return withOperators(withConstants(script, CONSTANTS))
@@ -52,31 +49,26 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty): s
 /** script.lua with the other texts of the engine in their places. */
 function outline(all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
   const isFew = all.length <= FEW_POLICIES
-  const {
-    script,
-    engine,
-    argument,
-    alone,
-    hot,
-    penalty: penalize,
-  } = modules as Readonly<Record<Text, string>>
   const isPlain = all.every(({ take }) => take)
-  const decision = isFew ? engine : 'return decide(@{call})'
   const texts: Words = {
-    engine,
-    argument,
-    hot_alone: isPlain ? linesFor('alone', hot) : '',
-    hot_together: isPlain ? linesFor('together', hot) : '',
-    penalty: penalty ? penalize : '',
-    alone_first: isFew ? alone : '',
-    alone_last: isFew ? '' : alone,
-    decision,
+    engine: textOf('engine'),
+    argument: textOf('argument'),
+    hot_alone: isPlain ? linesFor('alone', textOf('hot')) : '',
+    hot_together: isPlain ? linesFor('together', textOf('hot')) : '',
+    penalty: penalty ? textOf('penalty') : '',
+    alone_first: isFew ? textOf('alone') : '',
+    alone_last: isFew ? '' : textOf('alone'),
+    decision: isFew ? textOf('engine') : 'return decide(@{call})',
   }
   const inPlace = (text: string): string =>
     text.replace(/@\{(\w+)\}/g, (written, word: string) =>
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
     )
-  return inPlace(script)
+  return inPlace(textOf('script'))
+}
+
+function textOf(name: string): string {
+  return known(modules, name, 'module')
 }
 
 /** The text with the lines for one way of travelling, and without those for the other. */
@@ -86,11 +78,8 @@ function linesFor(way: 'alone' | 'together', text: string): string {
   )
 }
 
-type Text = 'script' | 'engine' | 'argument' | 'alone' | 'hot' | 'penalty'
-
-function listsOf(all: readonly ScriptPolicy[], { bases }: SlotOffsets, penalty: Penalty | undefined) {
-  const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] =>
-    all.filter(holds).map((part) => wordsOf(part, bases[part.i]))
+function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
+  const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] => all.filter(holds).map(wordsOf)
   return {
     policy: list(() => true),
     ring: list(({ slots }) => slots === 'ring'),
@@ -101,7 +90,7 @@ function listsOf(all: readonly ScriptPolicy[], { bases }: SlotOffsets, penalty: 
 }
 
 /** The words that stand for the list as a whole. */
-function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotOffsets, version: number): Words {
+function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
   const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
   const rings = all.filter(({ slots }) => slots === 'ring')
@@ -143,9 +132,8 @@ function wordsOfList(all: readonly ScriptPolicy[], { end }: SlotOffsets, version
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
   const written = { others_alike: 'reason ~= 0', barred_written: 'ttl' }
   if (!penalty) return written
-  const numbers = Object.entries(penalty).map(([name, number]) => [name, `${number}`] as const)
   return {
-    ...Object.fromEntries(numbers),
+    ...Object.fromEntries(Object.entries(penalty).map(([name, number]) => [name, `${number}`])),
     others_alike: 'reason ~= 0 and reason ~= LIMIT',
     barred_written: 'ttl or refusals',
   }
@@ -175,4 +163,125 @@ function withoutUnused(texts: readonly string[], rest: string): string {
     const name = /^local function (\w+)/.exec(piece)?.[1]
     return !name || new RegExp(`\\b${name}\\b`).test(script) ? piece + script : script
   }, rest)
+}
+
+/** One policy of a list, and what the module of its algorithm in lua/ says about itself. */
+interface ScriptPolicy {
+  /** Its number in the list, from 1. */
+  readonly i: number
+  readonly policy: Policy
+  /** Prefix of the algorithm's Lua functions: its own name, or that of the algorithm it shares them with. */
+  readonly prefix: string
+  /** The modules that it needs, in the order in which they have to come. */
+  readonly modules: readonly string[]
+  readonly cells: readonly string[]
+  /** `'ring'` for slots that grow with use, a number of slots, or none. */
+  readonly slots: number | 'ring' | undefined
+  /** Conditions on the cells of every state that a call has written. */
+  readonly valid: readonly string[]
+  /** The function that decides a plain call: its parameters, body and results. */
+  readonly take: RegExpExecArray | null
+  /** The byte at which its slots begin, as Lua. */
+  base?: string
+}
+
+/** @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense. */
+function describePolicy(policy: Policy, index: number): ScriptPolicy {
+  const i = index + 1
+  const { name } = policy.algorithm
+  const module = Object.keys(modules)
+    .filter((file) => name === file || name.startsWith(`${file}-`))
+    .toSorted((a, b) => a.length - b.length)
+    .at(-1)
+  if (!module) throw new Error(`algorithm '${name}' has no module in lua/`)
+  const header = (field: string): string[] | undefined =>
+    new RegExp(`^-- ${field}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ')
+  const cells = header('cells') ?? []
+  const needed = [...(header('needs') ?? []), module]
+  const prefix = ((name === module && header('functions')?.[0]) || name).replaceAll('-', '_')
+  const take = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
+  const conditions = header(`valid of ${name}`) ?? header('valid') ?? []
+  return {
+    i,
+    policy,
+    prefix,
+    modules: needed,
+    cells: cells.map((cell) => `${cell}_${i}`),
+    slots: slotsOf(header('slots')?.[0], policy),
+    valid: conditions.map((condition) => inScript(condition, cells, policy, i)),
+    take: take.exec(needed.map((file) => `${textOf(file)}\n`).join('')),
+  }
+}
+
+function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ring' | undefined {
+  if (written === undefined) return undefined
+  if (written === 'cap') return 'ring'
+  const [, more] = /^buckets \+ (\d+)$/.exec(written) ?? []
+  if (more === undefined) throw new Error(`lua/ has the unknown number of slots '${written}'`)
+  return buckets + Number(more)
+}
+
+/** A condition of a module with the cells and numbers of one policy in it. */
+function inScript(condition: string, cells: readonly string[], policy: Policy, i: number): string {
+  const { window, tick, buckets } = policy
+  const words: Record<string, string> = { window: `${window}`, tick: `${tick}`, buckets: `${buckets}` }
+  for (const cell of cells) words[cell] = `${cell}_${i}`
+  for (const lua of ['latest', 'expires', 'and', 'or', 'not']) words[lua] = lua
+  return condition.replace(/\b[a-z]\w*/g, (word) => known(words, word, 'word'))
+}
+
+/**
+ * Lays out the slots from `start` on: those of a fixed number first, then rings, whose places depend on each other's size.
+ * Returns the byte at which those of a fixed number end.
+ */
+function placeSlots(all: readonly ScriptPolicy[], start: number): number {
+  let end = start
+  for (const part of all) {
+    if (typeof part.slots !== 'number') continue
+    part.base = `${end}`
+    end += 8 * part.slots
+  }
+  let base = `${end}`
+  for (const part of all) {
+    if (part.slots !== 'ring') continue
+    part.base = base
+    base += ` + 8 * cap_${part.i}`
+  }
+  return end
+}
+
+/** The words of one policy in a line that is repeated. */
+function wordsOf(part: ScriptPolicy): Words {
+  const { i, policy, cells, base } = part
+  const shape = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
+  const numbers = `limit_${i}, ${shape}`
+  const state = base === undefined ? cells : [...cells, base]
+  const isWhole = cells.map((cell) => `${cell} >= 0 and ${cell} <= EXACT and ${cell} % 1 == 0`)
+  return {
+    i: `${i}`,
+    algorithm: part.prefix,
+    cells: cells.join(', '),
+    state: state.join(', '),
+    numbers,
+    slowest: `slowest_${i}, ${shape}`,
+    sane: [...isWhole, ...part.valid].join(' and '),
+    take: part.take ? takeInPlace(part, part.take, [...state, ...numbers.split(', ')]) : '',
+  }
+}
+
+/** The body of `take` with its arguments in it, and what it returns in the variables of the plain call. */
+function takeInPlace(
+  { i, cells, slots }: ScriptPolicy,
+  [, params, body, results]: RegExpExecArray,
+  args: readonly string[],
+): string {
+  const names = params!.split(',').map((param) => param.trim())
+  const inPlace = (text: string): string =>
+    text.replace(/[a-z_]\w*/g, (word) => {
+      const arg = args[names.indexOf(word)]
+      return arg === undefined ? word : / /.test(arg) ? `(${arg})` : arg
+    })
+  const variables = ['passes', ...cells, `remaining_${i}`, `reset_${i}`]
+  if (slots !== undefined) variables.push(`slot_${i}`, `bytes_${i}`)
+  return `do\n${inPlace(body!)}\n${variables.join(', ')} = ${inPlace(results!)}\nend`
 }

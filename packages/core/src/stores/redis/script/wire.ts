@@ -1,11 +1,13 @@
-import type { Policy } from '../../../algorithms/contract/policy.js'
-import { type Answer, type Booking, type DatedCharge, REASONS } from '../../store.js'
-
 import { Buffer } from 'node:buffer' // the global is a getter
+import { createHash } from 'node:crypto'
+import type { Policy } from '../../../algorithms/contract/policy.js'
+import { type Answer, type Booking, type DatedCharge, REASONS, type Receiver } from '../../store.js'
+import { isRefusedBy, storeError } from '../clients/failure.js'
+import type { RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 
 /*
- * The packed argument and the packed reply of a script: numbers as little-endian doubles, which cost Redis and the client
- * less than texts and lose no digit. lua/README.md describes both.
+ * The way of a call to a script and back: the packed argument, the runner that sends it, and the packed reply. Numbers are
+ * little-endian doubles, which cost Redis and the client less than texts and lose no digit. lua/README.md describes both.
  */
 
 /** The numbers of the operations in scripts. */
@@ -85,14 +87,8 @@ export function unpackAnswer(reply: Buffer, { policies, cost = 0 }: ScriptReques
   const answer = reader.answer(policies.length)
   if (reader.at === reply.length) return answer
   const { at, now: decidedAt } = answer
-  const booking: RedisBooking = {
-    key,
-    at,
-    cost,
-    decidedAt,
-    token: reply.subarray(reader.at),
-    isCancelled: false,
-  }
+  const token = reply.subarray(reader.at)
+  const booking: RedisBooking = { key, at, cost, decidedAt, token, isCancelled: false }
   return { ...answer, booking }
 }
 
@@ -114,12 +110,7 @@ export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
 }
 
-/** Whether the booking was undone: the reply holds 1 in place of the units that took effect. */
-export function unpackCancellation(reply: Buffer): boolean {
-  return unpackEffect(reply) === 1
-}
-
-/** The units of a correction that took effect; 0 for those without a reply. */
+/** The units of a correction that took effect; 0 for those without a reply. Of a cancellation 1 if it undid the booking. */
 export function unpackEffect(reply: Buffer): number {
   return reply.length > 2 * DOUBLE ? reply.readDoubleLE(2 * DOUBLE) : 0
 }
@@ -201,4 +192,111 @@ export class PackedReply {
   next(policies: number): Answer {
     return this.#reader.passed(this.#now, policies)
   }
+}
+
+/** The replies of a script: to plain calls of several keys in one piece, to each other key by itself. */
+export interface Replies {
+  readonly packed: PackedReply | undefined
+  /** In the order of their keys. */
+  readonly own: readonly (Buffer | Error)[]
+}
+
+/**
+ * Runs scripts by their SHA-1. The text is sent until a server has run it, and again after NOSCRIPT: scripts vanish on
+ * restart, failover and SCRIPT FLUSH, and each node of a Cluster has its own. After NOSCRIPT nothing was executed, so
+ * nothing is repeated. Sending the text first keeps calls in flight in their order: a call that is sent again would come
+ * after later ones if another process had loaded the script in between.
+ */
+export class ScriptRunner {
+  /** The SHA-1 of each script that a server has run for this process and that was not lost since. */
+  readonly #shas = new Map<string, string>()
+  /** Whether a call may have several keys: not in a Cluster, nor once a server has refused that. */
+  takesManyKeys: boolean
+
+  /** Calls `onFirstReply` after the first reply. */
+  constructor(
+    readonly connection: RedisConnection,
+    private onFirstReply: (() => void) | undefined,
+  ) {
+    this.takesManyKeys = !connection.isCluster
+  }
+
+  /** Forgets a script. If it is run again, its text is sent first. */
+  forget(script: string): void {
+    this.#shas.delete(script)
+  }
+
+  /**
+   * Runs a script once on one key.
+   * @throws {StoreError} with the client's error as its cause.
+   */
+  run(script: string, key: RedisKey, argument: Buffer): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      // With a single key, an error fails the whole call.
+      this.runAll(script, [key], [argument], {
+        answered: ({ own }) => resolve(own[0] as Buffer),
+        failed: reject,
+      })
+    })
+  }
+
+  /**
+   * Runs a script once for all `keys`. If `args` is shorter, the remaining keys reuse its last element. It fails only if the
+   * whole call failed.
+   */
+  runAll(
+    script: string,
+    keys: readonly RedisKey[],
+    args: readonly Buffer[],
+    receiver: Receiver<Replies>,
+  ): void {
+    const sha = this.#shas.get(script)
+    let sent: Promise<ScriptReply>
+    try {
+      sent =
+        sha === undefined
+          ? this.connection.eval(script, keys, args)
+          : this.connection.evalsha(sha, keys, args)
+    } catch (error) {
+      sent = Promise.reject(error)
+    }
+    sent.then(
+      (reply) => {
+        if (sha === undefined) this.#shas.set(script, this.#shas.get(script) ?? sha1(script))
+        let replies: Replies
+        try {
+          replies = repliesOf(reply)
+        } catch (error) {
+          return receiver.failed(storeError(error))
+        }
+        this.onFirstReply?.()
+        this.onFirstReply = undefined
+        receiver.answered(replies)
+      },
+      (error: unknown) => {
+        if (sha !== undefined && isRefusedBy('NOSCRIPT', error)) {
+          this.#shas.delete(script)
+          return this.runAll(script, keys, args, receiver)
+        }
+        if (isRefusedBy('CROSSSLOT', error)) this.takesManyKeys = false
+        receiver.failed(storeError(error))
+      },
+    )
+  }
+}
+
+function sha1(script: string): string {
+  return createHash('sha1').update(script).digest('hex')
+}
+
+/** A list begins with the packed reply. */
+function repliesOf(reply: ScriptReply): Replies {
+  if (reply instanceof Uint8Array) return { packed: undefined, own: [reply] }
+  const [packed, ...own] = reply
+  return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
+}
+
+function answerOrError(reply: Buffer): Buffer | Error {
+  const failure = unpackFailure(reply)
+  return failure === undefined ? reply : storeError(new Error(failure))
 }
