@@ -26,6 +26,6 @@ export function clientCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<R
       expect(JSON.parse(stdout)).toEqual(each([200, 200]))
       // A client that came early was denied once more.
       expect(admitted).toEqual(each([true, false, true]))
-    }, 30_000)
+    })
   })
 }

@@ -21,6 +21,7 @@ import { unaddressedTrials } from './unaddressed.js'
  * row and an adapter a column of the table that table.js prints.
  */
 export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
+  jest.setTimeout(120_000) // the cases assert counts and answers, which a busy machine delays
   describe(adapter.name, () => {
     const serve: Serve<Req, Res> = siteServer(adapter)
     answerCases(adapter, serve)
