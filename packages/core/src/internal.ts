@@ -41,4 +41,5 @@ export {
   uncheckedLike,
   whole,
 } from './values/options.js'
+export { warnProcess } from './values/process-warning.js'
 export { sha256 } from './values/sha256.js'

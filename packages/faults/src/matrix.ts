@@ -37,6 +37,7 @@ import { row as machine } from './rows/row-35-machine.js'
 import { row as penalties } from './rows/row-36-penalties.js'
 import { row as resets } from './rows/row-37-resets.js'
 import { row as deniedCosts } from './rows/row-38-denied-costs.js'
+import { row as strangers } from './rows/row-39-strangers.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -77,4 +78,5 @@ export const rows: readonly Row[] = [
   penalties,
   resets,
   deniedCosts,
+  strangers,
 ]

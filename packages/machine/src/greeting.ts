@@ -5,9 +5,8 @@ import { PROTOCOL, REPLY, REQUEST } from './protocol.js'
 /** The outcome of an attempt to reach a server. */
 export type Greeting =
   | { readonly socket: Socket; readonly epoch: number }
-  /** No process listens, or nothing is there: 'refused', 'gone'. The server closed the connection again: 'closed'. */
+  /** No process listens: 'refused'. The server closed the connection again: 'closed'. */
   | 'refused'
-  | 'gone'
   | 'closed'
 
 /**
@@ -65,11 +64,20 @@ export function greet(
   })
 }
 
+/** Whether a process listens, which may be about to end. Nothing is said to it. */
+export function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path, () => socket.destroy())
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => resolve(ABSENCES[code!] !== 'refused'))
+    socket.on('close', () => resolve(true))
+  })
+}
+
 /** A plain file at the place of a socket is ENOTSOCK on macOS; a connection that was closed on arrival is a reset. */
-const ABSENCES: Readonly<Record<string, 'refused' | 'gone' | 'closed'>> = {
+const ABSENCES: Readonly<Record<string, 'refused' | 'closed'>> = {
   ECONNREFUSED: 'refused',
   ENOTSOCK: 'refused',
-  ENOENT: 'gone',
+  ENOENT: 'refused',
   ECONNRESET: 'closed',
   EPIPE: 'closed',
 }

@@ -24,7 +24,8 @@ export interface MachineStore extends Store {
  * key has its full allowance once more.
  *
  * The store keeps no process alive, not even the one that serves.
- * @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, or INVALID_OPTION for a bad option or a folder of another user.
+ * @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, or INVALID_OPTION for a bad option or a folder that others
+ * own or could replace.
  * @example
  * import { createLimiter, gcra } from '@sluice/core'
  * import { machineStore } from '@sluice/machine'

@@ -1,10 +1,10 @@
 import { StoreError } from '@sluice/core'
 import { storeClosed } from '@sluice/core/internal'
 import type { Caller, MaybePromise } from '@sluice/core/store'
-import { greet } from './greeting.js'
+import { greet, type Greeting } from './greeting.js'
 import { Host, type HostOptions, LocalServer } from './host.js'
 import type { MachineServer, ServerListener } from './machine-server.js'
-import type { MeetingPoint } from './socket-folder.js'
+import type { MeetingPoint } from './meeting-point.js'
 import { notSent, RemoteServer } from './remote-server.js'
 import { Service } from './session.js'
 
@@ -18,8 +18,8 @@ export interface MembershipOptions {
 /*
  * Who serves, and what a call does:
  *
- * 1. A store looks where the processes of its name meet: a folder of sockets, or a named pipe (`MeetingPoint`).
- * 2. Where a server answers the greeting, this process is its client (`RemoteServer`).
+ * 1. A store looks where the processes of its name meet: folders of sockets, or a named pipe (`MeetingPoint`).
+ * 2. Where a server answers the greeting, in whichever folder, this process is its client (`RemoteServer`).
  * 3. Where none does, this process claims the place. One alone succeeds: it keeps the state (`Host`), listens for the others
  *    (`Service`), and calls itself without a socket (`LocalServer`). Those that were slower go back to 1.
  * 4. A call of a client is a frame. The server carries out the frames of each client in their order (`ClientSession`), on a
@@ -126,19 +126,16 @@ export class Membership {
   }
 
   async #reach(): Promise<MachineServer> {
-    const { meetingPoint, name, serve } = this.#options
+    const { meetingPoint, serve } = this.#options
     for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
       const newest = meetingPoint.newest()
-      // A process that does not stay has no permits to renew there.
-      const formerEpoch = serve === true ? 0 : this.#formerEpoch
-      const found =
-        newest === undefined ? 'gone' : await greet(newest, name, formerEpoch, this.#closing.signal)
+      const found = await this.#greetAny(newest)
       if (typeof found === 'object') {
         if (serve !== true) return new RemoteServer(found.socket, found.epoch, this.#serverListener())
         found.socket.destroy()
         throw new Error('another process serves already')
       }
-      if (found === 'closed' || (found === 'gone' && meetingPoint.newest() !== newest)) continue
+      if (found === 'closed' || String(meetingPoint.newest()) !== String(newest)) continue
       if (serve === false) throw new Error('no process serves')
       const own = await this.#serve(newest)
       if (own) return own
@@ -146,8 +143,20 @@ export class Membership {
     throw new Error('other processes begin and end to serve all the time')
   }
 
+  /** The first server that answers, or 'closed'; 'refused' where none listens. */
+  async #greetAny(addresses: readonly string[]): Promise<Greeting> {
+    const { name, serve } = this.#options
+    // A process that does not stay has no permits to renew there.
+    const formerEpoch = serve === true ? 0 : this.#formerEpoch
+    for (const address of addresses) {
+      const found = await greet(address, name, formerEpoch, this.#closing.signal)
+      if (found !== 'refused') return found
+    }
+    return 'refused'
+  }
+
   /** Undefined if another process was faster. */
-  async #serve(former: string | undefined): Promise<MachineServer | undefined> {
+  async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
     const { meetingPoint, name, host: options } = this.#options
     const host = new Host(options)
     const service = new Service(host, name)
@@ -159,6 +168,7 @@ export class Membership {
       service.close()
       return undefined
     }
+    service.open()
     service.listener.unref()
     if (this.#formerEpoch !== 0) host.stateWasLost()
     const listener = this.#serverListener()

@@ -146,6 +146,7 @@ export class Service {
   readonly #sockets = new Set<Socket>()
   readonly #host: Host
   readonly #name: string
+  #isOpen = false
 
   /** `name` is that of the store. */
   constructor(host: Host, name: string) {
@@ -153,6 +154,12 @@ export class Service {
     this.#name = name
     this.listener = createServer((socket) => this.#serve(socket))
     this.listener.on('error', () => {}) // of connections that could not be accepted
+  }
+
+  /** Begins to answer. Processes that have connected before wait for it. */
+  open(): void {
+    this.#isOpen = true
+    for (const socket of this.#sockets) socket.resume()
   }
 
   /** Ends all connections, stops listening and closes the host. */
@@ -168,6 +175,7 @@ export class Service {
     socket.unref()
     socket.on('data', (chunk) => session.receive(chunk))
     socket.on('error', () => {}) // 'close' follows
+    if (!this.#isOpen) socket.pause()
     socket.on('close', () => {
       // When the service itself has ended, there is nothing to give back.
       if (this.#sockets.delete(socket) && this.listener.listening) this.#host.left(session)

@@ -15,7 +15,7 @@ import type { Clock, DenialCacheBounds } from '@sluice/core/store'
 import { tmpdir, userInfo } from 'node:os'
 import { isAbsolute, join } from 'node:path'
 import type { HostOptions } from './host.js'
-import { type MeetingPoint, NamedPipe, SocketFolder } from './socket-folder.js'
+import { type MeetingPoint, NamedPipe, SocketFolders } from './meeting-point.js'
 import { PROTOCOL } from './protocol.js'
 
 export interface MachineStoreOptions {
@@ -30,8 +30,9 @@ export interface MachineStoreOptions {
    */
   readonly serve?: 'auto' | boolean
   /**
-   * The folder of the socket: an absolute path. It is made with mode 0700, and must belong to this user. Not used on Windows.
-   * @default `sluice-<uid>` in the system's folder for temporary files
+   * The folder of the socket: an absolute path. It is made with mode 0700, and must belong to this user. No other user but root
+   * may own or write to those above it, unless they are sticky. Not used on Windows.
+   * @default `sluice-<uid>` in the system's folder for temporary files, or `sluice-<uid>-1` to `-9` where others have that
    */
   readonly folder?: string
   /**
@@ -87,6 +88,12 @@ function meetingPointOf(name: string, folder: string | undefined): MeetingPoint 
     throw expected(PolicyError, 'INVALID_OPTION', 'folder must be an absolute path', folder)
   }
   if (process.platform !== 'win32')
-    return new SocketFolder(folder ?? join(tmpdir(), `sluice-${process.getuid!()}`), name)
+    return folder === undefined ? new SocketFolders(ownFolders(), name) : SocketFolders.within(folder, name)
   return new NamedPipe(`\\\\.\\pipe\\sluice-${PROTOCOL}-${digest(`${userInfo().username}\n${name}`)}`)
+}
+
+/** Others may have made a folder of the first name. They would have to make all of them to keep a process from its start. */
+function ownFolders(): readonly string[] {
+  const first = join(tmpdir(), `sluice-${process.getuid!()}`)
+  return [first, ...Array.from({ length: 9 }, (_, i) => `${first}-${i + 1}`)]
 }

@@ -2,21 +2,11 @@ import { PolicyError } from '@sluice/core'
 import { digest, expected } from '@sluice/core/internal'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
-import { chmodSync, linkSync, lstatSync, mkdirSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
+import { chmodSync, linkSync, lstatSync, readdirSync, rmSync, statSync, utimesSync } from 'node:fs'
 import type { Server } from 'node:net'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
+import { isOwnFolder, notOwn, takeFolder } from './own-folder.js'
 import { PROTOCOL } from './protocol.js'
-
-/** Where the processes of one store meet. */
-export interface MeetingPoint {
-  /**
-   * The address of the newest server, which may have ended; undefined if there was none.
-   * @throws an error of the file system, or PolicyError if others could change what lies there.
-   */
-  newest(): string | undefined
-  /** Listens, and becomes the newest after `former`. Undefined if another process was faster. */
-  claim(listener: Server, former: string | undefined): Promise<Claim | undefined>
-}
 
 export interface Claim {
   /**
@@ -36,13 +26,14 @@ export interface Claim {
  * it was so slow that others had come and gone. Only the newest server deletes files, and only those of lower numbers. So
  * the highest number never falls, no number is the highest twice, and a socket is never taken from a process that lives.
  */
-export class SocketFolder implements MeetingPoint {
-  readonly #parent: string
+export class SocketFolder {
   readonly #folder: string
 
-  /** @throws {PolicyError} INVALID_OPTION if the path is too long for a socket, or the folder belongs to another user. */
-  constructor(parent: string, name: string) {
-    this.#parent = parent
+  /** @throws {PolicyError} INVALID_OPTION if the path is too long for a socket. */
+  constructor(
+    readonly parent: string,
+    name: string,
+  ) {
     const isPlain = /^[\w.-]{1,24}$/.test(name)
     this.#folder = join(parent, isPlain ? `${PROTOCOL}-${name}` : `${PROTOCOL}~${digest(name).slice(0, 24)}`)
     const longest = Buffer.byteLength(join(this.#folder, LONGEST_NAME))
@@ -50,21 +41,34 @@ export class SocketFolder implements MeetingPoint {
       const bound = `the path of a socket must be at most ${LONGEST_PATH} bytes: folder is too long by ${longest - LONGEST_PATH}`
       throw expected(PolicyError, 'INVALID_OPTION', bound, parent)
     }
-    this.#prepare()
   }
 
+  /**
+   * Makes the folder where it is missing. Returns who has the place of its parent if that is not this user, as `takeFolder`.
+   * @throws {PolicyError} INVALID_OPTION if a folder of this user is open to others, or cannot be made.
+   */
+  take(): string | undefined {
+    const stranger = takeFolder(this.parent)
+    const why = stranger === undefined ? takeFolder(this.#folder) : undefined
+    if (why !== undefined) throw notOwn(this.#folder, why)
+    return stranger
+  }
+
+  /** The address of the newest server, which may have ended; undefined if there was none. */
   newest(): string | undefined {
-    this.#prepare()
+    if (!isOwnFolder(this.parent) || !isOwnFolder(this.#folder)) return undefined
     const number = this.#highest()
     return number === 0 ? undefined : this.#at(number)
   }
 
-  async claim(listener: Server, former: string | undefined): Promise<Claim | undefined> {
+  /** Listens, and becomes the newest after that of `former` in this folder. Undefined if another process was faster. */
+  async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const own = join(this.#folder, `.${randomBytes(6).toString('hex')}`)
     listener.listen({ path: own, exclusive: true }) // node:cluster shares handles otherwise
     await once(listener, 'listening')
     chmodSync(own, 0o600)
-    const number = former === undefined ? 1 : 1 + numberOf(former.slice(this.#folder.length + 1))
+    const last = former.find((address) => dirname(address) === this.#folder)
+    const number = last === undefined ? 1 : 1 + numberOf(basename(last))
     const path = this.#at(number)
     try {
       linkSync(own, path)
@@ -90,6 +94,7 @@ export class SocketFolder implements MeetingPoint {
   #isNewest(path: string, number: number, inode: number): boolean {
     try {
       const now = new Date()
+      if (lstatSync(this.parent).uid !== process.getuid!()) return false // deleted, and made by another user
       if (statSync(path).ino !== inode || this.#highest() !== number) return false
       utimesSync(path, now, now)
       return true
@@ -113,64 +118,7 @@ export class SocketFolder implements MeetingPoint {
       if (name.startsWith('.') ? isOld(path) : numberOf(name) < number) rmSync(path, { force: true })
     }
   }
-
-  /** @throws {PolicyError} INVALID_OPTION where another user owns a folder or could write to it. */
-  #prepare(): void {
-    for (const folder of [this.#parent, this.#folder]) {
-      if (isOwnFolder(folder)) continue
-      const bound = 'the folder of a machineStore must be a directory of this user with mode 0700'
-      throw expected(PolicyError, 'INVALID_OPTION', bound, folder)
-    }
-  }
 }
-
-/** A named pipe of Windows. It ends with its process, and the system lets one process alone make it. */
-export class NamedPipe implements MeetingPoint {
-  readonly #path: string
-
-  constructor(path: string) {
-    this.#path = path
-  }
-
-  newest(): string {
-    return this.#path
-  }
-
-  async claim(listener: Server): Promise<Claim | undefined> {
-    listener.listen({ path: this.#path, exclusive: true })
-    try {
-      await once(listener, 'listening')
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined
-      throw error
-    }
-    return { isNewest: () => true }
-  }
-}
-
-/** Makes the folder if nothing is there. What cannot be made is not this user's. */
-function isOwnFolder(folder: string): boolean {
-  try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 })
-    const state = lstatSync(folder)
-    return state.isDirectory() && state.uid === process.getuid?.() && (state.mode & 0o077) === 0
-  } catch (error) {
-    if (NO_FOLDER.has((error as NodeJS.ErrnoException).code!)) return false
-    throw error
-  }
-}
-
-/** The place is taken by something else, or belongs to others. */
-const NO_FOLDER: ReadonlySet<string> = new Set([
-  'EEXIST',
-  'ENOTDIR',
-  'ENOENT',
-  'EACCES',
-  'EPERM',
-  'EROFS',
-  'ELOOP',
-  'ERR_INVALID_ARG_VALUE',
-])
 
 /** 0 for what is no number. */
 function numberOf(name: string): number {

@@ -1,0 +1,105 @@
+import type { PolicyError } from '@sluice/core'
+import { inCommon, warnProcess } from '@sluice/core/internal'
+import { once } from 'node:events'
+import type { Server } from 'node:net'
+import { isListening } from './greeting.js'
+import { notOwn, takeParents } from './own-folder.js'
+import { type Claim, SocketFolder } from './socket-folder.js'
+
+/** Where the processes of one store meet. */
+export interface MeetingPoint {
+  /**
+   * The addresses of the newest servers, one for each place where there was one. All but one of them have ended, or all.
+   * @throws an error of the file system, or PolicyError if others could change what lies there.
+   */
+  newest(): readonly string[]
+  /** Listens, and becomes the newest after those of `former`. Undefined if another process was faster. */
+  claim(listener: Server, former: readonly string[]): Promise<Claim | undefined>
+}
+
+/**
+ * The folders of one store, of which all but the first are for the case that others have taken those before. A process
+ * serves in the first that it can have, which need not be the same for two that start while others make folders and delete
+ * them. So a process that has claimed its place looks whether one listens in another place, and withdraws if so. Of two
+ * processes the later one to claim sees the other. If both withdraw, the first folder of both is the same from then on.
+ */
+export class SocketFolders implements MeetingPoint {
+  readonly #folders: readonly SocketFolder[]
+  readonly #prepare: () => void
+
+  /**
+   * `parents` are the folders to choose from.
+   * @throws {PolicyError} INVALID_OPTION if a path is too long for a socket, or no folder is this user's.
+   */
+  constructor(parents: readonly string[], name: string, prepare = (): void => {}) {
+    this.#folders = parents.map((parent) => new SocketFolder(parent, name))
+    this.#prepare = prepare
+    this.#home()
+  }
+
+  /** In a folder whose parents are checked too, as they are not those of the system. */
+  static within(parent: string, name: string): SocketFolders {
+    return new SocketFolders([parent], name, () => takeParents(parent))
+  }
+
+  newest(): readonly string[] {
+    this.#home()
+    return this.#folders.flatMap((folder) => folder.newest() ?? [])
+  }
+
+  async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
+    const home = this.#home()
+    const claim = await home.claim(listener, former)
+    if (!claim) return undefined
+    for (const folder of this.#folders) {
+      const other = folder === home ? undefined : folder.newest()
+      if (other !== undefined && (await isListening(other))) return undefined
+    }
+    return claim
+  }
+
+  /** The first folder that this user has, or can make. */
+  #home(): SocketFolder {
+    this.#prepare()
+    let refusal: PolicyError | undefined
+    for (const folder of this.#folders) {
+      const stranger = folder.take()
+      if (stranger === undefined) {
+        if (refusal) warnOnce(`${refusal.message}: the processes of this user meet in ${folder.parent}`)
+        return folder
+      }
+      refusal ??= notOwn(folder.parent, stranger)
+    }
+    throw refusal!
+  }
+}
+
+function warnOnce(text: string): void {
+  const warned = inCommon('folders', () => new Set<string>())
+  if (!warned.has(text)) warnProcess('FOLDER_TAKEN', text)
+  warned.add(text)
+}
+
+/** A named pipe of Windows. It ends with its process, and the system lets one process alone make it. */
+export class NamedPipe implements MeetingPoint {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  newest(): readonly string[] {
+    return [this.#path]
+  }
+
+  async claim(listener: Server): Promise<Claim | undefined> {
+    listener.listen({ path: this.#path, exclusive: true })
+    try {
+      await once(listener, 'listening')
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined
+      throw error
+    }
+    return { isNewest: () => true }
+  }
+}

@@ -1,0 +1,106 @@
+import { PolicyError } from '@sluice/core'
+import { lstatSync, mkdirSync, readlinkSync, type Stats, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+
+/*
+ * Processes trust whatever answers on a socket, so the sockets lie in a folder that their user alone can enter. The folder is
+ * only as safe as the way to it: who can write to a folder above it can put another one in its place.
+ */
+
+/**
+ * Makes a folder, and those above it, where nothing is. Returns who or what else has its place, as the end of a sentence;
+ * undefined where the folder is this user's.
+ * @throws {PolicyError} INVALID_OPTION for an own folder that is open to others, or one that cannot be made.
+ */
+export function takeFolder(folder: string): string | undefined {
+  const state = at(folder, stateOrMade)
+  if (state.uid !== process.getuid!()) return `belongs to the user ${state.uid}`
+  if (!state.isDirectory()) return 'is no directory'
+  if ((state.mode & 0o077) !== 0) throw notOwn(folder, `has mode ${octal(state)}: chmod 700 ${folder}`)
+  return undefined
+}
+
+/** Whether a folder is there, and is this user's alone. */
+export function isOwnFolder(folder: string): boolean {
+  const state = lstatSync(folder, { throwIfNoEntry: false })
+  return state !== undefined && state.isDirectory() && isOwn(state) && (state.mode & 0o077) === 0
+}
+
+/**
+ * Makes the folders above `folder` where they are missing, and follows links as the system does.
+ * @throws {PolicyError} INVALID_OPTION for the first that another user owns, or could write to without the sticky bit.
+ */
+export function takeParents(folder: string): void {
+  at(dirname(folder), (parent) => statSync(parent, { throwIfNoEntry: false })) // a loop of links throws
+  const names = resolve(folder).split('/').slice(1)
+  for (let i = 0; i < names.length; i++) {
+    const part = `/${names.slice(0, i).join('/')}`
+    const state = at(part, stateOrMade)
+    if (!isOwn(state) && state.uid !== 0) throw unsafe(part, `belongs to the user ${state.uid}`)
+    if (state.isSymbolicLink())
+      return takeParents(resolve(dirname(part), readlinkSync(part), ...names.slice(i)))
+    if ((state.mode & 0o022) !== 0 && (state.mode & STICKY) === 0)
+      throw unsafe(part, `has mode ${octal(state)}: chmod go-w ${part}`)
+  }
+}
+
+/** In a sticky folder, such as that for temporary files, only its owner can rename or delete a file. */
+const STICKY = 0o1000
+
+/** The error for a folder that is not this user's alone. `why` is the end of a sentence about it. */
+export function notOwn(folder: string, why: string): PolicyError {
+  return refusal('be a directory of this user with mode 0700', folder, why)
+}
+
+function unsafe(part: string, why: string): PolicyError {
+  return refusal('lie in directories of root or this user that others cannot write to', part, why)
+}
+
+function refusal(bound: string, path: string, why: string): PolicyError {
+  const message = `the folder of a machineStore must ${bound}, got ${JSON.stringify(path)}, which ${why}`
+  return new PolicyError('INVALID_OPTION', message)
+}
+
+function stateOrMade(folder: string): Stats {
+  const state = lstatSync(folder, { throwIfNoEntry: false })
+  if (state) return state
+  mkdirSync(dirname(folder), { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(folder, { mode: 0o700 })
+  } catch (error) {
+    // Made by another process at the same moment. It is another user's if it is removed again now.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return stateOrMade(folder)
+    throw error
+  }
+  return lstatSync(folder)
+}
+
+function isOwn({ uid }: Stats): boolean {
+  return uid === process.getuid!()
+}
+
+function octal({ mode }: Stats): string {
+  return `0${(mode & 0o7777).toString(8)}`
+}
+
+/** Reads or makes the folder at a path. What cannot be made there is not this user's. */
+function at<T>(path: string, act: (path: string) => T): T {
+  try {
+    return act(path)
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    throw NO_FOLDER.has(code!) ? notOwn(path, `cannot be used: ${message}`) : error
+  }
+}
+
+/** The place is taken by something else, or belongs to others. */
+const NO_FOLDER: ReadonlySet<string> = new Set([
+  'EEXIST',
+  'ENOTDIR',
+  'ENOENT',
+  'EACCES',
+  'EPERM',
+  'EROFS',
+  'ELOOP',
+  'ERR_INVALID_ARG_VALUE',
+])
