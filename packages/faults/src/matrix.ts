@@ -38,6 +38,7 @@ import { row as penalties } from './rows/row-36-penalties.js'
 import { row as resets } from './rows/row-37-resets.js'
 import { row as deniedCosts } from './rows/row-38-denied-costs.js'
 import { row as strangers } from './rows/row-39-strangers.js'
+import { row as unread } from './rows/row-40-unread.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -79,4 +80,5 @@ export const rows: readonly Row[] = [
   resets,
   deniedCosts,
   strangers,
+  unread,
 ]

@@ -1,12 +1,14 @@
 import type { Decision } from '@sluice/core'
-import { checkNames } from '@sluice/core/internal'
+import { checkNames, readOne } from '@sluice/core/internal'
 import {
   addressesOf,
+  closeUnread,
   createGuard,
   type Denied,
   REQUEST_LIMIT,
   type RequestLimitOptions,
   keepAddresses,
+  maxBuffered,
   type Platform,
 } from '@sluice/http'
 import type { Context } from 'hono'
@@ -23,7 +25,14 @@ export interface Message {
 
 /** Callbacks get a message in place of both request and response. */
 export interface MessageLimitOptions
-  extends Omit<RequestLimitOptions<Message, Message>, ForResponses>, AddressOptions {}
+  extends Omit<RequestLimitOptions<Message, Message>, ForResponses>, AddressOptions {
+  /**
+   * The most bytes that may wait for a client to read them, 0 to 2^30. With more, a message beyond the limit closes the
+   * connection, and `onDenied` is not called: a client that sends and never reads would fill the memory with its answers.
+   * @default 1_048_576
+   */
+  readonly maxBuffered?: number
+}
 
 type ForResponses = 'headers' | 'headerNames' | 'resetAs' | 'shouldCharge'
 
@@ -39,8 +48,9 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
  * app.get('/ws', upgradeWebSocket(limit(() => ({ onMessage: (event, ws) => ws.send('pong') }))))
  */
 export function limitMessages(options: MessageLimitOptions): (createEvents: CreateEvents) => CreateEvents {
-  const { connInfo: _connInfo, trustProxy: _trustProxy, ...rest } = { ...options }
+  const { connInfo: _connInfo, trustProxy: _trustProxy, maxBuffered: most, ...rest } = { ...options }
   checkNames(MESSAGES, rest, { what: 'limitMessages' })
+  const mostUnread = readOne(maxBuffered, most, 'maxBuffered', { what: 'limitMessages' })
   const decisions = new WeakMap<Message, Decision>()
   const request = platformFor({ ...options })
   const platform = messagePlatform(request, decisions)
@@ -49,7 +59,8 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined
     const decision = decisions.get(message)
-    if (decision && rest.onDenied) return rest.onDenied(message, message, decision)
+    const isAnswered = decision && rest.onDenied && !closeUnread(message.ws.raw ?? {}, mostUnread)
+    if (isAnswered) return rest.onDenied!(message, message, decision)
     return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
   }
 

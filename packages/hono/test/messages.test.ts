@@ -130,6 +130,10 @@ describe('limitMessages', () => {
   it.each<[object, string]>([
     [{ limit: 1, window: '1m' }, 'connInfo is needed for addresses'],
     [{ limit: 1, window: '1m', key: () => 'k', deny: ['10.0.0.0/8'] }, 'connInfo is needed for addresses'],
+    [
+      { limit: 1, window: '1m', key: () => 'k', maxBuffered: -1 },
+      'maxBuffered must be a whole number from 0 to 1073741824, got -1',
+    ],
     [{ limit: 1, window: '1m', key: () => 'k', headers: 'ietf' }, "there is no option 'headers'"],
     [
       { limit: 1, window: '1m', key: () => 'k', windows: 5 },

@@ -1,7 +1,7 @@
 import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@nestjs/common'
 import { ForbiddenException, HttpException, HttpStatus } from '@nestjs/common'
 import type { Decision } from '@sluice/core'
-import type { Denied } from '@sluice/http'
+import { closeUnread, type Denied } from '@sluice/http'
 import type { Limit } from './limit-maker.js'
 import { Limits } from './limits.js'
 import { IS_NEST_11 } from './nest-version.js'
@@ -24,7 +24,7 @@ export class RateLimitGuard implements CanActivate {
     // If nothing has to be waited for, the handler runs in the same tick.
     for (let i = 0; i < limits.length; i++) {
       const denied = attempt(limits[i]!, call!)
-      if (denied) return askRest(call!, denied, limits, i + 1)
+      if (denied) return askRest(call!, denied, limits, i + 1, this.limits.maxBuffered)
     }
     return true
   }
@@ -49,13 +49,16 @@ async function askRest(
   first: LimitAnswer,
   limits: readonly Limit[],
   next: number,
+  maxBuffered: number,
 ): Promise<boolean> {
   try {
     // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
     let denied = first instanceof Promise ? await first : first
     for (let i = next; !denied && i < limits.length; i++) denied = await limits[i]!(call, call)
-    if (denied) throw call.kind === 'ws' ? await wsExceptionOf(denied, call) : exceptionOf(denied, call)
-    return true
+    if (!denied) return true
+    if (call.kind !== 'ws') throw exceptionOf(denied, call)
+    closeUnread(call.req, maxBuffered)
+    throw await wsExceptionOf(denied, call)
   } catch (error) {
     const charged = call.decisions.splice(0).filter(({ allowed }) => allowed)
     if (charged.length > 0)
@@ -111,13 +114,15 @@ const EXCEPTION = Symbol('exception')
 async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   const exception = exceptionOf(denied, call)
   if (denied.answer instanceof Error) return exception
-  // Only gateways need this package, and applications with gateways have it.
-  const { WsException } = await import('@nestjs/websockets')
+  const { WsException } = await (websockets ??= import('@nestjs/websockets'))
   const { extensions } = exception as { extensions?: object }
   const error = { status: 'error', message: exception.message, ...extensions }
   if (IS_NEST_11 && call.req._socket) answerOnNest11(call.req, error)
   return Object.assign(new WsException(error), { cause: exception })
 }
+
+/** Only gateways need this package, and applications with gateways have it. Imported once: in a flood, imports would queue. */
+let websockets: Promise<typeof import('@nestjs/websockets')> | undefined
 
 /**
  * The filters of Nest 11 emit an exception on the client. With socket.io that sends it; with `ws` it does nothing, so a

@@ -88,8 +88,8 @@ export class LimitMaker {
   }
 
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
-    const { limits: _l, store: _s, onStoreError: _o, deadline: _d, enforce: _e, ...rest } = this.#options
-    const { key: keyOfModule, ...defaults } = rest
+    const { limits: _l, maxBuffered: _m, store: _s, ...rest } = this.#options
+    const { onStoreError: _o, deadline: _d, enforce: _e, key: keyOfModule, ...defaults } = rest
     const { limiter: _limiter, key = keyOfModule, ...own } = given
     const options = { ...defaults, ...own, ...counted, ...(key && { key: this.#keyOf(key) }) }
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps))
@@ -136,7 +136,9 @@ function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
 type LimiterOfGuard = Pick<RequestLimitOptions<unknown, unknown>, 'limiter' | 'name' | 'store' | OfLimiters>
 type OfLimiters = (typeof OF_LIMITERS)[number]
 
-const MODULE = Object.fromEntries(['limits', ...Options.DEFAULTS].map((name) => [name, unchecked()]))
+const MODULE = Object.fromEntries(
+  ['limits', ...Options.DEFAULTS, 'maxBuffered'].map((name) => [name, unchecked()]),
+)
 /** A limit counts in the limiter that it replaces, or in one of its own in the same store. */
 const { limiter: _limiter, store: _store, ...OVERRIDE } = REQUEST_LIMIT
 const OF_LIMITERS = ['onStoreError', 'deadline', 'enforce'] as const

@@ -1,6 +1,8 @@
 import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, type Type } from '@nestjs/common'
 import { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core'
 import { type Limiter, PolicyError } from '@sluice/core'
+import { readOne } from '@sluice/core/internal'
+import { maxBuffered } from '@sluice/http'
 import { isSkippedOn, limitsOn, type Marked, overridesOn } from './decorators.js'
 import { type Limit, LimitMaker } from './limit-maker.js'
 import type * as Options from './options.js'
@@ -14,6 +16,8 @@ export const MODULE_OPTIONS = 'sluice.options'
  */
 @Injectable()
 export class Limits implements OnModuleInit, OnApplicationShutdown {
+  /** The most bytes that may wait for a client of a gateway. */
+  readonly maxBuffered: number
   readonly #maker: LimitMaker
   /** By handler, then by class; those of fields inside GraphQL operations apart. */
   readonly #ofHandlers = new WeakMap<object, Map<object, readonly Limit[]>>()
@@ -25,6 +29,7 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
     this.#maker = new LimitMaker(options, modules)
+    this.maxBuffered = readOne(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' })
   }
 
   onModuleInit(): void {

@@ -42,6 +42,12 @@ export type LimitOverride = Omit<RateLimitOptions, 'name' | 'limiter' | 'store'>
 /** The defaults of limits and limiters, and the limits that apply to every handler. */
 export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> {
   readonly limits?: readonly RateLimitOptions[]
+  /**
+   * The most bytes that may wait for a client of a gateway to read them, 0 to 2^30. With more, a denied message closes the
+   * connection with the status 1008: a client that sends and never reads would fill the memory with its denials.
+   * @default 1_048_576
+   */
+  readonly maxBuffered?: number
 }
 
 type Default = (typeof DEFAULTS)[number]

@@ -294,6 +294,11 @@ describe('an application does not start', () => {
       "there is no option 'throttlers' of RateLimitModule: its options are limits, store,",
     ],
     [
+      'with a bound on unread bytes that is none',
+      { maxBuffered: '1MB' },
+      'maxBuffered must be a whole number from 0 to 1073741824, got "1MB"',
+    ],
+    [
       'with a list of limits in place of options',
       [{ limit: 1, window: '1m' }],
       'RateLimitModule takes an object of options, got an array of 1',

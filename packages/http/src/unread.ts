@@ -1,0 +1,40 @@
+import { whole } from '@sluice/core/internal'
+
+/*
+ * Each denied message of a WebSocket is answered, and what a client does not read waits in this process. A client that sends
+ * and never reads would thus fill the memory by being denied. So there is a bound on the bytes that wait.
+ */
+
+/** The option: most bytes that may wait for the client of a connection before a denied message closes it. */
+export const maxBuffered = whole(0, 2 ** 30, 2 ** 20)
+
+/** A connection of `ws`, of Bun, of another runtime, or the client of socket.io on one. Runtimes may show no number of bytes. */
+export interface ClientConnection {
+  readonly bufferedAmount?: number
+  getBufferedAmount?(): number
+  close?(code: number, reason: string): void
+  /** socket.io's; it queues packets while its transport waits for the client. */
+  readonly conn?: {
+    readonly writeBuffer: readonly { readonly data?: string | { readonly length: number } }[]
+    readonly transport: { readonly socket?: ClientConnection }
+    close(discard: boolean): void
+  }
+}
+
+/** Closes a connection with the status 1008 if more than `most` bytes wait for its client. Returns whether it did. */
+export function closeUnread(connection: ClientConnection, most: number): boolean {
+  if (!holdsMore(connection, most)) return false
+  const { conn } = connection
+  const socket = conn ? conn.transport.socket : connection
+  socket?.close?.(1008, 'Too Many Requests')
+  conn?.close(true) // at once: it would wait until the client has read its packets
+  return true
+}
+
+function holdsMore(connection: ClientConnection, most: number): boolean {
+  const { conn } = connection
+  const socket = conn ? conn.transport.socket : connection
+  let bytes = socket?.bufferedAmount ?? socket?.getBufferedAmount?.() ?? 0
+  for (const { data } of conn?.writeBuffer ?? []) bytes += data?.length ?? 0
+  return bytes > most
+}
