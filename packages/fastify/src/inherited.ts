@@ -1,5 +1,5 @@
-import { digest, LIMITER } from '@sluice/core/internal'
-import { HEADERS, settingsOf } from '@sluice/http'
+import { digest } from '@sluice/core/internal'
+import { INHERITED, pick, settingsOf } from '@sluice/http'
 import type { FastifyInstance } from 'fastify'
 import type { RateLimitOptions } from './hook.js'
 
@@ -9,11 +9,8 @@ import type { RateLimitOptions } from './hook.js'
  * the options of limiters come from that one.
  */
 
-const { name: _name, policies: _policies, penalty: _penalty, ...limiters } = LIMITER
-const OF_LIMITERS = Object.keys(limiters) as (keyof typeof limiters)[]
-const OF_HEADERS = Object.keys(HEADERS) as (keyof typeof HEADERS)[]
-const OF_REQUESTS = ['key', 'skip', 'allow', 'deny', ...OF_HEADERS, 'onDenied', 'onExceeded'] as const
-const INHERITED = new Set<string>([...OF_LIMITERS, ...OF_REQUESTS, 'name'])
+const { byLimiters, byRequests } = INHERITED
+const DEFAULT_NAMES = ['name', ...byLimiters, ...byRequests] as const
 
 export interface RouteLocation {
   readonly method: string | readonly string[] | undefined
@@ -25,33 +22,24 @@ type AppContext = FastifyInstance & { [DEFAULTS]?: RateLimitOptions }
 
 /** Whether the plugin's options describe a limit, and not only defaults for routes. */
 export function describesLimit(options: RateLimitOptions): boolean {
-  return Object.keys(options).some((name) => !INHERITED.has(name))
+  return Object.keys(options).some((name) => !(DEFAULT_NAMES as readonly string[]).includes(name))
 }
 
 /** Makes `options` the defaults for the routes of a context and of the contexts inside it. */
 export function provideDefaults(app: AppContext, options: RateLimitOptions): void {
-  const own = Object.entries(options).filter(([name]) => INHERITED.has(name))
-  app[DEFAULTS] = { ...outerDefaults(app, options), ...Object.fromEntries(own) }
-}
-
-/** A plugin with a limiter takes the options of limiters from that one, and none of them from plugins around it. */
-function outerDefaults({ [DEFAULTS]: outer = {} }: AppContext, options: RateLimitOptions): RateLimitOptions {
+  const { [DEFAULTS]: outer = {} } = app
   const { limiter } = options
-  if (!limiter) return outer
-  const ofRequests = OF_REQUESTS.filter((name) => name in outer).map((name) => [name, outer[name]])
-  return { ...Object.fromEntries(ofRequests), ...settingsOf(limiter), name: limiter.name }
+  // A plugin with a limiter takes the options of limiters from that one, and none of them from plugins around it.
+  const around = limiter ? { ...pick(outer, byRequests), ...settingsOf(limiter), name: limiter.name } : outer
+  app[DEFAULTS] = { ...around, ...pick(options, DEFAULT_NAMES) }
 }
 
 /** The options of a route together with those that it inherits. A route's own limiter keeps its own store. */
 export function withDefaults(route: RateLimitOptions, app: AppContext, at: RouteLocation): RateLimitOptions {
-  const defaults = app[DEFAULTS] ?? {}
-  const names = route.limiter ? OF_REQUESTS : [...OF_LIMITERS, ...OF_REQUESTS]
-  const inherited = Object.fromEntries(
-    names.filter((name) => name in defaults).map((name) => [name, defaults[name]]),
-  )
-  const sharesStore = !route.limiter && !route.name && !route.store && defaults.store
-  const name = sharesStore ? { name: nameOf(at, defaults.name) } : {}
-  return { ...inherited, ...name, ...route }
+  const { [DEFAULTS]: { name, ...defaults } = {} } = app
+  if (route.limiter) return { ...pick(defaults, byRequests), ...route }
+  const sharesStore = !route.name && !route.store && defaults.store
+  return { ...defaults, ...(sharesStore && { name: nameOf(at, name) }), ...route }
 }
 
 /** In a shared store a limiter must have the same name in every process: the plugin's, the method and the path. */

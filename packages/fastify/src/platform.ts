@@ -1,4 +1,4 @@
-import { fastifyTrust, hasHungUp, onResponseSent, type Platform } from '@sluice/http'
+import { fastifyTrust, hasHungUp, lowerCase, onResponseSent, type Platform } from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request of HTTP/1 or HTTP/2, with any decorations of the application. */
@@ -16,7 +16,7 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   rawHeaders: ({ raw }) => raw.rawHeaders,
   proxyTrust: fastifyTrust,
   headersSent: (reply) => reply.sent || reply.raw.headersSent,
-  setHeader: (reply, name, value) => void reply.header((LOWER_CASE[name] ??= lowerCase(name)), value),
+  setHeader: (reply, name, value) => void reply.header(lowerCase(name), value),
   setStatus: (reply, status) => void reply.code(status),
   // With a serializer Fastify adds no charset; application/problem+json does not define one.
   send: (_request, reply, problem, text) =>
@@ -24,7 +24,3 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
   handlerFrame: /\bpreHandlerCallback/,
 }
-
-/** Names of headers as Fastify keeps them. It would make a new text of each for every request, and look up its properties. */
-const LOWER_CASE: Record<string, string> = {}
-const lowerCase = (name: string): string => Object.keys({ [name.toLowerCase()]: name })[0]!

@@ -32,8 +32,8 @@ declare module 'hono' {
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
-  const { connInfo: _connInfo, trustProxy: _trustProxy, ...rest } = { ...options }
-  const guard = createGuard(rest, platformFor({ ...options }))
+  const [platform, limit] = platformFor({ ...options })
+  const guard = createGuard(limit, platform)
   return function rateLimit(c, next) {
     const denied = guard(c, c)
     if (!(denied instanceof Promise)) return proceed(denied, c, next)

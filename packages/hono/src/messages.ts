@@ -1,9 +1,9 @@
-import type { Decision } from '@sluice/core'
 import { checkNames, readOne } from '@sluice/core/internal'
 import {
   addressesOf,
   closeUnread,
   createGuard,
+  decisionAbout,
   type Denied,
   REQUEST_LIMIT,
   type RequestLimitOptions,
@@ -34,7 +34,10 @@ export interface MessageLimitOptions
   readonly maxBuffered?: number
 }
 
-type ForResponses = 'headers' | 'headerNames' | 'resetAs' | 'shouldCharge'
+/** A message has no response: it has no headers, and cannot be charged by its outcome. */
+const FOR_RESPONSES = ['headers', 'headerNames', 'resetAs', 'shouldCharge'] as const
+
+type ForResponses = (typeof FOR_RESPONSES)[number]
 
 type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
 
@@ -48,25 +51,17 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
  * app.get('/ws', upgradeWebSocket(limit(() => ({ onMessage: (event, ws) => ws.send('pong') }))))
  */
 export function limitMessages(options: MessageLimitOptions): (createEvents: CreateEvents) => CreateEvents {
-  const { connInfo: _connInfo, trustProxy: _trustProxy, maxBuffered: most, ...rest } = { ...options }
-  checkNames(MESSAGES, rest, { what: 'limitMessages' })
+  const [request, { maxBuffered: most, ...limit }] = platformFor({ ...options })
+  checkNames(MESSAGES, limit, { what: 'limitMessages' })
   const mostUnread = readOne(maxBuffered, most, 'maxBuffered', { what: 'limitMessages' })
-  const decisions = new WeakMap<Message, Decision>()
-  const request = platformFor({ ...options })
-  const platform = messagePlatform(request, decisions)
-  const guard = createGuard<Message, Message>({ ...rest, headers: false }, platform)
+  const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))
 
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined
-    const decision = decisions.get(message)
-    const isAnswered = decision && rest.onDenied && !closeUnread(message.ws.raw ?? {}, mostUnread)
-    if (isAnswered) return rest.onDenied!(message, message, decision)
+    const decision = decisionAbout(message)
+    const isAnswered = decision && limit.onDenied && !closeUnread(message.ws.raw ?? {}, mostUnread)
+    if (isAnswered) return limit.onDenied!(message, message, decision)
     return message.ws.close(1008, forbidden ? 'Forbidden' : 'Too Many Requests')
-  }
-
-  function fail({ ws }: Message, error: unknown): void {
-    guard.limiter.warn('MESSAGE_FAILED', `a message failed, and its connection was closed: ${String(error)}`)
-    ws.close(1011, 'Internal Error')
   }
 
   return (createEvents) => async (c) => {
@@ -75,46 +70,38 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
     const events = await createEvents(c)
     /** Settled when the latest message of this connection that had to wait is no longer waiting. */
     let last: Promise<void> | undefined
-    const onMessage = (event: MessageEvent, ws: WSContext): unknown => {
+    const onMessage = (event: MessageEvent, ws: WSContext): void => {
       const message = { c, event, ws }
       const proceed = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
       const denied = guard(message, message)
-      if (!last && !(denied instanceof Promise)) return proceed(denied)
-      const handle = async (decided: PromiseSettledResult<Denied | undefined>): Promise<void> => {
+      if (!last && !(denied instanceof Promise)) return void proceed(denied)
+      const handle = async (): Promise<void> => {
         try {
-          if (decided.status === 'rejected') throw decided.reason
-          await proceed(decided.value)
+          await proceed(await denied)
         } catch (error) {
-          fail(message, error)
+          const message = `a message failed, and its connection was closed: ${String(error)}`
+          guard.limiter.warn('MESSAGE_FAILED', message)
+          ws.close(1011, 'Internal Error')
         }
       }
-      const current = Promise.allSettled([denied, last]).then(([decided]) => {
+      const current = Promise.allSettled([denied, last]).then(() => {
         if (last === current) last = undefined
         // Not returned, because a handler that never ends would keep later messages from being refused.
-        void handle(decided)
+        void handle()
       })
       last = current
-      return current
     }
-    return { ...events, onMessage: (event, ws) => void onMessage(event, ws) }
+    return { ...events, onMessage }
   }
 }
 
-/** A message has no response: it has no headers, and cannot be charged by its outcome. */
-const {
-  headers: _headers,
-  headerNames: _names,
-  resetAs: _resetAs,
-  shouldCharge: _charge,
-  ...MESSAGES
-} = REQUEST_LIMIT
+const MESSAGES = Object.fromEntries(
+  Object.entries(REQUEST_LIMIT).filter(([name]) => !(FOR_RESPONSES as readonly string[]).includes(name)),
+)
 
 /** A message has no response: nothing is set or sent by the guard. */
-function messagePlatform(
-  request: Platform<Context, Context>,
-  decisions: WeakMap<Message, Decision>,
-): Platform<Message, Message> {
+function messagePlatform(request: Platform<Context, Context>): Platform<Message, Message> {
   return {
     identity: (message) => message,
     address: ({ c }) => addressesOf(c, request).address,
@@ -122,7 +109,6 @@ function messagePlatform(
     hungUp: ({ c }) => addressesOf(c, request).hungUp,
     header: ({ c }, name) => request.header(c, name),
     proxyTrust: ({ c }) => request.proxyTrust(c),
-    decided: (message, decision) => void decisions.set(message, decision),
     headersSent: () => true,
     setHeader: () => undefined,
     setStatus: () => undefined,

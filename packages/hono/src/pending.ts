@@ -1,12 +1,6 @@
-import { type BunServer, type HeaderList, headersIn, onResponseSent } from '@sluice/http'
+import { type HeaderList, headersIn, lowerCase, onResponseSent } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-
-/** `c.env` in @hono/node-server. */
-interface NodeBindings {
-  readonly incoming: IncomingMessage
-  readonly outgoing: ServerResponse
-}
 
 /** The headers that limiters have set on the response, which may not exist yet. */
 const HEADERS = Symbol('headers of the limiters')
@@ -16,18 +10,12 @@ const LISTENERS = Symbol('listeners of the limiters')
 /** On the context itself: a property costs less than a WeakMap. */
 type WithPending = Context & { [HEADERS]?: HeaderList | undefined; [LISTENERS]?: (() => void)[] | undefined }
 
-/**
- * Sets a header of the response, which may not exist yet. In lower case, as `Headers` keep names: a name in another case is
- * converted, and its hash computed, whenever it is set and read.
- */
-export function setHeader(c: WithPending, name: string, value: string): void {
-  let lowerCase = LOWER_CASE.get(name)
-  if (lowerCase === undefined) LOWER_CASE.set(name, (lowerCase = name.toLowerCase()))
-  c.header(lowerCase, value)
-  c[HEADERS] = { name: lowerCase, value, earlier: c[HEADERS] }
+/** Sets a header of the response, which may not exist yet. In lower case, as `Headers` keep names. */
+export function setHeader(c: WithPending, header: string, value: string): void {
+  const name = lowerCase(header)
+  c.header(name, value)
+  c[HEADERS] = { name, value, earlier: c[HEADERS] }
 }
-
-const LOWER_CASE = new Map<string, string>()
 
 /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
 export function onSent(c: WithPending, listener: () => void): void {
@@ -36,7 +24,13 @@ export function onSent(c: WithPending, listener: () => void): void {
   else (c[LISTENERS] ??= []).push(listener)
 }
 
-type Bindings = Partial<NodeBindings & BunServer>
+/** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */
+interface Bindings {
+  readonly incoming?: IncomingMessage
+  readonly outgoing?: ServerResponse
+  readonly port?: number
+  requestIP?(request: Request): object | null
+}
 
 /** On Node, the request and the response that Hono was called with; on Bun the server. */
 export function bindingsOf(c: Context): Bindings {

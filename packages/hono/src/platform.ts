@@ -1,5 +1,6 @@
 import { PolicyError } from '@sluice/core'
-import { type BunServer, hasHungUp, hasHungUpOnBun, type Platform } from '@sluice/http'
+import { type DeclarationOf, func, read, whole } from '@sluice/core/internal'
+import { hasHungUp, pick, type Platform } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onSent, setHeader } from './pending.js'
@@ -15,15 +16,25 @@ export interface AddressOptions {
   readonly trustProxy?: number
 }
 
-/** @throws {PolicyError} INVALID_OPTION for options that cannot work. */
-export function platformFor(options: AddressOptions & Record<string, unknown>): Platform<Context, Context> {
-  const { connInfo, trustProxy = 0, key, allow, deny } = options
-  if (!connInfo && (!key || Array.isArray(allow) || Array.isArray(deny)))
-    throw invalid('connInfo is needed for addresses: Hono knows none of its own')
-  if (connInfo && typeof connInfo !== 'function')
-    throw invalid('connInfo must be a function: getConnInfo of the runtime')
-  if (!(Number.isSafeInteger(trustProxy) && trustProxy >= 0))
-    throw invalid(`trustProxy must be a number of proxies, got ${String(trustProxy)}`)
+const ADDRESS = {
+  connInfo: func<NonNullable<AddressOptions['connInfo']>>(),
+  trustProxy: whole(0, 1000, 0),
+} satisfies DeclarationOf<AddressOptions>
+const NAMES = ['connInfo', 'trustProxy'] as const
+
+type NeedsAddress = Partial<Record<'key' | 'allow' | 'deny', unknown>>
+
+/** The platform by the options of addresses, and the other options. @throws {PolicyError} INVALID_OPTION. */
+export function platformFor<Options extends AddressOptions & NeedsAddress>(
+  options: Options,
+): readonly [Platform<Context, Context>, Omit<Options, keyof AddressOptions>] {
+  const { connInfo: _connInfo, trustProxy: _trustProxy, ...others } = options
+  const { connInfo, trustProxy } = read(ADDRESS, pick(options, NAMES), { what: 'rateLimit' })
+  const { key, allow, deny } = options
+  if (!connInfo && (!key || Array.isArray(allow) || Array.isArray(deny))) {
+    const why = 'connInfo is needed for addresses: Hono knows none of its own'
+    throw new PolicyError('INVALID_OPTION', why)
+  }
   const socketAddress = (c: Context): string | undefined => {
     try {
       return connInfo?.(c).remote.address
@@ -34,7 +45,7 @@ export function platformFor(options: AddressOptions & Record<string, unknown>): 
       return undefined
     }
   }
-  return {
+  const platform: Platform<Context, Context> = {
     identity: (c) => c,
     address: (c) => (trustProxy > 0 && forwardedFor(c, trustProxy)) || socketAddress(c),
     socketAddress,
@@ -51,16 +62,15 @@ export function platformFor(options: AddressOptions & Record<string, unknown>): 
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,
   }
+  return [platform, others]
 }
 
 function hungUp(c: Context): boolean {
   const server = bindingsOf(c)
   if (server.incoming) return hasHungUp(server.incoming)
-  return c.req.raw.signal.aborted || (isBun(server) && hasHungUpOnBun(c.req.raw, server))
-}
-
-function isBun(server: Partial<BunServer>): server is BunServer {
-  return server.requestIP !== undefined
+  const { raw } = c.req
+  // On a Unix socket Bun has no port, and no address of any caller.
+  return raw.signal.aborted || (server.port !== undefined && server.requestIP?.(raw) === null)
 }
 
 /** The address that the outermost proxy has seen. Entries before it may be forged by the caller. */
@@ -68,5 +78,3 @@ function forwardedFor(c: Context, proxies: number): string | undefined {
   const chain = c.req.header('x-forwarded-for')?.split(',') ?? []
   return chain.at(-Math.min(proxies, chain.length))?.trim()
 }
-
-const invalid = (what: string): PolicyError => new PolicyError('INVALID_OPTION', what)

@@ -167,6 +167,7 @@ describe('trustProxy', () => {
 })
 
 describe('a request without an address', () => {
+  const none = () => ({ remote: {} })
   const onBun = (port?: number) => ({ port, requestIP: () => null })
   /** As in hono/bun, which is found nowhere but on Bun. */
   const ofBun = (c: Context) => ({ remote: (c.env.server ?? c.env).requestIP(c.req.raw) ?? {} })
@@ -175,7 +176,8 @@ describe('a request without an address', () => {
     ["that has no server, with Node's getConnInfo", ofNode, undefined],
     ["that has no server, with Bun's getConnInfo", ofBun, {}],
     ['that has no server but other bindings', ofNode, { DB: {} }],
-    ['on a connInfo that knows none', () => ({ remote: {} }), undefined],
+    ['on a connInfo that knows none', none, undefined],
+    ["on a connInfo that knows none, though Bun's server does", none, { port: 80, requestIP: () => ({}) }],
     ['on a Unix socket of Bun', ofBun, onBun()],
     ['on a Unix socket of Bun, with the server in env.server', ofBun, { server: onBun() }],
   ])('%s is served, and reported once', async (_, connInfo, env) => {

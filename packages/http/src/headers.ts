@@ -105,6 +105,16 @@ export function headersIn(list: HeaderList | undefined): Readonly<Record<string,
   return headers
 }
 
+/**
+ * The name of a header in lower case, as one text for all requests: frameworks that keep names so would make a new text for
+ * each, convert it and compute its hash.
+ */
+export function lowerCase(name: string): string {
+  return (LOWER_CASE[name] ??= Object.keys({ [name.toLowerCase()]: name })[0]!)
+}
+
+const LOWER_CASE: Record<string, string> = {}
+
 /** The headers that can be renamed or omitted. */
 const RENAMEABLE = [
   'X-RateLimit-Limit',

@@ -34,18 +34,6 @@ export function hasHungUp(request: NodeRequest): boolean {
   return Boolean(socket?.destroyed) || isTcp(socket)
 }
 
-/** The parts of Bun's server by which a request is judged. */
-export interface BunServer {
-  /** undefined where it listens on a Unix socket. */
-  readonly port?: number | undefined
-  requestIP(request: Request): object | null
-}
-
-/** Whether a request that Bun serves was sent by a caller that has hung up. */
-export function hasHungUpOnBun(request: Request, server: BunServer): boolean {
-  return server.port !== undefined && server.requestIP(request) === null
-}
-
 function isGoneStream(stream: { readonly session?: { readonly destroyed: boolean }; destroyed?: boolean }) {
   // Applications may have put a stream of another kind on the request.
   return 'rstCode' in stream && (stream.destroyed || !stream.session || stream.session.destroyed)

@@ -5,7 +5,7 @@ export { addressesOf, clientAddress, keepAddresses } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
 export { createGuard, type Guard, type GuardSteps } from './guard.js'
-export { type BunServer, hasHungUp, hasHungUpOnBun, isTcp, type NodeRequest } from './hung-up.js'
+export { hasHungUp, isTcp, type NodeRequest } from './hung-up.js'
 export {
   type HeaderFormat,
   type HeaderList,
@@ -13,6 +13,7 @@ export {
   type HeaderOptions,
   HEADERS,
   headersIn,
+  lowerCase,
 } from './headers.js'
 export {
   apiKeyKey,
@@ -27,7 +28,14 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export { type AddressList, REQUEST_LIMIT, type RequestLimitOptions, settingsOf } from './options.js'
+export {
+  type AddressList,
+  INHERITED,
+  pick,
+  REQUEST_LIMIT,
+  type RequestLimitOptions,
+  settingsOf,
+} from './options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
 export { expressTrust, fastifyTrust } from './client-address.js'
 export { onResponseSent } from './hung-up.js'

@@ -117,6 +117,23 @@ export function settingsOf(limiter: Limiter): LimiterSettings {
   return limiter[SETTINGS]
 }
 
+/** The options of these names, as far as they are given. */
+export function pick<O extends object, Name extends keyof O>(
+  options: O,
+  names: readonly Name[],
+): Pick<O, Name> {
+  const given = names.filter((name) => options[name] !== undefined)
+  return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<O, Name>
+}
+
+const { name: _name, policies: _policies, penalty: _penalty, ...settings } = LIMITER
+
+/** The options that limits inherit from a plugin or a module around them, for their limiters and for their requests. */
+export const INHERITED = {
+  byLimiters: Object.keys(settings) as (keyof LimiterSettings)[],
+  byRequests: ['key', 'skip', 'allow', 'deny', 'headers', 'headerNames', 'resetAs', 'onDenied', 'onExceeded'],
+} as const
+
 /** The options that describe a limit, and exclude `limiter`. */
 const LIMIT = { limit: unchecked(), window: unchecked(), policies: unchecked() }
 
@@ -150,9 +167,10 @@ function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: 
 }
 
 function limiterOptionsOf<Req, Res>(options: RequestLimitOptions<Req, Res>): LimiterOptions {
-  const own = Object.entries(options).filter(([name]) => name in LIMITER)
-  return { ...(Object.fromEntries(own) as Partial<LimiterOptions>), policies: ownPolicies(options) }
+  return { ...pick(options, OF_LIMITER), policies: ownPolicies(options) }
 }
+
+const OF_LIMITER = Object.keys(LIMITER) as (keyof LimiterOptions)[]
 
 /** The policies that a limiter is made with: `policies` if it is a list, else those of `limit` and `window`. */
 function ownPolicies<Req, Res>({

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
-import { type BunServer, hasHungUp, hasHungUpOnBun, isTcp } from '../src/index.js'
+import { hasHungUp, isTcp } from '../src/index.js'
 
 describe('a request without an address', () => {
   it.each<[string, Parameters<typeof hasHungUp>[0]]>([
@@ -46,17 +46,5 @@ describe('a socket', () => {
     socket.destroy()
     server.close()
     await once(server, 'close')
-  })
-})
-
-describe('on Bun, a request', () => {
-  const request = new Request('http://localhost/')
-
-  it.each<[string, BunServer, boolean]>([
-    ['has hung up if its server on TCP knows no address', { port: 80, requestIP: () => null }, true],
-    ['has not hung up if its server knows an address', { port: 80, requestIP: () => ({}) }, false],
-    ['has not hung up if its server is on a Unix socket', { requestIP: () => null }, false],
-  ])('%s', (_, server, expected) => {
-    expect(hasHungUpOnBun(request, server)).toBe(expected)
   })
 })
