@@ -54,9 +54,7 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
  * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
  * undefined if no such limiter has counted the request.
  */
-export function decisionOf(req: Request, limiter?: string): Decision | undefined {
-  return decisionAbout(req, limiter)
-}
+export const decisionOf: (req: Request, limiter?: string) => Decision | undefined = decisionAbout
 
 const express: Platform<Request, Response> = {
   identity: (req) => req,

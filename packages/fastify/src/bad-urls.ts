@@ -16,25 +16,20 @@ type FrameworkErrors = (
 /** Limits the requests that reach no route. Does nothing in inner contexts, because the outermost one answers them. */
 export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
   const options = internal(app, 'fastify.options') as { frameworkErrors?: FrameworkErrors } | undefined
-  const TrustingRequest = internal(app, 'fastify.Request') as { prototype: object } | undefined
+  const TrustingRequest = internal(app, 'fastify.Request') as (new () => object) | undefined
   if (!options || !TrustingRequest) return
-  const { frameworkErrors: answer = answerAsFastify } = options
+  const { frameworkErrors } = options
   options.frameworkErrors = function limitFrameworkErrors(error, request, reply) {
     // Fastify makes these requests without `trustProxy`, so all callers behind a proxy would count as one.
-    if (!(request instanceof (TrustingRequest as never)))
-      Object.setPrototypeOf(request, TrustingRequest.prototype)
+    if (!(request instanceof TrustingRequest)) Object.setPrototypeOf(request, TrustingRequest.prototype)
     limit(request, reply, (failure) => {
-      if (failure) answerFailure(failure, app, request, reply)
-      else answer(error, request, reply)
+      if (failure) return answerFailure(failure, app, request, reply)
+      if (frameworkErrors) return frameworkErrors(error, request, reply)
+      // As Fastify answers.
+      const { code, message, statusCode = 400 } = error
+      reply.code(statusCode).send({ error: 'Bad Request', code, message, statusCode })
     })
   }
-}
-
-/** The answer of Fastify if the application has no `frameworkErrors` of its own. */
-function answerAsFastify(
-  ...[{ code, message, statusCode = 400 }, , reply]: Parameters<FrameworkErrors>
-): void {
-  reply.code(statusCode).send({ error: 'Bad Request', code, message, statusCode })
 }
 
 /** Answers as Fastify does in routes. It gave the request a context with only its own error handler. */

@@ -1,6 +1,6 @@
 import type { Decision } from '@sluice/core'
 import { decisionAbout } from '@sluice/http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { limitBadUrls } from './bad-urls.js'
 import { type RateLimitHook, rateLimitHook, type RateLimitOptions } from './hook.js'
 import { describesLimit, provideDefaults, type RouteLocation, withDefaults } from './inherited.js'
@@ -42,11 +42,7 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   // If the plugin is registered around this context too, only the outer one applies `config.rateLimit`: both would count.
   if (outermost) {
     app.decorate(REGISTERED, true)
-    app.decorateRequest('rateLimit', {
-      getter() {
-        return decisionOf(this)
-      },
-    })
+    app.decorateRequest('rateLimit', { getter: latestDecision })
     app.addHook('onRoute', function ({ config, method, url }) {
       if (config?.rateLimit) limitOf(config.rateLimit, this, { method, url })
     })
@@ -62,6 +58,10 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   if (limit) limitBadUrls(app, limit)
 }
 
+function latestDecision(this: FastifyRequest): Decision | undefined {
+  return decisionOf(this)
+}
+
 const REGISTERED = Symbol.for('sluice.fastify.rateLimit')
 
 // As fastify-plugin does. Otherwise the plugin would have a context of its own, and limit none of the routes beside it.
@@ -71,6 +71,4 @@ Object.defineProperty(rateLimit, Symbol.for('skip-override'), { value: true })
  * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
  * undefined if no such limiter has counted the request.
  */
-export function decisionOf(request: AnyRequest, limiter?: string): Decision | undefined {
-  return decisionAbout(request, limiter)
-}
+export const decisionOf: (request: AnyRequest, limiter?: string) => Decision | undefined = decisionAbout

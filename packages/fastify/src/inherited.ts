@@ -1,6 +1,6 @@
 import { digest } from '@sluice/core/internal'
 import { INHERITED, pick, settingsOf } from '@sluice/http'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { RateLimitOptions } from './hook.js'
 
 /*
@@ -12,10 +12,7 @@ import type { RateLimitOptions } from './hook.js'
 const { byLimiters, byRequests } = INHERITED
 const DEFAULT_NAMES = ['name', ...byLimiters, ...byRequests] as const
 
-export interface RouteLocation {
-  readonly method: string | readonly string[] | undefined
-  readonly url: string | undefined
-}
+export type RouteLocation = Pick<FastifyRequest['routeOptions'], 'method' | 'url'>
 
 const DEFAULTS = Symbol('sluice.defaults')
 type AppContext = FastifyInstance & { [DEFAULTS]?: RateLimitOptions }

@@ -32,8 +32,8 @@ declare module 'hono' {
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
-  const [platform, limit] = platformFor({ ...options })
-  const guard = createGuard(limit, platform)
+  const { connInfo, trustProxy, ...limit } = { ...options }
+  const guard = createGuard(limit, platformFor({ connInfo, trustProxy }, limit))
   return function rateLimit(c, next) {
     const denied = guard(c, c)
     if (!(denied instanceof Promise)) return proceed(denied, c, next)
@@ -52,6 +52,4 @@ function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<vo
  * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
  * undefined if no such limiter has counted the request.
  */
-export function decisionOf(c: Context, limiter?: string): Decision | undefined {
-  return decisionAbout(c, limiter)
-}
+export const decisionOf: (c: Context, limiter?: string) => Decision | undefined = decisionAbout

@@ -51,7 +51,8 @@ type CreateEvents = (c: Context) => WSEvents | Promise<WSEvents>
  * app.get('/ws', upgradeWebSocket(limit(() => ({ onMessage: (event, ws) => ws.send('pong') }))))
  */
 export function limitMessages(options: MessageLimitOptions): (createEvents: CreateEvents) => CreateEvents {
-  const [request, { maxBuffered: most, ...limit }] = platformFor({ ...options })
+  const { connInfo, trustProxy, maxBuffered: most, ...limit } = { ...options }
+  const request = platformFor({ connInfo, trustProxy }, limit)
   checkNames(MESSAGES, limit, { what: 'limitMessages' })
   const mostUnread = readOne(maxBuffered, most, 'maxBuffered', { what: 'limitMessages' })
   const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))

@@ -1,21 +1,12 @@
-import { type HeaderList, headersIn, lowerCase, onResponseSent } from '@sluice/http'
+import { onResponseSent, rememberedHeaders } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** The headers that limiters have set on the response, which may not exist yet. */
-const HEADERS = Symbol('headers of the limiters')
 /** The listeners to call when the response has been sent. */
 const LISTENERS = Symbol('listeners of the limiters')
 
 /** On the context itself: a property costs less than a WeakMap. */
-type WithPending = Context & { [HEADERS]?: HeaderList | undefined; [LISTENERS]?: (() => void)[] | undefined }
-
-/** Sets a header of the response, which may not exist yet. In lower case, as `Headers` keep names. */
-export function setHeader(c: WithPending, header: string, value: string): void {
-  const name = lowerCase(header)
-  c.header(name, value)
-  c[HEADERS] = { name, value, earlier: c[HEADERS] }
-}
+type WithPending = Context & { [LISTENERS]?: (() => void)[] | undefined }
 
 /** Calls `listener` once the whole response has been sent; never if the caller hung up before. */
 export function onSent(c: WithPending, listener: () => void): void {
@@ -41,7 +32,7 @@ export function bindingsOf(c: Context): Bindings {
 /** Adds the headers and the listeners to the response. To be called once the handler has responded. */
 export function complete(c: WithPending): void {
   if (!c.finalized) return
-  if (c[HEADERS]) keepHeaders(c, c[HEADERS])
+  keepHeaders(c)
   const listeners = c[LISTENERS]
   if (!listeners) return
   c[LISTENERS] = undefined
@@ -49,11 +40,10 @@ export function complete(c: WithPending): void {
 }
 
 /** Hono omits headers if a handler returns a Response of its own. Where the latest is there, all of them are. */
-function keepHeaders(c: WithPending, headers: HeaderList): void {
-  c[HEADERS] = undefined
-  if (c.res.headers.get(headers.name) === headers.value) return
-  for (const [name, value] of Object.entries(headersIn(headers)))
-    if (!c.res.headers.has(name)) c.header(name, value)
+function keepHeaders(c: Context): void {
+  let set = rememberedHeaders(c)
+  if (!set || c.res.headers.get(set.name) === set.value) return
+  for (; set; set = set.earlier) if (!c.res.headers.has(set.name)) c.header(set.name, set.value)
 }
 
 /** The same response, which calls `listener` when the runtime has read the last of its body. */

@@ -1,9 +1,9 @@
 import { PolicyError } from '@sluice/core'
 import { type DeclarationOf, func, read, whole } from '@sluice/core/internal'
-import { hasHungUp, pick, type Platform } from '@sluice/http'
+import { hasHungUp, lowerCase, type Platform, remembering } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
-import { bindingsOf, onSent, setHeader } from './pending.js'
+import { bindingsOf, onSent } from './pending.js'
 
 export interface AddressOptions {
   /** The runtime's `getConnInfo`, which returns the address of the connection. Required to count by address. */
@@ -20,17 +20,16 @@ const ADDRESS = {
   connInfo: func<NonNullable<AddressOptions['connInfo']>>(),
   trustProxy: whole(0, 1000, 0),
 } satisfies DeclarationOf<AddressOptions>
-const NAMES = ['connInfo', 'trustProxy'] as const
 
-type NeedsAddress = Partial<Record<'key' | 'allow' | 'deny', unknown>>
-
-/** The platform by the options of addresses, and the other options. @throws {PolicyError} INVALID_OPTION. */
-export function platformFor<Options extends AddressOptions & NeedsAddress>(
-  options: Options,
-): readonly [Platform<Context, Context>, Omit<Options, keyof AddressOptions>] {
-  const { connInfo: _connInfo, trustProxy: _trustProxy, ...others } = options
-  const { connInfo, trustProxy } = read(ADDRESS, pick(options, NAMES), { what: 'rateLimit' })
-  const { key, allow, deny } = options
+/**
+ * The platform of an application whose limit has these other options.
+ * @throws {PolicyError} INVALID_OPTION for options that cannot work.
+ */
+export function platformFor(
+  address: Partial<Record<keyof AddressOptions, unknown>>,
+  { key, allow, deny }: Partial<Record<'key' | 'allow' | 'deny', unknown>>,
+): Platform<Context, Context> {
+  const { connInfo, trustProxy } = read(ADDRESS, address, { what: 'rateLimit' })
   if (!connInfo && (!key || Array.isArray(allow) || Array.isArray(deny))) {
     const why = 'connInfo is needed for addresses: Hono knows none of its own'
     throw new PolicyError('INVALID_OPTION', why)
@@ -45,7 +44,7 @@ export function platformFor<Options extends AddressOptions & NeedsAddress>(
       return undefined
     }
   }
-  const platform: Platform<Context, Context> = {
+  return {
     identity: (c) => c,
     address: (c) => (trustProxy > 0 && forwardedFor(c, trustProxy)) || socketAddress(c),
     socketAddress,
@@ -55,14 +54,14 @@ export function platformFor<Options extends AddressOptions & NeedsAddress>(
     proxyTrust: () => (trustProxy > 0 ? 'some' : 'none'),
     decided: (c, decision) => c.set('rateLimit', decision),
     headersSent: (c) => c.finalized,
-    setHeader,
+    // In lower case, as `Headers` keep names.
+    setHeader: remembering((c: Context, name, value) => c.header(lowerCase(name), value)),
     setStatus: (c, status) => c.status(status as StatusCode),
     send: (_request, c, _problem, text) => c.body(text),
     onFinished: (_request, c, listener) => onSent(c, listener),
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,
   }
-  return [platform, others]
 }
 
 function hungUp(c: Context): boolean {

@@ -88,21 +88,31 @@ function writeXRateLimit<Res>(
   set(res, 'X-RateLimit-Reset', String(wholeSeconds(origin + decision.resetAfterMs)))
 }
 
-/**
- * Headers that limiters set on a response, the latest first, for frameworks that lose them. A list takes less time than an
- * object by their names.
- */
-export interface HeaderList {
-  readonly name: string
-  readonly value: string
-  readonly earlier: HeaderList | undefined
+/** Sets headers as `set` does, and remembers them on the response, for frameworks that lose them. */
+export function remembering<Res extends object>(set: SetHeader<Res>): SetHeader<Res> {
+  return function setHeader(res: Res & Remembering, name, value) {
+    set(res, name, value)
+    res[LATEST] = { name, value, earlier: res[LATEST] }
+  }
 }
 
-/** The latest value of each header of a list, by its name. */
-export function headersIn(list: HeaderList | undefined): Readonly<Record<string, string>> {
-  const headers: Record<string, string> = {}
-  for (let header = list; header; header = header.earlier) headers[header.name] ??= header.value
-  return headers
+/** The headers that limiters have set on a response, the latest first; undefined if there are none. */
+export function rememberedHeaders(res: object): RememberedHeader | undefined {
+  return (res as Remembering)[LATEST]
+}
+
+/** A list takes less time than an object by the headers' names. */
+export interface RememberedHeader {
+  readonly name: string
+  readonly value: string
+  readonly earlier: RememberedHeader | undefined
+}
+
+const LATEST = Symbol('headers of the limiters')
+
+/** A property of the response costs less than a WeakMap. */
+interface Remembering {
+  [LATEST]?: RememberedHeader | undefined
 }
 
 /**

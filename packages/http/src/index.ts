@@ -8,12 +8,12 @@ export { createGuard, type Guard, type GuardSteps } from './guard.js'
 export { hasHungUp, isTcp, type NodeRequest } from './hung-up.js'
 export {
   type HeaderFormat,
-  type HeaderList,
   type HeaderNames,
   type HeaderOptions,
   HEADERS,
-  headersIn,
   lowerCase,
+  rememberedHeaders,
+  remembering,
 } from './headers.js'
 export {
   apiKeyKey,

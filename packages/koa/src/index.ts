@@ -5,10 +5,10 @@ import {
   type Denied,
   type RequestLimitOptions,
   hasHungUp,
-  type HeaderList,
-  headersIn,
   onResponseSent,
   type Platform,
+  rememberedHeaders,
+  remembering,
 } from '@sluice/http'
 import type {
   Context,
@@ -67,9 +67,7 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
  * The decision about a request, for example to settle it: the latest one, or that of the limiter with the given name.
  * undefined if no such limiter has counted the request.
  */
-export function decisionOf(ctx: ParameterizedContext, limiter?: string): Decision | undefined {
-  return decisionAbout(ctx, limiter)
-}
+export const decisionOf: (ctx: ParameterizedContext, limiter?: string) => Decision | undefined = decisionAbout
 
 const koa: Platform<Context, Response> = {
   identity: (ctx) => ctx,
@@ -84,28 +82,22 @@ const koa: Platform<Context, Response> = {
   },
   decided: (ctx, decision) => void ((ctx.state as RateLimitState).rateLimit = decision),
   headersSent: (res) => res.headerSent,
-  setHeader(res: WithHeaders, name, value) {
-    res.res.setHeader(name, value)
-    res[HEADERS] = { name, value, earlier: res[HEADERS] }
-  },
+  setHeader: remembering(({ res }, name, value) => void res.setHeader(name, value)),
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }
 
-/** The headers that this adapter has set on a response. */
-const HEADERS = Symbol('headers of the limiters')
-
-type WithHeaders = Response & { [HEADERS]?: HeaderList | undefined }
-
 /** Koa answers an error, also `ctx.throw(404)`, with only the headers in the error itself, so the limits are added there. */
-function rethrow(error: unknown, res: WithHeaders): never {
-  if (error instanceof Error && res[HEADERS]) addHeaders(error, headersIn(res[HEADERS]))
+function rethrow(error: unknown, res: Response): never {
+  if (error instanceof Error && rememberedHeaders(res)) addHeaders(error, res)
   throw error
 }
 
-function addHeaders(error: Error & { headers?: unknown }, added: Readonly<Record<string, string>>): void {
+function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
+  const added: Record<string, string> = {}
+  for (let set = rememberedHeaders(res); set; set = set.earlier) added[set.name] ??= set.value
   try {
     const headers = error.headers ?? {}
     // Other headers, such as the `Headers` of a response, are for the code that catches the error.
