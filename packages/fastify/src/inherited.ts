@@ -40,7 +40,7 @@ export function withDefaults(route: RateLimitOptions, app: AppContext, at: Route
 }
 
 /** In a shared store a limiter must have the same name in every process: the plugin's, the method and the path. */
-function nameOf({ method = 'GET', url = '' }: RouteLocation, plugin = ''): string {
+function nameOf({ method, url = '' }: RouteLocation, plugin = ''): string {
   const name = [plugin, String(method), url].filter(Boolean).join(' ')
   if (/^[ -~]{1,64}$/.test(name)) return name
   return `${name.replace(/[^ -~]/g, '?').slice(0, 40)} ${digest(name).slice(0, 16)}`

@@ -39,8 +39,8 @@ export function platformFor(
       return connInfo?.(c).remote.address
     } catch (error) {
       // The `getConnInfo` of a runtime expects its server, and `app.request` works without one.
-      const { incoming, requestIP } = bindingsOf(c)
-      if (incoming || requestIP) throw error
+      const server = bindingsOf(c)
+      if (server.incoming || server.requestIP) throw error
       return undefined
     }
   }

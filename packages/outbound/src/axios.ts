@@ -11,7 +11,7 @@ interface AxiosConfig extends AxiosAddress {
   readonly method?: string
   readonly headers?: unknown
   readonly data?: unknown
-  readonly signal?: unknown
+  readonly signal?: AbortSignal
   readonly cancelToken?: CancelToken
 }
 
@@ -51,12 +51,15 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
 ): A {
   const settings = settingsOf(options, 'limitAxios')
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
-    const cancelling = new Cancelling(config)
+    const { signal, cancelToken } = config
+    const cancelled = new AbortController()
+    const cancel = (reason: unknown): void => cancelled.abort(reason)
+    cancelToken?.subscribe(cancel)
     try {
       const request = new LimitedRequest(settings, requestOf(config), {
         isResendable: () => isResendable(config.data),
         options: config,
-        signal: cancelling.signal,
+        signal: cancelToken ? AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]) : signal,
       })
       const { response, failure } = await settings.queue.run<AxiosOutcome>(request.terms, {
         start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
@@ -71,7 +74,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
       if (failure) throw failure
       return response
     } finally {
-      cancelling.end()
+      cancelToken?.unsubscribe(cancel)
     }
   }
   return limited as unknown as A
@@ -89,29 +92,6 @@ async function outcomeOf(sent: Promise<AxiosResponse>, config: AxiosConfig): Pro
     if (!error.response) throw error
     error.response.config = config
     return { response: error.response, failure: error }
-  }
-}
-
-/** The signal of a call, which is aborted by its CancelToken too. */
-class Cancelling {
-  readonly signal: AbortSignal | undefined
-  readonly #token: CancelToken | undefined
-  readonly #controller = new AbortController()
-  readonly #cancel = (reason: unknown): void => this.#controller.abort(reason)
-
-  constructor({ signal, cancelToken }: AxiosConfig) {
-    const own = signal as AbortSignal | undefined
-    this.#token = cancelToken
-    cancelToken?.subscribe(this.#cancel)
-    this.signal = !cancelToken
-      ? own
-      : own
-        ? AbortSignal.any([own, this.#controller.signal])
-        : this.#controller.signal
-  }
-
-  end(): void {
-    this.#token?.unsubscribe(this.#cancel)
   }
 }
 

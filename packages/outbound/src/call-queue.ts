@@ -1,24 +1,16 @@
-import { createLimiter, type Limiter, type Policy, type Semaphore } from '@sluice/core'
+import { createLimiter, type Limiter, type Policy } from '@sluice/core'
 import { Listeners, warningOnce } from '@sluice/core/internal'
-import { QueuedCall, type CallDefaults, type CallTerms } from './call.js'
+import { QueuedCall, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { KeyQueues, keyQueuesOf } from './key-queue.js'
 import { ACCEPTED, FAILED, type Task, type Verdict } from './task.js'
-
-export interface CallQueueSettings extends CallDefaults {
-  /** The name of a queue. Undefined for clients, which go by the name of their limiter. */
-  readonly name: string | undefined
-  readonly limiter: Limiter | undefined
-  readonly semaphore: Semaphore | undefined
-  readonly maxQueue: number
-  readonly maxHoldMs: number
-}
+import type { WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
 export class CallQueue {
   readonly listeners: Listeners<QueueEvents>
-  readonly #settings: CallQueueSettings
+  readonly #settings: WaitingSettings
   readonly #keyQueues: KeyQueues
   /** The names in every event. */
   readonly #source: { readonly queue?: string; readonly limiter: string | undefined }
@@ -31,8 +23,9 @@ export class CallQueue {
   #closed = false
   #drains = false
 
-  constructor(settings: CallQueueSettings) {
-    const { name, limiter, semaphore } = settings
+  /** `name` is that of a queue; clients go by the name of their limiter. */
+  constructor(settings: WaitingSettings, name?: string) {
+    const { limiter, semaphore } = settings
     this.#settings = settings
     this.#keyQueues = limiter ? keyQueuesOf(limiter, semaphore) : new KeyQueues(undefined, semaphore)
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
@@ -146,7 +139,7 @@ export class CallQueue {
     const keyQueue = this.#keyQueues.get(key)
     const { pause } = keyQueue
     if (succeeded) pause.refusals = 0
-    const ms = Math.min(pauseMs ?? pause.nextBackOffMs(), this.#settings.maxHoldMs)
+    const ms = Math.min(pauseMs ?? pause.nextBackOffMs(), this.#settings.maxHold)
     if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
       this.#emit('held', { key, status, holdMs: Math.ceil(ms) })
     }

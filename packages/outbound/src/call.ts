@@ -1,6 +1,7 @@
 import { type Decision, InputError, type Permit, type Policy } from '@sluice/core'
 import { checkCost, onAbort } from '@sluice/core/internal'
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
+import type { WaitingSettings } from './waiting-options.js'
 
 /** What a call asks of its queue, with all defaults applied. */
 export interface CallTerms {
@@ -9,13 +10,6 @@ export interface CallTerms {
   readonly priority: number
   readonly maxWaitMs: number
   readonly signal: AbortSignal | undefined
-}
-
-/** What all calls of a client have in common. */
-export interface CallDefaults {
-  /** How many turns may be reserved in advance. */
-  readonly prefetch: number
-  readonly latenessMs: number | undefined
 }
 
 /** A turn that is booked at the limiter, or about to be, after a permit of the semaphore. */
@@ -73,7 +67,7 @@ export class QueuedCall {
    */
   constructor(
     readonly terms: CallTerms,
-    readonly defaults: CallDefaults,
+    readonly settings: WaitingSettings,
     readonly left: (call: QueuedCall, isGranted: boolean) => void,
   ) {
     const { key, cost, priority, maxWaitMs } = terms
@@ -95,7 +89,7 @@ export class QueuedCall {
     const { signal } = this.terms
     this.policies = policies
     this.reason = 'queue'
-    this.#deadline = setTimeout(expire, Math.max(0, this.until - performance.now()), this)
+    this.#deadline = setTimeout(() => this.#expire(), Math.max(0, this.until - performance.now()))
     this.#stopListening = signal && onAbort(signal, () => this.refuse(signal.reason))
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -118,7 +112,7 @@ export class QueuedCall {
   }
 
   /** Refuses the call at its deadline. */
-  expire(): void {
+  #expire(): void {
     this.#isOverdue = true
     this.recheck()
   }
@@ -142,8 +136,4 @@ export class QueuedCall {
     this.#stopListening?.()
     this.left(this, isGranted)
   }
-}
-
-function expire(call: QueuedCall): void {
-  call.expire()
 }

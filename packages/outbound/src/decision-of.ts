@@ -1,9 +1,8 @@
 import type { Decision } from '@sluice/core'
+import { inCommon } from '@sluice/core/internal'
 
-/** Shared by all copies of this package in the process: any of them knows the decisions of calls that another one sent. */
-const DECISIONS = Symbol.for('sluice.outbound.decisions')
-const shared = globalThis as { [DECISIONS]?: WeakMap<object, readonly Decision[]> }
-const decisions = (shared[DECISIONS] ??= new WeakMap())
+/** Any copy of this package knows the decisions of calls that another one sent. */
+const decisions = inCommon('outbound.decisions', () => new WeakMap<object, readonly Decision[]>())
 
 /**
  * The decision that allowed the call of a response, for example to settle its cost: that of the limiter with the given name,

@@ -69,7 +69,7 @@ export class KeyQueue {
     this.#isReserving = false
     for (;;) {
       const call = this.#calls.first(({ reservation }) => !reservation)
-      if (!call || this.#reservations.size >= call.defaults.prefetch) return
+      if (!call || this.#reservations.size >= call.settings.prefetch) return
       void this.#serve(call)
     }
   }
@@ -124,7 +124,7 @@ export class KeyQueue {
     this.#calls.delete(first)
     first.grant(decision, permit)
     if (call !== first) call?.recheck()
-    if (decision && decision.lateMs > (first.defaults.latenessMs ?? LEAST_LATENESS_MS))
+    if (decision && decision.lateMs > (first.settings.lateness ?? LEAST_LATENESS_MS))
       this.#payAgain(first, decision)
   }
 
@@ -133,9 +133,9 @@ export class KeyQueue {
    * the end of the queue: any span of the window then lacks either the turn that the call missed or this one. The reserve
    * below the provider's limit absorbs 1 % of a window.
    */
-  #payAgain({ terms: { key, cost }, policies, defaults }: QueuedCall, decision: Decision): void {
+  #payAgain({ terms: { key, cost }, policies, settings }: QueuedCall, decision: Decision): void {
     const windowMs = Math.min(...decision.policies.map((policy) => policy.windowMs))
-    if (defaults.latenessMs === undefined && decision.lateMs <= windowMs / 100) return
+    if (settings.lateness === undefined && decision.lateMs <= windowMs / 100) return
     const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT }
     this.shared.limiter?.acquire(key, options).catch(() => {})
   }

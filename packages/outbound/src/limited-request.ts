@@ -1,6 +1,6 @@
 import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
-import { forbidsRetry, isRefusal, pauseMs } from './other-side/pause.js'
+import { forbidsRetry, isRefusal, pauseMsOf } from './other-side/pause.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import type { Verdict } from './task.js'
 
@@ -43,7 +43,7 @@ export class LimitedRequest {
     const { status } = reply
     const given = this.settings.pauseOf?.({ reply })
     const own = typeof given === 'number' && given >= 0 ? given : undefined
-    const asked = own ?? pauseMs(reply)
+    const asked = own ?? pauseMsOf(reply)
     const isRefused = isRefusal(reply, asked) || (status >= 400 && own !== undefined && own > 0)
     const again = isRefused && this.#retries(reply, attempt) ? jitterMs(attempt) : false
     return { succeeded: status < 400, pauseMs: asked, again, key: this.#keyOf(reply), status }

@@ -9,10 +9,10 @@ import {
   text,
   whole,
 } from '@sluice/core/internal'
-import type { CallQueue } from './call-queue.js'
+import { CallQueue } from './call-queue.js'
 import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import { callQueueOf, cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
+import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
 
 export interface OutboundOptions extends WaitingOptions {
   /** Gives calls their turn. Its key is held when the other side asks for a pause. */
@@ -91,7 +91,7 @@ export interface OutboundSettings extends Settings<typeof OUTBOUND> {
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
   const settings = read(OUTBOUND, options, { what })
   const { isRetryable = isIdempotent, onEvent } = settings
-  const queue = callQueueOf(settings)
+  const queue = new CallQueue(settings)
   if (onEvent) for (const type of OUTBOUND_EVENTS) queue.listeners.on(type, onEvent)
   return { ...settings, isRetryable, queue }
 }

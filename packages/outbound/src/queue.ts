@@ -1,10 +1,9 @@
 import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
 import { read, type Settings } from '@sluice/core/internal'
-import type { CallQueue } from './call-queue.js'
+import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
 import type { Verdict } from './task.js'
-import { callQueueOf } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -36,7 +35,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     }
     this.name = settings.name ?? (limiter ?? semaphore!).name
     this.#settings = settings
-    this.#calls = callQueueOf(settings, this.name)
+    this.#calls = new CallQueue(settings, this.name)
     if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.listeners.on(type, onEvent)
   }
 
@@ -106,15 +105,10 @@ export class Queue<D extends Decision | undefined = Decision> {
    * @throws {PolicyError} INVALID_POLICIES.
    */
   setPolicies(policies: readonly Policy[]): void {
-    if (
-      !Array.isArray(policies) ||
-      policies.length === 0 ||
-      !policies.every((policy) => policy?.windowMs > 0)
-    ) {
-      throw new PolicyError(
-        'INVALID_POLICIES',
-        'policies must be a list of policies made by gcra() and the like',
-      )
+    const isList = Array.isArray(policies) && policies.length > 0
+    if (!isList || !policies.every((policy) => policy?.windowMs > 0)) {
+      const what = 'policies must be a list of policies made by gcra() and the like'
+      throw new PolicyError('INVALID_POLICIES', what)
     }
     this.#calls.setPolicies(policies)
   }

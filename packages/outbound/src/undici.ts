@@ -24,8 +24,20 @@ export function limitUndici<D extends Dispatcher>(
   first: D | OutboundOptions,
   options?: OutboundOptions,
 ): D | Interceptor {
-  const relay = new DispatcherRelay(settingsOf(options ?? (first as OutboundOptions), 'limitUndici'))
-  return options ? withEnd(first as D, relay) : relay.interceptor
+  const settings = settingsOf(options ?? (first as OutboundOptions), 'limitUndici')
+  return options ? limitedDispatcher(first as D, settings) : interceptorOf(settings)
+}
+
+/** `ended` is why new requests fail; undefined while the dispatcher is open. */
+function interceptorOf(settings: OutboundSettings, ended?: () => Error | undefined): Interceptor {
+  return (dispatch) => {
+    const send = dispatch as unknown as Dispatch
+    const limited = (request: DispatchOptions, handler: Handler): boolean => {
+      new RelayedRequest(settings, send, request, handler).begin(ended?.())
+      return true
+    }
+    return limited as unknown as typeof dispatch
+  }
 }
 
 interface Dispatcher {
@@ -36,14 +48,17 @@ interface Dispatcher {
 
 type Callback = (error: Error | null, data: null) => void
 
-function withEnd<D extends Dispatcher>(dispatcher: D, relay: DispatcherRelay): D {
-  const composed = (dispatcher.compose as (interceptor: Interceptor) => D)(relay.interceptor)
+function limitedDispatcher<D extends Dispatcher>(dispatcher: D, settings: OutboundSettings): D {
+  let ended: Error | undefined
+  const composed = dispatcher.compose(interceptorOf(settings, () => ended) as never) as D
   const close = async (): Promise<void> => {
-    await relay.close()
+    ended ??= endError('Closed')
+    await settings.queue.onIdle()
     await dispatcher.close()
   }
   const destroy = async (error?: Error | null): Promise<void> => {
-    relay.destroy(error ?? endError('Destroyed'))
+    const reason = (ended = error ?? endError('Destroyed'))
+    settings.queue.refuseAll(() => reason)
     await dispatcher.destroy(error)
   }
   const ends: Record<PropertyKey, unknown> = {
@@ -56,52 +71,15 @@ function withEnd<D extends Dispatcher>(dispatcher: D, relay: DispatcherRelay): D
 
 function calledBack(ended: Promise<void>, callback: Callback | undefined): Promise<void> | undefined {
   if (!callback) return ended
-  void report(ended, callback)
+  const report = (failure: Error | null): void => callback(failure, null)
+  void ended.then(() => report(null), report)
   return undefined
-}
-
-async function report(ended: Promise<void>, callback: Callback): Promise<void> {
-  let failure: Error | null = null
-  try {
-    await ended
-  } catch (error) {
-    failure = error as Error
-  }
-  callback(failure, null)
 }
 
 /** The error with which undici fails a request to a dispatcher that was closed or destroyed. */
 function endError(how: 'Closed' | 'Destroyed'): Error {
   const error = new Error(`The client is ${how.toLowerCase()}`)
   return Object.assign(error, { name: `Client${how}Error`, code: `UND_ERR_${how.toUpperCase()}` })
-}
-
-class DispatcherRelay {
-  #ended: Error | undefined
-
-  constructor(readonly settings: OutboundSettings) {}
-
-  get interceptor(): Interceptor {
-    return (dispatch) => {
-      const send = dispatch as unknown as Dispatch
-      const limited = (request: DispatchOptions, handler: Handler): boolean => {
-        new RelayedRequest(this.settings, send, request, handler).begin(this.#ended)
-        return true
-      }
-      return limited as unknown as typeof dispatch
-    }
-  }
-
-  /** Fails new requests. Resolves when no request waits or is under way. */
-  async close(): Promise<void> {
-    this.#ended ??= endError('Closed')
-    await this.settings.queue.onIdle()
-  }
-
-  destroy(error: Error): void {
-    this.#ended = error
-    this.settings.queue.refuseAll(() => error)
-  }
 }
 
 type Interceptor = <D extends (options: never, handler: never) => boolean>(dispatch: D) => D

@@ -8,7 +8,6 @@ import {
   type Settings,
   whole,
 } from '@sluice/core/internal'
-import { CallQueue } from './call-queue.js'
 
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
@@ -54,6 +53,9 @@ export const WAITING = {
   semaphore: madeBy<Semaphore>('createSemaphore'),
 } satisfies DeclarationOf<WaitingOptions & { readonly limiter?: Limiter; readonly semaphore?: Semaphore }>
 
+/** Durations are in milliseconds. */
+export type WaitingSettings = Settings<typeof WAITING>
+
 /** Units that a call takes. */
 export const cost = whole(0, 2 ** 31, 1)
 
@@ -61,13 +63,6 @@ export const priority: Option<number> = {
   accepts: 'a number',
   otherwise: 0,
   parse: (value) => (typeof value === 'number' && !Number.isNaN(value) ? value : REFUSED),
-}
-
-/** The queue of the calls of a client. */
-export function callQueueOf(settings: Settings<typeof WAITING>, name?: string): CallQueue {
-  const { lateness, maxHold, limiter, semaphore, prefetch, maxQueue } = settings
-  const bounds = { prefetch, latenessMs: lateness, maxQueue, maxHoldMs: maxHold }
-  return new CallQueue({ name, limiter, semaphore, ...bounds })
 }
 
 /** By what it has and not by its class: the ESM and the CJS build of @sluice/core may meet in one process. */

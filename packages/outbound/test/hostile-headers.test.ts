@@ -1,5 +1,5 @@
 import fc from 'fast-check'
-import { forbidsRetry, pauseMs } from '../src/other-side/pause.js'
+import { forbidsRetry, pauseMsOf } from '../src/other-side/pause.js'
 
 /** 64 kB of any text in every header must not block the event loop. */
 const SIZE = 65_536
@@ -49,7 +49,7 @@ function msFor(value: string): number {
   const reply = { status: 429, header: () => value }
   const times = Array.from({ length: 5 }, () => {
     const start = performance.now()
-    pauseMs(reply)
+    pauseMsOf(reply)
     forbidsRetry(reply)
     return performance.now() - start
   })
@@ -82,7 +82,7 @@ it('a pause is undefined or a number from 0 on, for any headers', () => {
   )
   fc.assert(
     fc.property(fc.constantFrom(200, 403, 429, 503, 529), fc.infiniteStream(value), (status, values) => {
-      const asked = pauseMs({ status, header: () => values.next().value as string })
+      const asked = pauseMsOf({ status, header: () => values.next().value as string })
       if (asked !== undefined) expect(asked).toBeGreaterThanOrEqual(0)
     }),
   )

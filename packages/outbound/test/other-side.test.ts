@@ -1,10 +1,14 @@
-import { pauseMs } from '../src/other-side/pause.js'
+import { pauseMsOf } from '../src/other-side/pause.js'
 
 const NOW = Date.UTC(2026, 0, 1, 12)
+
+beforeEach(() => void jest.useFakeTimers({ now: NOW }))
+afterEach(() => void jest.useRealTimers())
+
 const seconds = (offset: number) => String(NOW / 1000 + offset)
 
 function pause(status: number, headers: Record<string, string>): number | undefined {
-  return pauseMs({ status, header: (name) => headers[name] }, NOW)
+  return pauseMsOf({ status, header: (name) => headers[name] })
 }
 
 describe('Retry-After', () => {

@@ -1,4 +1,4 @@
-import { forbidsRetry, isRefusal, pauseMs } from '../src/other-side/pause.js'
+import { forbidsRetry, isRefusal, pauseMsOf } from '../src/other-side/pause.js'
 
 /** Answers as providers document them or as they were seen, and what each asks for, in milliseconds. */
 const NOW = Date.UTC(2026, 0, 1, 12)
@@ -108,7 +108,7 @@ const replyOf = (status: number, headers: Record<string, string>) => ({
 })
 
 it.each(answers)('%s: %d', (_, status, headers, asksMs) => {
-  const asked = pauseMs(replyOf(status, { date, ...headers }))
+  const asked = pauseMsOf(replyOf(status, { date, ...headers }))
   expect(asked).toEqual(asksMs === undefined ? undefined : expect.closeTo(asksMs, 6))
 })
 

@@ -2,14 +2,15 @@ import type { OutboundReply } from '../request.js'
 import { httpDateIn, itemsOf, numberIn, numberNamed, resetMsIn } from './values.js'
 
 /**
- * Milliseconds for which a reply asks for a pause: by `Retry-After` if it is a refusal, otherwise by a quota that is used up.
- * 0 if it asks for none; undefined for a 429 that does not say how long. The other side chooses the number: bound it.
+ * Milliseconds for which a reply asks for a pause, as `limitFetch` reads it; for `pauseOf` of a queue: by `Retry-After` if it
+ * is a refusal, otherwise by a quota that is used up. 0 if it asks for none; undefined for a 429 that does not say how long.
+ * The other side chooses the number: bound it.
  */
-export function pauseMs(reply: OutboundReply, now = Date.now()): number | undefined {
+export function pauseMsOf(reply: OutboundReply): number | undefined {
   const { status } = reply
   // Dates are relative to the sender's clock, which `Date` shows.
   const theirs = httpDateIn(reply.header('date'))
-  const otherSideNow = Number.isNaN(theirs) ? now : theirs
+  const otherSideNow = Number.isNaN(theirs) ? Date.now() : theirs
   const asked = REFUSALS.has(status) ? retryAfterMs(reply, otherSideNow) : NaN
   if (asked > 0) return asked
   const quotas = quotasOf(reply, otherSideNow)
@@ -19,14 +20,6 @@ export function pauseMs(reply: OutboundReply, now = Date.now()): number | undefi
   const resets = telling.map(({ resetMs }) => resetMs).filter((ms) => ms > 0)
   if (resets.length > 0) return Math.max(...resets)
   return status === 429 && Number.isNaN(asked) ? undefined : 0
-}
-
-/**
- * Milliseconds for which a reply asks for a pause, as `limitFetch` reads it; for `pauseOf` of a queue. 0 if it asks for none;
- * undefined for a 429 that does not say how long.
- */
-export function pauseMsOf(reply: OutboundReply): number | undefined {
-  return pauseMs(reply)
 }
 
 /**
