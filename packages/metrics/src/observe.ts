@@ -4,7 +4,7 @@ import { type MeterLike, openTelemetrySink } from './sinks/open-telemetry.js'
 import { type PromClientLike, prometheusSink, type RegistryLike } from './sinks/prometheus.js'
 import type { Sink, Source } from './sinks/sink.js'
 import { LimiterCounts } from './sources/limiter-counts.js'
-import { tagOf, type TagOf } from './sources/tag-counts.js'
+import { tagOf, type TagOf } from './sources/tag-of.js'
 import { WaitingCounts } from './sources/waiting-counts.js'
 
 export interface ObserveOptions {
@@ -108,7 +108,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
     if (operation === 'acquire') {
       sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
     }
-    if (tag) counts.tags.count(tagOf(event.key, tag, warn), decision)
+    if (tag) counts.tags.add(tagOf(event.key, tag, warn), decision)
   })
   return () => {
     stop()

@@ -5,7 +5,7 @@ import { type Attributes, readAll, type RecordDuration, type Sink } from './sink
 /** The part of prom-client that is used: the module itself, as it was imported. */
 export interface PromClientLike {
   readonly Counter: new (configuration: never) => { inc(labels: Attributes, value: number): void }
-  readonly Gauge: new (configuration: never) => { set(labels: Attributes, value: number): void }
+  readonly Gauge: new (configuration: never) => { inc(labels: Attributes, value: number): void }
   readonly Histogram: new (configuration: never) => { observe(labels: Attributes, value: number): void }
   readonly register: RegistryLike
 }
@@ -56,23 +56,14 @@ function metricOf(
   id: InstrumentId,
 ): object {
   const instrument: Instrument = INSTRUMENTS[id]
-  const configuration = optionsOf(instrument, registry)
-  if (instrument.kind === 'counter') {
-    return new client.Counter({
-      ...configuration,
-      collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
-        this.reset()
-        readAll(sources, id, (value, attributes) => this.inc(attributes, value))
-      },
-    } as never)
-  }
-  return new client.Gauge({
-    ...configuration,
+  const Metric = instrument.kind === 'counter' ? client.Counter : client.Gauge
+  return new Metric({
+    ...optionsOf(instrument, registry),
     // Of several workers of node:cluster. prom-client adds up what names no other way.
     aggregator: instrument.kind === 'gauge' ? 'min' : 'sum',
-    collect(this: { reset(): void; set(labels: Attributes, value: number): void }) {
+    collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
       this.reset()
-      readAll(sources, id, (value, attributes) => this.set(attributes, value))
+      readAll(sources, id, (value, attributes) => this.inc(attributes, value))
     },
   } as never)
 }

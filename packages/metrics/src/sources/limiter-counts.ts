@@ -1,10 +1,12 @@
 import type { Answer, Decision, DecisionEvent, Policy } from '@sluice/core'
+import { policiesOf } from '@sluice/core/internal'
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
 import { BoundedLabels } from './bounded-labels.js'
 import { LimiterState } from './limiter-state.js'
 import { PolicyCounts, resultOf } from './policy-counts.js'
-import { TagCounts } from './tag-counts.js'
+import { ResultCounts } from './result-counts.js'
+import { MOST_TAGS } from './tag-of.js'
 
 /**
  * The numbers of all limiters of one name: several may share it, and counters must never fall. A key is never a label, and
@@ -12,7 +14,7 @@ import { TagCounts } from './tag-counts.js'
  */
 export class LimiterCounts implements Source {
   readonly state: LimiterState
-  readonly tags: TagCounts
+  readonly tags = new ResultCounts(MOST_TAGS)
   readonly isOver = false
   readonly #name: string
   readonly #policies = new BoundedLabels(MOST_POLICIES)
@@ -24,7 +26,6 @@ export class LimiterCounts implements Source {
   constructor(name: string) {
     this.#name = name
     this.state = new LimiterState(name)
-    this.tags = new TagCounts(name)
   }
 
   /** Reports the limits of a list before the first decision by it. */
@@ -54,8 +55,12 @@ export class LimiterCounts implements Source {
   read(instrument: InstrumentId, observe: Observe): void {
     const read = READ[instrument]
     if (read) for (const row of this.#rows) row[read](observe)
-    else if (instrument === 'tags') this.tags.read(observe)
+    else if (instrument === 'tags') this.#readTags(observe)
     else this.state.read(instrument, observe)
+  }
+
+  #readTags(observe: Observe): void {
+    this.tags.forEach((tag, result, count) => observe(count, { limiter: this.#name, tag, result }))
   }
 
   #rowsOf(policies: readonly Policy[]): readonly PolicyCounts[] {
@@ -86,19 +91,9 @@ const READ: { readonly [Id in InstrumentId]?: keyof PolicyCounts & `read${string
 /** Names of policies of one limiter, its tiers included. */
 const MOST_POLICIES = 32
 
-/** The parts of a decision of any copy of @sluice/core under registered symbols. Reading them allocates nothing. */
-interface Inside {
-  readonly [POLICIES]: readonly Policy[]
-  readonly [ANSWER]: Answer
-}
-
-const POLICIES: unique symbol = Symbol.for('sluice.policies') as never
 const ANSWER: unique symbol = Symbol.for('sluice.answer') as never
 
-function policiesOf(decision: Decision): readonly Policy[] {
-  return (decision as unknown as Inside)[POLICIES]
-}
-
+/** The answer in a decision of any copy of @sluice/core. Reading it allocates nothing. */
 function answerOf(decision: Decision): Answer {
-  return (decision as unknown as Inside)[ANSWER]
+  return (decision as unknown as { readonly [ANSWER]: Answer })[ANSWER]
 }

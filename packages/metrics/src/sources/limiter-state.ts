@@ -30,8 +30,7 @@ export class LimiterState {
     ]
     return () => {
       for (const end of ends) end()
-      this.#open.delete(limiter)
-      this.#available.delete(limiter)
+      this.#forget(limiter)
     }
   }
 

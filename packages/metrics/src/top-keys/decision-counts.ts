@@ -1,6 +1,5 @@
 import type { Decision } from '@sluice/core'
-import { BoundedLabels } from '../sources/bounded-labels.js'
-import { RESULT_COUNT, resultName, resultOf } from '../sources/policy-counts.js'
+import { ResultCounts } from '../sources/result-counts.js'
 
 /** Decisions of one binding policy with one result: 'allowed', 'denied', or 'would_deny' in shadow mode. */
 export interface DecisionCount {
@@ -11,28 +10,23 @@ export interface DecisionCount {
 
 /** Decisions by binding policy and result in the last two generations, as `Generations` has them. */
 export class DecisionCounts {
-  readonly #policies = new BoundedLabels(MOST_POLICIES)
-  #current: number[] = []
-  #previous: number[] = []
+  #current = new ResultCounts(MOST_POLICIES)
+  #previous = new ResultCounts(MOST_POLICIES)
 
   add(decision: Decision): void {
-    const cell = this.#policies.numberOf(decision.policy) * RESULT_COUNT + resultOf(decision)
-    this.#current[cell] = (this.#current[cell] ?? 0) + 1
+    this.#current.add(decision.policy, decision)
   }
 
   turn(): void {
     this.#previous = this.#current
-    this.#current = []
+    this.#current = new ResultCounts(MOST_POLICIES)
   }
 
   list(): readonly DecisionCount[] {
-    return this.#policies.labels.flatMap((policy, number) =>
-      Array.from({ length: RESULT_COUNT }, (_, result) => {
-        const cell = number * RESULT_COUNT + result
-        const count = (this.#current[cell] ?? 0) + (this.#previous[cell] ?? 0)
-        return { policy, result: resultName(result), count }
-      }).filter(({ count }) => count > 0),
-    )
+    const both: DecisionCount[] = []
+    for (const counts of [this.#current, this.#previous])
+      counts.forEach((policy, result, count) => both.push({ policy, result, count }))
+    return added([both])
   }
 }
 

@@ -55,19 +55,15 @@ export async function fleetTopKeys(
   const posts = byProcess.flat()
   // The smallest: a summary of fewer keys says less of what it missed.
   const size = Math.min(...posts.map((post) => post.size))
-  const denied = merge(
-    posts.map((post) => post.denied),
-    size,
-  )
-  const sampled = merge(
-    posts.map((post) => post.sampled),
-    size,
-  )
+  const merged = (which: 'denied' | 'sampled'): readonly KeyCount[] => {
+    const summaries = posts.map((post) => post[which])
+    return merge(summaries, size).keys
+  }
   return {
     processes: byProcess.filter((own) => own.length > 0).length,
     malformed: found.reduce((sum, own) => sum + own.malformed, 0),
-    denied: sorted(denied.keys),
-    all: sorted(sampled.keys.map(scaled)),
+    denied: sorted(merged('denied')),
+    all: sorted(merged('sampled').map(scaled)),
     decisions: added(posts.map((post) => post.decisions)),
   }
 }

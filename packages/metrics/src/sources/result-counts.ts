@@ -1,0 +1,25 @@
+import type { Decision } from '@sluice/core'
+import { BoundedLabels } from './bounded-labels.js'
+import { RESULT_COUNT, resultName, resultOf } from './policy-counts.js'
+
+/** Decisions by a label of each and by their result: the first `most` labels, then 'other'. */
+export class ResultCounts {
+  readonly #labels: BoundedLabels
+  readonly #cells: number[] = []
+
+  constructor(most: number) {
+    this.#labels = new BoundedLabels(most)
+  }
+
+  add(label: string, decision: Decision): void {
+    const cell = this.#labels.numberOf(label) * RESULT_COUNT + resultOf(decision)
+    this.#cells[cell] = (this.#cells[cell] ?? 0) + 1
+  }
+
+  forEach(each: (label: string, result: string, count: number) => void): void {
+    this.#cells.forEach((count, cell) => {
+      const label = this.#labels.labels[Math.floor(cell / RESULT_COUNT)]!
+      each(label, resultName(cell % RESULT_COUNT), count)
+    })
+  }
+}

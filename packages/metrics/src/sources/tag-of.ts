@@ -1,0 +1,19 @@
+import { returnedText } from '../returned-text.js'
+import { OTHER } from './bounded-labels.js'
+
+/** Makes a short text of a key, for example the tier of a customer. */
+export type TagOf = (key: string) => string
+
+/** The tag of a key; 'other' for one that is too long, and where none can be made, which `warn` gets the reason of. */
+export function tagOf(key: string, make: TagOf, warn: (message: string) => void): string {
+  try {
+    const tag = returnedText('tag', make(key))
+    return tag.length <= LONGEST_TAG ? tag : OTHER
+  } catch (error) {
+    warn(`a key without a tag is counted as '${OTHER}': ${String(error)}`)
+    return OTHER
+  }
+}
+
+export const MOST_TAGS = 100
+const LONGEST_TAG = 100
