@@ -1,5 +1,5 @@
 import type { Decision } from '@sluice/core'
-import { decisionAbout } from '@sluice/http'
+import { decisionAbout, getOrMake } from '@sluice/http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { limitBadUrls } from './bad-urls.js'
 import { type RateLimitHook, rateLimitHook, type RateLimitOptions } from './hook.js'
@@ -34,11 +34,8 @@ export async function rateLimit(app: FastifyInstance, options: RateLimitOptions)
   const outermost = !app.hasDecorator(REGISTERED)
   provideDefaults(app, options)
   const ofRoutes = new WeakMap<RateLimitOptions, RateLimitHook>()
-  const limitOf = (route: RateLimitOptions, context: FastifyInstance, at: RouteLocation): RateLimitHook => {
-    let hook = ofRoutes.get(route)
-    if (!hook) ofRoutes.set(route, (hook = rateLimitHook(withDefaults(route, context, at))))
-    return hook
-  }
+  const limitOf = (route: RateLimitOptions, context: FastifyInstance, at: RouteLocation): RateLimitHook =>
+    getOrMake(ofRoutes, route, () => rateLimitHook(withDefaults(route, context, at)))
   // If the plugin is registered around this context too, only the outer one applies `config.rateLimit`: both would count.
   if (outermost) {
     app.decorate(REGISTERED, true)

@@ -1,5 +1,5 @@
-import { digest } from '@sluice/core/internal'
-import { INHERITED, pick, settingsOf } from '@sluice/http'
+import { digest, SETTINGS } from '@sluice/core/internal'
+import { INHERITED, pick } from '@sluice/http'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { RateLimitOptions } from './hook.js'
 
@@ -27,7 +27,7 @@ export function provideDefaults(app: AppContext, options: RateLimitOptions): voi
   const { [DEFAULTS]: outer = {} } = app
   const { limiter } = options
   // A plugin with a limiter takes the options of limiters from that one, and none of them from plugins around it.
-  const around = limiter ? { ...pick(outer, byRequests), ...settingsOf(limiter), name: limiter.name } : outer
+  const around = limiter ? { ...pick(outer, byRequests), ...limiter[SETTINGS], name: limiter.name } : outer
   app[DEFAULTS] = { ...around, ...pick(options, DEFAULT_NAMES) }
 }
 

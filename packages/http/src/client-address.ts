@@ -1,5 +1,6 @@
 import { inCommon, ownText } from '@sluice/core/internal'
 import ipaddr from 'ipaddr.js'
+import { getOrMake } from './get-or-make.js'
 import type { RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
 
@@ -263,15 +264,14 @@ export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
  * unknown proxies, more than a real chain ever has.
  */
 function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
-  if (!TRUSTS.has(server)) {
+  return getOrMake(TRUSTS, server, () => {
     const raw = {
       socket: { remoteAddress: STRANGER },
       headers: { 'x-forwarded-for': Array(30).fill(STRANGER).join() },
     }
     const ips = Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]
-    TRUSTS.set(server, ips.length > 30)
-  }
-  return TRUSTS.get(server)!
+    return ips.length > 30
+  })
 }
 
 const STRANGER = '203.0.113.254'

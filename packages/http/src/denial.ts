@@ -15,25 +15,21 @@ export interface Denied {
   readonly forbidden?: true
 }
 
-/** Answers the requests that may not pass. A response that has begun is left to its handler. */
-export interface Responder<Req, Res> {
-  /** Answers a request that `decision` denied; `all` are the decisions about it. */
-  deny(req: Req, res: Res, decision: Decision, all: readonly RequestDecision[]): MaybePromise<Denied>
-  /** Answers a caller in the list `deny`. */
-  forbid(req: Req, res: Res): Denied
-}
+export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
 
 /**
- * The answers of one guard. If the store failed and no policy denied the request, the caller has done nothing wrong: 503, to
- * be retried in a second. A denial by the local policies in an outage is a 429.
+ * Answers the requests of one guard that may not pass. A response that has begun is left to its handler. If the store failed
+ * and no policy denied the request, the caller has done nothing wrong: 503, to be retried in a second. A denial by the local
+ * policies in an outage is a 429.
  */
 export function responder<Req, Res>(
   onDenied: ((req: Req, res: Res, decision: Decision) => unknown) | undefined,
   platform: Platform<Req, Res>,
   setHeader: SetHeader<Res>,
-): Responder<Req, Res> {
+) {
   return { deny, forbid }
 
+  /** Answers a request that `decision` denied; `all` are the decisions about it. */
   function deny(
     req: Req,
     res: Res,
@@ -55,6 +51,7 @@ export function responder<Req, Res>(
     return { answer: platform.send(req, res, quotaExceeded(detail, names), text) }
   }
 
+  /** Answers a caller in the list `deny`. */
   function forbid(req: Req, res: Res): Denied {
     if (platform.headersSent(res)) return { answer: undefined, forbidden: true }
     platform.setStatus(res, FORBIDDEN.status)

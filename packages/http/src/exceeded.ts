@@ -1,5 +1,6 @@
 import type { Decision, Limiter } from '@sluice/core'
 import { inCommon, ownText, storedKey } from '@sluice/core/internal'
+import { getOrMake } from './get-or-make.js'
 
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
 
@@ -42,8 +43,7 @@ interface OverLimit {
  * its allowance could have been full again since, and a window has passed since it last went over.
  */
 function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
-  let keys = overLimit.get(limiter)
-  if (!keys) overLimit.set(limiter, (keys = new Map()))
+  const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())
   const now = performance.now()
   const before = keys.get(key)
   const isNew = before === undefined || now >= Math.max(before.fullAt, before.windowEnd)

@@ -1,11 +1,12 @@
 /*
  * The part that HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
  */
-export { addressesOf, clientAddress, keepAddresses } from './client-address.js'
+export { addressesOf, clientAddress, expressTrust, fastifyTrust, keepAddresses } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
+export { getOrMake } from './get-or-make.js'
 export { createGuard, type Guard, type GuardSteps } from './guard.js'
-export { hasHungUp, isTcp, type NodeRequest } from './hung-up.js'
+export { hasHungUp, isTcp, type NodeRequest, onResponseSent } from './hung-up.js'
 export {
   type HeaderFormat,
   type HeaderNames,
@@ -28,16 +29,7 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export {
-  type AddressList,
-  INHERITED,
-  pick,
-  REQUEST_LIMIT,
-  type RequestLimitOptions,
-  settingsOf,
-} from './options.js'
+export { type AddressList, INHERITED, pick, REQUEST_LIMIT, type RequestLimitOptions } from './options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
-export { expressTrust, fastifyTrust } from './client-address.js'
-export { onResponseSent } from './hung-up.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'

@@ -17,7 +17,6 @@ import {
   LIMITER,
   type LimiterSettings,
   read,
-  SETTINGS,
   unchecked,
   uncheckedLike,
 } from '@sluice/core/internal'
@@ -107,14 +106,6 @@ export function policyChooser<Req, Res>(
   const { limiter, limit, policies } = options
   if (typeof policies !== 'function') return undefined
   return limiter || limit !== undefined ? policies : (req) => chain(policies(req), requirePolicies)
-}
-
-/**
- * The store and the outage behaviour of a limiter, for other limiters that are to share them under another name. `store` is
- * missing if the limiter was given none.
- */
-export function settingsOf(limiter: Limiter): LimiterSettings {
-  return limiter[SETTINGS]
 }
 
 /** The options of these names, as far as they are given. */

@@ -1,5 +1,5 @@
 import { type Limiter, PolicyError, type Semaphore, type Store, StoreError } from '@sluice/core'
-import { type DeclarationOf, func, read, text, unchecked } from '@sluice/core/internal'
+import { type DeclarationOf, func, read, type Settings, text, unchecked } from '@sluice/core/internal'
 import { type MeterLike, openTelemetrySink } from './sinks/open-telemetry.js'
 import { type PromClientLike, prometheusSink, type RegistryLike } from './sinks/prometheus.js'
 import type { Sink, Source } from './sinks/sink.js'
@@ -32,9 +32,9 @@ export interface ObserveOptions {
 }
 
 const OBSERVE = {
-  meter: unchecked(),
-  prometheus: unchecked(),
-  registry: unchecked(),
+  meter: unchecked<MeterLike | undefined>(),
+  prometheus: unchecked<PromClientLike | undefined>(),
+  registry: unchecked<RegistryLike | undefined>(),
   tag: func<TagOf>('of the key'),
   name: text('a string', /^/, 'default'),
 } satisfies DeclarationOf<ObserveOptions>
@@ -70,8 +70,9 @@ export function observe(
   options: ObserveOptions,
 ): () => void {
   const kind = kindOf(observed)
-  const { tag, name } = read(OBSERVE, options ?? {}, { what: 'observe' })
-  const sink = sinkOf(options)
+  const settings = read(OBSERVE, options ?? {}, { what: 'observe' })
+  const { tag, name } = settings
+  const sink = sinkOf(settings)
   const known = sink.observed.get(observed)
   if (known) return known
   const end = begin()
@@ -192,8 +193,7 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
 }
 
 /** The sink of a meter or registry, which registers its instruments once. @throws {PolicyError} INVALID_OPTION. */
-function sinkOf(options: Pick<ObserveOptions, 'meter' | 'prometheus' | 'registry'>): Sink {
-  const { meter, prometheus, registry } = options ?? {}
+function sinkOf({ meter, prometheus, registry }: Settings<typeof OBSERVE>): Sink {
   if ((meter === undefined) === (prometheus === undefined)) {
     throw new PolicyError('INVALID_OPTION', 'either a meter or prometheus is required, and not both')
   }

@@ -61,15 +61,13 @@ async function askRest(
     throw await wsExceptionOf(denied, call)
   } catch (error) {
     const charged = call.decisions.splice(0).filter(({ allowed }) => allowed)
-    if (charged.length > 0)
-      await Promise.allSettled(charged.map((decision) => giveBack(call, decision, limits)))
+    // The headers then show what is left without the charges.
+    const givenBack = charged.map((decision) =>
+      limits.find(({ limiter }) => limiter.name === decision.limiter)!.giveBack(call, call, decision),
+    )
+    if (givenBack.length > 0) await Promise.allSettled(givenBack)
     throw error
   }
-}
-
-/** Gives back what one limit charged for a call that another denied. Its headers then show what is left without the charge. */
-async function giveBack(call: Call, decision: Decision, limits: readonly Limit[]): Promise<void> {
-  await limits.find(({ limiter }) => limiter.name === decision.limiter)?.giveBack(call, call, decision)
 }
 
 /**

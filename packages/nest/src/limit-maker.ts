@@ -1,8 +1,16 @@
-import type { Type } from '@nestjs/common'
-import type { ModuleRef } from '@nestjs/core'
+import { Inject, Injectable, type OnApplicationShutdown, type Type } from '@nestjs/common'
+import { ModuleRef } from '@nestjs/core'
 import { createLimiter, type Limiter, memoryStore, PolicyError, type Store } from '@sluice/core'
-import { checkNames, LIMITER, unchecked } from '@sluice/core/internal'
-import { createGuard, REQUEST_LIMIT, type Guard, type RequestLimitOptions, settingsOf } from '@sluice/http'
+import { checkNames, LIMITER, type LimiterSettings, SETTINGS, unchecked } from '@sluice/core/internal'
+import {
+  createGuard,
+  getOrMake,
+  type Guard,
+  INHERITED,
+  pick,
+  REQUEST_LIMIT,
+  type RequestLimitOptions,
+} from '@sluice/http'
 import { limiterToken } from './decorators.js'
 import { OperationSteps } from './operations.js'
 import * as Options from './options.js'
@@ -19,11 +27,13 @@ export type Limit = Guard<Options.Call, Options.Call> & {
 
 type KeyOfCall = Options.KeyProvider['key']
 
-/** Makes limits from options, each once. */
-export class LimitMaker {
-  readonly #options: Options.RateLimitModuleOptions
+/** Where Nest keeps the options of the module. */
+export const MODULE_OPTIONS = 'sluice.options'
+
+/** Makes limits from options, each once, and closes them with their store when the application shuts down. */
+@Injectable()
+export class LimitMaker implements OnApplicationShutdown {
   readonly #store: Store
-  readonly #modules: ModuleRef
   readonly #names = new Set<string>()
   /** The limiters that it made, and has to close. */
   readonly #limiters: Limiter[] = []
@@ -31,21 +41,22 @@ export class LimitMaker {
   readonly #limits = new Map<object, Map<object, Limit>>()
 
   /** @throws {PolicyError} INVALID_OPTION for options of the module that do not exist. */
-  constructor(options: Options.RateLimitModuleOptions, modules: ModuleRef) {
+  constructor(
+    @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
+    @Inject(ModuleRef) private readonly modules: ModuleRef,
+  ) {
     checkNames(MODULE, options, { what: 'RateLimitModule' })
-    this.#options = options
     this.#store = options.store === undefined ? memoryStore() : options.store
-    this.#modules = modules
   }
 
-  async close(): Promise<void> {
+  async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#limiters.map((limiter) => limiter.close()))
     await this.#store.close()
   }
 
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
-    const limiter = createLimiter({ ...this.#ofLimiters(), store: this.#store, ...options })
+    const limiter = createLimiter({ ...this.#ofLimiters, ...options })
     this.#limiters.push(limiter)
     return limiter
   }
@@ -56,7 +67,7 @@ export class LimitMaker {
     const isShared = name !== undefined || limiter !== undefined
     return this.#once(given, isShared ? given : owner, () => {
       if (limiter !== undefined) return this.#make(given, { limiter: this.#limiterOf(limiter) })
-      const counted = { store: this.#store, ...this.#ofLimiters(), ...ownOf(given), name: name ?? path }
+      const counted = { ...this.#ofLimiters, ...pick(given, byLimiters), name: name ?? path }
       return this.#claimed(this.#make(given, counted))
     })
   }
@@ -74,37 +85,32 @@ export class LimitMaker {
         return Object.assign(this.#make(merged, { limiter: outer.limiter }), { knownAs })
       }
       const merged = { ...(changes.policies ? ofCalls : given), ...rest }
-      const limit = this.#claimed(this.#make(merged, { ...settingsOf(outer.limiter), name }))
+      const limit = this.#claimed(this.#make(merged, { ...outer.limiter[SETTINGS], name }))
       return Object.assign(limit, { knownAs })
     })
   }
 
   #once(options: object, counted: object, make: () => Limit): Limit {
-    let byClass = this.#limits.get(options)
-    if (!byClass) this.#limits.set(options, (byClass = new Map()))
-    let limit = byClass.get(counted)
-    if (!limit) byClass.set(counted, (limit = make()))
-    return limit
+    const byClass = getOrMake(this.#limits, options, () => new Map<object, Limit>())
+    return getOrMake(byClass, counted, make)
   }
 
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
-    const { limits: _l, maxBuffered: _m, store: _s, ...rest } = this.#options
-    const { onStoreError: _o, deadline: _d, enforce: _e, key: keyOfModule, ...defaults } = rest
+    const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
     const { limiter: _limiter, key = keyOfModule, ...own } = given
     const options = { ...defaults, ...own, ...counted, ...(key && { key: this.#keyOf(key) }) }
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps))
     return Object.assign(guard, { knownAs: guard.limiter.name, given })
   }
 
-  /** The options that limiters take from the module, beside its store. */
-  #ofLimiters(): Pick<Options.RateLimitModuleOptions, OfLimiters> {
-    const given = OF_LIMITERS.filter((name) => this.#options[name] !== undefined)
-    return Object.fromEntries(given.map((name) => [name, this.#options[name]]))
+  /** The options that limiters take from the module. */
+  get #ofLimiters(): LimiterSettings {
+    return { ...pick(this.options, byLimiters), store: this.#store }
   }
 
   #limiterOf(shared: Limiter | string): Limiter {
     if (typeof shared !== 'string') return shared
-    return this.#modules.get<Limiter>(limiterToken(shared), { strict: false })
+    return this.modules.get<Limiter>(limiterToken(shared), { strict: false })
   }
 
   #claimed(limit: Limit): Limit {
@@ -122,23 +128,16 @@ export class LimitMaker {
 
   #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
     if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
-    const provider = this.#modules.get(key, { strict: false })
+    const provider = this.modules.get(key, { strict: false })
     return (call, source) => provider.key(call, source)
   }
 }
 
-/** The options of a limit that concern its limiter. */
-function ownOf(given: Options.RateLimitOptions): Partial<LimiterOfGuard> {
-  const names = (['store', ...OF_LIMITERS] as const).filter((name) => given[name] !== undefined)
-  return Object.fromEntries(names.map((name) => [name, given[name]]))
-}
+type LimiterOfGuard = Pick<RequestLimitOptions<unknown, unknown>, 'limiter' | 'name' | keyof LimiterSettings>
 
-type LimiterOfGuard = Pick<RequestLimitOptions<unknown, unknown>, 'limiter' | 'name' | 'store' | OfLimiters>
-type OfLimiters = (typeof OF_LIMITERS)[number]
-
+const { byLimiters, byRequests } = INHERITED
 const MODULE = Object.fromEntries(
   ['limits', ...Options.DEFAULTS, 'maxBuffered'].map((name) => [name, unchecked()]),
 )
 /** A limit counts in the limiter that it replaces, or in one of its own in the same store. */
 const { limiter: _limiter, store: _store, ...OVERRIDE } = REQUEST_LIMIT
-const OF_LIMITERS = ['onStoreError', 'deadline', 'enforce'] as const

@@ -1,34 +1,25 @@
-import { Inject, Injectable, type OnApplicationShutdown, type OnModuleInit, type Type } from '@nestjs/common'
-import { DiscoveryService, MetadataScanner, ModuleRef } from '@nestjs/core'
-import { type Limiter, PolicyError } from '@sluice/core'
+import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common'
+import { DiscoveryService, MetadataScanner } from '@nestjs/core'
+import { PolicyError } from '@sluice/core'
 import { readOne } from '@sluice/core/internal'
-import { maxBuffered } from '@sluice/http'
+import { getOrMake, maxBuffered } from '@sluice/http'
 import { isSkippedOn, limitsOn, type Marked, overridesOn } from './decorators.js'
-import { type Limit, LimitMaker } from './limit-maker.js'
+import { type Limit, LimitMaker, MODULE_OPTIONS } from './limit-maker.js'
 import type * as Options from './options.js'
 
-/** Where Nest keeps the options of the module. */
-export const MODULE_OPTIONS = 'sluice.options'
-
-/**
- * The limits of every handler, and the limiters by name. They are made when the application starts, so that invalid options
- * fail there, and closed with the shared store when it shuts down.
- */
+/** The limits of every handler. They are made when the application starts, so that invalid options fail there. */
 @Injectable()
-export class Limits implements OnModuleInit, OnApplicationShutdown {
+export class Limits implements OnModuleInit {
   /** The most bytes that may wait for a client of a gateway. */
   readonly maxBuffered: number
-  readonly #maker: LimitMaker
-  /** By handler, then by class; those of fields inside GraphQL operations apart. */
-  readonly #ofHandlers = new WeakMap<object, Map<object, readonly Limit[]>>()
-  readonly #ofFields = new WeakMap<object, Map<object, readonly Limit[]>>()
+  /** By handler, then by class. */
+  readonly #ofHandlers = new WeakMap<object, Map<object, HandlerLimits>>()
 
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
-    @Inject(ModuleRef) modules: ModuleRef,
+    @Inject(LimitMaker) private readonly maker: LimitMaker,
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {
-    this.#maker = new LimitMaker(options, modules)
     this.maxBuffered = readOne(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' })
   }
 
@@ -41,39 +32,26 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
       const handlers = scanner.getAllMethodNames(prototype).map((name) => prototype[name]!)
       if (![metatype, ...handlers].some(isLimited)) continue
       this.#limitsOn(metatype, metatype as Type)
-      for (const handler of handlers) this.at(metatype, handler)
+      for (const handler of handlers) this.at(metatype as Type, handler)
     }
-  }
-
-  async onApplicationShutdown(): Promise<void> {
-    await this.#maker.close()
-  }
-
-  define(options: Options.NamedLimiterOptions): Limiter {
-    return this.#maker.define(options)
   }
 
   /** The limits of a call, outermost first, each limiter once: if two levels share one, the inner level's options apply. */
   of({ kind, context }: Options.Call): readonly Limit[] {
     // A field inside an operation is not another operation: only the limits of its own method apply.
-    const nested = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
-    return this.at(context.getClass(), context.getHandler(), nested)
+    const isField = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
+    return this.at(context.getClass(), context.getHandler())[isField ? 'asField' : 'asCall']
   }
 
   /** The limits of a handler of a class, which may have inherited it. */
-  at(owner: object, handler: object, nested = false): readonly Limit[] {
-    const found = nested ? this.#ofFields : this.#ofHandlers
-    let byOwner = found.get(handler)
-    if (!byOwner) found.set(handler, (byOwner = new Map()))
-    let limits = byOwner.get(owner)
-    if (!limits) {
-      limits = nested ? this.#limitsOn(handler, owner as Type) : this.#on(owner as Type, handler)
-      byOwner.set(owner, limits)
-    }
-    return limits
+  at(owner: Type, handler: object): HandlerLimits {
+    const byOwner = getOrMake(this.#ofHandlers, handler, () => new Map<object, HandlerLimits>())
+    return getOrMake(byOwner, owner, () => {
+      return { asCall: this.#around(owner, handler), asField: this.#limitsOn(handler, owner) }
+    })
   }
 
-  #on(owner: Type, handler: object): readonly Limit[] {
+  #around(owner: Type, handler: object): readonly Limit[] {
     let limits = this.#limitsOfModule()
     for (const level of [owner, handler]) {
       limits = limits.filter(({ knownAs }) => !isSkippedOn(level, knownAs))
@@ -84,7 +62,7 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
   }
 
   #limitsOfModule(): readonly Limit[] {
-    return (this.options.limits ?? []).map((options) => this.#maker.limit(options, this, 'default'))
+    return (this.options.limits ?? []).map((options) => this.maker.limit(options, this, 'default'))
   }
 
   /** The limits on one level, where those without a name are named after the class of the call. */
@@ -96,7 +74,7 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
         (other, j) => isUnnamed(other.options) && (other.subject === subject ? j > i : j < i),
       ).length
       const path = pathOf(owner, method)
-      return this.#maker.limit(options, owner, earlier === 0 ? path : `${path}-${earlier + 1}`)
+      return this.maker.limit(options, owner, earlier === 0 ? path : `${path}-${earlier + 1}`)
     })
   }
 
@@ -104,12 +82,19 @@ export class Limits implements OnModuleInit, OnApplicationShutdown {
     const path = pathOf(owner, method)
     const outer = limits.find(({ knownAs }) => knownAs === options.name)
     if (outer) {
-      const limit = this.#maker.override(options, outer, owner, `${options.name}:${path}`.slice(0, 64))
+      const limit = this.maker.override(options, outer, owner, `${options.name}:${path}`.slice(0, 64))
       return limits.map((other) => (other === outer ? limit : other))
     }
     const message = `${path} overrides the limit '${String(options.name)}', but no limit of this name is outside of it`
     throw new PolicyError('INVALID_OPTION', message)
   }
+}
+
+/** The limits of one handler. */
+interface HandlerLimits {
+  readonly asCall: readonly Limit[]
+  /** Those of its method alone, for a field inside a GraphQL operation. */
+  readonly asField: readonly Limit[]
 }
 
 function isLimited(subject: object): boolean {

@@ -2,11 +2,12 @@ import { ConfigurableModuleBuilder, type DynamicModule, Global, Module } from '@
 import { DiscoveryModule } from '@nestjs/core'
 import { limiterToken } from './decorators.js'
 import { RateLimitGuard } from './guard.js'
-import { Limits, MODULE_OPTIONS } from './limits.js'
+import { LimitMaker, MODULE_OPTIONS } from './limit-maker.js'
+import { Limits } from './limits.js'
 import { Nest11Gateways } from './nest-11.js'
 import type { NamedLimiterOptions, RateLimitModuleOptions } from './options.js'
 
-const OWN = [Limits, RateLimitGuard, Nest11Gateways]
+const OWN = [LimitMaker, Limits, RateLimitGuard, Nest11Gateways]
 
 const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<RateLimitModuleOptions>({
   optionsInjectionToken: MODULE_OPTIONS,
@@ -28,8 +29,8 @@ export class RateLimitModule extends ConfigurableModuleClass {
   static forFeature(limiters: readonly NamedLimiterOptions[]): DynamicModule {
     const providers = limiters.map((options) => ({
       provide: limiterToken(options.name),
-      useFactory: (limits: Limits) => limits.define(options),
-      inject: [Limits],
+      useFactory: (maker: LimitMaker) => maker.define(options),
+      inject: [LimitMaker],
     }))
     // Not this class, which would add another guard and other limits.
     return { module: class RateLimitFeature {}, providers, exports: providers }

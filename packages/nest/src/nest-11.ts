@@ -39,7 +39,7 @@ export class Nest11Gateways implements OnModuleInit {
     for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
       const handler = prototype[name]!
       const counts =
-        Reflect.hasMetadata(MESSAGE_HANDLER, handler) && this.limits.at(gateway, handler).length > 0
+        Reflect.hasMetadata(MESSAGE_HANDLER, handler) && this.limits.at(gateway, handler).asCall.length > 0
       if (counts && !isGuarded(gateway) && !isGuarded(handler)) {
         const message =
           `${gateway.name}.${name} has limits that would never count: Nest 11 runs no global guard in gateways. ` +

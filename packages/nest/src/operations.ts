@@ -1,8 +1,8 @@
 import type { Decision, Limiter } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import type { Denied, GuardSteps } from '@sluice/http'
+import { type Denied, getOrMake, type GuardSteps } from '@sluice/http'
 import type { Call } from './options.js'
-import { isOperation, nest } from './platform.js'
+import { nest } from './platform.js'
 
 /*
  * A GraphQL request may run one operation under thousands of aliases, all in one tick. The first denial of a limiter decides
@@ -29,19 +29,19 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   }
 
   count(call: Call, _call: Call, key: string): MaybePromise<Denied | undefined> {
-    const earlier = isOperation(call) && this.#deniedEarlier(call, key)
+    const earlier = call.kind === 'graphql' && this.#deniedEarlier(call, key)
     return earlier || this.#steps.count(call, call, key)
   }
 
   ask(call: Call, _call: Call, key: string, cost: number): MaybePromise<Denied | undefined> {
-    if (!isOperation(call)) return this.#steps.ask(call, call, key, cost)
+    if (call.kind !== 'graphql') return this.#steps.ask(call, call, key, cost)
     return this.#of(call, key).run(
       () => this.#deniedEarlier(call, key, cost) ?? this.#steps.ask(call, call, key, cost),
     )
   }
 
   deny(call: Call, _call: Call, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
-    if (!isOperation(call)) return this.#steps.deny(call, call, key, cost, decision)
+    if (call.kind !== 'graphql') return this.#steps.deny(call, call, key, cost, decision)
     return this.#answer(call, key, { decision, cost, answers: new Map() })
   }
 
@@ -57,12 +57,19 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   #answer(call: Call, key: string, denial: EarlierDenial): MaybePromise<Denied> {
     const denied = this.#steps.deny(call, call, key, denial.cost, denial.decision)
     denial.answers.set(this, denied)
-    this.#of(call, key).remember(denial)
+    this.#of(call, key).denial = denial
     return denied
   }
 
+  /** The operations of the same request that the limiter counts under this key. */
   #of(call: Call, key: string): Operations {
-    return operationsOf(nest.identity(call), this.limiter, key)
+    const byLimiter = getOrMake(
+      OPERATIONS,
+      nest.identity(call),
+      () => new Map<Limiter, Map<string, Operations>>(),
+    )
+    const byKey = getOrMake(byLimiter, this.limiter, () => new Map<string, Operations>())
+    return getOrMake(byKey, key, () => new Operations())
   }
 }
 
@@ -70,7 +77,7 @@ const MOST_AT_ONCE = 16
 
 /** The operations of one request that one limiter counts under one key. */
 class Operations {
-  #denial: EarlierDenial | undefined
+  denial: EarlierDenial | undefined
   #asking = 0
   readonly #waiting: (() => void)[] = []
   /** Index of the first waiting operation. Removing each from the front of the list would be quadratic. */
@@ -81,12 +88,8 @@ class Operations {
    * decides only operations of at least that cost.
    */
   denialFor(cost = 0): EarlierDenial | undefined {
-    const denial = this.#denial
+    const { denial } = this
     return denial && (denial.decision.reason !== 'cost' || cost >= denial.cost) ? denial : undefined
-  }
-
-  remember(denial: EarlierDenial): void {
-    this.#denial = denial
   }
 
   /** Calls `ask` as soon as fewer than 16 operations are asking. `ask` must check `denialFor` first: a denial may exist by then. */
@@ -119,14 +122,3 @@ class Operations {
 }
 
 const OPERATIONS = new WeakMap<object, Map<Limiter, Map<string, Operations>>>()
-
-/** The operations of `request` that `limiter` counts under `key`. */
-function operationsOf(request: object, limiter: Limiter, key: string): Operations {
-  let byLimiter = OPERATIONS.get(request)
-  if (!byLimiter) OPERATIONS.set(request, (byLimiter = new Map()))
-  let byKey = byLimiter.get(limiter)
-  if (!byKey) byLimiter.set(limiter, (byKey = new Map()))
-  let operations = byKey.get(key)
-  if (!operations) byKey.set(key, (operations = new Operations()))
-  return operations
-}

@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common'
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
-import type { RequestLimitOptions, KeyFunction } from '@sluice/http'
+import { INHERITED, type KeyFunction, type RequestLimitOptions } from '@sluice/http'
 
 /** `any`, as in Nest's own types, which do not know the framework either. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -40,7 +40,7 @@ export interface RateLimitOptions extends Omit<RequestLimitOptions<Call, Call>, 
 export type LimitOverride = Omit<RateLimitOptions, 'name' | 'limiter' | 'store'> & { readonly name: string }
 
 /** The defaults of limits and limiters, and the limits that apply to every handler. */
-export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> {
+export interface RateLimitModuleOptions extends Pick<RateLimitOptions, (typeof DEFAULTS)[number]> {
   readonly limits?: readonly RateLimitOptions[]
   /**
    * The most bytes that may wait for a client of a gateway to read them, 0 to 2^30. With more, a denied message closes the
@@ -50,24 +50,8 @@ export interface RateLimitModuleOptions extends Pick<RateLimitOptions, Default> 
   readonly maxBuffered?: number
 }
 
-type Default = (typeof DEFAULTS)[number]
-
 /** The options of limits that the module may give a default. */
-export const DEFAULTS = [
-  'store',
-  'onStoreError',
-  'deadline',
-  'enforce',
-  'key',
-  'skip',
-  'allow',
-  'deny',
-  'headers',
-  'headerNames',
-  'resetAs',
-  'onDenied',
-  'onExceeded',
-] as const
+export const DEFAULTS = [...INHERITED.byLimiters, ...INHERITED.byRequests] as const
 
 /** The options of `createLimiter`; `name` is also that of `@InjectLimiter`. */
 export type NamedLimiterOptions = LimiterOptions & { readonly name: string }

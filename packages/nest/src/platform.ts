@@ -13,11 +13,6 @@ export function callOf(context: ExecutionContext): Call | undefined {
   return { kind, req, res, context, decisions: [], raw: res?.raw }
 }
 
-/** Whether a call is one operation of a GraphQL request, which may have thousands. */
-export function isOperation({ kind }: Call): boolean {
-  return kind === 'graphql'
-}
-
 /** Servers put different values into an operation's context: graphql-ws the request in `extra`, Mercurius a `reply` beside it. */
 function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
   const { req: given, res, reply } = operation ?? {}
@@ -36,7 +31,8 @@ export const nest: Platform<Call, Call> = {
   // Never an object that lives as long as a connection; it would keep all decisions about it.
   identity: ({ req, res, context }) => (res ? req : context),
   keepDecisions: ({ res, raw }) => (res && !raw ? 'beside' : 'on'),
-  repeats: isOperation,
+  // Each operation of a GraphQL request is a call.
+  repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
   address: ({ req }) => req.ip,
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
