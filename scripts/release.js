@@ -20,10 +20,10 @@ if (rest.length > 0 || !['version', '--dry-run', 'publish'].includes(command)) {
   console.error('npm run release -- version | --dry-run | publish')
   process.exitCode = 1
 } else if (command === 'version') raiseVersions()
-else process.exitCode = await release(command === 'publish')
+else process.exitCode = release(command === 'publish')
 
 /** @param {boolean} publishes */
-async function release(publishes) {
+function release(publishes) {
   const why = publishes ? notReady() : undefined
   if (why) {
     console.error(why)
@@ -33,7 +33,7 @@ async function release(publishes) {
   rmSync(OUT, { recursive: true, force: true })
   mkdirSync(OUT, { recursive: true })
   const tarballs = packAll(OUT)
-  const passed = await tryTarballs(tarballs)
+  const passed = tryTarballs(tarballs)
   writeSbom(tarballs, join(OUT, 'sbom.cdx.json'))
   if (!passed) return 1
   if (!publishes) {

@@ -41,11 +41,11 @@ export function publicPackages() {
 }
 
 /**
- * The entry points that are for users. `internal` is for other packages of this repository.
+ * The entry points that are for users and have types. `internal` is for other packages of this repository.
  * @param {Manifest} manifest
  */
 export function publicEntries({ exports = {} }) {
-  return Object.entries(exports).filter(([path]) => path !== './internal')
+  return Object.entries(exports).filter(([path, { require }]) => path !== './internal' && require?.types)
 }
 
 /**

@@ -6,10 +6,10 @@
 // depends on a registry, and each package sees what its manifest declares and no more, which `npm install` would hide
 // by putting everything into one folder. Optional peers are left out: no entry point may need them to load.
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { npmPack } from '../npm.js'
+import { temporaryFolder } from '../temporary-folder.js'
 import { manifestOf, publicPackages } from '../workspace.js'
 
 /** What is still running then hangs: a minute is usual, and machines are shared. In milliseconds. */
@@ -33,18 +33,12 @@ const STYLES = [
 /** @typedef {{ name: string, file: string, source: (entries: Entry[]) => string, args: string[] }} Style */
 /** @typedef {import('../workspace.js').Manifest} Manifest */
 
-const project = mkdtempSync(join(tmpdir(), 'sluice-installs-'))
-try {
-  writeFileSync(join(project, 'package.json'), '{ "private": true }')
-  link('@types/node', project)
-  const packages = publicPackages()
-  for (const { folder, manifest } of packages) await install(folder, manifest)
-  let passed = true
-  for (const { manifest } of packages) passed = (await check(manifest)) && passed
-  process.exitCode = passed ? 0 : 1
-} finally {
-  rmSync(project, { recursive: true })
-}
+const project = temporaryFolder('installs')
+writeFileSync(join(project, 'package.json'), '{ "private": true }')
+link('@types/node', project)
+const packages = publicPackages()
+for (const { folder, manifest } of packages) await install(folder, manifest)
+for (const { manifest } of packages) if (!(await check(manifest))) process.exitCode = 1
 
 /**
  * @param {string} folder

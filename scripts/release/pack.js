@@ -1,9 +1,9 @@
 // Packs every public package as it is published: its built folder with the repository's address in the manifest. Each
 // tarball is looked through for addresses of other repositories.
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { npmPack } from '../npm.js'
+import { temporaryFolder } from '../temporary-folder.js'
 import { publicPackages } from '../workspace.js'
 import { otherAddresses, repositoryField } from './repository.js'
 
@@ -14,12 +14,8 @@ import { otherAddresses, repositoryField } from './repository.js'
  * @returns {Tarball[]} Each after those that it depends on.
  */
 export function packAll(out) {
-  const staging = mkdtempSync(join(tmpdir(), 'sluice-pack-'))
-  try {
-    return publicPackages().map((published) => packOne(published, join(staging, published.folder), out))
-  } finally {
-    rmSync(staging, { recursive: true })
-  }
+  const staging = temporaryFolder('pack')
+  return publicPackages().map((published) => packOne(published, join(staging, published.folder), out))
 }
 
 /**

@@ -1,10 +1,10 @@
 // Installs the tarballs of a release in an empty project with each package manager, and runs there the first example of each
 // package's README as a reader pastes it. Prints a line for each example; what a manager itself says only when it fails.
-import { execFile } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { npm, npmProgram } from '../npm.js'
+import { temporaryFolder } from '../temporary-folder.js'
 import { manifestOf } from '../workspace.js'
 import { ENVIRONMENT } from './environment.js'
 import { firstExample, importsOf } from './example.js'
@@ -26,18 +26,13 @@ const managers = [
 
 /**
  * @param {readonly Tarball[]} tarballs
- * @returns {Promise<boolean>} whether every example ran under every manager.
+ * @returns {boolean} whether every example ran under every manager.
  */
-export async function tryTarballs(tarballs) {
+export function tryTarballs(tarballs) {
   if (npm(['ci', '--no-audit', '--no-fund', '--loglevel=error'], MANAGERS) !== 0) return false
   let passed = true
   for (const manager of managers) {
-    const project = mkdtempSync(join(tmpdir(), `sluice-${manager[0]}-`))
-    try {
-      passed = (await tryIn(project, manager, tarballs)) && passed
-    } finally {
-      rmSync(project, { recursive: true, force: true })
-    }
+    passed = tryIn(temporaryFolder(manager[0]), manager, tarballs) && passed
   }
   return passed
 }
@@ -47,7 +42,7 @@ export async function tryTarballs(tarballs) {
  * @param {Manager} manager
  * @param {readonly Tarball[]} tarballs
  */
-async function tryIn(project, [name, install, node], tarballs) {
+function tryIn(project, [name, install, node], tarballs) {
   const programs = tarballs.map((tarball) => writeProgram(project, tarball))
   const links = Object.fromEntries(tarballs.map((tarball) => [tarball.name, `file:${tarball.file}`]))
   const dependencies = { ...links, ...versionsOf(programs.flatMap(({ needs }) => needs)) }
@@ -57,14 +52,14 @@ async function tryIn(project, [name, install, node], tarballs) {
   const manifest = { name: 'project', private: true, type: 'module', dependencies, ...overrides }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(project, 'run.js'), readFileSync('scripts/release/run-example.js'))
-  const installed = await run(project, install)
+  const installed = run(project, install)
   if (installed.failed) {
     console.error(`${name}: cannot install the tarballs\n${installed.output}`)
     return false
   }
   let passed = true
   for (const { name: published, file } of programs) {
-    const { failed, output } = await run(project, [...node, 'run.js', file])
+    const { failed, output } = run(project, [...node, 'run.js', file])
     if (failed) passed = false
     // The last line is what run-example.js says; those before are the example's own.
     const said = failed ? output.trim() : output.trim().split('\n').at(-1)
@@ -100,12 +95,9 @@ function versionsOf(names) {
 /**
  * @param {string} cwd
  * @param {readonly string[]} args
- * @returns {Promise<{ failed: boolean, output: string }>}
  */
 function run(cwd, args) {
-  return new Promise((done) => {
-    execFile(process.execPath, args, { cwd, env: ENVIRONMENT, timeout: 300_000 }, (error, stdout, stderr) =>
-      done({ failed: error !== null, output: error ? stdout + stderr : stdout }),
-    )
-  })
+  const options = { cwd, env: ENVIRONMENT, timeout: 300_000, encoding: /** @type {const} */ ('utf8') }
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
+  return { failed: status !== 0, output: status === 0 ? stdout : stdout + stderr }
 }

@@ -17,9 +17,7 @@ describe('the public surface of a package', () => {
 
   it('is wrong where the report says another', () => {
     expect(problemsOf({ ...same, surface: CHANGED }, [])).toEqual([
-      'packages/core/api.md is not the public surface (npm run check -- api --write):',
-      `- ${SURFACE.trim()}`,
-      `+ ${CHANGED.trim()}`,
+      'packages/core/api.md is not the public surface (npm run check -- api --write)',
     ])
   })
 
@@ -32,13 +30,6 @@ describe('the public surface of a package', () => {
       expect(problemsOf(changed, [changeset('@sluice/koa')])).toEqual([message])
       expect(problemsOf(changed, [changeset('@sluice/koa'), changeset('@sluice/core')])).toEqual([])
     }
-  })
-
-  it('shows no more than 40 lines', () => {
-    const long = Array.from({ length: 60 }, (_, i) => `a${i}`).join('\n')
-    const problems = problemsOf({ ...same, surface: long, reported: '' }, [])
-    expect(problems).toHaveLength(42)
-    expect(problems.at(-1)).toBe('and 21 lines more')
   })
 })
 
@@ -76,7 +67,7 @@ describeCheck('npm run check -- api', () => {
     const { status, output } = check()
     expect(status).toBe(1)
     expect(output).toContain('packages/core/api.md is not the public surface')
-    expect(output).toContain('+ export const a: string;')
+    expect(output).toContain('+export const a: string;')
     expect(check('--write').output).toContain('no new changeset names it')
     project.write({ '.changeset/a.md': "---\n'@sluice/core': minor\n---\n\n`a` is a text.\n" })
     expect(check()).toMatchObject({ status: 0 })

@@ -10,12 +10,10 @@ import { createQueue, limitFetch } from '@sluice/outbound'
 import express from 'express'
 import { Redis } from 'ioredis'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { Session } from 'node:inspector/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { promiseHooks } from 'node:v8'
+import { temporaryFolder } from '../temporary-folder.js'
 
 /** Files that a reader of one request has to open. */
 const MOST_FILES = 22
@@ -30,16 +28,15 @@ const SOURCE = /packages\/((?:core|http|machine|express|outbound)\/src\/.+\.ts)/
  * @typedef {object} Journey
  * @property {string} path
  * @property {number} status
- * @property {number} mostFiles
  * @property {number} mostLayers
  */
 
 /** @type {readonly Journey[]} */
 const JOURNEYS = [
-  { path: '/allowed', status: 200, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
-  { path: '/denied', status: 429, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
-  { path: '/remembered', status: 429, mostFiles: MOST_FILES, mostLayers: 0 },
-  { path: '/url', status: 200, mostFiles: MOST_FILES, mostLayers: MOST_LAYERS },
+  { path: '/allowed', status: 200, mostLayers: MOST_LAYERS },
+  { path: '/denied', status: 429, mostLayers: MOST_LAYERS },
+  { path: '/remembered', status: 429, mostLayers: 0 },
+  { path: '/url', status: 200, mostLayers: MOST_LAYERS },
 ]
 
 /**
@@ -55,8 +52,7 @@ const queue = createQueue({ limiter: generousLimiter() })
 const limitedFetch = limitFetch(async () => new Response('Hello'), { limiter: generousLimiter() })
 const onMemory = createServer(express().use(rateLimit({ limit: 1000, window: '1h' }), greet))
 await once(onMemory.listen(0, '127.0.0.1'), 'listening')
-const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
-const machine = machineStore({ name: 'journey', folder })
+const machine = machineStore({ name: 'journey', folder: temporaryFolder('journey') })
 const ofMachine = generousLimiter(machine)
 await machine.ready()
 
@@ -79,7 +75,6 @@ let isTooLong = false
 for (const call of CALLS) if (!(await isShort(call))) isTooLong = true
 onMemory.close().closeAllConnections()
 await machine.close()
-rmSync(folder, { recursive: true })
 const redis = await startRedis()
 const client = new Redis({ port: redis.port, maxRetriesPerRequest: 0 })
 const stores = {
@@ -127,7 +122,7 @@ async function get(path, of = server) {
 }
 
 /** Makes the one request that is looked at, and prints what ran for it. @param {Journey} journey */
-async function isWithinBars({ path, status, mostFiles, mostLayers }) {
+async function isWithinBars({ path, status, mostLayers }) {
   await profiler.post('Profiler.takePreciseCoverage')
   const layers = watchLayers()
   const answered = await get(path)
@@ -135,11 +130,11 @@ async function isWithinBars({ path, status, mostFiles, mostLayers }) {
   if (answered !== status) throw new Error(`${path} answered ${answered}, where ${status} is right`)
   const files = await filesPassed()
   console.log(
-    `${path}: ${files.length} files (at most ${mostFiles}), ${layers.places.size} layers (at most ${mostLayers})`,
+    `${path}: ${files.length} files (at most ${MOST_FILES}), ${layers.places.size} layers (at most ${mostLayers})`,
   )
   print(files)
   for (const place of layers.places.values()) console.log(`  waits for a promise of ${place}`)
-  return files.length <= mostFiles && layers.places.size <= mostLayers
+  return files.length <= MOST_FILES && layers.places.size <= mostLayers
 }
 
 /** Makes one call, and prints what ran for it: in all, and each package's share. @param {Call} row */

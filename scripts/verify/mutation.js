@@ -3,9 +3,9 @@
 // In stages, because the conformance kit takes longest: what the tables miss is tried on the leases' tests and on the kit, what a
 // short run of the kit misses on a longer one. Prints who survived; exit 1 when less than 96 % were caught.
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { temporaryFolder } from '../temporary-folder.js'
 
 const LEAST_CAUGHT = 0.96
 const SOURCES = process.argv.length > 2 ? process.argv.slice(2) : ['packages/core/src/algorithms/**/*.ts']
@@ -30,27 +30,23 @@ const CAUGHT = new Set(['Killed', 'Timeout', 'RuntimeError'])
 
 /** @typedef {{ file: string, line: number, text: string, range: string, caught: boolean }} Mistake */
 
-const folder = mkdtempSync(join(tmpdir(), 'sluice-mutation-'))
-try {
-  /** @type {Map<string, Mistake>} */
-  const mistakes = new Map()
-  for (const stage of STAGES) {
-    const alive = [...mistakes.values()].filter(({ caught }) => !caught)
-    const mutate = mistakes.size === 0 ? SOURCES : [...new Set(alive.map(({ range }) => range))]
-    if (mutate.length === 0) break
-    for (const [id, mistake] of run(stage, mutate)) {
-      mistakes.set(id, { ...mistake, caught: mistake.caught || mistakes.get(id)?.caught === true })
-    }
+const folder = temporaryFolder('mutation')
+/** @type {Map<string, Mistake>} */
+const mistakes = new Map()
+for (const stage of STAGES) {
+  const alive = [...mistakes.values()].filter(({ caught }) => !caught)
+  const mutate = mistakes.size === 0 ? SOURCES : [...new Set(alive.map(({ range }) => range))]
+  if (mutate.length === 0) break
+  for (const [id, mistake] of run(stage, mutate)) {
+    mistakes.set(id, { ...mistake, caught: mistake.caught || mistakes.get(id)?.caught === true })
   }
-  const all = [...mistakes.values()]
-  const survivors = all.filter(({ caught }) => !caught)
-  for (const { file, line, text } of survivors) console.log(`survived  ${file}:${line}  ${text}`)
-  const share = (all.length - survivors.length) / all.length
-  console.log(`${all.length - survivors.length} of ${all.length} caught: ${(100 * share).toFixed(1)} %`)
-  process.exitCode = share >= LEAST_CAUGHT ? 0 : 1
-} finally {
-  rmSync(folder, { recursive: true })
 }
+const all = [...mistakes.values()]
+const survivors = all.filter(({ caught }) => !caught)
+for (const { file, line, text } of survivors) console.log(`survived  ${file}:${line}  ${text}`)
+const share = (all.length - survivors.length) / all.length
+console.log(`${all.length - survivors.length} of ${all.length} caught: ${(100 * share).toFixed(1)} %`)
+process.exitCode = share >= LEAST_CAUGHT ? 0 : 1
 
 /**
  * @param {typeof STAGES[number]} stage

@@ -2,11 +2,11 @@
 // without a Redis in PATH: npm run verify -- newcomer. The user and all files are removed again. Needs root on Linux, and
 // says so elsewhere. Exit 1 when a command fails, or when the tests do not say what they skipped for want of Redis.
 import { execFileSync, spawnSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { npmProgram } from '../npm.js'
 import { ENVIRONMENT } from '../release/environment.js'
+import { temporaryFolder } from '../temporary-folder.js'
 
 /** README's commands, the longest that each may take in seconds, and what it has to say. @type {[string, number, string][]} */
 const COMMANDS = [
@@ -21,7 +21,7 @@ if (process.platform === 'linux' && process.getuid?.() === 0) process.exitCode =
 else console.log('skipped: making a user needs root on Linux')
 
 function asNewcomer() {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-newcomer-'))
+  const folder = temporaryFolder('newcomer')
   const name = `sluice-${process.pid}`
   const home = join(folder, name)
   chmodSync(folder, 0o755)
@@ -36,7 +36,6 @@ function asNewcomer() {
     return COMMANDS.every((command) => runs(command, { cwd: join(home, 'sluice'), env, uid, gid }))
   } finally {
     execFileSync('userdel', [name])
-    rmSync(folder, { recursive: true })
   }
 }
 
@@ -71,14 +70,10 @@ function runs([command, seconds, says], as) {
     maxBuffer: 2 ** 28,
   })
   const output = String(stdout).trimEnd()
+  const lines = output.split('\n')
   const lacks = output.includes(says) ? '' : `, and it does not say "${says}"`
   const passed = status === 0 && lacks === ''
-  console.log(
-    output
-      .split('\n')
-      .slice(passed ? -LINES : -10 * LINES)
-      .join('\n'),
-  )
+  console.log(lines.slice(passed ? -LINES : -10 * LINES).join('\n'))
   const took = Math.round((performance.now() - began) / 1000)
   console.log(`${passed ? '✓' : '✗'} npm ${command}: ended with ${status}${lacks}, in ${took} s\n`)
   return passed

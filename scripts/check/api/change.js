@@ -17,28 +17,11 @@
 export function problemsOf({ name, path, surface, reported, before }, added) {
   const problems = []
   if (surface !== reported) {
-    problems.push(
-      `${path} is not the public surface (npm run check -- api --write):`,
-      ...diff(reported, surface),
-    )
+    problems.push(`${path} is not the public surface (npm run check -- api --write)`)
   }
   const changed = before !== undefined && before !== surface
   if (changed && !added.some(({ packages }) => packages.includes(name))) {
     problems.push(`${name}: the public surface has changed, and no new changeset names it (npx changeset)`)
   }
   return problems
-}
-
-/**
- * The lines that one of two texts has alone.
- * @param {string} before
- * @param {string} after
- */
-function diff(before, after) {
-  const [old, now] = [before.split('\n'), after.split('\n')]
-  const lines = [
-    ...old.filter((line) => !now.includes(line)).map((line) => `- ${line}`),
-    ...now.filter((line) => !old.includes(line)).map((line) => `+ ${line}`),
-  ]
-  return lines.length > 40 ? [...lines.slice(0, 40), `and ${lines.length - 40} lines more`] : lines
 }

@@ -29,9 +29,7 @@ export async function writePages(packages, out) {
  * @param {import('../../workspace.js').PublicPackage} published
  */
 function sourcesOf({ folder, manifest }) {
-  return publicEntries(manifest)
-    .filter(([, { require }]) => require?.types)
-    .map(([, { require }]) =>
-      join(folder, require.types.replace('dist/cjs', 'src').replace(/\.d\.ts$/, '.ts')),
-    )
+  return publicEntries(manifest).map(([, { require }]) =>
+    join(folder, require.types.replace('dist/cjs', 'src').replace(/\.d\.ts$/, '.ts')),
+  )
 }

@@ -1,8 +1,8 @@
 // What of a package is public, as text: one report of API Extractor for each entry point, one after the other.
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { temporaryFolder } from '../../temporary-folder.js'
 import { publicEntries } from '../../workspace.js'
 
 // Not an import: the compiler reads this file where the folder's packages are not installed.
@@ -18,8 +18,7 @@ const COMPILER = jsonOf('tsconfig.types.json')
  * @returns {string}
  */
 export function publicSurface({ folder, manifest }) {
-  const entries = publicEntries(manifest).filter(([, { require }]) => require?.types)
-  const sections = entries.map(([path, { require }]) => {
+  const sections = publicEntries(manifest).map(([path, { require }]) => {
     const title = manifest.name + path.slice(1)
     return `## ${title}\n\n${report(folder, join(folder, require.types))}`
   })
@@ -35,33 +34,29 @@ export function publicSurface({ folder, manifest }) {
  * @param {string} types
  */
 function report(folder, types) {
-  const reports = mkdtempSync(join(tmpdir(), 'sluice-api-'))
-  try {
-    const config = ExtractorConfig.prepare({
-      configObjectFullPath: undefined,
-      packageJsonFullPath: resolve(folder, 'package.json'),
-      configObject: {
-        ...CONFIG,
-        projectFolder: resolve(folder),
-        mainEntryPointFilePath: resolve(types),
-        compiler: { overrideTsconfig: { ...COMPILER, files: [resolve(types)] } },
-        apiReport: { ...CONFIG.apiReport, reportFolder: reports, reportTempFolder: reports },
-      },
-    })
-    Extractor.invoke(config, {
-      localBuild: false,
-      // Its own messages say that the report differs from none.
-      messageCallback: (/** @type {any} */ message) => (message.handled = true),
-    })
-    const text = readFileSync(join(reports, 'surface.api.md'), 'utf8')
-    // Whether a name has a docstring is no part of the surface.
-    return text
-      .slice(text.indexOf('```ts'))
-      .replaceAll(/^ *\/\/ \((?:undocumented|No @packageDocumentation.*)\)\n/gm, '')
-      .replaceAll(' (undocumented)', '')
-  } finally {
-    rmSync(reports, { recursive: true })
-  }
+  const reports = temporaryFolder('api')
+  const config = ExtractorConfig.prepare({
+    configObjectFullPath: undefined,
+    packageJsonFullPath: resolve(folder, 'package.json'),
+    configObject: {
+      ...CONFIG,
+      projectFolder: resolve(folder),
+      mainEntryPointFilePath: resolve(types),
+      compiler: { overrideTsconfig: { ...COMPILER, files: [resolve(types)] } },
+      apiReport: { ...CONFIG.apiReport, reportFolder: reports, reportTempFolder: reports },
+    },
+  })
+  Extractor.invoke(config, {
+    localBuild: false,
+    // Its own messages say that the report differs from none.
+    messageCallback: (/** @type {any} */ message) => (message.handled = true),
+  })
+  const text = readFileSync(join(reports, 'surface.api.md'), 'utf8')
+  // Whether a name has a docstring is no part of the surface.
+  return text
+    .slice(text.indexOf('```ts'))
+    .replaceAll(/^ *\/\/ \((?:undocumented|No @packageDocumentation.*)\)\n/gm, '')
+    .replaceAll(' (undocumented)', '')
 }
 
 /** @param {string} file Of this folder. */

@@ -1,7 +1,9 @@
 // npm run check -- api [--write] [--since COMMIT] [--no-pages]: the public surface of each package is what its report says
 // (packages/NAME/api.md), a report that has changed comes with a changeset, and the reference is written to docs/api.
 // `--write` writes the reports; a changeset it cannot write. Exit 1 where something is missing.
+import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { devNull } from 'node:os'
 import { parseArgs } from 'node:util'
 import { pendingChangesets } from '../../changesets.js'
 import { publicPackages } from '../../workspace.js'
@@ -51,6 +53,10 @@ function check(published) {
   const changed = before !== undefined && before !== surface
   console.log(`${manifest.name}: ${surface.split('\n').length} lines${changed ? ', changed' : ''}`)
   const reported = existsSync(path) ? readFileSync(path, 'utf8') : ''
+  if (surface !== reported) {
+    const args = ['diff', '--no-index', '--', existsSync(path) ? path : devNull, '-']
+    spawnSync('git', args, { input: surface, stdio: ['pipe', 'inherit', 'inherit'] })
+  }
   return problemsOf({ name: manifest.name, path, surface, reported, ...(changed && { before }) }, added)
 }
 
