@@ -1,4 +1,5 @@
 import { deepStrictEqual } from 'node:assert'
+import type { Policy } from '@sluice/core'
 import * as fc from 'fast-check'
 import { operationOf } from './operation.js'
 import { options } from './numbers.js'
@@ -49,6 +50,38 @@ export function law<T extends Pick<Past, 'start'>>(
     }
   })
   it(name, () => fc.assert(property, { numRuns, ...(seed === undefined ? {} : { seed }) }), LIMIT_MS)
+}
+
+/** A key's policy, and all that was drawn for a law about it. */
+type Given<T> = T & { readonly session: Session; readonly policy: Policy }
+
+/** Declares laws about keys of one policy that a drawn past lies behind. */
+export function lawsAfter<T extends Past>(subject: Subject, drawn: fc.Arbitrary<T>) {
+  /** Puts the same past behind each key. */
+  async function keysOf(count: 1 | 2, session: Session, value: T) {
+    const policy = subject.shape.factory(value.options)
+    const callers = Array.from({ length: count }, () => session.caller([policy]))
+    await relive(subject, value.steps, ...callers)
+    return { callers, given: { ...value, session, policy } }
+  }
+
+  return {
+    ofKey(name: string, check: (caller: Caller, given: Given<T>) => Promise<void>): void {
+      law(subject, name, drawn, async (session, value) => {
+        const { callers, given } = await keysOf(1, session, value)
+        await check(callers[0]!, given)
+      })
+    },
+    /** Of two keys with the same past, which are alike again in the end. */
+    ofTwins(name: string, check: (one: Caller, other: Caller, given: Given<T>) => Promise<void>): void {
+      law(subject, name, drawn, async (session, value) => {
+        const { callers, given } = await keysOf(2, session, value)
+        const [one, other] = callers as [Caller, Caller]
+        await check(one, other, given)
+        await expectAlike(one, other)
+      })
+    },
+  }
 }
 
 /** A history of calls that any law may find behind it. */

@@ -1,80 +1,62 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { law, past, relive, type Subject } from '../law.js'
+import { lawsAfter, past, type Subject } from '../law.js'
 
 /** Bans and pauses. */
 export function barring(subject: Subject): void {
-  const { factory } = subject.shape
   const barred = fc
     .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
     .map(([before, duration]) => ({ ...before, duration }))
+  const { ofKey } = lawsAfter(subject, barred)
 
-  law(
-    subject,
-    'denies everything until a block ends',
-    barred,
-    async (session, { options, steps, duration }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      const { at } = await caller.peek(1)
-      await caller.block(duration)
-      const until = session.now + duration
-      for (const instant of [session.now, until - 1]) {
-        session.now = instant
-        for (const denied of [await caller.consume(1), await caller.book(1, 2 ** 50), await caller.peek(1)]) {
-          assert.deepEqual([denied.reason, denied.at, denied.remaining], ['blocked', Math.max(at, until), 0])
-          assert(denied.resetAt >= until && !denied.booking)
-        }
-        const read = await caller.consume(0)
-        assert.deepEqual([read.reason, read.at, read.remaining], ['blocked', until, 0])
+  ofKey('denies everything until a block ends', async (caller, { session, duration }) => {
+    const { at } = await caller.peek(1)
+    await caller.block(duration)
+    const until = session.now + duration
+    for (const instant of [session.now, until - 1]) {
+      session.now = instant
+      for (const denied of [await caller.consume(1), await caller.book(1, 2 ** 50), await caller.peek(1)]) {
+        assert.deepEqual([denied.reason, denied.at, denied.remaining], ['blocked', Math.max(at, until), 0])
+        assert(denied.resetAt >= until && !denied.booking)
       }
-      session.now = until
-      const after = await caller.peek(1)
-      assert.deepEqual([after.reason, after.at], [at > until ? 'limit' : undefined, Math.max(at, until)])
-      session.now = at
-      assert.equal((await caller.consume(1)).reason, undefined)
-    },
-  )
+      const read = await caller.consume(0)
+      assert.deepEqual([read.reason, read.at, read.remaining], ['blocked', until, 0])
+    }
+    session.now = until
+    const after = await caller.peek(1)
+    assert.deepEqual([after.reason, after.at], [at > until ? 'limit' : undefined, Math.max(at, until)])
+    session.now = at
+    assert.equal((await caller.consume(1)).reason, undefined)
+  })
 
-  law(subject, 'goes by the latest block', barred, async (session, { options, steps, duration }) => {
-    const caller = session.caller([factory(options)])
-    await relive(subject, steps, caller)
+  ofKey('goes by the latest block', async (caller, { session, duration }) => {
     for (const lasts of [duration, Math.ceil(duration / 2), duration - 1]) {
       await caller.block(lasts)
       assert.equal((await caller.peek(0)).at, session.now + lasts)
     }
   })
 
-  law(
-    subject,
-    'denies a call during a hold and books it for later',
-    barred,
-    async (session, { options, steps, duration }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      const { at } = await caller.peek(1)
-      await caller.hold(duration)
-      const until = session.now + duration
-      for (const denied of [
-        await caller.consume(1),
-        await caller.peek(1),
-        await caller.book(1, duration - 1),
-      ]) {
-        assert.deepEqual([denied.reason, denied.at, denied.remaining], ['held', Math.max(at, until), 0])
-        assert(denied.resetAt >= until && !denied.booking)
-      }
-      const booked = await caller.book(1, Math.max(at, until) - session.now)
-      assert.deepEqual(
-        [booked.reason, booked.at, booked.booking?.at],
-        [undefined, Math.max(at, until), booked.at],
-      )
-      assert((await caller.peek(1)).at >= booked.at)
-    },
-  )
+  ofKey('denies a call during a hold and books it for later', async (caller, { session, duration }) => {
+    const { at } = await caller.peek(1)
+    await caller.hold(duration)
+    const until = session.now + duration
+    for (const denied of [
+      await caller.consume(1),
+      await caller.peek(1),
+      await caller.book(1, duration - 1),
+    ]) {
+      assert.deepEqual([denied.reason, denied.at, denied.remaining], ['held', Math.max(at, until), 0])
+      assert(denied.resetAt >= until && !denied.booking)
+    }
+    const booked = await caller.book(1, Math.max(at, until) - session.now)
+    assert.deepEqual(
+      [booked.reason, booked.at, booked.booking?.at],
+      [undefined, Math.max(at, until), booked.at],
+    )
+    assert((await caller.peek(1)).at >= booked.at)
+  })
 
-  law(subject, 'never shortens a hold', barred, async (session, { options, steps, duration }) => {
-    const caller = session.caller([factory(options)])
-    await relive(subject, steps, caller)
+  ofKey('never shortens a hold', async (caller, { session, duration }) => {
     await caller.hold(duration)
     const until = session.now + duration
     for (const lasts of [1, duration - 1, duration]) {

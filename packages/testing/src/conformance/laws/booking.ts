@@ -1,62 +1,40 @@
 import { strict as assert } from 'node:assert'
 import { operationOf } from '../operation.js'
-import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { law, lawsAfter, past, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /** Places in the queue. */
 export function booking(subject: Subject): void {
   const { factory } = subject.shape
+  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
 
-  law(
-    subject,
-    'books at the instant that was announced',
-    past(subject),
-    async (session, { options, steps }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      await fill(caller, subject.mostCost)
-      const { at, now } = await caller.peek(1)
-      if (at === now) return
-      const refused = await caller.book(1, at - now - 1)
-      assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', at, undefined])
-      const booked = await caller.book(1, at - now)
-      assert.deepEqual([booked.reason, booked.at, booked.remaining], [undefined, at, 0])
-      assert.deepEqual([booked.booking?.at, booked.booking?.key], [at, caller.key])
-    },
-  )
+  ofKey('books at the instant that was announced', async (caller) => {
+    await fill(caller, subject.mostCost)
+    const { at, now } = await caller.peek(1)
+    if (at === now) return
+    const refused = await caller.book(1, at - now - 1)
+    assert.deepEqual([refused.reason, refused.at, refused.booking], ['limit', at, undefined])
+    const booked = await caller.book(1, at - now)
+    assert.deepEqual([booked.reason, booked.at, booked.remaining], [undefined, at, 0])
+    assert.deepEqual([booked.booking?.at, booked.booking?.key], [at, caller.key])
+  })
 
-  law(
-    subject,
-    'books nothing when the wait is refused',
-    past(subject),
-    async (session, { options, steps }) => {
-      const policies = [factory(options)]
-      const [refused, twin] = [session.caller(policies), session.caller(policies)]
-      await relive(subject, steps, refused, twin)
-      await fill(refused, subject.mostCost)
-      await fill(twin, subject.mostCost)
-      const { at, now } = await refused.peek(1)
-      if (at > now) await refused.book(1, at - now - 1)
-      await expectAlike(refused, twin)
-    },
-  )
+  ofTwins('books nothing when the wait is refused', async (refused, twin) => {
+    await fill(refused, subject.mostCost)
+    await fill(twin, subject.mostCost)
+    const { at, now } = await refused.peek(1)
+    if (at > now) await refused.book(1, at - now - 1)
+  })
 
-  law(
-    subject,
-    'makes no booking ahead of now if the cost fits',
-    past(subject),
-    async (session, { options, steps }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      const { at, now, remaining } = await caller.peek(1)
-      if (at > now) return
-      const booked = await caller.book(1, 1e9)
-      assert.deepEqual(
-        [booked.reason, booked.at, booked.booking, booked.remaining],
-        [undefined, now, undefined, remaining - 1],
-      )
-    },
-  )
+  ofKey('makes no booking ahead of now if the cost fits', async (caller) => {
+    const { at, now, remaining } = await caller.peek(1)
+    if (at > now) return
+    const booked = await caller.book(1, 1e9)
+    assert.deepEqual(
+      [booked.reason, booked.at, booked.booking, booked.remaining],
+      [undefined, now, undefined, remaining - 1],
+    )
+  })
 
   law(
     subject,
@@ -76,27 +54,20 @@ export function booking(subject: Subject): void {
     },
   )
 
-  law(
-    subject,
-    'admits nothing before the instant of a booking',
-    past(subject),
-    async (session, { options, steps }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      await fill(caller, subject.mostCost)
-      const booked = await caller.book(1, 2 ** 50)
-      if (!booked.booking) return
-      await caller.refund(1)
-      const waits = Math.ceil((booked.at - session.now) / 3)
-      for (; session.now < booked.at; session.now += waits) {
-        const answer = await caller.consume(1)
-        assert.deepEqual([answer.reason, answer.remaining], ['limit', 0])
-        assert(answer.at >= booked.at && answer.resetAt >= booked.at)
-        assert.equal((await caller.peek(0)).remaining, 0)
-        if (session.now + waits >= booked.at) break
-      }
-    },
-  )
+  ofKey('admits nothing before the instant of a booking', async (caller, { session }) => {
+    await fill(caller, subject.mostCost)
+    const booked = await caller.book(1, 2 ** 50)
+    if (!booked.booking) return
+    await caller.refund(1)
+    const waits = Math.ceil((booked.at - session.now) / 3)
+    for (; session.now < booked.at; session.now += waits) {
+      const answer = await caller.consume(1)
+      assert.deepEqual([answer.reason, answer.remaining], ['limit', 0])
+      assert(answer.at >= booked.at && answer.resetAt >= booked.at)
+      assert.equal((await caller.peek(0)).remaining, 0)
+      if (session.now + waits >= booked.at) break
+    }
+  })
 }
 
 /** Takes what remains, so that the next call must wait, where the store takes costs that large. */

@@ -1,31 +1,23 @@
 import { strict as assert } from 'node:assert'
 import type { Booking } from '@sluice/core/store'
-import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { expectAlike, law, lawsAfter, past, relive, type Subject } from '../law.js'
 import type { Caller } from '../session.js'
 
 /** Cancelling a booking, and confirming that it still stands. */
 export function cancelling(subject: Subject): void {
   const { factory } = subject.shape
+  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
 
-  law(
-    subject,
-    'restores the key when the newest booking is cancelled',
-    past(subject),
-    async (session, { options, steps }) => {
-      const policies = [factory(options)]
-      const [cancelled, twin] = [session.caller(policies), session.caller(policies)]
-      await relive(subject, steps, cancelled, twin)
-      for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
-      const first = await place(cancelled, subject.mostCost)
-      const second = await place(cancelled, subject.mostCost)
-      session.now = Math.floor((session.now + first.at) / 2)
-      assert.equal(await cancelled.cancel(second), true)
-      assert.equal(await cancelled.cancel(second), false)
-      assert.equal(await cancelled.cancel(first), true)
-      assert.equal(await cancelled.cancel(first), false)
-      await expectAlike(cancelled, twin)
-    },
-  )
+  ofTwins('restores the key when the newest booking is cancelled', async (cancelled, twin, { session }) => {
+    for (const caller of [cancelled, twin]) await empty(caller, subject.mostCost)
+    const first = await place(cancelled, subject.mostCost)
+    const second = await place(cancelled, subject.mostCost)
+    session.now = Math.floor((session.now + first.at) / 2)
+    assert.equal(await cancelled.cancel(second), true)
+    assert.equal(await cancelled.cancel(second), false)
+    assert.equal(await cancelled.cancel(first), true)
+    assert.equal(await cancelled.cancel(first), false)
+  })
 
   law(
     subject,
@@ -49,22 +41,14 @@ export function cancelling(subject: Subject): void {
     },
   )
 
-  law(
-    subject,
-    'ignores calls that wrote nothing when a booking is cancelled',
-    past(subject),
-    async (session, { options, steps }) => {
-      const policies = [factory(options)]
-      const caller = session.caller(policies)
-      await relive(subject, steps, caller)
-      const booked = await place(caller, subject.mostCost)
-      await caller.peek(1)
-      await caller.consume(0)
-      await caller.consume(1)
-      await caller.book(1, 0)
-      assert.equal(await caller.cancel(booked), true)
-    },
-  )
+  ofKey('ignores calls that wrote nothing when a booking is cancelled', async (caller) => {
+    const booked = await place(caller, subject.mostCost)
+    await caller.peek(1)
+    await caller.consume(0)
+    await caller.consume(1)
+    await caller.book(1, 0)
+    assert.equal(await caller.cancel(booked), true)
+  })
 
   law(
     subject,

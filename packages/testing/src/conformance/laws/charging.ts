@@ -1,16 +1,14 @@
 import { strict as assert } from 'node:assert'
-import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { expectAlike, law, lawsAfter, past, relive, type Subject } from '../law.js'
 
 /** The units that a call takes from a key. */
 export function charging(subject: Subject): void {
   const { factory } = subject.shape
+  const { ofKey, ofTwins } = lawsAfter(subject, past(subject))
 
-  law(subject, 'changes nothing when it denies', past(subject), async (session, { options, steps }) => {
-    const policies = [factory(options)]
-    const [denied, twin] = [session.caller(policies), session.caller(policies)]
-    await relive(subject, steps, denied, twin)
+  ofTwins('changes nothing when it denies', async (denied, twin, { session, policy }) => {
     const { remaining } = await denied.peek(1)
-    for (const cost of [remaining + 1, policies[0]!.capacity, policies[0]!.capacity + 1]) {
+    for (const cost of [remaining + 1, policy.capacity, policy.capacity + 1]) {
       if (cost <= remaining || cost > subject.mostCost) continue
       const peeked = await twin.peek(cost)
       const answer = await denied.consume(cost)
@@ -22,7 +20,6 @@ export function charging(subject: Subject): void {
       const refused = await denied.book(cost, Math.max(0, Math.min(answer.at, 2 ** 52) - session.now - 1))
       assert(refused.reason && !refused.booking)
     }
-    await expectAlike(denied, twin)
   })
 
   law(
@@ -47,37 +44,24 @@ export function charging(subject: Subject): void {
     },
   )
 
-  law(subject, 'only reads at a cost of 0', past(subject), async (session, { options, steps }) => {
-    const policies = [factory(options)]
-    const [read, untouched] = [session.caller(policies), session.caller(policies)]
-    await relive(subject, steps, read, untouched)
+  ofTwins('only reads at a cost of 0', async (read, untouched, { session }) => {
     for (let i = 0; i < 3; i++) {
       const answer = await read.consume(0)
       assert.deepEqual([answer.reason, answer.at], [undefined, session.now])
       assert.equal(answer.remaining, (await untouched.peek(1)).remaining)
     }
-    await expectAlike(read, untouched)
   })
 
-  law(
-    subject,
-    'lets exactly the remaining units pass',
-    past(subject),
-    async (session, { options, steps }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      const { remaining } = await caller.peek(0)
-      if (remaining >= subject.mostCost) return
-      assert((await caller.consume(remaining + 1)).reason)
-      const answer = await caller.consume(remaining)
-      assert.deepEqual([answer.reason, answer.remaining], [undefined, 0])
-      assert((await caller.consume(1)).reason)
-    },
-  )
+  ofKey('lets exactly the remaining units pass', async (caller) => {
+    const { remaining } = await caller.peek(0)
+    if (remaining >= subject.mostCost) return
+    assert((await caller.consume(remaining + 1)).reason)
+    const answer = await caller.consume(remaining)
+    assert.deepEqual([answer.reason, answer.remaining], [undefined, 0])
+    assert((await caller.consume(1)).reason)
+  })
 
-  law(subject, 'takes the cost from what remains', past(subject), async (session, { options, steps }) => {
-    const caller = session.caller([factory(options)])
-    await relive(subject, steps, caller)
+  ofKey('takes the cost from what remains', async (caller) => {
     const { remaining } = await caller.peek(1)
     const cost = Math.min(Math.ceil(remaining / 2), subject.mostCost)
     assert.equal((await caller.consume(cost)).remaining, remaining - cost)

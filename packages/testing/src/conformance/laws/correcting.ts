@@ -1,28 +1,22 @@
 import { strict as assert } from 'node:assert'
-import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { expectAlike, law, lawsAfter, past, relive, type Subject } from '../law.js'
 
 /** The effect of refunds and of later charges. */
 export function correcting(subject: Subject): void {
   const { factory } = subject.shape
+  const { ofKey } = lawsAfter(subject, past(subject))
 
-  law(
-    subject,
-    'gives back what was booked, and no more',
-    past(subject),
-    async (session, { options, steps }) => {
-      const caller = session.caller([factory(options)])
-      await relive(subject, steps, caller)
-      const { remaining } = await caller.peek(1)
-      const cost = Math.min(remaining, subject.mostCost)
-      await caller.consume(cost)
-      if (cost > 1) {
-        await caller.refund(1)
-        assert.equal((await caller.peek(1)).remaining, remaining - cost + 1)
-        await caller.refund(cost - 1)
-      } else if (cost === 1) await caller.refund(1)
-      assert.equal((await caller.peek(1)).remaining, remaining)
-    },
-  )
+  ofKey('gives back what was booked, and no more', async (caller) => {
+    const { remaining } = await caller.peek(1)
+    const cost = Math.min(remaining, subject.mostCost)
+    await caller.consume(cost)
+    if (cost > 1) {
+      await caller.refund(1)
+      assert.equal((await caller.peek(1)).remaining, remaining - cost + 1)
+      await caller.refund(cost - 1)
+    } else if (cost === 1) await caller.refund(1)
+    assert.equal((await caller.peek(1)).remaining, remaining)
+  })
 
   law(subject, 'never falls below empty', past(subject), async (session, { options, steps }) => {
     const policy = factory(options)
@@ -52,23 +46,15 @@ export function correcting(subject: Subject): void {
     },
   )
 
-  law(
-    subject,
-    'never refuses a charge, and takes it from what remains',
-    past(subject),
-    async (session, { options, steps }) => {
-      const policy = factory(options)
-      const caller = session.caller([policy])
-      await relive(subject, steps, caller)
-      const { remaining } = await caller.peek(1)
-      const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
-      await caller.charge(cost)
-      assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost))
-      const more = Math.min(policy.capacity, subject.mostCost)
-      await caller.charge(more)
-      assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
-    },
-  )
+  ofKey('never refuses a charge, and takes it from what remains', async (caller, { policy }) => {
+    const { remaining } = await caller.peek(1)
+    const cost = Math.min(Math.ceil(remaining / 2) + 1, subject.mostCost)
+    await caller.charge(cost)
+    assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost))
+    const more = Math.min(policy.capacity, subject.mostCost)
+    await caller.charge(more)
+    assert.equal((await caller.peek(1)).remaining, Math.max(0, remaining - cost - more))
+  })
 
   law(subject, 'saturates at twice the capacity', past(subject), async (session, { options, steps }) => {
     const policy = factory(options)

@@ -1,10 +1,9 @@
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
-import { law, past, relive, type Subject } from '../law.js'
+import { lawsAfter, past, type Subject } from '../law.js'
 
 /** When a call may pass that may not pass now. */
 export function waiting(subject: Subject): void {
-  const { factory } = subject.shape
   const costed = fc
     .tuple(past(subject), fc.double({ min: 0, max: 1, noNaN: true }))
     .map(([before, share]) => ({
@@ -12,15 +11,11 @@ export function waiting(subject: Subject): void {
       /** A cost from 1 to `most`. */
       cost: (most: number) => 1 + Math.floor(share * (Math.min(most, subject.mostCost) - 1)),
     }))
+  const { ofKey } = lawsAfter(subject, costed)
 
-  law(
-    subject,
+  ofKey(
     'denies until the wait is over, and allows exactly then',
-    costed,
-    async (session, { options, steps, cost }) => {
-      const policy = factory(options)
-      const caller = session.caller([policy])
-      await relive(subject, steps, caller)
+    async (caller, { session, policy, cost }) => {
       const { remaining } = await caller.peek(1)
       if (remaining > subject.mostCost) return
       await caller.consume(remaining)
@@ -36,14 +31,9 @@ export function waiting(subject: Subject): void {
     },
   )
 
-  law(
-    subject,
+  ofKey(
     'does not move the retry instant while nothing is booked',
-    costed,
-    async (session, { options, steps, cost }) => {
-      const policy = factory(options)
-      const caller = session.caller([policy])
-      await relive(subject, steps, caller)
+    async (caller, { session, policy, cost }) => {
       const asked = cost(policy.capacity)
       const { at } = await caller.peek(asked)
       const wait = at - session.now
@@ -55,35 +45,22 @@ export function waiting(subject: Subject): void {
     },
   )
 
-  law(
-    subject,
-    'allows at every later instant what it allows at one',
-    costed,
-    async (session, { options, steps, cost }) => {
-      const policy = factory(options)
-      const caller = session.caller([policy])
-      await relive(subject, steps, caller)
-      const asked = cost(policy.capacity)
-      session.now = (await caller.peek(asked)).at
-      let { remaining } = await caller.peek(asked)
-      for (let i = 1; i <= 24; i++) {
-        session.now += Math.ceil(policy.window / 10) - (i % 2)
-        const later = await caller.peek(asked)
-        assert.deepEqual([later.reason, later.at], [undefined, session.now])
-        assert(later.remaining >= remaining)
-        remaining = later.remaining
-      }
-    },
-  )
+  ofKey('allows at every later instant what it allows at one', async (caller, { session, policy, cost }) => {
+    const asked = cost(policy.capacity)
+    session.now = (await caller.peek(asked)).at
+    let { remaining } = await caller.peek(asked)
+    for (let i = 1; i <= 24; i++) {
+      session.now += Math.ceil(policy.window / 10) - (i % 2)
+      const later = await caller.peek(asked)
+      assert.deepEqual([later.reason, later.at], [undefined, session.now])
+      assert(later.remaining >= remaining)
+      remaining = later.remaining
+    }
+  })
 
-  law(
-    subject,
+  ofKey(
     'reports with a denial when one unit more than remains would pass, if its denials may be cached',
-    costed,
-    async (session, { options, steps, cost }) => {
-      const policy = factory(options)
-      const caller = session.caller([policy])
-      await relive(subject, steps, caller)
+    async (caller, { session, policy, cost }) => {
       const { remaining } = await caller.peek(1)
       if (remaining + 1 > Math.min(policy.capacity, subject.mostCost)) return
       const asked = Math.max(cost(policy.capacity), remaining + 1)
@@ -97,10 +74,7 @@ export function waiting(subject: Subject): void {
     },
   )
 
-  law(subject, 'is full again exactly at resetAt', past(subject), async (session, { options, steps }) => {
-    const policy = factory(options)
-    const caller = session.caller([policy])
-    await relive(subject, steps, caller)
+  ofKey('is full again exactly at resetAt', async (caller, { session, policy }) => {
     const { resetAt } = await caller.peek(1)
     if (resetAt > session.now) {
       session.now = resetAt - 1
