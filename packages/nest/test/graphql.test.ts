@@ -1,39 +1,18 @@
 import { ApolloDriver, type ApolloDriverConfig } from '@nestjs/apollo'
-import { APP_GUARD } from '@nestjs/core'
 import { ExecutionContextHost } from '@nestjs/core/internal'
-import { Args, GraphQLModule, Mutation, Query, ResolveField, Resolver, Subscription } from '@nestjs/graphql'
-import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
+import { GraphQLModule } from '@nestjs/graphql'
+import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import {
-  type Call,
-  RateLimit,
-  RateLimitException,
-  RateLimitGuard,
-  RateLimitModule,
-  type RateLimitOptions,
-} from '../src/index.js'
+import { RateLimitException, RateLimitGuard, RateLimitModule, type RateLimitOptions } from '../src/index.js'
+import { ask, cost, operationsLimiter, serveItems, typeDefs } from './graphql-site.js'
 import { closeApps, serve as serveModule } from './served.js'
-
-const typeDefs = `
-  type Item { id: Int!  price: Int! }
-  type Query { items(first: Int!): [Item!]  hello: String!  ping: String! }
-  type Mutation { buy(id: Int!): Boolean! }
-  type Subscription { ticks(count: Int!): Int! }
-`
-
-/** What each kind of operation costs. */
-const cost = ({ context }: Call) => {
-  const { first, count } = context.getArgByIndex(1) as { first?: number; count?: number }
-  return first ?? count ?? 5
-}
 
 let limiter: Limiter
 const onPrice = jest.fn()
 
 beforeEach(() => {
-  const policies = [slidingLog({ limit: 10, window: '1m' })]
-  limiter = createLimiter({ name: 'operations', policies, store: memoryStore({ clock: () => 0 }) })
+  limiter = operationsLimiter()
 })
 afterEach(closeApps)
 
@@ -133,37 +112,12 @@ describe('GraphQL', () => {
   })
 })
 
-async function serve(
+function serve(
   options: RateLimitOptions = { limiter, cost },
-  limits: readonly RateLimitOptions[] = [],
+  ofModule: readonly RateLimitOptions[] = [],
   ofHello: RateLimitOptions = { limit: 99, window: '1m' },
 ): Promise<string> {
-  const ofPrice = createLimiter({ name: 'price', policies: [slidingLog({ limit: 99, window: '1m' })] })
   onPrice.mockClear()
-  ofPrice.on('decision', onPrice)
-
-  @Resolver('Item')
-  @RateLimit(options)
-  class Items {
-    @Query() items(@Args('first') first: number) {
-      return Array.from({ length: first }, (_, id) => ({ id }))
-    }
-    @Query() @RateLimit(ofHello) hello() {
-      return 'hello'
-    }
-    @Query() ping() {
-      return 'pong'
-    }
-    @Mutation() buy() {
-      return true
-    }
-    @Subscription() async *ticks(@Args('count') count: number) {
-      for (let ticks = 1; ticks <= count; ticks++) yield { ticks }
-    }
-    @ResolveField() @RateLimit({ limiter: ofPrice }) price() {
-      return 1
-    }
-  }
   const graphql = GraphQLModule.forRoot<ApolloDriverConfig>({
     driver: ApolloDriver,
     typeDefs,
@@ -171,16 +125,5 @@ async function serve(
     fieldResolverEnhancers: ['guards'],
     graphiql: false,
   })
-  const imports = [RateLimitModule.forRoot({ limits }), graphql]
-  const providers = [Items, { provide: APP_GUARD, useClass: RateLimitGuard }]
-  return (await serveModule({ imports, providers })).origin
-}
-
-async function ask(origin: string, query: string) {
-  const res = await fetch(`http://${origin}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', connection: 'close' },
-    body: JSON.stringify({ query }),
-  })
-  return { status: res.status, headers: res.headers, body: (await res.json()) as any }
+  return serveItems(graphql, undefined, options, { ofModule, ofHello, onPrice })
 }

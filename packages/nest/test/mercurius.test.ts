@@ -1,31 +1,17 @@
-import { APP_GUARD } from '@nestjs/core'
-import { Args, GraphQLModule, Mutation, Query, ResolveField, Resolver, Subscription } from '@nestjs/graphql'
+import { GraphQLModule } from '@nestjs/graphql'
 import { MercuriusDriver, type MercuriusDriverConfig } from '@nestjs/mercurius'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
-import { createLimiter, type Limiter, memoryStore, slidingLog } from '@sluice/core'
+import type { Limiter } from '@sluice/core'
 import { createClient } from 'graphql-ws'
 import { WebSocket } from 'ws'
-import { type Call, RateLimit, RateLimitGuard, RateLimitModule } from '../src/index.js'
-import { closeApps, serve as serveModule } from './served.js'
-
-const typeDefs = `
-  type Item { id: Int!  price: Int! }
-  type Query { items(first: Int!): [Item!]  hello: String! }
-  type Mutation { buy(id: Int!): Boolean! }
-  type Subscription { ticks(count: Int!): Int! }
-`
-
-const cost = ({ context }: Call) => {
-  const { first, count } = context.getArgByIndex(1) as { first?: number; count?: number }
-  return first ?? count ?? 5
-}
+import { ask, cost, operationsLimiter, serveItems, typeDefs } from './graphql-site.js'
+import { closeApps } from './served.js'
 
 let limiter: Limiter
 let keys: Set<string>
 
 beforeEach(() => {
-  const policies = [slidingLog({ limit: 10, window: '1m' })]
-  limiter = createLimiter({ name: 'operations', policies, store: memoryStore({ clock: () => 0 }) })
+  limiter = operationsLimiter()
   keys = new Set()
   limiter.on('decision', ({ key }) => void keys.add(key))
 })
@@ -74,26 +60,7 @@ describe('GraphQL by Mercurius', () => {
   })
 })
 
-async function serve(): Promise<string> {
-  @Resolver('Item')
-  @RateLimit({ limiter, cost })
-  class Items {
-    @Query() items(@Args('first') first: number) {
-      return Array.from({ length: first }, (_, id) => ({ id }))
-    }
-    @Query() hello() {
-      return 'hello'
-    }
-    @Mutation() buy() {
-      return true
-    }
-    @Subscription() async *ticks(@Args('count') count: number) {
-      for (let ticks = 1; ticks <= count; ticks++) yield { ticks }
-    }
-    @ResolveField() price() {
-      return 1
-    }
-  }
+function serve(): Promise<string> {
   const graphql = GraphQLModule.forRoot<MercuriusDriverConfig>({
     driver: MercuriusDriver,
     typeDefs,
@@ -101,16 +68,5 @@ async function serve(): Promise<string> {
     fieldResolverEnhancers: ['guards'],
     graphiql: false,
   })
-  const imports = [RateLimitModule.forRoot({}), graphql]
-  const providers = [Items, { provide: APP_GUARD, useClass: RateLimitGuard }]
-  return (await serveModule({ imports, providers }, new FastifyAdapter())).origin
-}
-
-async function ask(origin: string, query: string) {
-  const res = await fetch(`http://${origin}/graphql`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json', connection: 'close' },
-    body: JSON.stringify({ query }),
-  })
-  return { headers: res.headers, body: (await res.json()) as any }
+  return serveItems(graphql, new FastifyAdapter(), { limiter, cost })
 }

@@ -160,7 +160,8 @@ describe('RateLimitModule', () => {
       imports: [RateLimitModule.forRoot({ limits })],
       controllers: [Site, Orders],
     })
-    const limitsOf = (owner: typeof Site | typeof Orders) => app.get(Limits).at(owner, owner.prototype.get).asCall
+    const limitsOf = (owner: typeof Site | typeof Orders) =>
+      app.get(Limits).at(owner, owner.prototype.get).asCall
     const limiters = [...limitsOf(Site), ...limitsOf(Orders)].map(({ limiter }) => limiter)
     await app.close()
     const closed = limiters.filter(({ isClosed }) => isClosed).map(({ name }) => name)
