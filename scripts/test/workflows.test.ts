@@ -19,10 +19,13 @@ beforeEach(() => {
 afterEach(() => project.remove())
 
 /** What the check says of a workflow that runs these commands. */
-function check(commands: readonly string[], job = 'runs-on: ubuntu-latest') {
+function check(commands: readonly string[]) {
+  return project.write({ '.github/workflows/ci.yml': workflow(commands) }).run('check/workflows.js')
+}
+
+function workflow(commands: readonly string[], job = 'runs-on: ubuntu-latest'): string {
   const steps = commands.map((command) => `      - run: ${command}\n`)
-  const text = `name: CI\non: push\njobs:\n  test:\n    ${job}\n    steps:\n${steps.join('')}`
-  return project.write({ '.github/workflows/ci.yml': text }).run('check/workflows.js')
+  return `name: CI\non: push\njobs:\n  test:\n    ${job}\n    steps:\n${steps.join('')}`
 }
 
 describe('the check of workflows', () => {
@@ -41,28 +44,37 @@ describe('the check of workflows', () => {
     })
   })
 
-  it.each([
-    ['npm run deploy', 'npm run deploy is no command that runs here'],
-    ['make test', 'make test is no command that runs here'],
-    ['npm test && npm publish', 'npm test && npm publish is no command that runs here'],
-    ['npm run check -- everything', 'npm run check has no everything'],
-    ['npm run check', 'npm run check has no '],
-    ['npm run check -- public', 'npm run check has no public'],
-    ['npm run release -- everything', 'npm run release has no everything'],
-    ['npm test -- packages/koa', 'there is no packages/koa'],
-    ['|', '| is no command that runs here'],
-  ])('finds that %s does not', (command, why) => {
-    const { status, output } = check([command])
+  it('finds each command that does not', () => {
+    const wrong = [
+      ['npm run deploy', 'npm run deploy is no command that runs here'],
+      ['make test', 'make test is no command that runs here'],
+      ['npm test && npm publish', 'npm test && npm publish is no command that runs here'],
+      ['npm run check -- everything', 'npm run check has no everything'],
+      ['npm run check', 'npm run check has no '],
+      ['npm run check -- public', 'npm run check has no public'],
+      ['npm run release -- everything', 'npm run release has no everything'],
+      ['npm test -- packages/koa', 'there is no packages/koa'],
+      ['|', '| is no command that runs here'],
+    ] as const
+    const { status, output } = check(wrong.map(([command]) => command))
+    const problems = output.split('\n')
     expect(status).toBe(1)
-    expect(output).toContain(`.github/workflows/ci.yml:7: ${why}`)
+    for (const [i, [, why]] of wrong.entries())
+      expect(problems).toContain(`.github/workflows/ci.yml:${7 + i}: ${why}`)
   })
 
-  it.each([
-    ['runs-on: ubunt-latest', 'label "ubunt-latest" is unknown'],
-    ['runs-on: ${{ matrix.os }}', 'property "os" is not defined'],
-    ['runs_on: ubuntu-latest', 'unexpected key "runs_on"'],
-  ])('finds what actionlint does: %s', (job, why) => {
-    const { status, output } = check(['npm test'], job)
-    expect([status, output]).toEqual([1, expect.stringContaining(why)])
+  it('finds what actionlint does', () => {
+    const wrong = [
+      ['label', 'runs-on: ubunt-latest', 'label "ubunt-latest" is unknown'],
+      ['matrix', 'runs-on: ${{ matrix.os }}', 'property "os" is not defined'],
+      ['key', 'runs_on: ubuntu-latest', 'unexpected key "runs_on"'],
+    ] as const
+    for (const [file, job] of wrong)
+      project.write({ [`.github/workflows/${file}.yml`]: workflow(['npm test'], job) })
+    const { status, output } = project.run('check/workflows.js')
+    const problems = output.split('\n')
+    expect(status).toBe(1)
+    for (const [file, , why] of wrong)
+      expect(problems).toContainEqual(expect.stringMatching(`^\\.github/workflows/${file}\\.yml.*${why}`))
   })
 })
