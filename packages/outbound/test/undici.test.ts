@@ -235,3 +235,54 @@ it('as an interceptor fails waiting calls at their turn when the agent is closed
   await limiter.close() // with the sweeper of its keys
   expect(jest.getTimerCount()).toBe(0)
 })
+
+it('an interceptor fails waiting calls at once when the limiter is closed', async () => {
+  const { dispatcher, limiter } = await open(ok)
+  await limiter.hold(other.origin, '10s')
+  const call = request(other.origin, { dispatcher })
+  await dispatcher.close()
+  await limiter.close()
+  await expect(call).rejects.toMatchObject({ code: 'CLOSED' })
+})
+
+describe('a dispatcher with a limit', () => {
+  const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitUndici(agent, { limiter })
+
+  it('sends waiting calls before it closes, as the agent does', async () => {
+    const { limiter } = await open(ok)
+    const dispatcher = dispatcherWith(limiter)
+    const calls = [1, 2, 3].map(async () => (await request(other.origin, { dispatcher })).body.text())
+    const closed = dispatcher.close()
+    await expect(request(other.origin, { dispatcher })).rejects.toMatchObject({ code: 'UND_ERR_CLOSED' })
+    expect(await Promise.all(calls)).toEqual(['ok', 'ok', 'ok'])
+    await closed
+    expect(agent.closed).toBe(true)
+  })
+
+  it('fails waiting calls when it is destroyed', async () => {
+    const { limiter } = await open(ok)
+    await limiter.hold(other.origin, '10s')
+    const dispatcher = dispatcherWith(limiter)
+    const call = request(other.origin, { dispatcher })
+    const destroyed = dispatcher.destroy()
+    await expect(call).rejects.toMatchObject({ code: 'UND_ERR_DESTROYED' })
+    await destroyed
+    expect(other.arrived).toHaveLength(0)
+  })
+
+  it('accepts the callbacks that the agent accepts', async () => {
+    const { limiter } = await open(ok)
+    await new Promise<void>((resolve) => dispatcherWith(limiter).close(resolve))
+    expect(agent.closed).toBe(true)
+    await new Promise<void>((resolve) => dispatcherWith(limiter).destroy(resolve))
+    expect(agent.destroyed).toBe(true)
+  })
+
+  it('can be composed further', async () => {
+    const { limiter } = await open(refuseFirst)
+    const dispatcher = dispatcherWith(limiter).compose(interceptors.redirect({ maxRedirections: 1 }))
+    expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
+    await dispatcher.close()
+    expect(agent.closed).toBe(true)
+  })
+})
