@@ -100,7 +100,8 @@ for call_number = 1, count do
       --@for each policy @{cells}, units = @{algorithm}_release(@{state}, @{numbers}, max(now, last), charged_at, charged, cost) effect = min(effect, units)
     end
   elseif op == BLOCK then
-    writes, blocked = true, now + span
+    -- The block of a penalty, whose cost is 1, never shortens another one.
+    writes, blocked = exists or span > 0, max(now + span, cost > 0 and blocked or 0)
   elseif op == HOLD then
     writes, held = true, max(held, now + span)
   elseif op == RESET then
@@ -176,7 +177,7 @@ for call_number = 1, count do
       next_unit_at = seen
       --@for each policy next_unit_at = max(next_unit_at, @{algorithm}_earliest(@{state}, @{numbers}, seen, remaining + 1))
     end
-    reply = pack('<dddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset, next_unit_at)@{parts}
+    reply = pack('<ddddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
   end
   if answers then
     answers[call_number] = reply

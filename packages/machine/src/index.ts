@@ -39,6 +39,7 @@ export function machineStore(options: MachineStoreOptions): MachineStore {
 class StoreOfMachine implements MachineStore {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly denialCache?: DenialCacheBounds
+  readonly maxShapes: number | undefined
   readonly #membership: Membership
   readonly #now = systemClock()
   readonly #reports = new Reports()
@@ -49,6 +50,7 @@ class StoreOfMachine implements MachineStore {
   constructor(options: MachineStoreOptions) {
     const { denialCache, ...membership } = readOptions(options)
     if (denialCache) this.denialCache = denialCache
+    this.maxShapes = membership.host.maxShapes
     this.#membership = new Membership(membership, {
       notice: (name, notice) => this.#reports.pass(name, notice),
       granted: (semaphore, ticket) => this.#permits.get(semaphore)?.granted(ticket),

@@ -5,7 +5,7 @@ import { MalformedFrame } from './frames.js'
  * The version of what processes say to each other. It is part of the socket's path, so processes of two versions never
  * meet; while both run, each version admits its limit. Whatever changes a kind, a number or its meaning raises it.
  */
-export const PROTOCOL = 3
+export const PROTOCOL = 4
 
 /** The kinds of frames that a client sends. */
 export const REQUEST = {
@@ -26,8 +26,9 @@ export const REQUEST = {
   charge: 9,
   /** at, cost, decidedAt of the charge, units. */
   release: 10,
-  /** Microseconds. */
+  /** Microseconds, 1 for the block of a penalty and otherwise 0. */
   block: 11,
+  /** Microseconds. */
   hold: 12,
   reset: 13,
   /** The semaphore's number, limit, lease in microseconds, tickets. The tag is the step's number. Answered by `states`. */
@@ -39,8 +40,8 @@ export const REPLY = {
   /** protocol, epoch. */
   hello: 1,
   /**
-   * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, parts. The tag is the
-   * reason, and 8 times the binding policy.
+   * now, at, remaining, resetAt, then of a denial nextUnitAt and otherwise the booking's number or 0, then of the denial of a
+   * blocked key blockedUntil and otherwise 0, parts. The tag is the reason, and 8 times the binding policy.
    */
   answer: 2,
   effect: 3,
@@ -69,6 +70,7 @@ export function numbersOf(change: Correction): readonly number[] {
     case 'release':
       return [change.charge.at, change.charge.cost, change.charge.decidedAt, change.units]
     case 'block':
+      return [change.duration, change.isPenalty ? 1 : 0]
     case 'hold':
       return [change.duration]
     case 'reset':
@@ -89,7 +91,7 @@ export function correctionOf(kind: number, key: string, numbers: readonly number
       return { kind: 'release', key, charge, units: whole(fourth, LARGEST_COST) }
     }
     case REQUEST.block:
-      return { kind: 'block', key, duration: whole(first) }
+      return { kind: 'block', key, duration: whole(first), isPenalty: whole(second, 1) === 1 }
     case REQUEST.hold:
       return { kind: 'hold', key, duration: whole(first) }
     case REQUEST.reset:

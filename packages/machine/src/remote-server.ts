@@ -217,13 +217,20 @@ function remoteCall<T>(
 
 /** The answer in a reply. */
 function answerIn({ tag, numbers }: Frame, epoch: number, key: string, cost: number): Answer {
-  if (numbers.length < 5) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
-  const [now, at, remaining, resetAt, last] = numbers as [number, number, number, number, number]
+  if (numbers.length < 6) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
+  const [now, at, remaining, resetAt, last, blockedUntil] = numbers as [
+    number,
+    number,
+    number,
+    number,
+    number,
+    number,
+  ]
   const reason = REASONS[tag & 7]
   const binding = tag >> 3
-  const parts = numbers.length > 5 ? numbers.slice(5) : undefined
+  const parts = numbers.length > 6 ? numbers.slice(6) : undefined
   const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
-  if (reason !== undefined) return { ...answer, nextUnitAt: last }
+  if (reason !== undefined) return { ...answer, nextUnitAt: last, ...(blockedUntil > 0 && { blockedUntil }) }
   if (last === 0) return answer
   const booking: MachineBooking = { key, at, cost, decidedAt: now, epoch, number: last, isCancelled: false }
   return { ...answer, booking }

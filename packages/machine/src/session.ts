@@ -106,9 +106,20 @@ export class ClientSession implements HostCaller, PermitHolder {
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
     const answer = this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1]))
-    const { now, at, reason, binding, remaining, resetAt, parts, booking, nextUnitAt } = answer
+    const {
+      now,
+      at,
+      reason,
+      binding,
+      remaining,
+      resetAt,
+      parts,
+      booking,
+      nextUnitAt,
+      blockedUntil = 0,
+    } = answer
     const last = nextUnitAt ?? (booking ? this.#host.bookings.keep(booking, now) : 0)
-    const all = [now, at, remaining, resetAt, last]
+    const all = [now, at, remaining, resetAt, last, blockedUntil]
     if (parts) all.push(...parts)
     this.#writer.add(REPLY.answer, REASONS.indexOf(reason) + 8 * binding, all)
   }

@@ -25,6 +25,8 @@ export interface Store {
   readonly denialCache?: DenialCacheBounds
   /** Most calls of a process that wait for this store, sent or not; default 10,000. At most 1,000 of them are sent. */
   readonly maxPending?: number
+  /** Most lists of shapes that the store holds at once; default 1,000. A limiter writes a block under no more of them. */
+  readonly maxShapes?: number | undefined
   /**
    * Called before the first call of a process. The first calls wait until the returned promise is settled; their deadlines
    * count from then. Undefined if there is nothing to wait for.
@@ -120,10 +122,12 @@ export type Correction =
   /** Gives back units of one charge, as far as they still count. */
   | { readonly kind: 'release'; readonly key: string; readonly charge: DatedCharge; readonly units: number }
   /**
-   * `block` denies everything; the latest call wins. `hold` denies `consume` and delays `book`, and never shortens a
-   * hold.
+   * Denies everything; the latest call wins, and a duration of 0 ends the block. With `isPenalty` it is the block of a penalty,
+   * which never shortens another one; where keys are evicted it goes before those of operators.
    */
-  | { readonly kind: 'block' | 'hold'; readonly key: string; readonly duration: number }
+  | { readonly kind: 'block'; readonly key: string; readonly duration: number; readonly isPenalty?: boolean }
+  /** Denies `consume` and delays `book`; never shortens a hold. */
+  | { readonly kind: 'hold'; readonly key: string; readonly duration: number }
   /** Deletes the state of the key, its block and its hold. */
   | { readonly kind: 'reset'; readonly key: string }
 
@@ -180,6 +184,11 @@ export interface Answer {
    * too. A store whose denials are cached names it; without it callers who vary the cost ask more often.
    */
   readonly nextUnitAt?: number
+  /**
+   * Of a denial: the end of the key's block, also of one that this refusal begins. A store that does not name it leaves a
+   * penalty's block under the list that began it, and the blocks of others unknown in an outage.
+   */
+  readonly blockedUntil?: number | undefined
   /** Set if the units were charged at another instant than `at`: for a lease, when it was booked. */
   readonly chargedAt?: number
   /** Set if the call did not ask the store: a cached denial, a lease, or an answer that needs no state. */

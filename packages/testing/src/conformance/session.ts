@@ -116,8 +116,13 @@ export class Caller {
     return this.keyspaces[tier]!.correct({ kind: 'charge', key: this.key, cost })
   }
 
-  async block(duration: number): Promise<number> {
-    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration })
+  async block(duration: number, isPenalty?: boolean): Promise<number> {
+    const penalty = isPenalty === undefined ? {} : { isPenalty }
+    return this.keyspaces[0]!.correct({ kind: 'block', key: this.key, duration, ...penalty })
+  }
+
+  async unblock(): Promise<number> {
+    return this.block(0)
   }
 
   async hold(duration: number): Promise<number> {

@@ -135,9 +135,9 @@ class KeyspaceOver implements Keyspace {
     return this.#change(change.key, (state) => {
       const { kind } = change
       if (kind === 'reset') return { result: 0, isReset: true }
-      const isGivenBack = kind === 'refund' || kind === 'release'
+      const isEnd = kind === 'block' && change.duration === 0
       const isOthers = kind === 'release' && change.charge.decidedAt < this.#table.born
-      if (isGivenBack && (!state || isOthers)) return { result: 0 }
+      if (isOthers || (!state && (isEnd || kind === 'refund' || kind === 'release'))) return { result: 0 }
       const result = this.#table.correct(this.#list, change)
       const isAboutUnits = kind !== 'block' && kind !== 'hold'
       const version = isAboutUnits || !state ? random() : state.version
@@ -239,7 +239,7 @@ class ScratchTable implements TableOwner {
       for (let k = 0; k < instants.length; k++) ring.push(instants[k]!, 1)
     }
     if (state.last > now) bookings.open(this.#row, state.last, cursor.cells(), [])
-    if (state.blockedUntil > now) restrictions.block(this.#row, state.blockedUntil)
+    if (state.blockedUntil > now) restrictions.block(this.#row, now, state.blockedUntil, true)
     if (state.heldUntil > now) restrictions.hold(this.#row, state.heldUntil)
     if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
   }

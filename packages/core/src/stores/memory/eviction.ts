@@ -45,13 +45,19 @@ export class Eviction {
     return freed
   }
 
-  /** Frees one key of a full store. Returns that key if it still mattered, undefined if its allowance was full again. */
-  evict(now: number, areAllRestricted: () => boolean): Evicted | undefined {
+  /**
+   * Frees one key of a full store. Returns that key if it still mattered, undefined if its allowance was full again. `areAll` is
+   * asked whether all keys are restricted, or banned: a search for one that is not would hardly find it.
+   */
+  evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
     let rank = this.#sample(now)
+    const wanted = rank >= PENALIZED && areAll('size') ? BANNED : PENALIZED
     const isLost =
-      rank >= BANNED ? !areAllRestricted() || rank === Infinity : rank >= DENIED && rank > this.#usual
-    if (isLost) rank = this.#walk(rank, now)
+      rank < PENALIZED
+        ? rank >= DENIED && rank > this.#usual
+        : rank >= wanted && (rank === Infinity || !areAll('bans'))
+    if (isLost) rank = this.#walk(rank, now, wanted)
     if (this.#usual === UNKNOWN || rank < this.#usual) this.#usual = rank
     const { table, row } = this.#victim
     const key = table!.cursor.rows.keyAt(row)!
@@ -79,22 +85,22 @@ export class Eviction {
     return least
   }
 
-  /** Searches from the newest key on for one that ranks below `least`: a few keys, or all if a block were lost otherwise. */
-  #walk(least: number, now: number): number {
+  /** Searches from the newest key on for one that ranks below `least`: a few keys, or all until one ranks below `wanted`. */
+  #walk(least: number, now: number, wanted: number): number {
     const { table, row } = this.#newest
-    if (table?.cursor.rows.keyAt(row) !== undefined) {
-      const rank = this.#prefer(table, row, now, least)
-      if (rank < least) return rank
-    }
     let rank = least
+    if (table?.cursor.rows.keyAt(row) !== undefined) {
+      rank = this.#prefer(table, row, now, least)
+      if (rank < least && rank < wanted) return rank
+    }
     let seen = 0
     for (let i = 0, from = this.#below(this.chunks.length); i < this.chunks.length; i++) {
       const chunk = this.chunks[(from + i) % this.chunks.length]!
       for (let row = chunk.first; row < chunk.first + CHUNK_ROWS; row++) {
         if (!isHeld(chunk, row)) continue
         rank = this.#prefer(chunk.table, row, now, rank)
-        if (rank < least && rank < BANNED) return rank
-        if (++seen >= NEARBY_WALK && rank < BANNED) return rank
+        if (rank < least && rank < wanted) return rank
+        if (++seen >= NEARBY_WALK && rank < wanted) return rank
       }
     }
     return rank
@@ -169,12 +175,14 @@ const NEARBY_WALK = 256
 /**
  * How much would be lost with a key at `now`, under the limits it was last decided with. FULL: nothing. Below EXHAUSTED: the
  * fraction of its allowance that is spent. From EXHAUSTED on: plus one for each of up to seven denials. AWAITED: the key has
- * future bookings or is held. BANNED: it is blocked. A key whose refusals are counted for a penalty ranks as exhausted.
+ * future bookings or is held. PENALIZED: a penalty has blocked it. BANNED: an operator has. A key whose refusals are counted
+ * for a penalty ranks as exhausted.
  */
 function rankOf(table: Table, row: number, now: number): number {
   const { cursor, restrictions, bookings, lists } = table
   const restriction = restrictions.live === 0 ? undefined : restrictions.get(row, now)
-  if (restriction !== undefined && restriction.blockedUntil > now) return BANNED
+  if (restriction !== undefined && restriction.blockedUntil > now)
+    return restriction.isBan ? BANNED : PENALIZED
   cursor.select(row)
   if (restriction !== undefined || bookings.lastOf(row) > now) return AWAITED
   const policies = lists.at(cursor.rows.listOf(row))
@@ -216,7 +224,8 @@ const EXHAUSTED = 1
 /** Exhausted, and denied once. */
 const DENIED = 2
 const AWAITED = 9
-const BANNED = 10
+const PENALIZED = 10
+const BANNED = 11
 
 /**
  * Counts the evicted keys that still mattered, for the warnings of each limiter: one for the first of them, one for the first

@@ -38,7 +38,8 @@ export interface MemoryStoreOptions {
  *
  * Memory is bounded by `maxKeys`. When that is reached, keys whose allowance is full again are freed first. Then the key that
  * has spent the smallest part of its allowance is evicted, of a sample over all limiters. Exhausted keys follow, those with the
- * fewest denials first, and blocked keys last. 'evicted' is emitted for each evicted key.
+ * fewest denials first, then keys that a penalty has blocked, and last those that `limiter.block` has. 'evicted' is emitted for
+ * each evicted key.
  * @throws {PolicyError} INVALID_OPTION for a bad `maxKeys`, `maxShapes` or `clock`.
  * @example
  * const limiter = createLimiter({ policies, store: memoryStore({ maxKeys: 100_000 }) })
@@ -68,6 +69,7 @@ const SLICE_MS = 0.9
 class Memory implements MemoryStore, TableOwner {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
+  readonly maxShapes: number
   readonly chunks = new Chunks<Table>()
   readonly #eviction = new Eviction(this.chunks.list)
   readonly #overflow: Overflow
@@ -75,7 +77,6 @@ class Memory implements MemoryStore, TableOwner {
   #clock: Clock
   /** By limiter and shapes, the least recently opened first. */
   readonly #tables = new Map<string, Table>()
-  readonly #maxShapes: number
   /** Time stands still for permits: those of this process need no leases. */
   readonly #permits = new PermitQueues(() => 0)
   readonly #boards = new MemoryBoards(() => this.now())
@@ -87,7 +88,7 @@ class Memory implements MemoryStore, TableOwner {
 
   constructor(options: MemoryStoreOptions) {
     const { maxKeys, maxShapes, clock = systemClock() } = read(MEMORY_STORE, options, { what: 'memoryStore' })
-    this.#maxShapes = maxShapes
+    this.maxShapes = maxShapes
     this.#maxKeys = maxKeys
     this.#overflow = new Overflow(maxKeys)
     this.#clock = clock
@@ -175,7 +176,7 @@ class Memory implements MemoryStore, TableOwner {
     const { size } = this.#tables
     let looks = LOOKS
     for (const [id, table] of this.#tables) {
-      if (this.#tables.size <= this.#maxShapes || table === opened || looks-- === 0) break
+      if (this.#tables.size <= this.maxShapes || table === opened || looks-- === 0) break
       this.#tables.delete(id)
       if (table.cursor.rows.size > 0) this.#tables.set(id, table)
       else table.isDropped = true
@@ -192,7 +193,7 @@ class Memory implements MemoryStore, TableOwner {
   }
 
   #evict(now: number): void {
-    const evicted = this.#eviction.evict(now, () => this.#areAllRestricted())
+    const evicted = this.#eviction.evict(now, (of) => this.#areAll(of))
     if (!evicted) return
     const warning = this.#overflow.note(evicted, now)
     for (const report of evicted.table.reports) {
@@ -201,11 +202,11 @@ class Memory implements MemoryStore, TableOwner {
     }
   }
 
-  /** Whether every key was blocked or held since it was added: a search for one that is not would hardly find it. */
-  #areAllRestricted(): boolean {
-    let restricted = 0
-    for (const table of this.#tables.values()) restricted += table.restrictions.size
-    return restricted >= this.#size
+  /** Whether every key was blocked or held since it was added ('size'), or is blocked by an operator ('bans'). */
+  #areAll(of: 'size' | 'bans'): boolean {
+    let count = 0
+    for (const { restrictions } of this.#tables.values()) count += restrictions[of]
+    return count >= this.#size
   }
 }
 

@@ -33,6 +33,7 @@ export class MemoryAnswer implements Answer {
   binding: number
   parts: readonly number[] | undefined
   booking: Booking | undefined
+  blockedUntil: number | undefined
 
   constructor(
     readonly now: number,
@@ -44,6 +45,7 @@ export class MemoryAnswer implements Answer {
     this.binding = 0
     this.parts = undefined
     this.booking = undefined
+    this.blockedUntil = undefined
   }
 }
 
@@ -94,7 +96,9 @@ class CallsUnderOne implements PlainCalls {
     const fits = cost <= view.remaining
     const at = fits ? until : policy.algorithm.earliest(this.#state, policy, until, cost)
     const reason = at === Infinity ? 'cost' : 'blocked'
-    return new MemoryAnswer(now, at, reason, 0, Math.max(until, view.resetAt))
+    const answer = new MemoryAnswer(now, at, reason, 0, Math.max(until, view.resetAt))
+    answer.blockedUntil = blockedUntil
+    return answer
   }
 }
 

@@ -7,6 +7,8 @@ import { blockOf, type Penalty } from '../penalty.js'
 export class Restrictions {
   /** Entries that are not known to be over. A field, because V8 calls a function for the size of a Map. */
   live = 0
+  /** Those of them that are blocks of operators. */
+  bans = 0
   readonly #byRow = new Map<number, Restriction>()
 
   /** Keys that have been blocked or held since they were added. */
@@ -19,8 +21,7 @@ export class Restrictions {
     const restriction = this.lastOf(row)
     if (restriction === OVER) return undefined
     if (restriction.blockedUntil > now || restriction.heldUntil > now) return restriction
-    this.#byRow.set(row, OVER)
-    this.live--
+    this.#set(row, OVER)
     return undefined
   }
 
@@ -29,22 +30,28 @@ export class Restrictions {
     return this.#byRow.get(row) ?? OVER
   }
 
-  block(row: number, until: number): void {
-    this.#set(row, { blockedUntil: until, heldUntil: this.lastOf(row).heldUntil })
+  /** A penalty's block never shortens another one, and leaves an operator's block one until it ends. */
+  block(row: number, now: number, until: number, isPenalty: boolean): void {
+    const { blockedUntil, heldUntil, isBan } = this.lastOf(row)
+    const lasts = isPenalty && blockedUntil > now
+    const end = lasts ? Math.max(until, blockedUntil) : until
+    this.#set(row, { blockedUntil: end, heldUntil, isBan: lasts ? isBan : !isPenalty })
   }
 
   hold(row: number, until: number): void {
-    const { blockedUntil, heldUntil } = this.lastOf(row)
-    this.#set(row, { blockedUntil, heldUntil: Math.max(until, heldUntil) })
+    const last = this.lastOf(row)
+    this.#set(row, { ...last, heldUntil: Math.max(until, last.heldUntil) })
   }
 
   clear(row: number): void {
-    if (this.lastOf(row) !== OVER) this.live--
+    if (this.lastOf(row) !== OVER) this.#set(row, OVER)
     this.#byRow.delete(row)
   }
 
   #set(row: number, restriction: Restriction): void {
-    if (this.lastOf(row) === OVER) this.live++
+    const last = this.lastOf(row)
+    this.live += Number(last === OVER) - Number(restriction === OVER)
+    this.bans += Number(restriction.isBan) - Number(last.isBan)
     this.#byRow.set(row, restriction)
   }
 }
@@ -54,9 +61,11 @@ export interface Restriction {
   readonly blockedUntil: number
   /** The end of the hold, 0 without one. */
   readonly heldUntil: number
+  /** Whether the block is an operator's, and not a penalty's. */
+  readonly isBan: boolean
 }
 
-const OVER: Restriction = { blockedUntil: 0, heldUntil: 0 }
+const OVER: Restriction = { blockedUntil: 0, heldUntil: 0, isBan: false }
 
 /** The counts of refused calls that a penalty goes by, by row. Keys without one have no entry. */
 export class Refusals {
@@ -79,7 +88,7 @@ export class Refusals {
     count.refusals = count.forgottenAt > now ? count.refusals + 1 : 1
     if (count.refusals < penalty.after) return now
     const until = Math.max(restrictions.lastOf(row).blockedUntil, now + blockOf(penalty, count.refusals))
-    restrictions.block(row, until)
+    restrictions.block(row, now, until, true)
     for (const [i, instant] of instants.entries()) if (instant > now) instants[i] = Math.max(instant, until)
     return until
   }

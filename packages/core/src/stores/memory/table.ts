@@ -93,6 +93,8 @@ export class Table {
       if (penalty) this.#penalize(call, penalty)
     }
     const answer = this.#answer(call, reason, booking)
+    const { blockedUntil } = this.restrictions.lastOf(row)
+    if (reason !== undefined && blockedUntil > now) answer.blockedUntil = blockedUntil
     if (isRefusalCounted) this.refusals.forgetAt(row, answer.resetAt + penalty!.forgetAfter)
     return answer
   }
@@ -152,7 +154,7 @@ export class Table {
    * The answer for the key that the cursor is on. Before the end of its block, its hold and its last booking, `remaining` is 0,
    * and `resetAt` comes from the state as it will be then.
    */
-  #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): Answer {
+  #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
     const { policies } = call.list
     const { states, instants } = this.cursor
@@ -221,9 +223,12 @@ export class Table {
         this.bookings.bumpVersion(row)
         return this.cursor.admit(list.policies, Math.max(now, this.bookings.lastOf(row)), change.cost)
       }
-      case 'block':
-        this.restrictions.block(this.rowFor(key, now, list), now + change.duration)
+      case 'block': {
+        const { duration, isPenalty = false } = change
+        if (duration === 0 && this.cursor.rows.find(key) === 0) return 0
+        this.restrictions.block(this.rowFor(key, now, list), now, now + duration, isPenalty)
         return 0
+      }
       case 'hold':
         this.restrictions.hold(this.rowFor(key, now, list), now + change.duration)
         return 0

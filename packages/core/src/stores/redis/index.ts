@@ -134,6 +134,7 @@ const REDIS_STORE = {
 class StoreInRedis implements RedisStore {
   readonly denialCache?: DenialCacheBounds
   readonly maxPending: number
+  readonly maxShapes: number
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly #settings: Settings<typeof REDIS_STORE>
   readonly #client: object
@@ -157,6 +158,7 @@ class StoreInRedis implements RedisStore {
     this.#settings = read(REDIS_STORE, options, { what: 'redisStore' })
     const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy } = this.#settings
     this.maxPending = maxPending
+    this.maxShapes = maxShapes
     this.#clock = clock ?? REDIS_CLOCK
     this.#now = clock ?? systemClock()
     if (denialCache) this.denialCache = denialCache

@@ -128,7 +128,8 @@ type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
 function amountOf(change: Correction): Omit<Asked, 'operation'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
   if ('cost' in change) return { cost: change.cost }
-  return 'duration' in change ? { span: change.duration } : {}
+  if (!('duration' in change)) return {}
+  return { cost: change.kind === 'block' && change.isPenalty ? 1 : 0, span: change.duration }
 }
 
 function tooCostly(cost: number): Error {

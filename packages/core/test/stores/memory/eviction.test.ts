@@ -144,6 +144,21 @@ describe('a ban', () => {
     },
   )
 
+  it.each([10, 500, 999])(
+    'outlives the blocks of penalties, where %i of 1000 keys are banned',
+    async (bans) => {
+      const store = memoryStore({ maxKeys: 1000, clock: new FakeClock().now })
+      const options = { name: 'limited', store, policies: [gcra({ limit: 1, window: '1h' })] }
+      const limiter = createLimiter({ ...options, penalty: { block: '30d' } })
+      limiter.on('warning', () => {})
+      for (let i = 0; i < bans; i++) await limiter.block(`caller:${i}`, '1d')
+      flood(limiter, 5000, [1, 1])
+      expect(stillDenied(limiter, bans)).toBe(bans)
+      const last = await limiter.peek('flood:4999')
+      expect([store.size, last.reason]).toEqual([1000, 'blocked'])
+    },
+  )
+
   it('gives way where there is nothing but bans', async () => {
     const { limiter, store } = open([gcra({ limit: 1, window: '1h' })], 100)
     for (let i = 0; i < 200; i++) await limiter.block(`caller:${i}`, '1d')

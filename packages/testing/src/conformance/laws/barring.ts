@@ -7,7 +7,7 @@ export function barring(subject: Subject): void {
   const barred = fc
     .tuple(past(subject), fc.integer({ min: 2, max: 60_000_000 }))
     .map(([before, duration]) => ({ ...before, duration }))
-  const { ofKey } = lawsAfter(subject, barred)
+  const { ofKey, ofTwins } = lawsAfter(subject, barred)
 
   ofKey('denies everything until a block ends', async (caller, { session, duration }) => {
     const { at } = await caller.peek(1)
@@ -18,6 +18,7 @@ export function barring(subject: Subject): void {
       for (const denied of [await caller.consume(1), await caller.book(1, 2 ** 50), await caller.peek(1)]) {
         assert.deepEqual([denied.reason, denied.at, denied.remaining], ['blocked', Math.max(at, until), 0])
         assert(denied.resetAt >= until && !denied.booking)
+        assert.equal(denied.blockedUntil ?? until, until)
       }
       const read = await caller.consume(0)
       assert.deepEqual([read.reason, read.at, read.remaining], ['blocked', until, 0])
@@ -34,6 +35,33 @@ export function barring(subject: Subject): void {
       await caller.block(lasts)
       assert.equal((await caller.peek(0)).at, session.now + lasts)
     }
+  })
+
+  ofTwins(
+    'ends a block with a duration of 0, and keeps what was consumed and held',
+    async (blocked, free, { session, duration }) => {
+      for (const caller of [blocked, free]) {
+        await caller.unblock()
+        await caller.hold(duration)
+      }
+      await blocked.block(2 * duration)
+      session.now += Math.floor(duration / 2)
+      await blocked.unblock()
+    },
+  )
+
+  ofKey('never shortens a block by that of a penalty', async (caller, { session, duration }) => {
+    await caller.block(duration)
+    const until = session.now + duration
+    for (const lasts of [1, duration, duration + 1]) {
+      await caller.block(lasts, true)
+      assert.equal((await caller.peek(0)).at, Math.max(until, session.now + lasts))
+    }
+    await caller.block(1)
+    assert.equal((await caller.peek(0)).at, session.now + 1)
+    session.now += 1
+    await caller.block(duration, true)
+    assert.equal((await caller.peek(0)).at, session.now + duration)
   })
 
   ofKey('denies a call during a hold and books it for later', async (caller, { session, duration }) => {

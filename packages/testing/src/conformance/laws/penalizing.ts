@@ -34,13 +34,15 @@ export function penalizing(subject: Subject): void {
       const until = refusals < after ? before.at : Math.max(before.at, session.now + lasts)
       assert.deepEqual([refused.reason, refused.at], ['limit', until])
       if (refusals < after) continue
-      assert.equal(refused.remaining, 0)
+      const blockedUntil = session.now + lasts
+      assert.deepEqual([refused.remaining, refused.blockedUntil], [0, blockedUntil])
       assert(refused.nextUnitAt === until || !session.cachesDenials)
       assert(refused.resetAt >= until)
       for (const instant of [session.now, session.now + lasts - 1]) {
         session.now = instant
         const denied = await caller.consume(1, 1)
         assert.deepEqual([denied.reason, denied.at], ['blocked', until])
+        assert.equal(denied.blockedUntil, blockedUntil)
       }
       session.now += 1
       assert.notEqual((await caller.peek(0)).reason, 'blocked')

@@ -143,10 +143,12 @@ class NumberReader {
     if (!isLong) return this.passed(now, policies)
     const at = this.next()
     const reason = REASONS[this.next()]
-    const [binding, remaining, resetAt, nextUnitAt] = [this.next(), this.next(), this.next(), this.next()]
+    const [binding, remaining, resetAt] = [this.next(), this.next(), this.next()]
+    const [nextUnitAt, blockedUntil] = [this.next(), this.next()]
     const parts = policies > 1 ? Array.from({ length: 3 * policies }, () => this.next()) : undefined
     const answer = { now, at, reason, binding, remaining, resetAt, parts, booking: undefined }
-    return reason ? { ...answer, nextUnitAt } : answer
+    if (!reason) return answer
+    return blockedUntil > now ? { ...answer, nextUnitAt, blockedUntil } : { ...answer, nextUnitAt }
   }
 
   /** The answer to a call that passed at once. The earliest instant of each policy is `now`, and is left out. */
