@@ -117,7 +117,7 @@ export function pick<O extends object, Name extends keyof O>(
   return Object.fromEntries(given.map((name) => [name, options[name]])) as Pick<O, Name>
 }
 
-const { name: _name, policies: _policies, penalty: _penalty, ...settings } = LIMITER
+const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...settings } = LIMITER
 
 /** The options that limits inherit from a plugin or a module around them, for their limiters and for their requests. */
 export const INHERITED = {
@@ -168,6 +168,7 @@ function ownPolicies<Req, Res>({
   limit,
   window,
   policies,
+  tiers,
 }: RequestLimitOptions<Req, Res>): readonly Policy[] {
   const list = typeof policies === 'function' ? undefined : policies
   if (list !== undefined && !Array.isArray(list)) {
@@ -180,7 +181,7 @@ function ownPolicies<Req, Res>({
   if (limit !== undefined || window !== undefined || !policies) {
     throw new PolicyError('INVALID_OPTION', 'limit and window are needed, both, or policies, or a limiter')
   }
-  return list ?? PLACEHOLDER
+  return list ?? tiers?.[0] ?? PLACEHOLDER
 }
 
 /** A limiter cannot be made without policies. `requirePolicies` makes sure that no request is counted under these. */

@@ -67,6 +67,20 @@ describe('a guard', () => {
     expect(headers['X-RateLimit-Limit']).toBe('50')
   })
 
+  it('blocks a key under every tier that is declared, also one that no request has brought', async () => {
+    const tiers = { free: [perMinute(1)], paid: [slidingLog({ limit: 99, window: '1h' })] }
+    const guard = guardOf({
+      policies: (req) => tiers[req.headers!['x-tier'] as keyof typeof tiers],
+      tiers: Object.values(tiers),
+      penalty: { block: '1h' },
+    })
+    const seen: number[] = []
+    for (const tier of ['free', 'free', 'paid']) {
+      seen.push((await pass([guard], { ...FROM_HOME, headers: { 'x-tier': tier } })).status)
+    }
+    expect(seen).toEqual([200, 429, 429])
+  })
+
   it("uses the limiter's own policies if the function returns none", async () => {
     const { headers } = await pass([guardOf({ limiter, policies: () => undefined })])
     expect(headers['X-RateLimit-Limit']).toBe('3')

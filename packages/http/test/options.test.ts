@@ -31,6 +31,8 @@ describe('options of a guard', () => {
     ['limiter and limit', { limiter, limit: 1 }],
     ['limiter and window', { limiter, window: '1m' }],
     ['limiter and policies', { limiter, policies }],
+    ['limiter and tiers', { limiter, tiers: [policies] }],
+    ['tiers that are not lists', { limit: 1, window: '1m', tiers: policies }],
     ['limiter and name', { limiter, name: 'api' }],
     ['limiter and store', { limiter, store }],
     ['limiter and enforce', { limiter, enforce: false }],

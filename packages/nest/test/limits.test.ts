@@ -49,6 +49,22 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(headers['x-ratelimit-limit']).toBe('1')
   })
 
+  it('block a key that a penalty blocks under every tier', async () => {
+    const tiers = {
+      free: [slidingLog({ limit: 1, window: '1m' })],
+      paid: [slidingLog({ limit: 9, window: '1h' })],
+    }
+    const tierOf = ({ req }: { req: { url: string } }) => (req.url.endsWith('paid') ? tiers.paid : tiers.free)
+    @Controller()
+    class Site {
+      @Get()
+      @RateLimit({ policies: tierOf, tiers: [tiers.free, tiers.paid], penalty: { block: '1h' } })
+      get() {}
+    }
+    const origin = await serve(Site)
+    expect(await statuses(origin, '/?paid', '/', '/', '/?paid')).toEqual([200, 200, 429, 429])
+  })
+
   it('charge nothing if another one denies', async () => {
     @Controller()
     @RateLimit({ limit: 2, window: '1m' })

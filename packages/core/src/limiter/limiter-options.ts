@@ -14,9 +14,11 @@ import {
   duration,
   flag,
   nested,
+  option,
   printableName,
   read,
   readOne,
+  REFUSED,
   type Settings,
   unchecked,
 } from '../values/options.js'
@@ -31,6 +33,12 @@ export interface LimiterOptions extends ResilienceOptions {
   readonly name?: string
   /** 1 to 10 policies. A call must pass all of them; if one denies it, it is charged under none. */
   readonly policies: readonly Policy[]
+  /**
+   * The other lists of policies that calls may bring, as all processes use them. `block`, `hold`, `reset`, `unblock` and the
+   * blocks of a `penalty` are written under each of them, also where this process has not used it yet.
+   * @default []: they reach the lists that calls of this process have brought
+   */
+  readonly tiers?: readonly (readonly Policy[])[]
   /**
    * Where the state is kept. `limiter.close()` closes the default store, but not one that is passed in.
    * @default memoryStore()
@@ -57,7 +65,7 @@ export interface LimiterOptions extends ResilienceOptions {
 }
 
 /** The options of a limiter that adapters copy for limiters of their own: where it counts, and what it does in an outage. */
-export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies' | 'penalty'>
+export type LimiterSettings = Omit<LimiterOptions, 'name' | 'policies' | 'tiers' | 'penalty'>
 
 export interface ShapeOptions {
   /**
@@ -122,12 +130,17 @@ export function checkShapeOptions(options: ShapeOptions | undefined): void {
 export const LIMITER = {
   name: printableName,
   policies: unchecked<readonly Policy[]>(),
+  tiers: option('lists of policies', (given) => (areLists(given) ? given : REFUSED), []),
   store: checkedBy(checkStore),
   ...RESILIENCE,
   leases: nested(LEASES),
   penalty,
   enforce: flag(true),
 } satisfies DeclarationOf<LimiterOptions>
+
+function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']> {
+  return Array.isArray(given) && given.every((each) => Array.isArray(each))
+}
 
 /** @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option. */
 export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIMITER> {

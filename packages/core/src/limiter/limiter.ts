@@ -2,7 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { leasedStore } from '../leases/leased-store.js'
 import { resilientStore } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
-import { type Answer, isDenied, type Receiver, type Store } from '../stores/store.js'
+import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
@@ -52,15 +52,15 @@ export class Limiter {
 
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, store, leases, penalty, enforce } = settings
-    const { name: _name, policies: _policies, penalty: _penalty, ...given } = options
+    const { name = 'default', policies, tiers, store, leases, penalty, enforce } = settings
+    const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...given } = options
     this.name = name
     this.#settings = given
     this.#store = leasedStore(resilientStore(store ?? memoryStore(), settings), leases)
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
     this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
-    this.#set = this.#sets.get(policies)
+    this.#set = this.#sets.declare([policies, ...tiers], store?.maxShapes)
     this.#queue = new WaitQueue(this.#store)
   }
 
@@ -106,6 +106,7 @@ export class Limiter {
       return answer.then((known) => later.decisionOf(known, later.waited))
     }
     const decision = new Decision(set, answer, key, cost)
+    set.sets.spreadBlock(set, key, answer)
     reports?.decided('consume', cost, answer, decision, 0)
     return decision
   }
@@ -131,6 +132,7 @@ export class Limiter {
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
+    set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.has('decision'))
       this.#events.decided('acquire', cost, answer, decision, asked / 1000)
     return decision
@@ -153,25 +155,37 @@ export class Limiter {
     return this.#correctUnits('charge', key, options)
   }
 
-  /** Removes the key's state: what it consumed, its block and its hold. */
-  async reset(key: string, options?: ShapeOptions): Promise<void> {
-    checkShapeOptions(options)
-    await this.#setOf(options).keyspace.correct({ kind: 'reset', key: storedKey(key) })
+  /** Removes the key's state under every list that `block` reaches: what it consumed, its block and its hold. */
+  reset(key: string, options?: ShapeOptions): Promise<void> {
+    return this.#correctKey({ kind: 'reset', key }, options)
   }
 
   /**
-   * A ban: denies every call on the key for `duration`, or until a reset. A number is in milliseconds. The latest block wins.
+   * A ban: denies every call on the key for `duration`, or until `unblock` or a reset. A number is in milliseconds. The latest
+   * block wins.
+   *
+   * It is written under every list of policies that this limiter knows: its own, those of `tiers`, and those that its calls or
+   * `options` have brought. A list that only calls of other processes bring has to be one of `tiers`. If it fails under one of
+   * the lists, it rejects, and may be called again.
    */
   async block(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
-    await this.#restrict('block', key, duration, options)
+    const us = parseDuration(duration, 'duration') * 1000
+    warnIfShort('block', duration)
+    await this.#correctKey({ kind: 'block', key, duration: us }, options)
+  }
+
+  /** Ends the block of the key under every list that `block` reaches. What it consumed, its hold and its refusals stay. */
+  unblock(key: string, options?: ShapeOptions): Promise<void> {
+    return this.#correctKey({ kind: 'block', key, duration: 0 }, options)
   }
 
   /**
-   * A pause: for `duration`, `consume` is denied and `acquire` waits. A number is in milliseconds. A hold never shortens a longer
-   * one.
+   * A pause, under every list that `block` reaches: for `duration`, `consume` is denied and `acquire` waits. A number is in
+   * milliseconds. A hold never shortens a longer one.
    */
   async hold(key: string, duration: Duration, options?: ShapeOptions): Promise<void> {
-    await this.#restrict('hold', key, duration, options)
+    const us = parseDuration(duration, 'duration') * 1000
+    await this.#correctKey({ kind: 'hold', key, duration: us }, options)
   }
 
   /** The policies that it was made with. */
@@ -213,17 +227,11 @@ export class Limiter {
     if (cost > 0) await keyspace.correct({ kind, key: stored, cost })
   }
 
-  /** Blocks or holds a key. */
-  async #restrict(
-    kind: 'block' | 'hold',
-    key: string,
-    duration: Duration,
-    options?: ShapeOptions,
-  ): Promise<void> {
+  /** Changes a key under every list that is known, and under the one in `options`, which is known from then on. */
+  async #correctKey(change: Correction, options?: ShapeOptions): Promise<void> {
     checkShapeOptions(options)
-    const us = parseDuration(duration, 'duration') * 1000
-    if (kind === 'block') warnIfShort('block', duration)
-    await this.#setOf(options).keyspace.correct({ kind, key: storedKey(key), duration: us })
+    this.#setOf(options)
+    await this.#sets.correct({ ...change, key: storedKey(change.key) })
   }
 
   #setOf(options: ShapeOptions | undefined): PolicySet {
@@ -277,6 +285,7 @@ class LaterDecision implements Receiver<Answer> {
   decisionOf(answer: Answer, storeMs: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
+    set.sets.spreadBlock(set, key, answer)
     this.reports?.decided('consume', cost, answer, decision, storeMs)
     return decision
   }

@@ -2,22 +2,31 @@ import { checkContract } from '../values/contract.js'
 import { expected, PolicyError } from '../values/errors.js'
 import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
-import type { Keyspace, Report, Store } from '../stores/store.js'
+import type { Answer, Correction, Keyspace, Report, Store } from '../stores/store.js'
+import { maxShapes } from '../stores/shapes.js'
+import { storedKey } from '../values/key.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 
 /** A checked list of policies of a limiter, and its state in the store: where decisions are made, and settled. */
 export interface PolicySet {
   readonly limiter: string
   readonly policies: readonly Policy[]
+  /** Equal for lists that share their state. */
+  readonly shapes: string
   /** false in shadow mode. */
   readonly enforce: boolean
   /** The state that decides, unless an answer names another. */
   readonly keyspace: Keyspace
+  readonly sets: PolicySets
 }
 
 /** Policy sets by list, so that each list is checked once. */
 export class PolicySets {
   readonly #byList = new WeakMap<readonly Policy[], PolicySet>()
+  /** A set for each list of shapes that is known: first those that were declared, then those of calls. */
+  readonly #byShapes = new Map<string, PolicySet>()
+  #declared = 0
+  #most = Infinity
   readonly #penalty: Penalty | undefined
 
   constructor(
@@ -39,9 +48,40 @@ export class PolicySets {
     const keyspace = isSuspended
       ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
       : this.#open(policies)
-    const set = { limiter: this.limiter, policies: keyspace.policies, enforce: this.enforce, keyspace }
+    const { limiter, enforce } = this
+    const shapes = policies.map(({ shape }) => shape).join('\n')
+    const set = { limiter, policies: keyspace.policies, shapes, enforce, keyspace, sets: this }
     this.#byList.set(list, set)
+    const byShapes = this.#byShapes
+    if (byShapes.has(shapes)) return set
+    if (byShapes.size >= this.#most) byShapes.delete([...byShapes.keys()][this.#declared]!)
+    byShapes.set(shapes, set)
     return set
+  }
+
+  /** Opens the lists that stay known, however many others calls bring; all in all `most` are. Returns the set of the first. */
+  declare(lists: readonly (readonly Policy[])[], most = maxShapes.otherwise): PolicySet {
+    const [first] = lists.map((list) => this.get(list))
+    this.#declared = this.#byShapes.size
+    this.#most = most
+    return first!
+  }
+
+  /**
+   * Writes the block that a penalty has begun with this answer under the other lists too. No call waits for it; if it fails, they
+   * go by refusals of their own.
+   */
+  spreadBlock(set: PolicySet, key: string, { reason, now, blockedUntil }: Answer): void {
+    if (blockedUntil === undefined || reason !== 'limit') return
+    const duration = blockedUntil - now
+    const change = { kind: 'block', key: storedKey(key), duration, isPenalty: true } as const
+    this.correct(change, set).catch(() => {})
+  }
+
+  /** Makes a change of a key under every list that is known, but not under `except`. Rejects if one of them fails. */
+  async correct(change: Correction, except?: PolicySet): Promise<void> {
+    const sets = [...this.#byShapes.values()].filter(({ shapes }) => shapes !== except?.shapes)
+    await Promise.all(sets.map(async ({ keyspace }) => keyspace.correct(change)))
   }
 
   #open(policies: readonly Policy[]): Keyspace {

@@ -61,9 +61,9 @@ const NOTHING_KNOWN = {
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, neverFits: boolean): Answer {
   if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false, by)
-  const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
+  const { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil } = answer
   const degraded = { why, allowed: reason === undefined, by }
-  return { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
+  return { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil, degraded }
 }
 
 /** Microseconds. */

@@ -29,6 +29,8 @@ export interface ResilientKeyspaceOptions {
   readonly denials: DenialCache | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
+  /** Whether `local`, under any list, was given blocks that the store reported. */
+  readonly blocks: { areKept: boolean }
 }
 
 /**
@@ -85,6 +87,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
     if (health.outage) health.decided()
+    this.#keepBlock(key, answer)
   }
 
   /** The answer of the failure mode. Throws where that is the failure. */
@@ -94,7 +97,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const why = failureOf(failure)
     health.degraded(failure)
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
-    if (mode !== 'local') return undecidedAnswer(why, mode === 'allow')
+    if (mode === 'deny' || (mode === 'allow' && !this.#isKnownBlocked(key))) {
+      return undecidedAnswer(why, mode === 'allow')
+    }
     const keyspace = local()
     const answer = keyspace.decide(kind, key, cost, maxWait) as Answer // memory answers at once
     return degradedAnswer(why, answer, keyspace, cost > this.#capacity)
@@ -108,10 +113,35 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking))
   }
 
-  /** A block, a hold and a reset concern the key and not units, so they also apply to the state of an outage. */
+  /**
+   * A block, a hold and a reset concern the key and not units, so they also apply to the state of an outage. A block does so again
+   * once the store has answered, because the answers to earlier calls do not know of it.
+   */
   async correct(change: Correction): Promise<number> {
-    if (isAboutKey(change) && this.options.mode === 'local') await this.options.local().correct(change)
-    return this.#correct(change.key, (keyspace) => keyspace.correct(change))
+    if (isAboutKey(change)) this.#keep(change)
+    try {
+      return await this.#correct(change.key, (keyspace) => keyspace.correct(change))
+    } finally {
+      if (change.kind === 'block') this.#keep(change)
+    }
+  }
+
+  /** Keeps a block that the store reports for an outage, and ends one that it reports no longer. */
+  #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
+    const isOver = blockedUntil <= now && reason !== 'blocked' && this.#isKnownBlocked(key)
+    if (blockedUntil > now || isOver)
+      this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: !isOver })
+  }
+
+  #keep(change: Correction): void {
+    const { blocks, local } = this.options
+    blocks.areKept ||= change.kind === 'block'
+    void local().correct(change)
+  }
+
+  #isKnownBlocked(key: string): boolean {
+    const { blocks, local } = this.options
+    return blocks.areKept && (local().decide('peek', key, 0, 0) as Answer).reason === 'blocked'
   }
 
   /** The denial of a call for which the store need not be asked. */

@@ -71,6 +71,7 @@ class ResilientStore implements Store {
       health: (this.#health ??= new Health(report, this.store.endpoint)),
       denials: this.#shared.denialCache(name, policies),
       local: () => (local ??= openLocal()),
+      blocks: this.#shared.blocks,
     })
   }
 
@@ -100,6 +101,8 @@ function shareOf(policy: Policy, processes: number): Policy {
 export class SharedStoreState {
   readonly channel: StoreChannel
   readonly recovery: RecoveryQueue
+  /** Whether `local` was given blocks that the store reported. */
+  readonly blocks = { areKept: false }
   /** Each is held by its keyspaces. */
   readonly #denialCaches = new WeakValues<DenialCache>()
   #local: Store | undefined
