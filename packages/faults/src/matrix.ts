@@ -39,6 +39,7 @@ import { row as resets } from './rows/row-37-resets.js'
 import { row as deniedCosts } from './rows/row-38-denied-costs.js'
 import { row as strangers } from './rows/row-39-strangers.js'
 import { row as unread } from './rows/row-40-unread.js'
+import { row as bans } from './rows/row-39-bans.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -81,4 +82,5 @@ export const rows: readonly Row[] = [
   deniedCosts,
   strangers,
   unread,
+  bans,
 ]
