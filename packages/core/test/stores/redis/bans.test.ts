@@ -27,7 +27,7 @@ const stores: Record<string, () => Store> = {
 describe.each(Object.entries(stores))('two processes that share a %s', (name, open) => {
   let opened: Store[]
   beforeEach(() => void (opened = [open(), open()]))
-  afterEach(() => Promise.all(opened.map((store) => store.close())))
+  afterEach(() => Promise.all(opened.map(async (store) => store.close())))
 
   /** The limiters of both. The first has used none of the declared lists when a key is blocked. */
   const pair = (key: string) =>
