@@ -67,6 +67,8 @@ const ANSWER = Symbol.for('sluice.answer')
 /** The cost of the call until it is settled; 'none' for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | 'none'
 
+type DecisionSource = Omit<PolicySet, 'shapes' | 'sets'>
+
 /** The class of both kinds of decisions. */
 export class LimiterDecision {
   /** Whether the call may go on. In shadow mode always true. */
@@ -77,12 +79,12 @@ export class LimiterDecision {
   readonly policy: string
   /** Why the call was denied, or in shadow mode would have been; undefined if it fits. */
   readonly reason: DenialReason | undefined
-  readonly #source: PolicySet
+  readonly #source: DecisionSource
   readonly #answer: Answer & Partial<WaitedAnswer>
   readonly #key: string
   #charge: OpenCharge
 
-  constructor(source: PolicySet, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
+  constructor(source: DecisionSource, answer: Answer | WaitedAnswer, key: string, charge: OpenCharge) {
     const { reason, degraded } = answer
     this.reason = reason ?? (degraded?.allowed === false ? 'degraded' : undefined)
     this.allowed = !source.enforce || this.reason === undefined
