@@ -37,9 +37,9 @@ import { row as machine } from './rows/row-35-machine.js'
 import { row as penalties } from './rows/row-36-penalties.js'
 import { row as resets } from './rows/row-37-resets.js'
 import { row as deniedCosts } from './rows/row-38-denied-costs.js'
-import { row as strangers } from './rows/row-39-strangers.js'
-import { row as unread } from './rows/row-40-unread.js'
-import { row as bans } from './rows/row-39-bans.js'
+import { row as strangers } from './rows/row-42-strangers.js'
+import { row as unread } from './rows/row-43-unread.js'
+import { row as bans } from './rows/row-44-bans.js'
 
 export const rows: readonly Row[] = [
   races,

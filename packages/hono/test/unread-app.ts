@@ -6,7 +6,7 @@ import type { Server } from 'node:http'
 import { WebSocketServer } from 'ws'
 import { limitMessages } from '../src/index.js'
 
-/** A server that answers denied messages, for row 40 of the fault matrix. */
+/** A server that answers denied messages, for row 43 of the fault matrix. */
 export const unread = {
   async Hono(limiter: Limiter): Promise<Server> {
     const limit = limitMessages({

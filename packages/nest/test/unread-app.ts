@@ -8,7 +8,7 @@ import type { Limiter } from '@sluice/core'
 import type { Server } from 'node:http'
 import { RateLimit, RateLimitGuard, RateLimitModule } from '../src/index.js'
 
-/* Gateways for row 40 of the fault matrix, by the name of their platform. */
+/* Gateways for row 43 of the fault matrix, by the name of their platform. */
 export const unread: Readonly<Record<string, (limiter: Limiter) => Promise<Server>>> = {
   ws: (limiter) => serve(limiter, WsAdapter),
   'socket.io': (limiter) => serve(limiter, IoAdapter),

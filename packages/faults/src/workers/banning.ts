@@ -12,7 +12,7 @@ import { machineStore } from '@sluice/machine'
 import type { Address } from '@sluice/harness/redis'
 import { serve } from './fleet-member.js'
 
-/* One process of a fleet that bans keys, for row 39. */
+/* One process of a fleet that bans keys, for row 44. */
 
 /** No call of the row reaches it. */
 export const LARGE = 10_000

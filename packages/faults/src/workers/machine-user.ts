@@ -4,7 +4,7 @@ import { createLimiter, gcra } from '@sluice/core'
 import { type MachineStore, machineStore } from '@sluice/machine'
 import { serve } from './fleet-member.js'
 
-/* One process of a user, with default stores in the folder for temporary files that a job names. For row 39. */
+/* One process of a user, with default stores in the folder for temporary files that a job names. For row 42. */
 
 export interface UserJob {
   readonly uid: number

@@ -6,7 +6,7 @@ import { createLimiter, type Limiter, slidingLog } from '@sluice/core'
 import { bytesInUse } from '@sluice/harness/figures'
 import { serve } from './fleet-member.js'
 
-/* A server whose WebSocket messages are denied, for row 40: the first 'go' starts it, each later one reports what it has gained. */
+/* A server whose WebSocket messages are denied, for row 43: the first 'go' starts it, each later one reports what it has gained. */
 
 export interface UnreadJob {
   /** A module of `packages` that exports servers as `unread`, and the name of one. */

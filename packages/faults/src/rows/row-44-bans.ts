@@ -9,7 +9,7 @@ import { type Banned, type BanJob, LARGE, LISTS, type Place } from '../workers/b
 import type { Outcome, Row } from '../row.js'
 
 /** A ban is on the key: another process, another list of policies, an outage or a flood of keys is no way around it. */
-export const row: Row = { number: 39, fault: 'bans', run: ban }
+export const row: Row = { number: 44, fault: 'bans', run: ban }
 
 const ENTRY = 'packages/faults/src/workers/banning.ts'
 const KEYS = 400

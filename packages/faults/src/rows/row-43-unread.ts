@@ -12,7 +12,7 @@ import type { UnreadJob, UnreadResult } from '../workers/unread.js'
  * A WebSocket client sends messages that are denied, and reads nothing: its connection is closed with the status 1008, and the
  * process does not fill with what it was to read.
  */
-export const row: Row = { number: 40, fault: 'unread denials', run }
+export const row: Row = { number: 43, fault: 'unread denials', run }
 
 const MOST_BYTES = 20_000_000
 

@@ -19,7 +19,7 @@ import { LIMIT, type UserJob, type UserResult } from '../workers/machine-user.js
  * Another user makes and removes folders where the processes of a machine meet by default, while they start: each starts,
  * one serves, and exactly the limit is admitted.
  */
-export const row: Row = { number: 39, fault: 'strangers', run }
+export const row: Row = { number: 42, fault: 'strangers', run }
 
 const [USER, STRANGER] = [41_001, 41_002]
 const ENTRY = 'packages/faults/src/workers/machine-user.ts'
