@@ -1,12 +1,16 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { execFile } from 'node:child_process'
 import { readFileSync } from 'node:fs'
-import { type Address, command, pipeline, startCluster, startRedis } from '@sluice/harness/redis'
+import { promisify } from 'node:util'
+import { onSources } from '@sluice/harness/processes'
+import { type Address, command, pipeline, startCluster, startProxy, startRedis } from '@sluice/harness/redis'
 import { everyAlgorithm, type PolicySpec, policyOf } from '../every-algorithm.js'
 import { everyOperation } from '../every-operation.js'
 import { type Fleet, startFleet } from '../fleet.js'
 import { clients, type Login } from '../logged-in.js'
 import type { Outcome, Row } from '../row.js'
+import type { FirstOutage, LoginTo } from '../workers/first-outage.js'
 
 /** The user that docs/operations.md makes may do what Sluice and its clients do, and nothing else. */
 export const row: Row = { number: 17, fault: 'least privilege', run: restrict }
@@ -38,7 +42,7 @@ async function restrict(share: number): Promise<Outcome> {
   const wrong = [
     ...(await problemsOf(login, fleet, '10s')),
     ...(await notRefused(server)),
-    ...(await notHeard(login)),
+    ...(await notHeard()),
   ]
   for (const permission of leftOut) {
     const others = rules.filter((rule) => rule !== permission)
@@ -56,25 +60,52 @@ async function restrict(share: number): Promise<Outcome> {
   }
 }
 
-/** Kinds of client whose first failure is not that the password is wrong. Those that await the log-in have none. */
-async function notHeard(login: Login): Promise<string[]> {
-  const user = { ...login.user, password: 'wrong' }
-  const kinds = ['own connection', 'ioredis', 'iovalkey'] as const
-  const heard = kinds.map(async (kind) => {
-    const { store, end } = await clients[kind]!({ ...login, user })
-    const policies = [gcra({ limit: 1, window: '1s' })]
-    // A deadline that ends before the server has refused the password would be an outage of another reason.
-    const limiter = createLimiter({ name: 'l', policies, store, deadline: '5s' })
-    const outages: string[] = []
-    limiter.on('degraded', ({ reason, cause }) => outages.push(`${reason} by ${cause}`))
-    for (let i = 0; i < 5; i++) outages.push((await limiter.consume('k')).degraded ?? 'decided')
-    await end()
-    const [first, ...others] = outages.toSorted((a, b) => b.length - a.length)
-    const isRight = first === 'forbidden by WRONGPASS' && others.every((each) => each === 'forbidden')
-    return isRight ? [] : [`${kind} with a wrong password: ${outages.join(', ')}`]
-  })
-  return (await Promise.all(heard)).flat()
+/**
+ * Kinds of client whose first failure is not that the password is wrong, and that is not heard once or shows the password.
+ * A log-in takes longer than a deadline of default length.
+ */
+async function notHeard(): Promise<string[]> {
+  const server = await startRedis()
+  await command(server, 'CONFIG', 'SET', 'requirepass', 'another')
+  const proxy = await startProxy(server)
+  proxy.latency(LOGIN_MS / 2)
+  const to: LoginTo = { host: proxy.host, port: proxy.port, username: 'sluice', password: WRONG }
+  const wrong = await Promise.all(
+    UNHEARD.map(async ([kind, client]) => {
+      const missing = PACKAGES.filter((name) => name !== client)
+      const env = { ...process.env, SLUICE_MISSING: missing.join() }
+      const args = [...onSources(), FIRST_OUTAGE, kind, JSON.stringify(to)]
+      const { stdout, stderr } = await promisify(execFile)(process.execPath, args, { env, timeout: 20_000 })
+      const { events, reasons } = JSON.parse(stdout) as FirstOutage
+      const lines = stderr.split('\n').filter((line) => line !== '' && !line.startsWith('(Use `node'))
+      const isRight =
+        events.join() === 'forbidden by WRONGPASS' &&
+        reasons.every((reason) => reason === 'forbidden') &&
+        lines.length === 1 &&
+        !(stdout + stderr).includes(WRONG)
+      const seen = [...events, ...reasons, ...lines].join(', ')
+      return isRight ? [] : [`${kind} by ${client} with a wrong password: ${seen}`]
+    }),
+  )
+  await proxy.close()
+  await server.stop()
+  return wrong.flat()
 }
+
+const FIRST_OUTAGE = 'packages/faults/src/workers/first-outage.ts'
+const LOGIN_MS = 80
+const WRONG = 'wrong-horse'
+const PACKAGES = ['ioredis', 'iovalkey', 'redis']
+/** Kinds of connection, and the only package that the process finds. */
+const UNHEARD = [
+  ['own', 'ioredis'],
+  ['own', 'iovalkey'],
+  ['own', 'redis'],
+  ['ioredis', 'ioredis'],
+  ['iovalkey', 'iovalkey'],
+  ['iovalkey without ready check', 'iovalkey'],
+  ['node-redis', 'redis'],
+] as const
 
 /** What the line `user sluice ...` of the page says. */
 function documentedRules(): string[] {

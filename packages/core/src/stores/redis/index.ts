@@ -107,8 +107,8 @@ export interface RedisStoreOptions {
    */
   readonly lazy?: boolean
   /**
-   * Longest wait of the first calls for the connection: 0 to 1 minute, counted from when the store began to connect, for a
-   * client that was handed in from the first call. The deadline of these calls begins after that wait.
+   * Longest wait of the first calls for the connection: 0 to 1 minute, counted from when the store's client package is loaded,
+   * for a client that was handed in from the first call. The deadline of these calls begins after that wait.
    * A number is in milliseconds.
    * @default '1s'
    */
@@ -236,7 +236,10 @@ class StoreInRedis implements RedisStore {
 
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
-      setTimeout(resolve, this.#settings.startTimeout).unref()
+      const begin = (): unknown => setTimeout(resolve, this.#settings.startTimeout).unref()
+      // Loading a client package keeps this process busy, and says nothing about Redis.
+      if (this.#own) this.#own.open().then(begin, begin)
+      else begin()
       this.closed.addEventListener('abort', () => resolve(), { once: true })
     })
   }

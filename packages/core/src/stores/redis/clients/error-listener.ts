@@ -1,5 +1,5 @@
 import type { RedisConnection } from '../redis-connection.js'
-import { storeFailure } from './failure.js'
+import { isRefusedBy, storeFailure } from './failure.js'
 
 /** The EventEmitter that every client is. */
 export interface Emitter {
@@ -11,12 +11,14 @@ export interface Emitter {
 /** Listens to a client for all connections that share it. */
 interface Watch {
   users: number
+  /** Whether the client says that it is ready, and the server has not answered it yet. */
+  isUnanswered: boolean
   /** Since the client was ready last. */
   latest: unknown
   /** Called once with the next event: an error, or undefined when the client is ready. */
   waiting: ((error: unknown) => void)[]
-  /** Takes each event. */
-  readonly listener: (error?: unknown) => void
+  readonly failed: (error?: unknown) => void
+  readonly ready: () => void
 }
 
 const watches = new WeakMap<Emitter, Watch>()
@@ -24,19 +26,21 @@ const watches = new WeakMap<Emitter, Watch>()
 /**
  * Keeps one 'error' listener on a client while any connection uses it. Without a listener, node-redis ends the process when
  * a connection breaks. All stores that share a client share one listener, because one for each would raise Node's warning
- * about leaks. `close` ends this use of the client.
+ * about leaks. `close` ends this use of the client. A client that says that it is ready before the server has accepted its
+ * password hands in `ask`, which the server answers behind the log-in.
  */
 export function listenForErrors(
   client: Emitter,
   isReady: () => boolean,
+  ask?: () => Promise<unknown>,
 ): Pick<RedisConnection, 'trouble' | 'connect' | 'close'> {
-  const watch = watches.get(client) ?? watchOf(client)
+  const watch = watches.get(client) ?? watchOf(client, isReady, ask)
   watch.users++
   let held = true
   return {
-    trouble: () => (isReady() ? undefined : (watch.latest ?? NOT_CONNECTED)),
+    trouble: () => (isReady() && !watch.isUnanswered ? undefined : (watch.latest ?? NOT_CONNECTED)),
     connect() {
-      if (isReady() || watch.latest !== undefined) return undefined
+      if ((isReady() && !watch.isUnanswered) || watch.latest !== undefined) return undefined
       return new Promise<void>((resolve, reject) => {
         watch.waiting.push((error) => (error === undefined ? resolve() : reject(error)))
       })
@@ -45,15 +49,15 @@ export function listenForErrors(
       if (!held) return
       held = false
       if (--watch.users > 0) return
-      client.off('error', watch.listener)
-      client.off('ready', watch.listener)
+      client.off('error', watch.failed)
+      client.off('ready', watch.ready)
       watches.delete(client)
     },
   }
 }
 
-function watchOf(client: Emitter): Watch {
-  const listener = (error?: unknown): void => {
+function watchOf(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
+  const happened = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
     const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
     if (!isLess) watch.latest = error
@@ -61,9 +65,28 @@ function watchOf(client: Emitter): Watch {
     watch.waiting = []
     for (const each of waiting) each(error)
   }
-  const watch: Watch = { users: 0, latest: undefined, waiting: [], listener }
-  client.on('error', listener)
-  client.on('ready', listener)
+  const answered = (): void => {
+    watch.isUnanswered = false
+    happened(undefined)
+  }
+  const ready = (): void => {
+    if (!ask) return answered()
+    watch.isUnanswered = true
+    // A refused log-in fails this too, by what is reported of it or by NOAUTH. Any other refusal comes after a log-in.
+    ask().then(answered, (error) => {
+      if (isReady() && error !== watch.latest && !isRefusedBy('NOAUTH', error)) answered()
+    })
+  }
+  const watch: Watch = {
+    users: 0,
+    isUnanswered: false,
+    latest: undefined,
+    waiting: [],
+    failed: happened,
+    ready,
+  }
+  client.on('error', happened)
+  client.on('ready', ready)
   watches.set(client, watch)
   return watch
 }

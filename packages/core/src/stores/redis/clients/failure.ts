@@ -5,8 +5,9 @@ import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../.
  * - NOSCRIPT: the node does not know the script: not yet, or not since a restart, a failover or SCRIPT FLUSH.
  * - CROSSSLOT: the keys lie in several slots of a Cluster.
  * - READONLY: the server is a replica, or a master that became one.
+ * - NOAUTH: the connection is not logged in.
  */
-export function isRefusedBy(code: 'NOSCRIPT' | 'CROSSSLOT' | 'READONLY', error: unknown): boolean {
+export function isRefusedBy(code: 'NOSCRIPT' | 'CROSSSLOT' | 'READONLY' | 'NOAUTH', error: unknown): boolean {
   return replyCode(error) === code
 }
 

@@ -15,7 +15,12 @@ export interface IoredisClient extends Emitter, IoredisScripts {
   readonly isCluster?: boolean
   readonly status: string
   readonly options: ReplayOptions &
-    Location & { readonly enableAutoPipelining?: boolean; readonly keyPrefix?: unknown }
+    Location & {
+      readonly enableAutoPipelining?: boolean
+      readonly keyPrefix?: unknown
+      readonly password?: unknown
+    }
+  ping(): Promise<unknown>
   sendCommand(command: unknown): unknown
   connect(): Promise<unknown>
   disconnect(): void
@@ -36,7 +41,7 @@ interface IoredisScripts {
 export function ioredisConnection(client: IoredisClient): RedisConnection {
   const sender = scriptsOf(client)
   const isReady = (): boolean => client.status === 'ready'
-  const errors = listenForErrors(client, isReady)
+  const errors = listenForErrors(client, isReady, client.options.password ? () => client.ping() : undefined)
   return {
     address: addressOf(client.startupNodes ? { cluster: client.startupNodes } : client.options),
     ...errors,

@@ -14,17 +14,17 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
   const client = cluster
     ? new Cluster(cluster, { ...rest, ...CLUSTER, redisOptions: { ...rest, ...NODE } })
     : new Redis({ ...rest, ...STANDALONE })
-  const first = new Promise<void>((resolve, reject) => {
-    client.once('ready', resolve)
-    client.once('error', reject)
+  const connection = ioredisConnection(client)
+  const closed = new Promise<never>((_, reject) => {
     client.once('close', () => reject(new Error('the connection was closed before it was ready')))
   })
+  const first = Promise.race([connection.connect(), closed])
   first.catch(() => {}) // rejects only for those who await it
   let timesReady = 0
   client.on('ready', () => timesReady++)
   const endRefreshers = cluster && endRefreshersOf(client)
   return {
-    ...ioredisConnection(client),
+    ...connection,
     ...(!cluster && { afterStepDown: stepDownOf(client) }),
     timesReady: () => timesReady,
     first,

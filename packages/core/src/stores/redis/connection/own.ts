@@ -35,9 +35,23 @@ export class OwnConnection implements RedisConnection {
     this.isCluster = this.#options.cluster !== undefined
   }
 
+  /** Connects unless that has begun. Resolves once the client package is loaded, and rejects if none is installed. */
+  open(): Promise<Opened> {
+    if (this.#opening) return this.#opening
+    this.#opening = this.#load()
+    const opening = this.#opening
+    opening.catch(warnOfMissingPackage)
+    this.#first = new Promise((resolve, reject) => {
+      this.#rejectFirst = reject
+      opening.then(({ first }) => first).then(() => resolve(), reject)
+    })
+    this.#first.catch(() => {})
+    return opening
+  }
+
   /** Connects unless that has begun. Resolves once connected; rejects with the first failure, or when closed. */
   connect(): Promise<void> {
-    void this.#open()
+    void this.open()
     return this.#first!
   }
 
@@ -64,7 +78,7 @@ export class OwnConnection implements RedisConnection {
 
   subscribe(channel: string, receive: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
-    void this.#open()
+    void this.open()
       .then((opened) => end && (end = opened.subscribe?.(channel, receive) ?? end))
       .catch(() => {})
     return () => {
@@ -91,7 +105,7 @@ export class OwnConnection implements RedisConnection {
       }
       this.#pending.add(reject)
       const isUnwritten = this.#queuedUntilNow()
-      const sent = this.#opened ? send(this.#opened) : this.#open().then(send)
+      const sent = this.#opened ? send(this.#opened) : this.open().then(send)
       const answered = (reply: ScriptReply): void => {
         this.#pending.delete(reject)
         resolve(reply)
@@ -114,19 +128,6 @@ export class OwnConnection implements RedisConnection {
     if (this.isReady()) return () => false
     const before = this.#opened?.timesReady?.() ?? 0
     return () => this.#opened?.timesReady?.() === before
-  }
-
-  #open(): Promise<Opened> {
-    if (this.#opening) return this.#opening
-    this.#opening = this.#load()
-    const opening = this.#opening
-    opening.catch(warnOfMissingPackage)
-    this.#first = new Promise((resolve, reject) => {
-      this.#rejectFirst = reject
-      opening.then(({ first }) => first).then(() => resolve(), reject)
-    })
-    this.#first.catch(() => {})
-    return opening
   }
 
   async #load(): Promise<Opened> {
