@@ -22,6 +22,8 @@ const CLOSING_MS = 30
 export class WaitQueue {
   readonly #clock = new StoreClock()
   readonly #turns: Turns
+  /** By key, the place that was booked last, until its call has passed or left. */
+  readonly #latest = new Map<string, InOrder>()
   readonly #unsettled = new Set<Promise<unknown>>()
   readonly #waiters = new Set<(error: Error) => void>()
   #closed: Error | undefined
@@ -82,15 +84,21 @@ export class WaitQueue {
       const turnAt = answer.degraded
         ? received + wait
         : this.#clock.toLocal(answer.at, answer.now, sent, received)
+      const before = this.#before(key, answer)
       // A call that need not wait must not overtake those whose turns have passed unseen.
-      const isNow = wait <= 0 && !this.#turns.isLate(received)
+      const isNow = wait <= 0 && !before && !this.#turns.isLate(received)
       if (isDenied(answer) || !set.enforce || isNow)
         return { answer, waited: received - start, late: 0, asked }
+      const inOrder = new InOrder(answer)
+      this.#latest.set(key, inOrder)
       try {
         await this.#sleep(turnAt, signal)
         const { booking } = answer
         const isTrusted = wait <= TRUSTED_WAIT || !booking
-        const state = isTrusted ? 'stands' : await this.#confirm(keyspaceOf(set, answer), booking, signal)
+        const [state] = await Promise.all([
+          isTrusted ? 'stands' : this.#confirm(keyspaceOf(set, answer), booking, signal),
+          before && this.#passed(before, signal),
+        ])
         if (state === 'stands') {
           const now = this.store.now()
           return { answer, waited: now - start, late: now - turnAt, asked }
@@ -99,6 +107,9 @@ export class WaitQueue {
       } catch (error) {
         await undo(answer)
         throw error
+      } finally {
+        if (this.#latest.get(key) === inOrder) this.#latest.delete(key)
+        inOrder.pass()
       }
       left = Math.max(0, maxWait - (this.store.now() - start))
     }
@@ -125,6 +136,13 @@ export class WaitQueue {
     return this.#unlessLeft(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
+  #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
+    return this.#unlessLeft(signal, (resolve) => {
+      void before.passed.then(resolve)
+      return () => {}
+    })
+  }
+
   /** Whether a booking is still valid at its turn. If the store cannot say so, it is. */
   #confirm(keyspace: Keyspace, booking: Booking, signal?: AbortSignal): Promise<'stands' | 'lost' | 'held'> {
     return this.#unlessLeft(signal, (resolve) => {
@@ -132,6 +150,15 @@ export class WaitQueue {
       state.then(resolve, () => resolve('stands'))
       return () => {}
     })
+  }
+
+  /**
+   * The place before this one on its key, while it is not served. Local instants of turns are estimates, and some places are
+   * confirmed first, so a call waits for it even if its own turn seems to have come.
+   */
+  #before(key: string, { at, degraded }: Answer): InOrder | undefined {
+    const latest = this.#latest.get(key)
+    return latest && !degraded && latest.at <= at ? latest : undefined
   }
 
   /**
@@ -171,6 +198,19 @@ export class WaitQueue {
     this.#unsettled.add(work)
     const forget = (): unknown => this.#unsettled.delete(work)
     work.then(forget, forget)
+  }
+}
+
+/** A place in the order of its key. */
+class InOrder {
+  /** The instant on the store's clock; NaN if another clock decided. */
+  readonly at: number
+  readonly passed: Promise<void>
+  pass = (): void => {}
+
+  constructor({ at, degraded }: Answer) {
+    this.at = degraded ? NaN : at
+    this.passed = new Promise((resolve) => (this.pass = resolve))
   }
 }
 

@@ -1,4 +1,5 @@
-import { createLimiter, gcra, type Limiter, memoryStore } from '../../src/index.js'
+import { RemoteStore } from '@sluice/harness/stores'
+import { createLimiter, gcra, leakyBucket, type Limiter, memoryStore } from '../../src/index.js'
 
 /** Timers as Node keeps them: in lists by duration. All that are due in one list run before those of the next. */
 class NodeTimers {
@@ -98,4 +99,44 @@ it('moves its timer to the next turn when a call leaves, and stops it with the l
   second.abort('left')
   expect(await Promise.all(calls)).toEqual(['left', 'left'])
   expect(timers.count).toBe(1) // that of the store
+})
+
+describe('over a store elsewhere', () => {
+  let store: RemoteStore
+  let served: string
+
+  beforeEach(() => {
+    store = new RemoteStore(() => timers.now * 1000)
+    const policies = [leakyBucket({ limit: 1000, window: '1s', capacity: 300 })]
+    limiter = createLimiter({ name: 'test', policies, store, deadline: '1m' })
+    served = ''
+  })
+
+  const call = (name: string, cost: number): Promise<unknown> =>
+    limiter.acquire('k', { cost }).then(() => (served += name))
+
+  it('serves a call whose reply was quick after those whose replies were late', async () => {
+    store.holdReplies()
+    void call('a', 300)
+    void call('b', 1)
+    await idle(5)
+    store.recover()
+    void call('c', 1)
+    await idle(20)
+    expect(served).toBe('abc')
+  })
+
+  it('serves a call after those before it whose places are being confirmed', async () => {
+    await call('a', 300)
+    void call('b', 260)
+    await idle(100)
+    void call('c', 1)
+    await idle(100)
+    store.holdReplies()
+    await idle(80)
+    expect(served).toBe('a')
+    store.recover()
+    await idle(1)
+    expect(served).toBe('abc')
+  })
 })

@@ -1,9 +1,12 @@
 import { Redis } from 'ioredis'
+import { resolve } from 'node:path'
 import { createLimiter, type Decision, fixedWindow, gcra, type Limiter, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { pause, type RedisServer, startProxy, startRedis } from '@sluice/harness/redis'
+import { startMember } from '../fleet.js'
 import { together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
+import type { TurnsJob, TurnsResult } from '../workers/taking-turns.js'
 
 /**
  * Callers who may wait for seconds wait through trouble of milliseconds, and nobody is booked twice for it. A process
@@ -27,6 +30,7 @@ async function waitThrough(share: number): Promise<Outcome> {
       await stalls(server, Math.max(2, Math.round(50 * share))),
       await brokenConnections(server, Math.max(2, Math.round(20 * share))),
       await busyProcess(Math.max(5, Math.round(100 * share))),
+      await busyProcesses(server, Math.max(100, Math.round(1250 * share))),
     ])
   } finally {
     await server.stop()
@@ -95,6 +99,25 @@ async function busyProcess(times: number): Promise<Outcome> {
   const figure = `process busy for 50 ms, ${times} times: ${displaced} of ${calls} calls out of their order`
   return { pass: displaced === 0 && served.length === calls, figure }
 }
+
+/** Processes that are busy now and then wait for their turns on one key: each serves its calls in the order in which they came. */
+async function busyProcesses({ host, port }: RedisServer, calls: number): Promise<Outcome> {
+  const members = await Promise.all(Array.from({ length: PROCESSES }, () => startMember(TURNS, resolve('.'))))
+  try {
+    const job: TurnsJob = { url: `redis://${host}:${port}`, rate: 1000, calls, bunch: 5, stalls: 10 }
+    await Promise.all(members.map((member) => member.prepare(job)))
+    const results = (await Promise.all(members.map((member) => member.go()))) as TurnsResult[]
+    const displaced = results.flatMap(({ served }) => served.filter((call, place) => call !== place)).length
+    const served = results.reduce((sum, each) => sum + each.served.length, 0)
+    const figure = `${PROCESSES} processes over Redis, each busy ten times: ${displaced} of ${served} calls out of their order`
+    return { pass: displaced === 0 && served === PROCESSES * calls, figure }
+  } finally {
+    await Promise.all(members.map((member) => member.end()))
+  }
+}
+
+const TURNS = 'packages/faults/src/workers/taking-turns.ts'
+const PROCESSES = 4
 
 /** What became of calls that wait, and what Redis carried out for them. */
 class Tally {
