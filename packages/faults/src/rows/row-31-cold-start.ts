@@ -7,7 +7,9 @@ import { resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { onSources } from '@sluice/harness/processes'
 import { pause, startProxy, startRedis } from '@sluice/harness/redis'
+import { startMember } from '../fleet.js'
 import type { FirstCalls } from '../workers/first-call.js'
+import type { HandedInResult } from '../workers/handed-in.js'
 import { Load } from '../load.js'
 import { DEADLINE_MS, together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
@@ -29,6 +31,7 @@ async function start(share: number): Promise<Outcome> {
   if (existsSync(NODE_24)) outcomes.push(await freshProcesses(resolve(NODE_24), processes))
   else outcomes.push({ pass: true, figure: 'Node 24 is not installed (npm run verify -- runtimes)' })
   outcomes.push(await slowConnection('a connection of its own'), await slowConnection('a client handed in'))
+  outcomes.push(await handedIn())
   for (const scheme of ['redis', 'rediss'] as const) outcomes.push(await blackHole(scheme))
   return together(outcomes)
 }
@@ -82,6 +85,40 @@ async function slowConnection(kind: 'a connection of its own' | 'a client handed
   const figure = `${kind}, connected after ${SLOW_MS} ms: ${decided} of ${calls.length} first calls decided by Redis`
   return { pass: decided === calls.length, figure }
 }
+
+/** Four processes call at once over clients that connect for longer than a deadline: Redis decides all, and admits the limit. */
+export async function handedIn(): Promise<Outcome> {
+  const server = await startRedis()
+  const proxy = await startProxy(server)
+  const members = await Promise.all(Array.from({ length: 4 }, () => startMember(HANDED_IN, resolve('.'))))
+  try {
+    proxy.blackHole()
+    const { host, port } = proxy
+    await Promise.all(members.map((member) => member.prepare({ host, port })))
+    const calls = Promise.all(members.map((member) => member.go()))
+    while (proxy.counts.connections < 3 * members.length) await pause(10)
+    await pause(1000)
+    await proxy.heal()
+    const results = (await calls) as HandedInResult[]
+    const wrong = Object.keys(results[0]!).flatMap((name) => {
+      const decisions = results.flatMap((result) => result[name]!)
+      const locally = decisions.filter(({ by }) => by !== 'Redis').length
+      const admitted = decisions.filter(({ allowed }) => allowed).length
+      const isRight = locally === 0 && admitted === 10 && decisions.length === 20
+      return isRight
+        ? []
+        : [`${name}: ${locally} of ${decisions.length} decided locally, ${admitted} of 10 admitted`]
+    })
+    const figure = `first calls of ${members.length} processes over clients handed in: ${wrong.join(', ') || 'all decided by Redis'}`
+    return { pass: wrong.length === 0, figure }
+  } finally {
+    await Promise.all(members.map((member) => member.end()))
+    await proxy.close()
+    await server.stop()
+  }
+}
+
+const HANDED_IN = 'packages/faults/src/workers/handed-in.ts'
 
 /** What is sent vanishes. Over TLS the connection is never made, and without TLS it is, and nothing answers. */
 async function blackHole(scheme: 'redis' | 'rediss'): Promise<Outcome> {
