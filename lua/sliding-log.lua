@@ -6,27 +6,26 @@
 -- valid: size <= cap
 --   head  number of the next entry
 --   size  entries that count, the newest ones
---   cap   slots there are; doubled when full, up to the limit
+--   cap   slots there are; doubled when full, up to the limit, and from there on by an eighth of it
 
 -- Gives the ring cap slots instead of former ones, the entries before number head in their new places. The
--- string is set anew, because appending to it would make Redis reserve twice its length.
+-- string is set anew, because appending to it would make Redis reserve twice its length. Each byte is read, put
+-- together and set once: a large log keeps other clients waiting for as long as its bytes are copied.
 local function sliding_log_resize(head, size, cap, base, former)
-  local whole = call('GET', key)
-  local entries, start, kept = '', 0, min(former, cap)
-  if kept > 0 then
-    local ring, border = sub(whole, base + 1, base + former * 8), head % former * 8
-    entries = sub(sub(ring, border + 1) .. sub(ring, 1, border), -8 * kept)
-    start = (head - kept) % cap * 8
-  end
-  local blank = rep('\0', cap * 8 - #entries)
-  local room = cap * 8 - start
-  local ring
-  if #entries <= room then
-    ring = sub(blank, 1, start) .. entries .. sub(blank, start + 1)
+  local kept = min(former, cap)
+  local oldest, blank = head - kept, pack('<d', 0)
+  local start = oldest % cap
+  local round = max(0, start + kept - cap)
+  local left, middle, right
+  if round > 0 then
+    left, right = read_slots(base, former, head - round, round), read_slots(base, former, oldest, kept - round)
+    middle = rep(blank, cap - kept)
   else
-    ring = sub(entries, room + 1) .. blank .. sub(entries, 1, room)
+    middle = read_slots(base, former, oldest, kept)
+    left, right = rep(blank, start), rep(blank, cap - kept - start)
   end
-  call('SET', key, sub(whole, 1, base) .. ring .. sub(whole, base + former * 8 + 1), 'KEEPTTL')
+  local header, behind = call('GETRANGE', key, 0, base - 1), call('GETRANGE', key, base + former * 8, -1)
+  call('SET', key, header .. left .. middle .. right .. behind, 'KEEPTTL')
   near, filled = '', nil
 end
 
@@ -94,7 +93,8 @@ local function sliding_log_admit(
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   local pushed = min(cost, max(0, 2 * limit - live))
   if live + pushed > cap then
-    local wanted = max(live + pushed, min(limit, max(4, 2 * cap)))
+    local more = cap < limit and min(limit, max(4, 2 * cap)) or cap + ceil(limit / 8)
+    local wanted = max(live + pushed, min(more, 2 * limit))
     sliding_log_resize(head, size, wanted, base, cap)
     cap = wanted
   end

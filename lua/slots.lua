@@ -94,16 +94,25 @@ local function fill_slots(base, cap, first, n, value)
   end
 end
 
--- Moves n ring slots from number first on, in their order, to the place of number to.
-local function move_slots(base, cap, first, n, to)
+-- The bytes of n ring slots from number first on.
+local function read_slots(base, cap, first, n)
+  if n == 0 then
+    return ''
+  end
   local slot = first % cap
   local run = min(n, cap - slot)
   local bytes = call('GETRANGE', key, base + slot * 8, base + (slot + run) * 8 - 1)
   if run < n then
     bytes = bytes .. call('GETRANGE', key, base, base + (n - run) * 8 - 1)
   end
-  slot = to % cap
-  run = min(n, cap - slot)
+  return bytes
+end
+
+-- Moves n ring slots from number first on, in their order, to the place of number to.
+local function move_slots(base, cap, first, n, to)
+  local bytes = read_slots(base, cap, first, n)
+  local slot = to % cap
+  local run = min(n, cap - slot)
   call('SETRANGE', key, base + slot * 8, sub(bytes, 1, run * 8))
   if run < n then
     call('SETRANGE', key, base, sub(bytes, run * 8 + 1))

@@ -40,6 +40,7 @@ import { row as deniedCosts } from './rows/row-38-denied-costs.js'
 import { row as strangers } from './rows/row-42-strangers.js'
 import { row as unread } from './rows/row-43-unread.js'
 import { row as bans } from './rows/row-44-bans.js'
+import { row as settledLogs } from './rows/row-45-settled-logs.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -83,4 +84,5 @@ export const rows: readonly Row[] = [
   strangers,
   unread,
   bans,
+  settledLogs,
 ]

@@ -33,7 +33,7 @@ function commands.STRLEN(key)
 end
 
 function commands.GETRANGE(key, first, last)
-  return string.sub(commands.GET(key) or '', first + 1, last + 1)
+  return string.sub(commands.GET(key) or '', first + 1, tonumber(last) < 0 and last or last + 1)
 end
 
 function commands.SET(key, value, option, ms, condition)
