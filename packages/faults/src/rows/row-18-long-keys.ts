@@ -90,8 +90,10 @@ const HOLDERS: readonly Holder[] = [
     name: 'remembered denials',
     most: 2000,
     async fill(keys) {
-      const limiter = quiet({ store: stateless('limit', 2000) })
-      for (const key of keys) for (const cost of [1, 2, 3, 4]) await limiter.consume(key, { cost })
+      const limiter = quiet({ store: stateless('limit', 2000), policies: TIERS[0]! })
+      for (const key of keys)
+        for (let cost = 1; cost <= 32; cost++)
+          await limiter.consume(key, { cost, policies: TIERS[cost % TIERS.length]! })
       return limiter
     },
   },
@@ -160,6 +162,10 @@ function quiet(options: Partial<LimiterOptions>): Limiter {
 }
 
 const POLICIES = [gcra({ limit: 1, window: '1h', name: 'a' }), gcra({ limit: 1, window: '1d', name: 'b' })]
+/** Limits under each of which four costs are remembered: twice as many as a key may hold. */
+const TIERS = [0, 1, 2, 3, 4, 5, 6, 7].map((tier) =>
+  POLICIES.map((policy) => policy.with({ limit: 100 + tier, capacity: 100 + tier })),
+)
 const PENALTY = { after: 1, block: '1h' } as const
 
 /** A store elsewhere that holds nothing itself, and gives each call the same answer. */
