@@ -49,7 +49,12 @@ export class DenialCache {
       newest ??= denial
       costs++
     }
-    if (!isDenied || costs < COSTS) return undefined
+    if (!isDenied) return undefined
+    // Calls that are made at once may not ask beyond the four either.
+    if (costs + newest!.asking < COSTS) {
+      newest!.asking++
+      return undefined
+    }
     return larger ? answerAt(now, larger) : answerUntilFull(now, newest!)
   }
 
@@ -81,9 +86,8 @@ export class DenialCache {
     if (receivedAt >= until || call.number <= (this.#corrected.get(key) ?? 0)) return
     const scarceUntil = validUntil(answer.nextUnitAt ?? answer.now)
     const endsAt = receivedAt + answer.at - answer.now
-    const denial = { policies, cost, until, scarceUntil, receivedAt, endsAt, answer }
-    const earlier = this.#denials.get(key)
-    this.#denials.set(key, earlier ? withEarlier(denial, earlier) : [denial], receivedAt)
+    const denial = { policies, cost, until, scarceUntil, receivedAt, endsAt, answer, asking: 0 }
+    this.#denials.set(key, withEarlier(denial, this.#denials.get(key) ?? []), receivedAt)
   }
 
   /** Removes a key whose state was corrected, and ignores the answers of calls that have begun already. */
@@ -111,6 +115,8 @@ interface Denial {
   /** The end of the wait that is reported. */
   readonly endsAt: number
   readonly answer: Answer
+  /** Of the newest under its limits: calls that were let through though it denies them, and have no answer yet. */
+  asking: number
 }
 
 /** Costs of a key that ask under the same limits. */
@@ -124,7 +130,9 @@ function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denia
   let room = COSTS - 1
   const valid = earlier.filter((other) => {
     if (receivedAt >= other.until) return false
-    return !haveEqualNumbers(other.policies, policies) || (other.cost !== cost && room-- > 0)
+    if (!haveEqualNumbers(other.policies, policies)) return true
+    denial.asking = Math.max(denial.asking, other.asking - 1)
+    return other.cost !== cost && room-- > 0
   })
   return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]
 }

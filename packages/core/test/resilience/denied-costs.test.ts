@@ -1,5 +1,5 @@
 import * as fc from 'fast-check'
-import { createLimiter, type Decision, type Limiter, type Policy } from '../../src/index.js'
+import { createLimiter, type Decision, gcra, type Limiter, type Policy } from '../../src/index.js'
 import { findShapes, type Shape } from '@sluice/testing/internal'
 import { RemoteStore } from '@sluice/harness/stores'
 
@@ -161,4 +161,18 @@ it('asks five times a second and once for each unit that comes free, while nothi
     }),
     { numRuns: 500 },
   )
+})
+
+it('asks for four costs of calls that are made at once, once a denial is known', async () => {
+  begin([[gcra({ limit: 100, window: '100s' })]])
+  await limiter.charge(key, { cost: 200 })
+  await limiter.consume(key)
+  for (let bunch = 0; bunch < 3; bunch++) {
+    const costs = Array.from({ length: 100 }, (_, i) => 1 + ((i * 37 + bunch) % 100))
+    const exact = await Promise.all(costs.map((cost) => limiter.peek(key, { cost })))
+    const decisions = await Promise.all(costs.map((cost) => limiter.consume(key, { cost })))
+    decisions.forEach((decision, i) => expectNoLess(decision, exact[i]!))
+    now += MAX_AGE / 10
+  }
+  expect(store.count('consume')).toBe(4)
 })

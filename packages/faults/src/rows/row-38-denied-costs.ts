@@ -34,6 +34,7 @@ async function vary(share: number): Promise<Outcome> {
       for (const spec of specs) seen.push(await deny({ server, spec, calls, costOf }))
       outcomes.push(judged(pattern, calls, seen, costOf(0) > LIMIT))
     }
+    outcomes.push(await denyAtOnce(server))
     return together(outcomes)
   } finally {
     await server.stop()
@@ -98,6 +99,29 @@ async function deny({ server, spec, calls, costOf }: Job): Promise<Seen> {
     await twin.close()
   }
 }
+
+/** Calls of all costs are made at once on a key that was just denied. */
+async function denyAtOnce(server: Address): Promise<Outcome> {
+  const store = redisStore({ host: server.host, port: server.port }, { clock: () => START })
+  const policies = [policyOf(['gcra', { limit: AT_ONCE, window: '100s' }])]
+  const limiter = createLimiter({ name: 'at once', policies, store, deadline: '10s' })
+  try {
+    await limiter.consume('k', { cost: AT_ONCE })
+    await limiter.consume('k')
+    const before = await scriptsRun(server)
+    const costs = Array.from({ length: AT_ONCE }, (_, i) => i + 1)
+    const decisions = await Promise.all(costs.map((cost) => limiter.consume('k', { cost })))
+    const reached = (await scriptsRun(server)) - before
+    const wrong = decisions.filter(({ allowed }) => allowed).length
+    const figure = `${AT_ONCE} calls at once: ${reached} reached Redis (bar 4), ${wrong} admitted`
+    return { pass: wrong === 0 && reached <= 4, figure }
+  } finally {
+    await limiter.close()
+    await store.close()
+  }
+}
+
+const AT_ONCE = 100
 
 /** Costs that never fit may not reach Redis at all. */
 function judged(pattern: string, calls: number, seen: readonly Seen[], isBeyond: boolean): Outcome {
