@@ -177,7 +177,8 @@ for call_number = 1, count do
       next_unit_at = seen
       --@for each policy next_unit_at = max(next_unit_at, @{algorithm}_earliest(@{state}, @{numbers}, seen, remaining + 1))
     end
-    reply = pack('<ddddddddd', broken and 3 or 2, now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
+    -- A caller who waits also waits until a clock that was set back has caught up.
+    reply = pack('<ddddddddd', broken and 3 or 2, clock_now, at, reason, binding, remaining, reset, next_unit_at, blocked)@{parts}
   end
   if answers then
     answers[call_number] = reply

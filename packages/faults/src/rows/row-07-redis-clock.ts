@@ -57,7 +57,8 @@ async function setClock(): Promise<Outcome> {
         const extra = await admitted(limiter)
         const standsStill = jumpMs < 0 && WINDOW_MS[window] > HOUR_MS
         if (extra > (standsStill ? 0 : LIMIT)) wrong.push(`${what}: ${extra} more were admitted`)
-        const lockMs = await untilAdmitted(limiter, (ms) => setOffset(jumpMs + ms))
+        const [lockMs, waits] = await untilAdmitted(limiter, (ms) => setOffset(jumpMs + ms))
+        if (waits > 1) wrong.push(`${what}: denied again after the wait, ${waits - 1} times`)
         const bar = 1.1 * WINDOW_MS[window] + (standsStill ? HOUR_MS : 0)
         if (lockMs > bar) wrong.push(`${what}: locked for ${lockMs} ms`)
         mostExtra = Math.max(mostExtra, extra)
@@ -86,14 +87,17 @@ async function admitted(limiter: Limiter): Promise<number> {
   return count
 }
 
-/** Moves the clock on by the waits that callers are told, and adds them up. */
-async function untilAdmitted(limiter: Limiter, moveTo: (ms: number) => void): Promise<number> {
+/** Moves the clock on by the waits that callers are told, and returns their sum and number. */
+async function untilAdmitted(
+  limiter: Limiter,
+  moveTo: (ms: number) => void,
+): Promise<readonly [ms: number, waits: number]> {
   let waited = 0
   for (let i = 0; i < 10; i++) {
     const { allowed, retryAfterMs } = await limiter.consume('k')
-    if (allowed) return waited
+    if (allowed) return [waited, i]
     waited += retryAfterMs
     moveTo(waited)
   }
-  return Infinity
+  return [Infinity, Infinity]
 }

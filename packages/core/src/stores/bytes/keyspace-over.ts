@@ -90,8 +90,10 @@ class KeyspaceOver implements Keyspace {
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number): MaybePromise<Answer> {
-    return this.#change<Answer>(key, (before) => {
-      const { booking, ...answer } = this.#table.decide(this.#list, ask, cost, maxWait)
+    return this.#change<Answer>(key, (before, now, time) => {
+      const { booking, ...decided } = this.#table.decide(this.#list, ask, cost, maxWait)
+      // A caller who waits also waits until a clock that was set back has caught up.
+      const answer = decided.at > now ? { ...decided, now: time } : decided
       const isAsked = cost > 0 && ask !== 'peek'
       const isCharged = isAsked && answer.reason === undefined
       const isRefused = isAsked && answer.reason !== undefined
@@ -148,14 +150,14 @@ class KeyspaceOver implements Keyspace {
   /** One update: loads the state of `key` into the table, operates on it there, and saves it if it was written. */
   #change<T>(
     key: string,
-    operate: (state: KeptState | undefined, now: number) => Operated<T>,
+    operate: (state: KeptState | undefined, now: number, time: number) => Operated<T>,
   ): MaybePromise<T> {
     return this.update<T>(this.#idPrefix + key, (bytes, clock) => {
       const time = Math.floor(clock) // an instant that is not whole would make state that is not sound
       const state = bytes && this.#read(bytes, time)
       const now = Math.max(time, state?.written ?? 0)
       this.#table.load(state, now)
-      const { result, isReset = false, epoch, version } = operate(state, now)
+      const { result, isReset = false, epoch, version } = operate(state, now, time)
       if (isReset) return { result, state: undefined, expiresAt: now }
       if (epoch === undefined || version === undefined) return { result, state: bytes, expiresAt: Infinity }
       if (bytes && !state) this.report({ event: 'healed', key })
@@ -193,6 +195,7 @@ const KEY = ''
  */
 class ScratchTable implements TableOwner {
   readonly chunks = new Chunks<Table>()
+  readonly behind = 0
   readonly layout: StateLayout
   readonly #table: Table
   readonly #row: number

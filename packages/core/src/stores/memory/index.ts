@@ -84,6 +84,7 @@ class Memory implements MemoryStore, TableOwner {
   #stopSweeping: (() => void) | undefined
   #size = 0
   #latest = 0
+  behind = 0
   readonly #closing = new Closing()
 
   constructor(options: MemoryStoreOptions) {
@@ -114,6 +115,7 @@ class Memory implements MemoryStore, TableOwner {
   now(): number {
     const now = Math.floor(this.#clock())
     if (now > this.#latest) this.#latest = now // also passes over NaN
+    this.behind = this.#latest - now
     return this.#latest
   }
 

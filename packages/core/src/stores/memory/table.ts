@@ -13,6 +13,8 @@ export interface TableOwner {
   /** The rows of all its tables. */
   readonly chunks: Chunks<Table>
   now(): number
+  /** How far its clock stands behind `now`, which never runs back, in microseconds. */
+  readonly behind: number
   /** A table calls this before it adds a key. Evicts another key, of any table, if the store is full. */
   adding(now: number): void
   /** A table calls this after it added a key. */
@@ -59,6 +61,13 @@ export class Table {
    * which is blank.
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
+    const answer = this.#decide(list, ask, key, cost, maxWait)
+    const { behind } = this.owner
+    // A caller who is denied also waits until a clock that was set back has caught up.
+    return behind > 0 && answer.reason !== undefined ? { ...answer, now: answer.now - behind } : answer
+  }
+
+  #decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
     this.cursor.select(row)

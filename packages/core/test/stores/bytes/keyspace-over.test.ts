@@ -231,7 +231,7 @@ describe('a keyspace over bytes', () => {
     consume(keyspace, 'a', 5)
     const written = now
     now -= HOUR - 1
-    expect(consume(keyspace)).toMatchObject({ now: written, reason: 'limit', at: written + HOUR / 5 })
+    expect(consume(keyspace)).toMatchObject({ now, reason: 'limit', at: written + HOUR / 5 })
     now -= 1
     expect(consume(keyspace)).toMatchObject({ now, reason: undefined, remaining: 4 })
   })
