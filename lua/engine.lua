@@ -15,6 +15,10 @@ end
 -- What the time to live of the key counts from, also while time stands still.
 local clock_now = now
 
+-- A server that refuses to read says nothing of the state.
+if type(fixed) == 'table' and not string.find(fixed.err, 'WRONGTYPE', 1, true) then
+  return fixed
+end
 -- Unreadable state is discarded; otherwise every later call on the key would fail. The fields that a plain decision needs
 -- are stored contiguously. The earlier header fields are read only if the key has a future booking, a block or a hold, or
 -- if this call changes one.
@@ -22,7 +26,7 @@ local clock_now = now
 local behind = #fixed - @{fixed}
 local exists = behind == 0 or behind == 16
 local broken = not exists and (#fixed > 0 or type(fixed) == 'table')
-local whole = op ~= CONSUME and op ~= PEEK
+local whole = op > TRY
 local epoch, held, blocked, last, born, version = 0, 0, 0, 0, 0, 0
 local expires, barred, written, @{all_cells} = 0, 0, 0, @{zeros}
 if exists then
@@ -71,7 +75,7 @@ local answers = count > 1 and {}
 for call_number = 1, count do
   local at, amount, reason, binding = open, 0, 0, 0
   --@for each policy local earliest_@{i}, remaining_@{i}, reset_@{i} = open, 0, now
-  if op == CONSUME or op == PEEK or op == BOOK then
+  if op <= RESERVE then
     if cost > 0 then
       local from = max(open, last)
       at = from
@@ -85,7 +89,7 @@ for call_number = 1, count do
     elseif at > now + span then
       reason = held > now and HELD or LIMIT
       @{penalty}
-    elseif cost > 0 and op ~= PEEK then
+    elseif cost > 0 and op ~= PEEK and op ~= TRY then
       writes, amount = true, cost
     end
   elseif op == REFUND then
@@ -135,7 +139,7 @@ for call_number = 1, count do
       --@for any ring call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
-      if op == BOOK and at > now then
+      if op == RESERVE or op == BOOK and at > now then
         booking = pack('<dd@{cell_formats}', version, last, @{all_cells})
         replaced = {}
       end
@@ -165,8 +169,8 @@ for call_number = 1, count do
   --@for each policy remaining_@{i}, reset_@{i} = @{algorithm}_view(@{state}, @{numbers}, seen)
   --@for each policy if seen > now then remaining_@{i} = 0 end
   --@for each policy reset = max(reset, reset_@{i})
-  --@for any penalty if reason == LIMIT and op ~= PEEK then forgotten = reset + @{forgetAfter} end
-  if op > BOOK then
+  --@for any penalty if reason == LIMIT and refusals then forgotten = reset + @{forgetAfter} end
+  if op > RESERVE then
     reply = pack('<ddd', broken and 1 or 0, now, effect)
   elseif reason == 0 and at <= now then
     reply = pack('<dd@{view_formats}', broken and 1 or 0, now, @{view})
@@ -231,10 +235,11 @@ if writes or exists then
       reply = pack('<d', 1) .. string.sub(reply, 9)
     end
   elseif bytes then
-    call('SETRANGE', key, offset, bytes)
+    -- In this order: if one of the two fails, nothing is charged.
     if ttl then
       call('PEXPIRE', key, ttl)
     end
+    call('SETRANGE', key, offset, bytes)
   end
   --@for any penalty if refusals and blocked > now then call('SETRANGE', key, '16', pack('<d', blocked)) end
   --@for any penalty local refused = refusals and pack('<dd', refusals, forgotten)

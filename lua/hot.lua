@@ -1,12 +1,15 @@
 -- The plain call: a consume that fits now, on a key whose state is sound and that has no block, hold or future booking. It
 -- is decided and written here, before the variables and functions that only other calls need. All other calls go on to
 -- the engine, with nothing written that counts. Equal calls are decided here only if all of them fit.
--- Lines that begin with --@alone are for a call that travels alone on Redis's clock, those with --@together for the others.
+-- Lines that begin with --@alone are for a call that travels alone on Redis's clock, those with --@several for a part of a call
+-- on several keys, and those with --@together for all others.
 --@alone if (#fixed == @{fixed} or #fixed == @{fixed} + 16) and cost > 0 and cost <= 2147483648 and cost % 1 == 0 then
+--@several if #fixed == @{fixed} or #fixed == @{fixed} + 16 then
 --@together if may_be_plain and (#fixed == @{fixed} or #fixed == @{fixed} + 16) then
   --@alone local parts = call('TIME')
   --@alone time = parts[1] * 1000000 + parts[2]
   --@alone local now = time
+  --@several local now = time
   --@together local now = instant
   local expires, barred, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, barred)
@@ -24,17 +27,27 @@
   --@together   end
   --@together end
   --@alone if passes and needed + 1000000 <= expires then
+  --@several if passes and needed + margin <= expires then
   --@together if passes and needed + margin <= expires then
     local bytes = pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
     --@for any bucketed local from = @{slots}
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8
+    --@several @{kept_view} = @{view}
+    --@several kept = kept + @{view_numbers}
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
+    --@several --@for any ring local function write(size)
     --@alone local size = call('SETRANGE', key, '@{hottest}', bytes)
     --@together local size = try('SETRANGE', key, '@{hottest}', bytes)
-    if size == @{length} or size == @{length} + 16 then
+    --@alone if size == @{length} or size == @{length} + 16 then
+    --@together if size == @{length} or size == @{length} + 16 then
+    --@several --@for any ring if size ~= @{length} and size ~= @{length} + 16 then return false end
       --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@alone return pack('<dd@{view_formats}', 0, now, @{view})
       --@together plain, shared_now, taken = true, now, kept
-    end
+    --@alone end
+    --@together end
+    --@several --@for any ring return true
+    --@several --@for any ring end
+    --@several return bytes@{and_write}
   end
 end

@@ -1,6 +1,6 @@
 -- Counts a refused call for the penalty, and blocks its key from refusal number AFTER on, each time longer. The count and the
 -- instant at which it is forgotten lie behind the state, where scripts without a penalty leave them alone.
-if reason == LIMIT and op ~= PEEK then
+if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
   if not refusals then
     refusals, forgotten = 0, 0
     if behind == 16 then

@@ -12,6 +12,7 @@ export {
   type PermitHolder,
   PermitQueues,
 } from './stores/memory/permit-queues.js'
+export { decideAtOnce } from './stores/together.js'
 export { GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'
 export { REASONS } from './stores/store.js'
 export { onAbort } from './values/abort.js'

@@ -1,5 +1,11 @@
 import { memoryStore, type MemoryStore } from '@sluice/core'
-import { type HolderTickets, type PermitCall, type PermitHolder, PermitQueues } from '@sluice/core/internal'
+import {
+  decideAtOnce,
+  type HolderTickets,
+  type PermitCall,
+  type PermitHolder,
+  PermitQueues,
+} from '@sluice/core/internal'
 import type {
   Answer,
   Ask,
@@ -12,7 +18,13 @@ import type {
   Report,
   TicketState,
 } from '@sluice/core/store'
-import type { MachineBooking, MachineCall, MachineServer, ServerListener } from './machine-server.js'
+import type {
+  MachineBooking,
+  MachineCall,
+  MachinePart,
+  MachineServer,
+  ServerListener,
+} from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
 
 export interface HostOptions {
@@ -166,6 +178,10 @@ export class LocalServer implements MachineServer, PermitHolder {
       isCancelled: false,
     }
     return { ...answer, booking }
+  }
+
+  together(parts: readonly MachinePart[]): readonly Answer[] {
+    return decideAtOnce(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
   }
 
   confirm(list: PolicyListing, { number }: MachineBooking): 'stands' | 'lost' | 'held' {

@@ -1,7 +1,7 @@
 import type { Policy } from '@sluice/core'
 import { Closing, CONTRACT, CONTRACT_NUMBER, storeClosed, systemClock } from '@sluice/core/internal'
 import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } from '@sluice/core/store'
-import { MachineKeyspace, MachinePermits, Reports } from './machine-keyspace.js'
+import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
 import { Membership } from './membership.js'
 import { type MachineStoreOptions, readOptions } from './settings.js'
 
@@ -41,6 +41,7 @@ class StoreOfMachine implements MachineStore {
   readonly denialCache?: DenialCacheBounds
   readonly maxShapes: number | undefined
   readonly #membership: Membership
+  readonly #together: MachineTogether
   readonly #now = systemClock()
   readonly #reports = new Reports()
   readonly #permits = new Map<number, MachinePermits>()
@@ -55,6 +56,7 @@ class StoreOfMachine implements MachineStore {
       notice: (name, notice) => this.#reports.pass(name, notice),
       granted: (semaphore, ticket) => this.#permits.get(semaphore)?.granted(ticket),
     })
+    this.#together = new MachineTogether(this.#membership)
   }
 
   start(): Promise<unknown> | undefined {
@@ -68,7 +70,7 @@ class StoreOfMachine implements MachineStore {
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#reports.add(name, report)
-    return new MachineKeyspace(name, policies, penalty, report, this.#membership)
+    return new MachineKeyspace(name, policies, penalty, report, this.#together)
   }
 
   now(): number {

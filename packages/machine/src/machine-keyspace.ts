@@ -8,11 +8,13 @@ import type {
   Keyspace,
   MaybePromise,
   Notice,
+  Part,
   Penalty,
   Permits,
   PermitStep,
   Report,
   TicketStates,
+  Together,
 } from '@sluice/core/store'
 import type { MachineBooking } from './machine-server.js'
 import type { Membership } from './membership.js'
@@ -22,7 +24,7 @@ import { PolicyListing } from './policy-listing.js'
 export class MachineKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly #list: PolicyListing
+  readonly list: PolicyListing
   readonly #membership: Membership
 
   constructor(
@@ -31,12 +33,12 @@ export class MachineKeyspace implements Keyspace {
     penalty: Penalty | undefined,
     /** Held, so that it lives as long as this keyspace. */
     readonly report: Report,
-    membership: Membership,
+    readonly together: MachineTogether,
   ) {
     this.policies = policies
     this.penalty = penalty
-    this.#list = new PolicyListing(name, policies, penalty)
-    this.#membership = membership
+    this.list = new PolicyListing(name, policies, penalty)
+    this.#membership = together.membership
   }
 
   get answersAtOnce(): boolean {
@@ -46,14 +48,14 @@ export class MachineKeyspace implements Keyspace {
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const call = { ask, key, cost, maxWait, caller }
     const { local } = this.#membership
-    if (local) return local.decide(this.#list, call)
-    return this.#membership.ask((server) => server.decide(this.#list, call), caller)
+    if (local) return local.decide(this.list, call)
+    return this.#membership.ask((server) => server.decide(this.list, call), caller)
   }
 
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
     return this.#membership.ask((server) =>
-      booked.epoch === server.epoch ? server.confirm(this.#list, booked) : 'lost',
+      booked.epoch === server.epoch ? server.confirm(this.list, booked) : 'lost',
     )
   }
 
@@ -62,7 +64,7 @@ export class MachineKeyspace implements Keyspace {
     if (booked.isCancelled) return false
     booked.isCancelled = true
     return this.#membership.ask((server) =>
-      booked.epoch === server.epoch ? server.cancel(this.#list, booked) : false,
+      booked.epoch === server.epoch ? server.cancel(this.list, booked) : false,
     )
   }
 
@@ -71,8 +73,22 @@ export class MachineKeyspace implements Keyspace {
     return this.#membership.ask((server) =>
       change.kind === 'release' && this.#membership.isFormer(change.charge.decidedAt)
         ? 0
-        : server.correct(this.#list, change),
+        : server.correct(this.list, change),
     )
+  }
+}
+
+/** Decides the parts of a call on several keys in the server of the machine. */
+export class MachineTogether implements Together {
+  readonly program = this
+
+  constructor(readonly membership: Membership) {}
+
+  async decide(parts: readonly Part[], caller?: Caller): Promise<readonly Answer[]> {
+    const own = parts.map(({ keyspace, key, cost, enforce }) => {
+      return { list: (keyspace as MachineKeyspace).list, key, cost, enforce }
+    })
+    return this.membership.ask((server) => server.together(own, caller), caller)
   }
 }
 

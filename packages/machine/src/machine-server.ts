@@ -18,6 +18,8 @@ export interface MachineServer {
   /** The latest instant that this process has seen on the server's clock, in microseconds. */
   readonly latest: number
   decide(list: PolicyListing, call: MachineCall): MaybePromise<Answer>
+  /** Charges every part that fits, or none if an enforced one does not. */
+  together(parts: readonly MachinePart[], caller?: Caller): MaybePromise<readonly Answer[]>
   confirm(list: PolicyListing, booking: MachineBooking): MaybePromise<'stands' | 'lost' | 'held'>
   cancel(list: PolicyListing, booking: MachineBooking): MaybePromise<boolean>
   correct(list: PolicyListing, change: Correction): MaybePromise<number>
@@ -33,6 +35,14 @@ export interface MachineCall {
   readonly cost: number
   readonly maxWait: number
   readonly caller: Caller | undefined
+}
+
+/** A part of a call on several keys. */
+export interface MachinePart {
+  readonly list: PolicyListing
+  readonly key: string
+  readonly cost: number
+  readonly enforce: boolean
 }
 
 /** A booking, which is known to its server by a number. */

@@ -33,6 +33,11 @@ export const REQUEST = {
   reset: 13,
   /** The semaphore's number, limit, lease in microseconds, tickets. The tag is the step's number. Answered by `states`. */
   permits: 14,
+  /** As `consume`. */
+  try: 15,
+  reserve: 16,
+  /** Of each part the list's number, cost, and whether it is enforced; the keys in JSON. Answered by `answers`. */
+  together: 17,
 } as const
 
 /** The kinds of frames that a server sends. All but `notice` and `granted` answer the oldest call that has no answer. */
@@ -51,12 +56,16 @@ export const REPLY = {
   notice: 5,
   /** The semaphore's number, the ticket. */
   granted: 6,
+  /** Of each part the tag and the numbers of an `answer`, behind how many these are. */
+  answers: 7,
 } as const
 
 export const ASKS: Readonly<Record<Ask, number>> = {
   consume: REQUEST.consume,
   peek: REQUEST.peek,
+  try: REQUEST.try,
   book: REQUEST.book,
+  reserve: REQUEST.reserve,
 }
 
 export const STANDINGS = ['stands', 'lost', 'held'] as const

@@ -3,7 +3,13 @@ import { PERMIT_STEPS, type PermitCall, REASONS, TICKET_STATES } from '@sluice/c
 import type { Answer, Caller, Correction, Notice, TicketState } from '@sluice/core/store'
 import type { Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
-import type { MachineBooking, MachineCall, MachineServer, ServerListener } from './machine-server.js'
+import type {
+  MachineBooking,
+  MachineCall,
+  MachinePart,
+  MachineServer,
+  ServerListener,
+} from './machine-server.js'
 import type { PolicyListing } from './policy-listing.js'
 import { ASKS, numbersOf, REPLY, REQUEST, STANDINGS, wholeWait } from './protocol.js'
 import { MOST_LISTS } from './session.js'
@@ -50,6 +56,30 @@ export class RemoteServer implements MachineServer {
         const answer = answerIn(reply, this.epoch, key, cost)
         if (answer.now > this.latest) this.latest = answer.now
         return answer
+      },
+    )
+  }
+
+  together(parts: readonly MachinePart[], caller?: Caller): Promise<readonly Answer[]> {
+    return remoteCall(
+      this.#send,
+      caller,
+      (writer) => {
+        const numbers = parts.flatMap(({ list, cost, enforce }) => [
+          this.#numberOf(list),
+          cost,
+          enforce ? 1 : 0,
+        ])
+        writer.add(REQUEST.together, 0, numbers, JSON.stringify(parts.map(({ key }) => key)))
+      },
+      REPLY.answers,
+      ({ numbers }) => {
+        let at = 0
+        return parts.map(({ key, cost }) => {
+          const [size, tag] = [numbers[at]!, numbers[at + 1]!]
+          at += 2 + size
+          return answerIn({ tag, numbers: numbers.slice(at - size, at) }, this.epoch, key, cost)
+        })
       },
     )
   }
@@ -216,7 +246,12 @@ function remoteCall<T>(
 }
 
 /** The answer in a reply. */
-function answerIn({ tag, numbers }: Frame, epoch: number, key: string, cost: number): Answer {
+function answerIn(
+  { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
+  epoch: number,
+  key: string,
+  cost: number,
+): Answer {
   if (numbers.length < 6) throw new MalformedFrame(`an answer of ${numbers.length} numbers`)
   const [now, at, remaining, resetAt, last, blockedUntil] = numbers as [
     number,

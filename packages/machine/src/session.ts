@@ -1,11 +1,12 @@
 import {
+  decideAtOnce,
   type HolderTickets,
   PERMIT_STEPS,
   type PermitHolder,
   REASONS,
   TICKET_STATES,
 } from '@sluice/core/internal'
-import type { Ask, Notice } from '@sluice/core/store'
+import type { Answer, Ask, Notice } from '@sluice/core/store'
 import { createServer, type Server, type Socket } from 'node:net'
 import { type Frame, FrameReader, FrameWriter, MalformedFrame } from './frames.js'
 import type { Host, HostCaller, HostedKeyspace } from './host.js'
@@ -71,8 +72,14 @@ export class ClientSession implements HostCaller, PermitHolder {
         return this.#decide('consume', tag, text, numbers)
       case REQUEST.peek:
         return this.#decide('peek', tag, text, numbers)
+      case REQUEST.try:
+        return this.#decide('try', tag, text, numbers)
       case REQUEST.book:
         return this.#decide('book', tag, text, numbers)
+      case REQUEST.reserve:
+        return this.#decide('reserve', tag, text, numbers)
+      case REQUEST.together:
+        return this.#together(numbers, text)
       case REQUEST.confirm: {
         const standing = this.#keyspaceOf(tag).confirm(whole(numbers[0]))
         return this.#writer.add(REPLY.effect, 0, [STANDINGS.indexOf(standing)])
@@ -106,22 +113,33 @@ export class ClientSession implements HostCaller, PermitHolder {
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
     const answer = this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1]))
-    const {
-      now,
-      at,
-      reason,
-      binding,
-      remaining,
-      resetAt,
-      parts,
-      booking,
-      nextUnitAt,
-      blockedUntil = 0,
-    } = answer
+    const { tag, all } = this.#packed(answer)
+    this.#writer.add(REPLY.answer, tag, all)
+  }
+
+  #together(numbers: readonly number[], text: string): void {
+    const keys = JSON.parse(text) as readonly string[]
+    const parts = keys.map((key, i) => ({
+      keyspace: this.#keyspaceOf(whole(numbers[3 * i])),
+      key,
+      cost: whole(numbers[3 * i + 1], LARGEST_COST),
+      enforce: numbers[3 * i + 2] === 1,
+    }))
+    const answers = decideAtOnce(parts).flatMap((answer) => {
+      const { tag, all } = this.#packed(answer)
+      return [all.length, tag, ...all]
+    })
+    this.#writer.add(REPLY.answers, 0, answers)
+  }
+
+  /** The tag and the numbers of an answer. */
+  #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
+    const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
+    const { nextUnitAt, blockedUntil = 0 } = answer
     const last = nextUnitAt ?? (booking ? this.#host.bookings.keep(booking, now) : 0)
     const all = [now, at, remaining, resetAt, last, blockedUntil]
     if (parts) all.push(...parts)
-    this.#writer.add(REPLY.answer, REASONS.indexOf(reason) + 8 * binding, all)
+    return { tag: REASONS.indexOf(reason) + 8 * binding, all }
   }
 
   #permits(tag: number, numbers: readonly number[], text: string): void {

@@ -1,5 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import type { Answer } from '../stores/store.js'
+import type { Answer, Booking } from '../stores/store.js'
 
 /** A key that was called once within a ttl, and therefore has no lease. */
 export interface ColdKey {
@@ -13,6 +13,17 @@ export interface LeaseWaiter {
   readonly cost: number
   readonly resolve: (answer: Answer | Promise<Answer>) => void
   readonly reject: (error: unknown) => void
+}
+
+/** Units that were taken from a lease. */
+export interface LeasedUnits extends Booking {
+  readonly lease: Lease
+  /** The answer that brought them. */
+  readonly slice: Answer
+}
+
+export function isLeased(booking: Booking): booking is LeasedUnits {
+  return 'lease' in booking
 }
 
 /** The part of one key's allowance that this process holds: about half of the demand expected within one ttl. */
@@ -57,6 +68,24 @@ export class Lease {
     if (cost > this.#units || now >= this.#until) return undefined
     this.#units -= cost
     return this.#answer(now)
+  }
+
+  /** The answer to a call on several keys that the lease can serve. `isTaken`: the units are taken, and may be put back. */
+  reserve(key: string, cost: number, now: number, isTaken: boolean): Answer | undefined {
+    if (cost > this.#units || now >= this.#until) return undefined
+    if (!isTaken) return this.#answer(now)
+    this.#units -= cost
+    const answer = this.#answer(now)
+    const at = answer.chargedAt!
+    const booking: LeasedUnits = { key, at, cost, decidedAt: at, lease: this, slice: this.#filledBy! }
+    return { ...answer, booking }
+  }
+
+  /** Puts units back, unless the slice that they were taken from is over. Returns whether it did. */
+  putBack({ cost, slice }: LeasedUnits): boolean {
+    if (slice !== this.#filledBy || this.#isDropped) return false
+    this.#units += cost
+    return true
   }
 
   /** Waits for the booking in flight, if it is likely to suffice. */

@@ -16,7 +16,7 @@ import {
 } from '../stores/store.js'
 import { WeakValues } from '../values/weak-values.js'
 import { type LeaseSettings, type LeaseTerms, leaseTermsOf } from './lease-terms.js'
-import { type ColdKey, Lease, type LeaseWaiter } from './lease.js'
+import { type ColdKey, isLeased, Lease, type LeaseWaiter } from './lease.js'
 import { Leases } from './leases.js'
 
 /**
@@ -82,10 +82,16 @@ class LeasedKeyspace implements Keyspace {
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
-    if (ask !== 'consume' || cost === 0) return this.state.decide(ask, key, cost, maxWait, caller)
+    if (ask === 'peek' || ask === 'book' || cost === 0) {
+      return this.state.decide(ask, key, cost, maxWait, caller)
+    }
     const { leases, size, terms } = this
     const now = this.now()
     const found = leases.find(this.state.policies, key, now)
+    if (ask !== 'consume') {
+      const leased = found instanceof Lease ? found.reserve(key, cost, now, ask === 'reserve') : undefined
+      return leased ?? this.state.decide(ask, key, cost, maxWait, caller)
+    }
     if (!(found instanceof Lease)) return this.#ask(key, cost, found)
     return (
       found.serve(cost, now) ??
@@ -101,7 +107,11 @@ class LeasedKeyspace implements Keyspace {
   }
 
   cancel(booking: Booking): MaybePromise<boolean> {
-    return this.state.cancel(booking)
+    if (!isLeased(booking)) return this.state.cancel(booking)
+    const { key, cost } = booking
+    if (booking.lease.putBack(booking)) return true
+    const released = this.state.correct({ kind: 'release', key, charge: booking, units: cost })
+    return released instanceof Promise ? released.then(() => false) : false
   }
 
   correct(change: Correction): MaybePromise<number> {

@@ -62,7 +62,7 @@ export function isDecision(value: unknown): value is Decision {
 }
 
 /** Under a registered symbol, because metrics of other copies of this package read it too. */
-const ANSWER = Symbol.for('sluice.answer')
+export const ANSWER = Symbol.for('sluice.answer')
 
 /** The cost of the call until it is settled; 'none' for a decision that cannot be: of `peek`, or after a giving back. */
 type OpenCharge = number | 'settled' | 'none'
@@ -119,6 +119,11 @@ export class LimiterDecision {
   /** Shadow mode only: whether it would have been denied. */
   get wouldDeny(): boolean | undefined {
     return this.#source.enforce ? undefined : this.reason !== undefined
+  }
+
+  /** Whether the call was charged: not if it was denied or only read, nor if another part of its `consumeAll` was denied. */
+  get charged(): boolean {
+    return this.#charge !== 'none' && this.#charge !== 0 && chargeOf(this.#answer, 0) !== undefined
   }
 
   /** `acquire`: milliseconds it waited for its turn; 0 otherwise. */
@@ -247,6 +252,7 @@ const FIELDS = [
   'reason',
   'degraded',
   'wouldDeny',
+  'charged',
   'waitMs',
   'lateMs',
   'limiter',

@@ -1,7 +1,7 @@
-import type { Answer, Notice, Outage } from '../stores/store.js'
+import type { Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
 import { warnProcess } from '../values/process-warning.js'
-import type { Decision } from './decision.js'
+import { ANSWER, type Decision } from './decision.js'
 
 /** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
 export interface LimiterEvents {
@@ -33,6 +33,10 @@ export interface DecisionEvent extends LimiterEvent<'decision'> {
   readonly operation: 'consume' | 'acquire'
   /** Units that the call asked for. */
   readonly cost: number
+  /** Whether it was charged: not if it was denied or only read, nor if another part of its `consumeAll` was denied. */
+  readonly charged: boolean
+  /** The keys that were decided together by `consumeAll`; 1 for any other call. */
+  readonly together: number
   readonly decision: Decision
   readonly decidedBy: DecidedBy
   /** Milliseconds that the call waited for answers of a store elsewhere; 0 if it asked none. */
@@ -69,14 +73,15 @@ export class Events {
   decided(
     operation: DecisionEvent['operation'],
     cost: number,
-    answer: Answer,
     decision: Decision,
     storeMs: number,
+    together = 1,
   ): void {
-    const { degraded, from = this.isLocal ? 'memory' : 'store' } = answer
+    const { degraded, from = this.isLocal ? 'memory' : 'store' } = decision[ANSWER]
     const fallback = degraded?.by ? 'local' : 'none'
     const decidedBy = degraded ? fallback : from
-    const call = { limiter: this.limiter, key: decision.key, operation, cost }
+    const { key, charged } = decision
+    const call = { limiter: this.limiter, key, operation, cost, charged, together }
     this.listeners.emit('decision', { type: 'decision', ...call, decision, decidedBy, storeMs })
   }
 

@@ -3,11 +3,11 @@ import { leasedStore } from '../leases/leased-store.js'
 import { resilientStore } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
-import { CONTRACT, CONTRACT_NUMBER, SETTINGS } from '../values/contract.js'
+import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
 import { type Duration, parseDuration } from '../values/duration.js'
 import { StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { Decision } from './decision.js'
+import { ANSWER, Decision } from './decision.js'
 import { Events, type LimiterEvents, type Listener } from './events.js'
 import {
   type AcquireOptions,
@@ -23,6 +23,8 @@ import {
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
+import { LimiterPart } from './decide-parts.js'
+import { SuspendedKeyspace } from './suspended-keyspace.js'
 import { WaitQueue } from './wait-queue.js'
 
 /**
@@ -74,6 +76,21 @@ export class Limiter {
     return this.#settings
   }
 
+  /** @internal */
+  [OPEN_PART](key: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
+    const set = this.#setOf(policies && { policies })
+    const isHere = this.#store.local === true || set.keyspace instanceof SuspendedKeyspace
+    return new LimiterPart(set, this.#settings.store ?? this.#store, isHere, key, cost)
+  }
+
+  /** @internal */
+  [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void {
+    const { set, callerKey, cost, isHere } = part
+    set.sets.spreadBlock(set, callerKey, decision[ANSWER])
+    if (!this.#events.listeners.has('decision')) return
+    this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
+  }
+
   /**
    * Charges `cost` under every policy, or changes nothing. A denial is a value and is never thrown.
    * @throws {InputError} INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'`.
@@ -107,7 +124,7 @@ export class Limiter {
     }
     const decision = new Decision(set, answer, key, cost)
     set.sets.spreadBlock(set, key, answer)
-    reports?.decided('consume', cost, answer, decision, 0)
+    reports?.decided('consume', cost, decision, 0)
     return decision
   }
 
@@ -133,8 +150,7 @@ export class Limiter {
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
     set.sets.spreadBlock(set, key, answer)
-    if (this.#events.listeners.has('decision'))
-      this.#events.decided('acquire', cost, answer, decision, asked / 1000)
+    if (this.#events.listeners.has('decision')) this.#events.decided('acquire', cost, decision, asked / 1000)
     return decision
   }
 
@@ -286,7 +302,7 @@ class LaterDecision implements Receiver<Answer> {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
     set.sets.spreadBlock(set, key, answer)
-    this.reports?.decided('consume', cost, answer, decision, storeMs)
+    this.reports?.decided('consume', cost, decision, storeMs)
     return decision
   }
 }

@@ -11,6 +11,7 @@ import {
   type Keyspace,
   type MaybePromise,
   type Receiver,
+  type Together,
 } from '../stores/store.js'
 import type { Deadline } from './deadline.js'
 import type { DenialCache } from './denial-cache.js'
@@ -27,11 +28,15 @@ export interface ResilientKeyspaceOptions {
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
   readonly denials: DenialCache | undefined
+  readonly together: Together | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
   /** Whether `local`, under any list, was given blocks that the store reported. */
   readonly blocks: { areKept: boolean }
 }
+
+/** What is recorded of a call that was answered. */
+type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 
 /**
  * One limiter's state in a store elsewhere. Every call gets an answer: the store's if it comes in time, else that of the
@@ -42,12 +47,14 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
   /** The largest cost that ever fits. */
-  readonly #capacity: number
+  readonly capacity: number
+  readonly together: Together | undefined
 
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
-    this.#capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
+    this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
+    this.together = options.together
   }
 
   /**
@@ -82,7 +89,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /** Records an answer of the store itself. */
-  answered({ key, cost, begun }: PendingCall<Answer>, answer: Answer): void {
+  answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
     const { denials, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
     else if (answer.booking) denials?.forget(key)
@@ -97,12 +104,12 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const why = failureOf(failure)
     health.degraded(failure)
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
-    if (mode === 'deny' || (mode === 'allow' && !this.#isKnownBlocked(key))) {
+    if (mode === 'deny' || (mode === 'allow' && !this.isKnownBlocked(key))) {
       return undecidedAnswer(why, mode === 'allow')
     }
     const keyspace = local()
     const answer = keyspace.decide(kind, key, cost, maxWait) as Answer // memory answers at once
-    return degradedAnswer(why, answer, keyspace, cost > this.#capacity)
+    return degradedAnswer(why, answer, keyspace, cost > this.capacity)
   }
 
   confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
@@ -128,7 +135,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
 
   /** Keeps a block that the store reports for an outage, and ends one that it reports no longer. */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
-    const isOver = blockedUntil <= now && reason !== 'blocked' && this.#isKnownBlocked(key)
+    const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
     if (blockedUntil > now || isOver)
       this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: !isOver })
   }
@@ -139,17 +146,22 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     void local().correct(change)
   }
 
-  #isKnownBlocked(key: string): boolean {
+  /** Whether this process knows of a block that the store has not ended. */
+  isKnownBlocked(key: string): boolean {
     const { blocks, local } = this.options
     return blocks.areKept && (local().decide('peek', key, 0, 0) as Answer).reason === 'blocked'
+  }
+
+  known(key: string, cost: number): Answer | undefined {
+    return this.#known('consume', key, cost)
   }
 
   /** The denial of a call for which the store need not be asked. */
   #known(ask: Ask, key: string, cost: number): Answer | undefined {
     const { policies } = this
     const { denials } = this.options
-    if (cost > this.#capacity) return neverFits(policies, cost, denials?.newest(policies, key))
-    if (ask !== 'consume') return undefined
+    if (cost > this.capacity) return neverFits(policies, cost, denials?.newest(policies, key))
+    if (ask !== 'consume' && ask !== 'try') return undefined
     const denial = denials?.get(policies, key, cost)
     // A store with a penalty counts each call that it refuses because of a limit.
     return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
@@ -176,9 +188,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
   #submit(call: PendingCall<Answer>): Answer | undefined {
     const { denials, channel } = this.options
-    const refusal = this.#refusal(call.key)
+    const refusal = this.refusal(call.key)
     if (refusal) return this.fallBack(call, refusal, true)
-    if (denials && call.kind === 'consume') call.begun = denials.begin()
+    if (denials && (call.kind === 'consume' || call.kind === 'try')) call.begun = denials.begin()
     channel.submit(call)
     return undefined
   }
@@ -224,7 +236,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /** Why the store is not asked. While the circuit is open, the store is probed. */
-  #refusal(key: string): Error | undefined {
+  refusal(key: string): Error | undefined {
     const { channel, remote, deadline } = this.options
     const refusal = channel.refusal()
     if (refusal) channel.probeIfOpen(() => remote.decide('peek', key, 0, 0), deadline)
@@ -232,7 +244,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>): Promise<T> {
-    const refusal = this.#refusal(key)
+    const refusal = this.refusal(key)
     if (refusal) throw notAsked(refusal)
     const { channel, remote, deadline } = this.options
     return channel.send(() => act(remote), deadline)

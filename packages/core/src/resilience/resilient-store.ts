@@ -12,6 +12,7 @@ import { Deadline } from './deadline.js'
 import { DenialCache } from './denial-cache.js'
 import { type FailureMode, Health, notAsked, onStoreError } from './failure.js'
 import { ResilientKeyspace } from './resilient-keyspace.js'
+import { ResilientTogether } from './resilient-together.js'
 import { StoreChannel } from './store-channel.js'
 
 export interface ResilienceOptions {
@@ -62,8 +63,10 @@ class ResilientStore implements Store {
       const own = policies.map((policy) => shareOf(policy, share))
       return this.#shared.local.keyspace(name, own, report, penalty)
     }
+    const remote = this.store.keyspace(name, policies, report, penalty)
     return new ResilientKeyspace({
-      remote: this.store.keyspace(name, policies, report, penalty),
+      remote,
+      together: remote.together && new ResilientTogether(remote.together),
       channel: this.#shared.channel,
       recovery: this.#shared.recovery,
       deadline: this.#deadline,

@@ -40,8 +40,10 @@ export {
   type MaybePromise,
   type Notice,
   type Outage,
+  type Part,
   type Reason,
   type Receiver,
   type Report,
   type Store,
+  type Together,
 } from './store.js'

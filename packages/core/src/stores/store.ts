@@ -87,12 +87,16 @@ export interface Keyspace {
   readonly penalty?: Penalty | undefined
   /** Whether `decide` answers at once now, as a store does in the process that has its state. Default: no. */
   readonly answersAtOnce?: boolean
+  /** Optional: decides calls of this keyspace together with those of all keyspaces that have the same `program`. */
+  readonly together?: Together | undefined
   /**
    * Decides on `cost` units. Either all policies are charged, or none.
    * - `consume` charges now; a cost of 0 only reads.
    * - `peek` answers as `consume` would and writes nothing.
+   * - `try` answers as `consume` would and charges nothing.
    * - `book` charges at the earliest instant at which the cost passes, if that is at most `maxWait` microseconds away.
-   * With a penalty, `consume` and `book` also count refusals, in the same atomic step.
+   * - `reserve` charges now, and returns a `booking` to undo that with. A store without undo returns none.
+   * With a penalty, `consume`, `try` and `book` also count refusals, in the same atomic step.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer>
   /**
@@ -101,6 +105,10 @@ export interface Keyspace {
    * @throws what `decide` rejects with, if nothing was sent.
    */
   consume?(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): Answer | undefined
+  /** Optional: whether `consume` would pass now, of a keyspace that answers at once. It is asked before `try`. */
+  fits?(key: string, cost: number): boolean
+  /** Optional: the denial of a `consume` for which no store need be asked. */
+  known?(key: string, cost: number): Answer | undefined
   /** Whether a booking is still valid at its turn: `lost` with its state, or `held` by a hold or block on the key. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'>
   /**
@@ -112,8 +120,28 @@ export interface Keyspace {
   correct(change: Correction): MaybePromise<number>
 }
 
+/** One part of a decision on several keys. */
+export interface Part<K = Keyspace> {
+  readonly keyspace: K
+  readonly key: string
+  readonly cost: number
+  /** Whether its denial denies the whole. Not so in shadow mode. */
+  readonly enforce: boolean
+}
+
+/** The means to decide parts of one store in one atomic step. */
+export interface Together {
+  /** The program that decides: parts whose keyspaces have the same one may go together. */
+  readonly program: object
+  /**
+   * Charges every part that fits, or none if an enforced one does not. No two parts have the same state. The answers are
+   * those of `consume` if the whole passes, otherwise those of `try`. Undefined if these keys cannot go together.
+   */
+  decide(parts: readonly Part[], caller?: Caller): Promise<readonly Answer[] | undefined>
+}
+
 /** The kind of a decision. */
-export type Ask = 'consume' | 'peek' | 'book'
+export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'reserve'
 
 /** A change to the units or the state of a key. Durations are microseconds from now. */
 export type Correction =
@@ -177,7 +205,7 @@ export interface Answer {
   readonly resetAt: number
   /** Three numbers per policy, in declared order: earliest instant, remaining, resetAt. Only if there are several. */
   readonly parts: readonly number[] | undefined
-  /** The booking that `book` made ahead of now. */
+  /** The booking that `book` made ahead of now, or `reserve` now. */
   readonly booking: Booking | undefined
   /**
    * Of a denial: the instant at which a cost of `remaining + 1` passes; Infinity: never. Before it every larger cost is denied

@@ -16,6 +16,12 @@ export const CONTRACT = Symbol.for('sluice.contract')
 /** Under this symbol a limiter has its settings, so that adapters can make limiters that count in the same store. */
 export const SETTINGS = Symbol.for('sluice.settings')
 
+/** Under this symbol a limiter opens a part of a call on several keys. */
+export const OPEN_PART = Symbol.for('sluice.part')
+
+/** Under this symbol a limiter reports the decision of a part. */
+export const REPORT_PART = Symbol.for('sluice.reportPart')
+
 /**
  * `what` names the part in the message.
  * @throws {PolicyError} VERSION_MISMATCH where `part` was made under another contract.

@@ -29,6 +29,7 @@ describe('a decision', () => {
     reason: 'limit',
     degraded: undefined,
     wouldDeny: undefined,
+    charged: false,
     waitMs: 0,
     lateMs: 0,
     limiter: 'orders',

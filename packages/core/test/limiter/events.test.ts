@@ -51,6 +51,8 @@ describe("the 'decision' event", () => {
         key,
         operation,
         cost,
+        charged: true,
+        together: 1,
         decision,
         decidedBy: 'memory',
         storeMs: 0,

@@ -32,6 +32,8 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
   const keyspace: Store['keyspace'] = (name, policies, report, penalty) => {
     const group = new GroupCommit(runner, composeScript(policies, penalty))
     return new RedisKeyspace({
+      listId: '',
+      together: undefined,
       policies,
       penalty,
       keyspace: name,

@@ -72,7 +72,7 @@ export class RemoteStore implements Store {
     return new Proxy(state, {
       get: (_, name: keyof Keyspace) => {
         if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return state[name]
-        if (name === 'consume') return undefined // optional, and a promise for each call is what is tested here
+        if (isOptional(name)) return undefined // a promise for each call is what is tested here
         const act = name === 'decide' ? deciderOf(state) : (state[name] as Act).bind(state)
         return (...args: unknown[]) => {
           const operation = operationOf(name, args[0])
@@ -123,8 +123,15 @@ function deciderOf(state: Keyspace): Act {
 
 type Act = (...args: unknown[]) => unknown
 
+/** What a keyspace may leave out. */
+type Optional = 'consume' | 'fits' | 'known' | 'together'
+
+export function isOptional(name: keyof Keyspace): name is Optional {
+  return name === 'consume' || name === 'fits' || name === 'known' || name === 'together'
+}
+
 function operationOf(
-  name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'answersAtOnce' | 'consume'>,
+  name: Exclude<keyof Keyspace, 'policies' | 'penalty' | 'answersAtOnce' | Optional>,
   first: unknown,
 ): Operation {
   if (name === 'decide') return first as Ask

@@ -1,5 +1,6 @@
 import type { Answer, Keyspace, Policy, Store } from '@sluice/core'
 import type { DenialCacheBounds, Report } from '@sluice/core/store'
+import { isOptional } from './remote-store.js'
 
 /** What happens at which moment of a simulated time, in microseconds. */
 export class Timeline {
@@ -84,7 +85,7 @@ export class SlowStore implements Store {
       get: (_, operation: keyof Keyspace) => {
         if (operation === 'policies' || operation === 'penalty' || operation === 'answersAtOnce')
           return state[operation]
-        if (operation === 'consume') return undefined
+        if (isOptional(operation)) return undefined
         const act = (state[operation] as (...args: unknown[]) => unknown).bind(state)
         return (...args: unknown[]) =>
           this.#travel(async () => {

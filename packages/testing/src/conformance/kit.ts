@@ -14,6 +14,7 @@ import { limits } from './laws/limits.js'
 import { penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
 import { releasing } from './laws/releasing.js'
+import { severalKeys } from './laws/several-keys.js'
 import { taking } from './laws/taking.js'
 import { waiting } from './laws/waiting.js'
 import type { OpenStore } from './session.js'
@@ -46,6 +47,7 @@ const LAWS = [
   combining,
   drifting,
   taking,
+  severalKeys,
 ]
 
 /**

@@ -93,6 +93,14 @@ export class Caller {
     return this.#ask('book', cost, maxWait, tier)
   }
 
+  async try(cost: number): Promise<Answer> {
+    return this.#ask('try', cost, 0, 0)
+  }
+
+  async reserve(cost: number): Promise<Answer> {
+    return this.#ask('reserve', cost, 0, 0)
+  }
+
   async confirm(booking: Booking): Promise<'stands' | 'lost' | 'held'> {
     return this.#bookedIn.get(booking)!.confirm(booking)
   }
@@ -152,7 +160,7 @@ export class Caller {
       this.bookings.push(answer.booking)
       this.#bookedIn.set(answer.booking, keyspace)
     }
-    if (ask !== 'peek' && answer.reason === undefined && cost > 0) {
+    if (ask !== 'peek' && ask !== 'try' && answer.reason === undefined && cost > 0) {
       this.charges.push(answer.booking ?? { at: answer.at, cost, decidedAt: answer.now })
     }
     this.known = { ...answer, bookings: this.bookings.length, charges: this.#costs() }

@@ -95,8 +95,8 @@ class KeyspaceOver implements Keyspace {
       // A caller who waits also waits until a clock that was set back has caught up.
       const answer = decided.at > now ? { ...decided, now: time } : decided
       const isAsked = cost > 0 && ask !== 'peek'
-      const isCharged = isAsked && answer.reason === undefined
-      const isRefused = isAsked && answer.reason !== undefined
+      const isCharged = isAsked && ask !== 'try' && answer.reason === undefined
+      const isRefused = isAsked && ask !== 'reserve' && answer.reason !== undefined
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt

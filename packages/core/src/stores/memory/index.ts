@@ -232,6 +232,10 @@ class MemoryKeyspace implements Keyspace {
     return table.decide(this.#list, ask, key, cost, maxWait)
   }
 
+  fits(key: string, cost: number): boolean {
+    return this.#openTable().fits(this.#list, key, cost)
+  }
+
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     return this.#openTable().confirm(booking)
   }

@@ -72,7 +72,7 @@ export class Table {
     const row = this.cursor.rows.find(key)
     this.cursor.select(row)
     const { bookings } = this
-    if (row !== 0 && cost > 0 && ask !== 'peek' && (bookings.size === 0 || !bookings.has(row))) {
+    if (row !== 0 && cost > 0 && PLAIN[ask] && (bookings.size === 0 || !bookings.has(row))) {
       const answer = this.#plain?.decide(list, row, now, cost, maxWait)
       if (answer) return answer
     }
@@ -85,6 +85,21 @@ export class Table {
     return this.#decideAny(call, ask, maxWait)
   }
 
+  /** Whether a call passes now; of a key with a block, a hold or a booking it says no, and `decide` knows. */
+  fits({ policies }: PolicyList, key: string, cost: number): boolean {
+    const now = this.owner.now()
+    const row = this.cursor.rows.find(key)
+    if (this.bookings.has(row) || (this.restrictions.live > 0 && this.restrictions.get(row, now)))
+      return false
+    this.cursor.select(row)
+    const { states } = this.cursor
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      if (policy.algorithm.earliest(states[i]!, policy, now, cost) > now) return false
+    }
+    return true
+  }
+
   /** Decides any call, under any list of policies. */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
@@ -95,8 +110,9 @@ export class Table {
     const reason = reasonOf(call, restriction, maxWait)
     let booking: MemoryBooking | undefined
     let isRefusalCounted = false
-    if (reason === undefined && cost > 0 && ask !== 'peek') booking = this.#charge(call)
-    else if (reason === 'limit' && row !== 0 && ask !== 'peek') {
+    const charges = ask !== 'peek' && ask !== 'try'
+    if (reason === undefined && cost > 0 && charges) booking = this.#charge(call, ask === 'reserve')
+    else if (reason === 'limit' && row !== 0 && ask !== 'peek' && ask !== 'reserve') {
       this.cursor.rows.record(row, call.list.number, true)
       isRefusalCounted = penalty !== undefined
       if (penalty) this.#penalize(call, penalty)
@@ -132,14 +148,14 @@ export class Table {
     call.binding = binding
   }
 
-  /** Charges the call at its instant. Returns the booking if that is after now. */
-  #charge(call: OpenCall): MemoryBooking | undefined {
+  /** Charges the call at its instant. Returns the booking if that is after now, or if the charge may be undone. */
+  #charge(call: OpenCall, mayBeUndone: boolean): MemoryBooking | undefined {
     const { list, key, now, cost, at } = call
     const { cursor, bookings } = this
     const row = call.row || this.#add(key, now)
     call.row = row
     cursor.rows.record(row, list.number, false)
-    if (at <= now) {
+    if (at <= now && !mayBeUndone) {
       bookings.bumpVersion(row)
       cursor.admit(list.policies, at, cost)
       return undefined
@@ -331,6 +347,15 @@ function reasonOf(
   if (restriction && restriction.blockedUntil > now) return 'blocked'
   if (at > now + maxWait) return restriction && restriction.heldUntil > now ? 'held' : 'limit'
   return undefined
+}
+
+/** The operations that charge a call which fits now, and need no undo record for it. */
+const PLAIN: Readonly<Record<Ask, boolean>> = {
+  consume: true,
+  peek: false,
+  try: false,
+  book: true,
+  reserve: false,
 }
 
 type Release = Extract<Correction, { readonly kind: 'release' }>

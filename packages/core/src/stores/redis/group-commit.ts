@@ -13,6 +13,8 @@ export interface ScriptCall {
   readonly callerKey: string
   /** The key in Redis. */
   readonly key: string
+  /** The keys in place of `key`, of a call on several. */
+  readonly keys?: readonly string[]
   /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
   readonly units: number
   readonly caller: Caller | undefined
@@ -164,7 +166,8 @@ export class GroupCommit {
     const keys: string[] = []
     let callers = 0
     for (const call of calls) {
-      keys.push(call.key)
+      if (call.keys) keys.push(...call.keys)
+      else keys.push(call.key)
       markSent(call)
       callers += call.duplicates ? 1 + call.duplicates.length : 1
     }

@@ -29,8 +29,9 @@ import { GroupCommit } from './group-commit.js'
 import { keyspaceOf, RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { RedisPermits } from './permits.js'
 import type { RedisConnection } from './redis-connection.js'
-import { composeScript } from './script/compose.js'
+import { composeScript, composeTogether } from './script/compose.js'
 import { ScriptRunner } from './script/wire.js'
+import { RedisTogether } from './together.js'
 
 export type { DenialCacheOptions } from '../denial-cache-options.js'
 export type { RedisClient } from './clients/detect.js'
@@ -144,6 +145,7 @@ class StoreInRedis implements RedisStore {
   readonly #runner: ScriptRunner
   readonly #smallestLimits = new Map<string, SmallestLimits>()
   readonly #groups: Groups
+  readonly #together: RedisTogether
   readonly #permits = new Set<RedisPermits>()
   readonly #eviction: EvictionCheck
   /** The clock that scripts read. */
@@ -168,17 +170,25 @@ class StoreInRedis implements RedisStore {
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
     this.#groups = new Groups(this.#runner, groupCommit, maxShapes)
+    this.#together = new RedisTogether((id, lists, ofFirst) => {
+      const compose = (): string => composeTogether(lists)
+      return this.#runner.takesManyKeys ? this.#groups.get(`together ${id}`, compose, ofFirst) : undefined
+    })
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#warnOfReplays(report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
-    const id = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
-    const group = (): GroupCommit => this.#groups.get(id, policies, report, penalty)
+    const listId = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
+    const group = (): GroupCommit => {
+      return this.#groups.get(listId, () => composeScript(policies, penalty), report)
+    }
     group()
     const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)
     return new RedisKeyspace({
+      listId,
+      together: this.#together,
       policies,
       penalty,
       keyspace,
@@ -302,10 +312,10 @@ class Groups {
     readonly most: number,
   ) {}
 
-  /** The group that sends the calls of the script for these shapes and this penalty, which `id` tells apart from others. */
-  get(id: string, policies: readonly Policy[], report: Report, penalty?: Penalty): GroupCommit {
+  /** The group that sends the calls of the script with this id. */
+  get(id: string, compose: () => string, report: Report): GroupCommit {
     const held = this.#byShapes.get(id)
-    const group = held ?? this.#add(id, composeScript(policies, penalty))
+    const group = held ?? this.#add(id, compose())
     group.lastUse = ++this.#uses
     if (!held && this.#trim()) report({ event: 'warning', ...SHAPES })
     return group

@@ -3,7 +3,7 @@ import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { expected, InputError, StoreError } from '../../values/errors.js'
 import { digest } from '../../values/key.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Caller, Correction, Keyspace, Receiver, Report } from '../store.js'
+import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
 import type { GroupCommit, ScriptCall } from './group-commit.js'
 import {
@@ -19,6 +19,18 @@ import {
   unpackEffect,
 } from './script/wire.js'
 
+/** A part of a call on several keys. */
+export interface RedisPart {
+  readonly keyspace: RedisKeyspaceOptions
+  readonly request: ScriptRequest
+  /** Whether its denial denies the whole. */
+  readonly enforce: boolean
+  readonly callerKey: string
+  readonly redisKey: string
+  /** As `ScriptCall` has them. */
+  readonly units: number
+}
+
 export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
@@ -27,6 +39,9 @@ export interface RedisKeyspaceOptions {
   readonly report: Report
   readonly policies: readonly Policy[]
   readonly penalty?: Penalty | undefined
+  /** Of the policies and the penalty: keyspaces of one id have one script. */
+  readonly listId: string
+  readonly together: Together | undefined
   /** Returns what sends the calls of the script for these shapes and this penalty. */
   readonly group: () => GroupCommit
   readonly smallestLimits: SmallestLimits
@@ -36,6 +51,7 @@ export interface RedisKeyspaceOptions {
 export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
+  readonly together: Together | undefined
   readonly #hasLog: boolean
   /** The latest one: most calls of a keyspace have the same cost. */
   #consumption: ScriptRequest | undefined
@@ -43,6 +59,7 @@ export class RedisKeyspace implements Keyspace {
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
+    this.together = options.together
     options.smallestLimits.observe(options.policies)
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
   }
@@ -54,13 +71,20 @@ export class RedisKeyspace implements Keyspace {
 
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
-    const slowest = this.options.smallestLimits.below(this.policies)
-    let request = this.#consumption
-    if (!request || request.cost !== cost || request.slowest !== slowest) {
-      request = { operation: 'consume', policies: this.policies, cost, slowest }
-      this.#consumption = request
+    this.#send(this.#consume(cost), key, unpackAnswer, receiver, caller)
+  }
+
+  /** A part of a call on several keys. */
+  part({ key, cost, enforce }: Part): RedisPart {
+    if (this.#isTooCostly(cost)) throw tooCostly(cost)
+    return {
+      keyspace: this.options,
+      request: this.#consume(cost),
+      enforce,
+      callerKey: key,
+      redisKey: redisKey(this.options.keyspace, key),
+      units: this.#hasLog ? cost : 1,
     }
-    this.#send(request, key, unpackAnswer, receiver, caller)
   }
 
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
@@ -117,6 +141,13 @@ export class RedisKeyspace implements Keyspace {
     this.options.group().add(call)
   }
 
+  #consume(cost: number): ScriptRequest {
+    const slowest = this.options.smallestLimits.below(this.policies)
+    const known = this.#consumption
+    if (known && known.cost === cost && known.slowest === slowest) return known
+    return (this.#consumption = { operation: 'consume', policies: this.policies, cost, slowest })
+  }
+
   #isTooCostly(cost: number): boolean {
     return this.#hasLog && cost > MOST_ENTRIES
   }
@@ -139,6 +170,17 @@ function tooCostly(cost: number): Error {
 
 /** Reads the caller's result from a reply. */
 type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
+
+/** Whether one argument serves both requests. */
+export function areAlike(a: ScriptRequest, b: ScriptRequest): boolean {
+  return (
+    a.operation === 'consume' &&
+    b.operation === 'consume' &&
+    a.cost === b.cost &&
+    a.slowest === b.slowest &&
+    haveEqualNumbers(a.policies, b.policies)
+  )
+}
 
 /** One operation of a keyspace on one key, and who gets its outcome. */
 class KeyspaceCall<T> implements ScriptCall {
@@ -163,15 +205,7 @@ class KeyspaceCall<T> implements ScriptCall {
   }
 
   sharesArgument(other: KeyspaceCall<T>): boolean {
-    const a = this.request
-    const b = other.request
-    return (
-      a.operation === 'consume' &&
-      b.operation === 'consume' &&
-      a.cost === b.cost &&
-      a.slowest === b.slowest &&
-      haveEqualNumbers(a.policies, b.policies)
-    )
+    return areAlike(this.request, other.request)
   }
 
   argument(times: number): Buffer {
@@ -204,7 +238,7 @@ class KeyspaceCall<T> implements ScriptCall {
 const NONCES = 2 ** 48
 
 /** Random, so that each write, and state that is begun anew, differs from the state before. */
-function nonce(): number {
+export function nonce(): number {
   return 1 + Math.floor(Math.random() * NONCES)
 }
 

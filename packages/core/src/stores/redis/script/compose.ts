@@ -33,21 +33,52 @@ const FEW_POLICIES = 5
  * @throws {Error} where a text of lua/ uses an unknown word, directive, list, constant or module.
  */
 export function composeScript(policies: readonly Policy[], penalty?: Penalty): string {
+  return compose('script', policies, penalty)
+}
+
+/**
+ * The script for calls on several keys, each of which is of one of these lists.
+ * @throws {Error} as `composeScript`.
+ */
+export function composeTogether(lists: readonly ScriptList[]): string {
+  const parts = lists.map(({ policies, penalty }, i) => compose('part', policies, penalty, i + 1))
+  const hasRings = lists.some(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
+  const states = hasRings ? 'nil' : ALL_STATES
+  return fill(withConstants(textOf('together'), CONSTANTS), { lists: parts.join('\n'), states })
+}
+
+/** A list of policies, with the penalty under which a script enforces it. */
+export interface ScriptList {
+  readonly policies: readonly Policy[]
+  readonly penalty?: Penalty | undefined
+}
+
+function compose(
+  text: 'script' | 'part',
+  policies: readonly Policy[],
+  penalty?: Penalty,
+  number = 1,
+): string {
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
   const end = placeSlots(all, version + 8)
-  const [before, after] = expand(outline(all, penalty), listsOf(all, penalty)).split('@{modules}')
-  if (after === undefined) throw new Error('lua/script.lua has no place for modules')
+  const [before, after] = expand(outline(text, all, penalty), listsOf(all, penalty)).split('@{modules}')
+  if (after === undefined) throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
   const script = fill(`${before}${withoutUnused(needed, after)}`, {
     ...wordsOfList(all, end, version),
     ...wordsOfPenalty(penalty),
+    number: `${number}`,
   })
   return withOperators(withConstants(script, CONSTANTS))
 }
 
-/** script.lua with the other texts of the engine in their places. */
-function outline(all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
+/** A text with the other texts of the engine in their places. */
+function outline(
+  text: 'script' | 'part',
+  all: readonly ScriptPolicy[],
+  penalty: Penalty | undefined,
+): string {
   const isFew = all.length <= FEW_POLICIES
   const isPlain = all.every(({ take }) => take)
   const texts: Words = {
@@ -55,28 +86,35 @@ function outline(all: readonly ScriptPolicy[], penalty: Penalty | undefined): st
     argument: textOf('argument'),
     hot_alone: isPlain ? linesFor('alone', textOf('hot')) : '',
     hot_together: isPlain ? linesFor('together', textOf('hot')) : '',
+    hot_several: isPlain ? linesFor('several', textOf('hot')) : '',
+    is_plain: `${isPlain}`,
     penalty: penalty ? textOf('penalty') : '',
     alone_first: isFew ? textOf('alone') : '',
     alone_last: isFew ? '' : textOf('alone'),
+    part_function: isFew ? '' : 'local function decide(@{call})\n@{engine}\nend',
     decision: isFew ? textOf('engine') : 'return decide(@{call})',
   }
-  const inPlace = (text: string): string =>
-    text.replace(/@\{(\w+)\}/g, (written, word: string) =>
+  const inPlace = (outer: string): string =>
+    outer.replace(/@\{(\w+)\}/g, (written, word: string) =>
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
     )
-  return inPlace(textOf('script'))
+  return inPlace(textOf(text))
 }
 
 function textOf(name: string): string {
   return known(modules, name, 'module')
 }
 
-/** The text with the lines for one way of travelling, and without those for the other. */
-function linesFor(way: 'alone' | 'together', text: string): string {
-  return text.replace(/^( *)--@(alone|together) (.*)$/gm, (_, indent: string, of: string, line: string) =>
-    of === way ? indent + line : '',
+/** The text with the lines for one way of travelling, and without those for the others. */
+function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
+  return text.replace(
+    /^( *)--@(alone|together|several) (.*)$/gm,
+    (_, indent: string, of: string, line: string) => (of === way ? indent + line : ''),
   )
 }
+
+/** The states of all keys that hold a string. */
+const ALL_STATES = "call('MGET', (table.unpack or _G.unpack)(KEYS))"
 
 function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] => all.filter(holds).map(wordsOf)
@@ -117,7 +155,8 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     length: [end, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
     has_rings: `${hasRings}`,
     load,
-    load_all: hasRings ? 'nil' : "call('MGET', (table.unpack or _G.unpack)(KEYS))",
+    load_all: hasRings ? 'nil' : ALL_STATES,
+    and_write: hasRings ? ', write' : '',
     load_one: hasRings ? load : "states[i] or ''",
     longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
@@ -142,6 +181,7 @@ function wordsOfPenalty(penalty: Penalty | undefined): Words {
 const CONSTANTS: Words = {
   ...numbered(Object.entries(OPERATIONS)),
   ...numbered(REASONS.flatMap((reason, i) => (reason ? [[reason, i] as const] : []))),
+  HOTTEST: `${HOTTEST}`,
   HUGE: '1e309',
   /** Whole numbers up to here are exact. */
   EXACT: '9007199254740992',

@@ -1,0 +1,139 @@
+-- The script for calls on several keys: each whole charges all of its keys, or none. lua/README.md has the argument and the
+-- reply. Wholes are decided one after the other; those beyond the last argument share it.
+
+local keys, call, try = KEYS, redis.call, redis.pcall
+local pack, unpack, sub = struct.pack, struct.unpack, string.sub
+-- The instant of the wholes that are decided now, how much longer their keys must live, and the result of TIME.
+local time, margin, redis_time
+-- The instant and what plain wholes reply, with -1 for each that has a reply of its own; kept counts those of one whole.
+local numbers, taken, kept, replies = { 0 }, 1, 1, {}
+-- By number: the functions for each list of policies.
+local lists = {}
+@{lists}
+
+-- The numbers of the parts of the last argument, and the functions that decide them as plain calls.
+local parts, plain, are_plain, clock = {}, {}, false, -1
+
+local function read_parts(argument)
+  local count, at, list, enforced, size, slowest
+  clock, count, at = unpack('<dd', argument)
+  parts, plain, are_plain = {}, {}, true
+  for i = 1, count do
+    list, enforced, size, slowest, at = unpack('<dddd', argument, at)
+    parts[i] = { run = lists[list].run, enforced = enforced == 1, argument = sub(argument, at, at + size - 1) }
+    parts[i].slowest = sub(argument, at + size, at + size + slowest - 1)
+    are_plain = are_plain and lists[list].plain and slowest == 0 and unpack('<d', parts[i].argument) > 0
+    plain[i] = are_plain and lists[list].plain(parts[i].argument)
+    at = at + size + slowest
+  end
+  time, margin = clock, 3600000000
+  if clock < 0 then
+    if not redis_time then
+      local now = call('TIME')
+      redis_time = now[1] * 1000000 + now[2]
+    end
+    time, margin = redis_time, 1000000
+  end
+end
+
+-- Runs an operation of the engine on a part. The other numbers of its argument are those of the plain call.
+local function run(part, key, op, span, rest)
+  local reply = part.run(key, part.argument .. pack('<dddd', op, 1, clock, span) .. rest)
+  if type(reply) == 'table' then
+    error(reply.err, 0)
+  end
+  return reply
+end
+
+-- Any whole: all parts are tried, then all are charged. A failure undoes what was charged before it.
+local function decide(first)
+  local answers, undo, denied = {}, {}, {}
+  local is_denied = false
+  for i, part in ipairs(parts) do
+    answers[i] = run(part, keys[first + i], TRY, 0, part.slowest)
+    local flags, _, _, reason = unpack('<dddd', answers[i])
+    denied[i] = flags >= 2 and reason ~= 0
+    is_denied = is_denied or denied[i] and part.enforced
+  end
+  for i, part in ipairs(parts) do
+    if not is_denied and not denied[i] then
+      local ran, reply = pcall(run, part, keys[first + i], RESERVE, 0, part.slowest)
+      if not ran then
+        for j, token in pairs(undo) do
+          pcall(run, parts[j], keys[first + j], CANCEL, time, token)
+        end
+        error(reply, 0)
+      end
+      -- The reply to a call that passes is as long as its plain argument.
+      answers[i], undo[i] = sub(reply, 1, #part.argument), sub(reply, #part.argument + 1)
+    end
+  end
+  for i, answer in ipairs(answers) do
+    answers[i] = pack('<d', #answer) .. answer
+  end
+  return table.concat(answers)
+end
+
+local states = @{states}
+-- Keys that were written since their states were read.
+local stale = {}
+-- Of the parts of one whole: the bytes to write, and the functions that write slots of rings.
+local bytes, write = {}, {}
+
+-- Decides a plain whole, and writes it. Returns false, with nothing written, where it is not plain, and the error of a server
+-- that refuses to write.
+local function decide_plain(first)
+  kept = taken
+  for i = 1, #parts do
+    local key = keys[first + i]
+    bytes[i], write[i] = plain[i](key, states and not stale[key] and (states[first + i] or '') or nil)
+    if not bytes[i] then
+      return false
+    end
+  end
+  for i = 1, #parts do
+    local key = keys[first + i]
+    -- If the server takes the first, it takes them all.
+    local size = try('SETRANGE', key, HOTTEST, bytes[i])
+    if type(size) == 'table' then
+      return size
+    end
+    if write[i] and not write[i](size) then
+      run(parts[i], key, CONSUME, 0, '')
+    end
+    stale[key] = states
+  end
+  numbers[1], taken = time, kept
+  return true
+end
+
+local next_key, whole = 0, 0
+while next_key < #keys do
+  whole = whole + 1
+  if ARGV[whole] then
+    read_parts(ARGV[whole])
+  end
+  local reply = are_plain and (numbers[1] == 0 or numbers[1] == time) and decide_plain(next_key)
+  if reply ~= true then
+    local ran = not reply
+    if ran then
+      ran, reply = pcall(decide, next_key)
+    end
+    if not ran then
+      local message = type(reply) == 'table' and reply.err or reply
+      if string.find(message, 'READONLY', 1, true) then
+        return redis.error_reply(message)
+      end
+      reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '')
+    end
+    taken, replies[#replies + 1] = taken + 1, reply
+    numbers[taken] = -1
+    for i = 1, #parts do
+      stale[keys[next_key + i]] = states
+    end
+  end
+  next_key = next_key + #parts
+end
+local packed = pack('<' .. string.rep('d', taken), (table.unpack or _G.unpack)(numbers, 1, taken))
+table.insert(replies, 1, packed)
+return replies

@@ -1,0 +1,111 @@
+import { giveBack } from '../stores/giving-back.js'
+import {
+  type Answer,
+  isDenied,
+  type Keyspace,
+  type MaybePromise,
+  type Part,
+  type Store,
+} from '../stores/store.js'
+import { decideAtOnce, isWholeDenied } from '../stores/together.js'
+import { storedKey } from '../values/key.js'
+import { Decision } from './decision.js'
+import type { PolicySet } from './policy-set.js'
+
+/** A part of a call on several keys, as its limiter opens it. */
+export class LimiterPart implements Part {
+  readonly key: string
+
+  constructor(
+    readonly set: PolicySet,
+    /** Limiters of one store and name share the state of a key. */
+    readonly store: Store,
+    /** Whether the store is in this process, or none is asked. */
+    readonly isHere: boolean,
+    readonly callerKey: string,
+    readonly cost: number,
+  ) {
+    this.key = storedKey(callerKey)
+  }
+
+  get keyspace(): Keyspace {
+    return this.set.keyspace
+  }
+
+  get enforce(): boolean {
+    return this.set.enforce
+  }
+
+  withCost(cost: number): LimiterPart {
+    return new LimiterPart(this.set, this.store, this.isHere, this.callerKey, cost)
+  }
+
+  /** The decision, whose charge is the cost unless the whole is denied. */
+  decisionOf(answer: Answer, isCharged: boolean): Decision {
+    return new Decision(this.set, answer, this.callerKey, isCharged ? this.cost : 'none')
+  }
+}
+
+/** Charges every part that fits, or none if an enforced one does not. */
+export function decideParts(parts: readonly LimiterPart[]): MaybePromise<readonly Answer[]> {
+  if (parts.every(({ isHere }) => isHere)) return decideAtOnce(parts)
+  return deniedUnasked(parts) ?? decideElsewhere(parts)
+}
+
+/** The answers where one part is known to be denied, so that no store elsewhere is asked. */
+function deniedUnasked(parts: readonly LimiterPart[]): readonly Answer[] | undefined {
+  const answerOf = ({ isHere, keyspace, key, cost }: LimiterPart, ask: 'peek' | 'try'): Answer =>
+    isHere ? (keyspace.decide(ask, key, cost, 0) as Answer) : (keyspace.known?.(key, cost) ?? UNASKED)
+  const isKnown = isWholeDenied(
+    parts,
+    parts.map((part) => answerOf(part, 'peek')),
+  )
+  return isKnown ? parts.map((part) => answerOf(part, 'try')) : undefined
+}
+
+/** The answer of a part whose store was not asked, because another part was known to be denied: nothing is known of it. */
+const UNASKED: Answer = {
+  now: 0,
+  at: 0,
+  reason: undefined,
+  binding: 0,
+  remaining: 0,
+  resetAt: 0,
+  parts: undefined,
+  booking: undefined,
+  from: 'none',
+}
+
+async function decideElsewhere(parts: readonly LimiterPart[]): Promise<readonly Answer[]> {
+  const together = parts[0]!.keyspace.together
+  const isOneProgram = parts.every(({ keyspace }) => keyspace.together?.program === together?.program)
+  const answers = together && isOneProgram ? await together.decide(parts) : undefined
+  return answers ?? decideApart(parts)
+}
+
+/**
+ * Decides parts that no single program holds. All are tried; if one is denied, nothing was charged. Otherwise all are charged at
+ * once. If one is denied now, because another call was faster, the charges of the others are undone.
+ */
+async function decideApart(parts: readonly Part[]): Promise<readonly Answer[]> {
+  const first = await Promise.all(parts.map((part) => ask('try', part)))
+  if (isWholeDenied(parts, first)) return first
+  const charges = await Promise.allSettled(parts.map((part) => ask('reserve', part)))
+  const failed = charges.find((charge) => charge.status === 'rejected')
+  const answers = charges.map((charge, i) => (charge.status === 'fulfilled' ? charge.value : first[i]!))
+  if (!failed && !isWholeDenied(parts, answers)) return answers
+  await Promise.allSettled(
+    charges.flatMap((charge, i) => ('value' in charge ? [undo(parts[i]!, charge.value)] : [])),
+  )
+  if (failed) throw failed.reason
+  return answers.map((answer, i) => (isDenied(answer) ? answer : first[i]!))
+}
+
+async function ask(what: 'try' | 'reserve', { keyspace, key, cost }: Part): Promise<Answer> {
+  return keyspace.decide(what, key, cost, 0)
+}
+
+/** Where that fails, the units stay charged until they leave the window or drain. */
+function undo({ keyspace, key, cost }: Part, answer: Answer): Promise<void> {
+  return giveBack(answer.degraded?.by ?? keyspace, key, cost, answer)
+}

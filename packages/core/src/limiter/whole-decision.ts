@@ -1,0 +1,82 @@
+import { expected, InputError } from '../values/errors.js'
+import type { Decision, DecisionRecord } from './decision.js'
+
+/** The decision of one part, and its places in the list of the caller. */
+interface DecidedPart {
+  readonly decision: Decision
+  readonly places: readonly number[]
+}
+
+/** The answer to a call on several keys. */
+export class WholeDecision {
+  /** Whether the call may go on. If not, no part was charged. */
+  readonly allowed: boolean
+  /**
+   * The decision of each part, in order. Of a denied whole, `allowed` says whether the part would pass by itself, `charged` is
+   * false and `remaining` is without the part. A part whose store was not asked, because another was known to be denied,
+   * reports nothing: it is allowed, with 0 remaining.
+   */
+  readonly decisions: readonly Decision[]
+  readonly #parts: readonly DecidedPart[]
+
+  constructor(parts: readonly DecidedPart[]) {
+    const decisions: Decision[] = []
+    for (const { decision, places } of parts) for (const place of places) decisions[place] = decision
+    this.allowed = parts.every(({ decision }) => decision.allowed)
+    this.decisions = decisions
+    this.#parts = parts
+  }
+
+  /** The part that binds: the denied one to wait longest for. Undefined if the call is allowed. */
+  get denied(): Decision | undefined {
+    const denied = this.decisions.filter(({ allowed }) => !allowed)
+    return denied.find(({ retryAfterMs }) => denied.every((other) => other.retryAfterMs <= retryAfterMs))
+  }
+
+  /** Milliseconds until every part would pass: 0 = now, Infinity = never. */
+  get retryAfterMs(): number {
+    return this.denied?.retryAfterMs ?? 0
+  }
+
+  /**
+   * Corrects the costs to the real ones, as `decision.settle` does: one for all parts, or one for each. Resolves to the units
+   * that took effect in each part, below 0 if units were given back; in a denied whole, 0.
+   * @throws {SluiceError} ALREADY_SETTLED the second time; {InputError} INVALID_COST; {StoreError} when a store fails: the
+   * other parts are settled then, and the decision of that part may be settled by itself.
+   */
+  async settle(realCosts: number | readonly number[]): Promise<readonly number[]> {
+    const { length } = this.decisions
+    const costs = typeof realCosts === 'number' ? this.decisions.map(() => realCosts) : realCosts
+    if (!Array.isArray(costs) || costs.length !== length) {
+      throw expected(InputError, 'INVALID_COST', `costs must be a number or a list of ${length}`, realCosts)
+    }
+    const settled = this.#parts.map(({ decision, places }) => {
+      const sum = places.reduce((total, place) => total + costs[place]!, 0)
+      return decision.settle(sum)
+    })
+    const effects = await Promise.all(settled)
+    return this.decisions.map(
+      (decision) => effects[this.#parts.findIndex((part) => part.decision === decision)]!,
+    )
+  }
+
+  /** All fields, as a plain object: what `JSON.stringify` writes. */
+  toJSON(): WholeRecord {
+    const { allowed, retryAfterMs, decisions, denied } = this
+    return {
+      allowed,
+      retryAfterMs,
+      denied: denied && decisions.indexOf(denied),
+      decisions: decisions.map((decision) => decision.toJSON()),
+    }
+  }
+}
+
+/** The plain object that `toJSON()` of a decision on several keys returns. */
+export interface WholeRecord {
+  readonly allowed: boolean
+  readonly retryAfterMs: number
+  /** The place of the part that binds. */
+  readonly denied: number | undefined
+  readonly decisions: readonly DecisionRecord[]
+}

@@ -1,0 +1,76 @@
+import type { Answer, Keyspace, Part, Together } from '../stores/store.js'
+import { decideAtOnce, isWholeDenied } from '../stores/together.js'
+import { degradedAnswer, failureOf, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import type { ResilientKeyspace } from './resilient-keyspace.js'
+import { PendingCall, type StoreRequest } from './store-channel.js'
+
+type Answers = readonly Answer[] | undefined
+type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
+
+/**
+ * Decides parts of one store elsewhere as one call to it, under the shortest of their deadlines. If the store cannot decide,
+ * each part gets the answer of its own failure mode, and those that are counted in this process are charged all or none.
+ */
+export class ResilientTogether implements Together {
+  readonly program: object
+  readonly #together: Together
+
+  /** `together` is that of the store. */
+  constructor(together: Together) {
+    this.program = together.program
+    this.#together = together
+  }
+
+  async decide(given: readonly Part[]): Promise<Answers> {
+    const parts = given as readonly ResilientPart[]
+    const { keyspace, key } = parts[0]!
+    const { channel } = keyspace.options
+    const refusal = keyspace.refusal(key)
+    if (refusal) return fallBack(parts, refusal, true)
+    const deadlines = parts.map((part) => part.keyspace.options.deadline)
+    const deadline = deadlines.reduce((one, other) => (other.ms < one.ms ? other : one))
+    return new Promise((answered, failed) => {
+      channel.submit(new PendingCall(channel, this.#requestFor(parts), deadline, { answered, failed }))
+    })
+  }
+
+  #requestFor(parts: readonly ResilientPart[]): StoreRequest<Answers> {
+    const begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
+    const remote = parts.map((part) => inKeyspace(part, part.keyspace.options.remote))
+    return {
+      ask: (call) => call.receive(this.#together.decide(remote, call)),
+      answered: (_call, answers) => {
+        if (!answers) return
+        for (const [i, { keyspace, key, cost }] of parts.entries()) {
+          keyspace.answered({ key, cost, begun: begun[i] }, answers[i]!)
+        }
+      },
+      fallBack: (_call, failure) => fallBack(parts, failure),
+    }
+  }
+}
+
+/** The answers of the failure modes. Throws where one of them is 'throw'. */
+function fallBack(parts: readonly ResilientPart[], failure: unknown, isUnasked = false): readonly Answer[] {
+  if (!isOutage(failure)) throw failure
+  for (const { keyspace } of parts) keyspace.options.health.degraded(failure)
+  const modes = parts.map(({ keyspace, key }) => {
+    const { mode } = keyspace.options
+    return mode === 'allow' && keyspace.isKnownBlocked(key) ? 'local' : mode
+  })
+  if (modes.includes('throw')) throw isUnasked ? notAsked(failure) : failure
+  const why = failureOf(failure)
+  const undecided = modes.map((mode) => undecidedAnswer(why, mode !== 'deny'))
+  const locals = parts
+    .filter((_, i) => modes[i] === 'local')
+    .map((part) => inKeyspace(part, part.keyspace.options.local()))
+  const decided = decideAtOnce(locals, !isWholeDenied(parts, undecided)).values()
+  return parts.map(({ keyspace, cost }, i) => {
+    if (modes[i] !== 'local') return undecided[i]!
+    return degradedAnswer(why, decided.next().value!, keyspace.options.local(), cost > keyspace.capacity)
+  })
+}
+
+function inKeyspace({ key, cost, enforce }: Part, keyspace: Keyspace): Part {
+  return { keyspace, key, cost, enforce }
+}

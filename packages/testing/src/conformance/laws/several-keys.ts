@@ -1,0 +1,147 @@
+import { consumeAll, createLimiter, type Limiter, type Policy, type WholeDecision } from '@sluice/core'
+import type { Store } from '@sluice/core/store'
+import { strict as assert } from 'node:assert'
+import * as fc from 'fast-check'
+import { expectAlike, law, past, relive, type Subject } from '../law.js'
+import { options } from '../numbers.js'
+import type { Caller, Session } from '../session.js'
+
+/** Several keys in one decision, and what that is made of: `try`, `reserve` and its undo. */
+export function severalKeys(subject: Subject): void {
+  const { factory } = subject.shape
+  const others = fc.constantFrom(...subject.shapes).chain((shape) =>
+    options(shape).map((own) => ({
+      policies: [shape.factory(own)],
+      mostCost: subject.mostCostWith(shape),
+    })),
+  )
+  const several = fc.tuple(
+    past(subject),
+    fc.array(others, { minLength: 1, maxLength: 3 }),
+    fc.integer({ min: 0, max: 5 }),
+  )
+  const drawn = several.map(([before, more, used]) => ({ ...before, more, used }))
+
+  law(subject, 'charges every key as calls by themselves would, or none', drawn, async (session, value) => {
+    const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
+    const [whole, reversed, twins] = [0, 1, 2].map(() => lists.map((policies) => session.caller(policies)))
+    await relive(subject, value.steps, whole![0]!, reversed![0]!, twins![0]!)
+    for (const keys of [whole!, reversed!, twins!]) await consumeOneByOne(keys.slice(1), value.used)
+    for (let i = 0; i < 3; i++) {
+      const decided = await decide(session, whole!)
+      const backwards = await decide(session, reversed!.toReversed())
+      const alone = await Promise.all(twins!.map((twin) => twin.peek(1)))
+      const isAllowed = alone.every(({ reason }) => reason === undefined)
+      assert.equal(decided.allowed, isAllowed)
+      assert.equal(backwards.allowed, isAllowed)
+      assert.deepEqual(
+        decided.decisions.map(({ charged }) => charged),
+        alone.map(() => isAllowed),
+      )
+      if (isAllowed) await consumeOneByOne(twins!, 1)
+      for (const [j, twin] of twins!.entries()) {
+        await expectSame(twin, whole![j]!)
+        await expectSame(twin, reversed![j]!)
+      }
+    }
+  })
+
+  law(subject, 'passes as soon as the wait of a whole is over', drawn, async (session, value) => {
+    const lists = [[factory(value.options)], ...value.more.map(({ policies }) => policies)]
+    const keys = lists.map((policies) => session.caller(policies))
+    await relive(subject, value.steps, keys[0]!)
+    await consumeOneByOne(keys.slice(1), value.used)
+    for (let i = 0; i < 3; i++) {
+      const { allowed, retryAfterMs } = await decide(session, keys)
+      if (allowed || retryAfterMs === Infinity) continue
+      session.now += (retryAfterMs - 1) * 1000 - 1
+      assert.equal((await decide(session, keys)).allowed, false)
+      session.now += 1001
+      assert.equal((await decide(session, keys)).allowed, true)
+    }
+  })
+
+  law(subject, 'changes nothing by trying', past(subject), async (session, value) => {
+    const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
+    await relive(subject, value.steps, tried, twin)
+    const answer = await tried.try(1)
+    assert.equal(answer.reason, (await twin.peek(1)).reason)
+    await expectAlike(tried, twin)
+  })
+
+  law(subject, 'restores the key when a reservation is undone', past(subject), async (session, value) => {
+    const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
+    await relive(subject, value.steps, undone, twin)
+    const answer = await undone.reserve(1)
+    assert.equal(answer.reason, (await twin.peek(1)).reason)
+    if (answer.booking) assert.equal(await undone.cancel(answer.booking), true)
+    else if (!answer.reason) await undone.release({ at: answer.at, cost: 1, decidedAt: answer.now }, 1)
+    await expectAlike(undone, twin)
+  })
+
+  law(
+    subject,
+    'releases a reservation after which another call was charged',
+    past(subject),
+    async (session, value) => {
+      const [undone, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
+      await relive(subject, value.steps, undone, twin)
+      const answer = await undone.reserve(1)
+      const charge = { at: answer.at, cost: 1, decidedAt: answer.now }
+      const consumed = await twin.consume(1)
+      assert.equal(consumed.reason, answer.reason)
+      if (answer.reason) return
+      for (const caller of [undone, twin]) await caller.charge(1)
+      if (answer.booking) assert.equal(await undone.cancel(answer.booking), false)
+      else await undone.release(charge, 1)
+      await twin.release(charge, 1)
+      await expectAlike(undone, twin)
+    },
+  )
+}
+
+/** One call on all keys, each of which is charged one unit, or none. */
+function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecision> {
+  return consumeAll(keys.map(({ key, tiers }) => ({ limiter: limiterOf(session, tiers[0]!), key })))
+}
+
+const LIMITERS = new WeakMap<readonly Policy[], Limiter>()
+const STORES = new WeakMap<Store, Store>()
+
+/** A limiter that has the state of the keys of a session. */
+function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
+  let limiter = LIMITERS.get(policies)
+  if (!limiter) {
+    const uncached = STORES.get(store) ?? withoutCache(store)
+    STORES.set(store, uncached)
+    const settings = { onStoreError: 'throw', deadline: '1m' } as const
+    limiter = createLimiter({ name: 'conformance', policies, store: uncached, ...settings })
+    LIMITERS.set(policies, limiter)
+  }
+  return limiter
+}
+
+/** The store without remembered denials, whose clock is that of the process. */
+function withoutCache(store: Store): Store {
+  return {
+    ...(store.local !== undefined && { local: store.local }),
+    keyspace: (...args) => store.keyspace(...args),
+    now: () => store.now(),
+    close() {},
+  }
+}
+
+async function consumeOneByOne(keys: readonly Caller[], units: number): Promise<void> {
+  for (const key of keys) for (let i = 0; i < units; i++) await key.consume(1)
+}
+
+/** Two keys that answer alike now. */
+async function expectSame(one: Caller, other: Caller): Promise<void> {
+  const capacity = one.tiers[0]![0]!.capacity
+  for (const cost of [1, capacity]) assert.deepEqual(await seenBy(one, cost), await seenBy(other, cost))
+}
+
+async function seenBy(caller: Caller, cost: number): Promise<readonly unknown[]> {
+  const { at, reason, remaining, resetAt } = await caller.peek(cost)
+  return [at, reason, remaining, resetAt]
+}
