@@ -86,8 +86,8 @@ function opened(parts: readonly PartOptions[]): PartCall[] {
   }
   const calls: PartCall[] = []
   for (let place = 0; place < parts.length; place++) {
-    const { limiter } = parts[place]!
     const part = openedOne(parts[place])
+    const { limiter } = parts[place] as PartOptions
     const same = calls.find((call) => haveOneState(call.part, part))
     if (!same) calls.push({ part, limiter, places: [place] })
     else if (same.limiter === limiter && same.part.set === part.set) {

@@ -139,6 +139,7 @@ describe('the parts of a call on several keys', () => {
       (limiter: Limiter) => Array.from({ length: 17 }, (_, i) => ({ limiter, key: `${i}` })),
       /1 to 16/,
     ],
+    ['a part that is none', () => [null], /takes an object of options/],
     ['no limiter', () => [{ limiter: {}, key: 'k' }], /must be made by createLimiter/],
     ['an unknown option', (limiter: Limiter) => [{ limiter, key: 'k', costs: 3 }], /did you mean 'cost'/],
     [
