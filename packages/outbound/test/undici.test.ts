@@ -1,4 +1,4 @@
-import { createLimiter, createSemaphore, gcra } from '@sluice/core'
+import { createLimiter, createSemaphore, gcra, type Limiter, type Policy } from '@sluice/core'
 import FormData from 'form-data'
 import { Readable } from 'node:stream'
 import { Agent, fetch, interceptors, request } from 'undici'
@@ -20,7 +20,16 @@ afterEach(async () => {
   jest.useRealTimers()
   other.close()
   await agent.destroy()
+  await Promise.all(limiters.splice(0).map((limiter) => limiter.close()))
 })
+
+/** Closed after each test: the sweepers of their keys would go on in the fake time of a later one. */
+const limiters: Limiter[] = []
+function limiterOf(policy: Policy): Limiter {
+  const limiter = createLimiter({ policies: [policy] })
+  limiters.push(limiter)
+  return limiter
+}
 
 type Answer = Parameters<typeof startOtherParty>[0]
 const ok: Answer = (_, res) => res.end('ok')
@@ -31,7 +40,7 @@ async function open(answer: Answer, options: Partial<OutboundOptions> = {}) {
   other = await startOtherParty(answer)
   agent = new Agent()
   events.length = 0
-  const limiter = createLimiter({ policies: [gcra({ limit: 10, window: '1s', burst: 1 })] })
+  const limiter = limiterOf(gcra({ limit: 10, window: '1s', burst: 1 }))
   const onEvent = (event: OutboundEvent) => events.push(event)
   return { dispatcher: agent.compose(limitUndici({ limiter, onEvent, ...options })), limiter }
 }
@@ -141,7 +150,7 @@ it('rejects a body that is aborted while it arrives', async () => {
 })
 
 it('fails with RateLimitExceededError if there is no turn in time', async () => {
-  const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1h' })] })
+  const limiter = limiterOf(gcra({ limit: 1, window: '1h' }))
   const { dispatcher } = await open(ok, { maxWait: 0, limiter })
   await (await request(other.origin, { dispatcher })).body.dump()
   const error: unknown = await request(other.origin, { dispatcher }).catch((failure: unknown) => failure)
@@ -156,7 +165,7 @@ it('passes connection errors to the caller', async () => {
 
 it('holds permits of the semaphore until the bodies have arrived', async () => {
   const semaphore = createSemaphore({ limit: 2 })
-  const limiter = createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] })
+  const limiter = limiterOf(gcra({ limit: 1000, window: '1s' }))
   const later: Answer = (_, res) => {
     res.write('o')
     setTimeout(() => res.end('k'), 20)
@@ -191,8 +200,7 @@ it('aborts a refusal whose body stalls, and retries', async () => {
 
 it('retries at most twice, however often it is wrapped', async () => {
   await open((_, res) => res.writeHead(429, { 'retry-after-ms': '5' }).end())
-  const wrap = () =>
-    limitUndici({ limiter: createLimiter({ policies: [gcra({ limit: 1000, window: '1s' })] }) })
+  const wrap = () => limitUndici({ limiter: limiterOf(gcra({ limit: 1000, window: '1s' })) })
   const dispatcher = agent.compose(wrap(), wrap(), wrap())
   expect((await request(other.origin, { dispatcher })).statusCode).toBe(429)
   expect(other.arrived).toHaveLength(3)
@@ -246,7 +254,7 @@ it('an interceptor fails waiting calls at once when the limiter is closed', asyn
 })
 
 describe('a dispatcher with a limit', () => {
-  const dispatcherWith = (limiter: ReturnType<typeof createLimiter>) => limitUndici(agent, { limiter })
+  const dispatcherWith = (limiter: Limiter) => limitUndici(agent, { limiter })
 
   it('sends waiting calls before it closes, as the agent does', async () => {
     const { limiter } = await open(ok)
