@@ -32,7 +32,8 @@ export function RateLimit(options: RateLimitOptions): ClassDecorator & MethodDec
 
 /**
  * Replaces the outer limit of this name for a handler, or for all handlers of a class together: with its options, except for
- * those given. With another `limit`, `window` or `policies` it counts by itself, else in the outer limiter.
+ * those given. With another `limit`, `window` or `policies` it counts by itself, else in the outer limiter. On a method it
+ * counts also where the class skips the limit.
  * @example
  * ```ts
  * @OverrideRateLimit({ name: 'default', limit: 5 })

@@ -53,10 +53,16 @@ export class Limits implements OnModuleInit {
 
   #around(owner: Type, handler: object): readonly Limit[] {
     let limits = this.#limitsOfModule()
+    /** An override on an inner level counts again. */
+    let skippedOutside: readonly Limit[] = []
     for (const level of [owner, handler]) {
-      limits = limits.filter(({ knownAs }) => !isSkippedOn(level, knownAs))
-      for (const override of overridesOn(level)) limits = this.#overridden(limits, override, owner)
+      const skipped = limits.filter(({ knownAs }) => isSkippedOn(level, knownAs))
+      limits = limits.filter((limit) => !skipped.includes(limit))
+      for (const override of overridesOn(level)) {
+        limits = this.#overridden(limits, skippedOutside, override, owner)
+      }
       for (const limit of this.#limitsOn(level, owner)) limits = withLimit(limits, limit)
+      skippedOutside = skipped
     }
     return limits
   }
@@ -78,12 +84,18 @@ export class Limits implements OnModuleInit {
     })
   }
 
-  #overridden(limits: readonly Limit[], { options, method }: Marked<Options.LimitOverride>, owner: Type) {
+  #overridden(
+    limits: readonly Limit[],
+    skipped: readonly Limit[],
+    { options, method }: Marked<Options.LimitOverride>,
+    owner: Type,
+  ) {
     const path = pathOf(owner, method)
-    const outer = limits.find(({ knownAs }) => knownAs === options.name)
+    const outer = [...limits, ...skipped].find(({ knownAs }) => knownAs === options.name)
     if (outer) {
       const limit = this.maker.override(options, outer, owner, `${options.name}:${path}`.slice(0, 64))
-      return limits.map((other) => (other === outer ? limit : other))
+      const others = limits.includes(outer) ? limits : [outer, ...limits]
+      return others.map((other) => (other === outer ? limit : other))
     }
     const message = `${path} overrides the limit '${String(options.name)}', but no limit of this name is outside of it`
     throw new PolicyError('INVALID_OPTION', message)

@@ -277,6 +277,19 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       expect((await limiter.peek('k')).remaining).toBe(8)
     })
 
+    it('count on a method of a class that skips the limit, with other numbers or with those outside', async () => {
+      @Controller()
+      @SkipRateLimit()
+      class Site {
+        @Get('free') free() {}
+        @Get('a') @OverrideRateLimit({ name: 'default', limit: 1 }) a() {}
+        @Get('b') @OverrideRateLimit({ name: 'default' }) b() {}
+      }
+      const origin = await serve(Site, [{ limit: 2, window: '1m' }])
+      expect(await statuses(origin, '/free', '/free', '/free')).toEqual([200, 200, 200])
+      expect(await statuses(origin, '/a', '/a', '/b', '/b', '/b')).toEqual([200, 429, 200, 200, 429])
+    })
+
     it('stop the application if no limit outside has the name', async () => {
       @Controller()
       class Site {
