@@ -41,6 +41,7 @@ export function webhooks(secret: string, store: Store = memoryStore(), fetching 
   const queue = createQueue({
     semaphore: createSemaphore({ limit: 100 }),
     maxWait: '1d',
+    maxQueue: 10_000,
     retry: (error, attempt) => !(error instanceof RefusedError) && attempt < 5 && 2 ** (attempt - 1) * 60_000,
   })
 

@@ -61,16 +61,19 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         options: config,
         signal: cancelToken ? AbortSignal.any([cancelled.signal, ...(signal ? [signal] : [])]) : signal,
       })
-      const { response, failure } = await settings.queue.run<AxiosOutcome>(request.terms, {
-        start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
-        judge: (outcome, attempt) => request.verdictOn(replyOf(outcome.response), attempt),
-        deliver(outcome, { decision }, release) {
-          remember(outcome.response, decision!)
-          releaseAtEnd(outcome, release)
-          return outcome
+      const { response, failure } = await settings.queue.run<AxiosOutcome>(
+        settings.queue.open(request.terms),
+        {
+          start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
+          judge: (outcome, attempt) => request.verdictOn(replyOf(outcome.response), attempt),
+          deliver(outcome, { decision }, release) {
+            remember(outcome.response, decision!)
+            releaseAtEnd(outcome, release)
+            return outcome
+          },
+          discard: (outcome) => discardStream(outcome.response.data),
         },
-        discard: (outcome) => discardStream(outcome.response.data),
-      })
+      )
       if (failure) throw failure
       return response
     } finally {

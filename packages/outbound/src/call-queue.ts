@@ -48,9 +48,8 @@ export class CallQueue {
   }
 
   /** Makes a task's call when it is its turn, and again as long as its verdicts ask for it. */
-  async run<T>(terms: CallTerms, task: Task<T>): Promise<T> {
-    const { key, cost, priority } = terms
-    const call = this.open(terms)
+  async run<T>(call: QueuedCall, task: Task<T>): Promise<T> {
+    const { key, cost, priority } = call.terms
     let turn = this.next(call)
     for (;;) {
       await turn
@@ -68,7 +67,7 @@ export class CallQueue {
         const verdict =
           'value' in outcome
             ? (task.judge?.(outcome.value, attempt) ?? ACCEPTED)
-            : (task.judgeFailure?.(outcome.error, attempt) ?? FAILED)
+            : ((await task.judgeFailure?.(outcome.error, attempt)) ?? FAILED)
         const again = this.observe(call, verdict)
         const ended = { ...started, runMs: performance.now() - start }
         if (again) this.#emit('retried', ended)
@@ -110,7 +109,7 @@ export class CallQueue {
       const keyQueue = this.#keyQueues.get(key)
       const attempt = ++call.attempt
       if (this.#closed && (attempt === 1 || !this.#drains)) throw call.exceeded('closed')
-      if (keyQueue.waiting >= this.#settings.maxQueue) throw call.exceeded('queue')
+      if (keyQueue.waiting >= (this.#settings.maxQueue ?? Infinity)) throw call.exceeded('queue')
       const turn = call.wait(this.#policies)
       keyQueue.waiting++
       this.#waiting.add(call)

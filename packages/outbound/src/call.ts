@@ -29,7 +29,7 @@ export interface Reservation {
  * before it is reserved.
  */
 export class QueuedCall {
-  /** Until when it waits, over all its attempts; on the clock of `performance.now()`. */
+  /** Until when it waits, over all its attempts; on the clock of `performance.now()`. Infinity: for as long as it takes. */
   readonly until: number
   /** Attempts so far, the current one included. */
   attempt = 0
@@ -52,6 +52,9 @@ export class QueuedCall {
   decision: Decision | undefined
   permit: Permit | undefined
   isUnderWay = false
+
+  /** The promise that the caller has. Undefined for calls that a queue cannot clear. */
+  result: Promise<unknown> | undefined
 
   /** Ends the delay before a retry. */
   delay: ReturnType<typeof setTimeout> | undefined
@@ -89,7 +92,9 @@ export class QueuedCall {
     const { signal } = this.terms
     this.policies = policies
     this.reason = 'queue'
-    this.#deadline = setTimeout(() => this.#expire(), Math.max(0, this.until - performance.now()))
+    if (this.until < Infinity) {
+      this.#deadline = setTimeout(() => this.#expire(), Math.max(0, this.until - performance.now()))
+    }
     this.#stopListening = signal && onAbort(signal, () => this.refuse(signal.reason))
     return new Promise((resolve, reject) => {
       this.#resolve = resolve

@@ -36,7 +36,7 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
       signal: init?.signal ?? given?.signal,
     })
     try {
-      return await settings.queue.run<Response>(request.terms, {
+      return await settings.queue.run<Response>(settings.queue.open(request.terms), {
         start({ attempt }) {
           const own = nested(init)
           if (attempt > 1 && kept?.bytes) return fetch(input, { ...own, body: kept.bytes })

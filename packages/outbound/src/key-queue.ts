@@ -85,11 +85,21 @@ export class KeyQueue {
     let failure: unknown
     try {
       permit = await this.shared.semaphore?.acquire(key, patience(reservation))
-      if (permit?.allowed === false) throw call.exceeded('concurrency')
+      if (permit?.allowed === false) {
+        if (reservation.until === Infinity) reservation.until = 0
+        throw call.exceeded('concurrency')
+      }
       if (!this.shared.holder) await this.#outlastPause(call, reservation)
       const options = { cost, ...(policies && { policies }), ...patience(reservation) }
       const decision = await this.shared.limiter?.acquire(key, options)
-      if (decision?.allowed === false) throw call.exceeded(decision.reason, decision)
+      if (decision?.allowed === false) {
+        if (reservation.until === Infinity && comesLater(decision)) {
+          void permit?.release()
+          await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), controller.signal)
+          reservation.until = 0
+        }
+        throw call.exceeded(decision.reason, decision)
+      }
       this.#grant(reservation, decision, permit)
     } catch (error) {
       void permit?.release()
@@ -101,8 +111,7 @@ export class KeyQueue {
     const left = reservation.call
     if (left) left.reservation = undefined
     // A call that waits longer than this turn was looked for gets another one.
-    const isFinal = failure !== undefined && !aborted && left !== undefined && left.until <= reservation.until
-    if (isFinal) left.refuse(failure)
+    if (failure !== undefined && !aborted && left && left.until <= reservation.until) left.refuse(failure)
     else left?.recheck()
     void this.#reserve()
   }
@@ -136,7 +145,7 @@ export class KeyQueue {
   #payAgain({ terms: { key, cost }, policies, settings }: QueuedCall, decision: Decision): void {
     const windowMs = Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (settings.lateness === undefined && decision.lateMs <= windowMs / 100) return
-    const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT }
+    const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
     this.shared.limiter?.acquire(key, options).catch(() => {})
   }
 
@@ -240,8 +249,13 @@ class KeyPause {
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation
   reservation.until = call?.until ?? 0
-  const leftMs = reservation.until - performance.now()
+  const leftMs = Math.min(LONGEST_WAIT_MS, reservation.until - performance.now())
   return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
+}
+
+/** Whether a turn comes, but later than a limiter can be asked for. */
+function comesLater({ reason, retryAfterMs }: Decision): boolean {
+  return reason === 'limit' && Number.isFinite(retryAfterMs)
 }
 
 /** Resolves after `ms`, or rejects when the signal aborts. */
@@ -262,7 +276,7 @@ const spare: AbortController[] = []
 const MOST_SPARE = 100
 /** Timers alone cause less lateness than this. */
 const LEAST_LATENESS_MS = 10
-const LONGEST_WAIT = '1d'
+const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 const NEGLIGIBLE_MS = 50
 const LONGEST_BACK_OFF_MS = 60_000
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */

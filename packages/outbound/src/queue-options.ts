@@ -1,9 +1,19 @@
 import type { Decision, Duration, Limiter, Semaphore } from '@sluice/core'
-import { type DeclarationOf, duration, func, text, unchecked } from '@sluice/core/internal'
+import { type DeclarationOf, duration, func, text, unchecked, whole } from '@sluice/core/internal'
 import type { QueueEvent } from './events.js'
 import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
+  /**
+   * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in milliseconds.
+   * @default calls wait for as long as it takes, in this process: at most `prefetch` turns are booked ahead
+   */
+  readonly maxWait?: Duration
+  /**
+   * Most calls that wait in this process for one key, 1 to 1,000,000. Further ones are refused.
+   * @default not bounded
+   */
+  readonly maxQueue?: number
   /**
    * Names the queue in its events and warnings.
    * @default the name of the limiter, or without one that of the semaphore
@@ -39,7 +49,7 @@ export interface QueueOptions extends WaitingOptions {
    * `attempt` counts from 1. A time that ends after `maxWait` means no further attempt.
    * @default no further attempt
    */
-  readonly retry?: (error: unknown, attempt: number) => number | false
+  readonly retry?: (error: unknown, attempt: number) => number | false | Promise<number | false>
   /**
    * Returns for how many milliseconds all calls of the key pause after this failure, in every process that shares the
    * limiter's store: 0 or undefined for no pause.
@@ -52,6 +62,8 @@ export interface QueueOptions extends WaitingOptions {
 
 export const QUEUE = {
   ...WAITING,
+  maxWait: duration(0, '1d'),
+  maxQueue: whole(1, 1_000_000),
   name: text('a text', /^/),
   key: text('a text', /^/, 'default'),
   cost,
@@ -72,6 +84,11 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** The longest that the call waits, over all its attempts; a number is in milliseconds. */
   readonly maxWait?: Duration
+  /**
+   * The longest that the function may run, up to 1 day; a number is in milliseconds. Then the call rejects with a `TimeoutError`
+   * and the function's signal aborts, both at once. The call counts as under way until the function has settled.
+   */
+  readonly timeout?: Duration
 }
 
 /** Calls check their keys, costs and priorities themselves, those of requests too. */
@@ -81,10 +98,12 @@ export const RUN = {
   priority: unchecked<number | undefined>(),
   signal: unchecked<AbortSignal | undefined>(),
   maxWait: duration(0, '1d'),
+  timeout: duration(1, '1d'),
 } satisfies DeclarationOf<RunOptions>
 
 /** The argument of a function that a queue calls. */
 export interface RunContext<D extends Decision | undefined = Decision> {
+  /** Aborts with the signal of the call and at its timeout; undefined if it has neither. */
   readonly signal: AbortSignal | undefined
   /** The limiter's decision, for example to settle its cost. Undefined in a queue without a limiter. */
   readonly decision: D

@@ -1,9 +1,10 @@
 import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { read, type Settings } from '@sluice/core/internal'
+import { onAbort, read, type Settings } from '@sluice/core/internal'
+import type { QueuedCall } from './call.js'
 import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
-import type { Verdict } from './task.js'
+import { FAILED, type Verdict } from './task.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -58,15 +59,27 @@ export class Queue<D extends Decision | undefined = Decision> {
    * @throws {RateLimitExceededError} when there is no turn in time, or the queue was cleared or closed; InputError
    * INVALID_KEY, INVALID_COST, INVALID_DURATION, INVALID_PRIORITY, INVALID_OPTION; the signal's reason when it aborts.
    */
-  async run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
-    const own = this.#settings
-    const { key = own.key, cost = own.cost, priority = own.priority, ...rest } = read(RUN, options, ABOUT_RUN)
-    const { signal, maxWait: maxWaitMs = own.maxWait } = rest
-    const terms = { key, cost, priority, maxWaitMs, signal }
-    return this.#calls.run(terms, {
-      start: ({ decision, attempt }) => fn({ signal, decision: decision as D, attempt }),
-      judgeFailure: (error, attempt) => this.#judge(error, attempt),
-    })
+  run<T>(fn: (context: RunContext<D>) => T | PromiseLike<T>, options: RunOptions = {}): Promise<T> {
+    let call: QueuedCall
+    let timeoutMs: number | undefined
+    try {
+      const own = this.#settings
+      const {
+        key = own.key,
+        cost = own.cost,
+        priority = own.priority,
+        ...rest
+      } = read(RUN, options, ABOUT_RUN)
+      const { signal, maxWait: maxWaitMs = own.maxWait ?? Infinity } = rest
+      timeoutMs = rest.timeout
+      call = this.#calls.open({ key, cost, priority, maxWaitMs, signal })
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    // The very promise that the caller gets, so that `clear` can mark its rejection as handled, and no other.
+    const result = timeoutMs === undefined ? this.#made(call, fn) : this.#madeInTime(call, fn, timeoutMs)
+    call.result = result
+    return result
   }
 
   /** Makes a function that calls `fn` when it is its turn. `options` may be a function of its arguments. */
@@ -89,9 +102,15 @@ export class Queue<D extends Decision | undefined = Decision> {
     this.#calls.resume()
   }
 
-  /** Rejects all calls that wait with `RateLimitExceededError`, reason 'cleared'. Returns how many. */
+  /**
+   * Rejects all calls that wait with `RateLimitExceededError`, reason 'cleared', and returns how many. Where none awaits such a
+   * call, its rejection counts as handled.
+   */
   clear(): number {
-    return this.#calls.refuseAll((call) => call.exceeded('cleared'))
+    return this.#calls.refuseAll((call) => {
+      call.result?.catch(() => {})
+      return call.exceeded('cleared')
+    })
   }
 
   /** Resolves as soon as no call waits or is under way. */
@@ -126,10 +145,49 @@ export class Queue<D extends Decision | undefined = Decision> {
     return this.#calls.close(drain)
   }
 
-  #judge(error: unknown, attempt: number): Verdict {
+  #made<T>(call: QueuedCall, fn: (context: RunContext<D>) => T | PromiseLike<T>): Promise<T> {
+    const { signal } = call.terms
+    return this.#calls.run(call, {
+      start: ({ decision, attempt }) => fn({ signal, decision: decision as D, attempt }),
+      judgeFailure: (error, attempt) => this.#judge(error, attempt),
+    })
+  }
+
+  /** Rejects as soon as one attempt takes longer than `timeoutMs`; that attempt is the last one. */
+  #madeInTime<T>(
+    call: QueuedCall,
+    fn: (context: RunContext<D>) => T | PromiseLike<T>,
+    timeoutMs: number,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let isOver = false
+      const start = async ({ decision, attempt }: QueuedCall): Promise<T> => {
+        const controller = new AbortController()
+        const { signal: ofCall } = call.terms
+        const stopListening = ofCall && onAbort(ofCall, () => controller.abort(ofCall.reason))
+        const timer = setTimeout(() => {
+          isOver = true
+          const error = new DOMException(`the call took longer than ${timeoutMs} ms`, 'TimeoutError')
+          controller.abort(error)
+          reject(error)
+        }, timeoutMs)
+        try {
+          return await fn({ signal: controller.signal, decision: decision as D, attempt })
+        } finally {
+          clearTimeout(timer)
+          stopListening?.()
+        }
+      }
+      const judgeFailure = (error: unknown, attempt: number) =>
+        isOver ? FAILED : this.#judge(error, attempt)
+      this.#calls.run(call, { start, judgeFailure }).then(resolve, reject)
+    })
+  }
+
+  async #judge(error: unknown, attempt: number): Promise<Verdict> {
     const { pauseOf, retry } = this.#settings
     const pauseMs = pauseOf?.({ error }) ?? 0
-    const again = retry?.(error, attempt) ?? false
+    const again = (await retry?.(error, attempt)) ?? false
     return {
       succeeded: false,
       pauseMs: pauseMs > 0 ? pauseMs : 0,

@@ -54,7 +54,10 @@ export const WAITING = {
 } satisfies DeclarationOf<WaitingOptions & { readonly limiter?: Limiter; readonly semaphore?: Semaphore }>
 
 /** Durations are in milliseconds. */
-export type WaitingSettings = Settings<typeof WAITING>
+export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQueue'> & {
+  /** Undefined: not bounded. */
+  readonly maxQueue: number | undefined
+}
 
 /** Units that a call takes. */
 export const cost = whole(0, 2 ** 31, 1)

@@ -1,3 +1,5 @@
+import { onSources } from '@sluice/harness/processes'
+import { spawnSync } from 'node:child_process'
 import { evenly, limiterOf, open, outcome, pass, sleep, useFakeTime } from './open-queue.js'
 
 useFakeTime()
@@ -47,6 +49,40 @@ describe('pause', () => {
     await pass(1000)
     expect([one.names(), other.names()]).toEqual(['a', 'c'])
     expect(other.at()).toEqual([100])
+  })
+})
+
+describe('a call without await', () => {
+  const IMPORTS = `
+    import { createSemaphore } from '@sluice/core'
+    import { createQueue } from '@sluice/outbound'
+    const queue = createQueue({ semaphore: createSemaphore({ limit: 1 }) });`
+  const runs = (code: string) =>
+    spawnSync(process.execPath, [...onSources(), '--input-type=module', '--eval', IMPORTS + code], {
+      encoding: 'utf8',
+    })
+
+  it('that clear() rejects is no unhandled rejection', () => {
+    const { status, stderr } = runs(`
+      queue.pause()
+      queue.run(() => 1)
+      queue.run(() => 2, { timeout: 100 })
+      queue.wrap(() => 3)()
+      queue.clear()`)
+    expect([status, stderr]).toEqual([0, ''])
+  })
+
+  it.each([
+    ['that fails', 'queue.run(() => Promise.reject(new Error("lost")))'],
+    [
+      'that fails while clear() rejects others',
+      'queue.run(() => Promise.reject(new Error("lost"))); queue.run(() => 1); queue.clear(); await queue.onIdle(); queue.run(() => Promise.reject(new Error("lost")))',
+    ],
+    ['that close() rejects', 'queue.pause(); queue.run(() => 1); queue.close()'],
+  ])('%s is still one', (_, code) => {
+    const { status, stderr } = runs(code)
+    expect(status).toBe(1)
+    expect(stderr).toMatch(/lost|RateLimitExceededError/)
   })
 })
 

@@ -37,10 +37,27 @@ describe('retry', () => {
 
   it('of false, NaN or a time after maxWait rejects with the failure', async () => {
     for (const again of [false, NaN, -1, Infinity, 31_000] as const) {
-      const { queue } = open({ retry: () => again })
+      const { queue } = open({ retry: () => again, maxWait: '30s' })
       const call = outcome(queue.run(failing(1)))
       await pass(0)
       expect(call.error).toEqual(new Error('failure 1'))
+    }
+  })
+
+  it('may be async: the call waits for it, and rejects as it does', async () => {
+    for (const fail of [false, true]) {
+      const { queue } = open({
+        retry: async () => {
+          await new Promise((resolve) => setTimeout(resolve, 100))
+          if (fail) throw new Error('mistake')
+          return 200
+        },
+      })
+      const call = outcome(queue.run(failing(1)))
+      await pass(299)
+      expect(call).toEqual(fail ? { error: new Error('mistake') } : {})
+      await pass(1)
+      expect(call.value).toBe(fail ? undefined : 2)
     }
   })
 
