@@ -39,6 +39,8 @@ interface Script {
   /** The headers that are compared on answers of every status but those in `notOn`. */
   readonly headers: readonly string[]
   readonly notOn?: readonly number[]
+  /** Asked before, all at once. */
+  readonly together?: readonly Asked[]
   /** Whether the text of denials is compared too. */
   readonly denials?: false
 }
@@ -62,6 +64,12 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     headers: ['x-ratelimit-limit', 'x-ratelimit-remaining', 'retry-after'],
     denials: false,
   },
+  'limiter.md': { asked: times(4, {}), headers: [] },
+  'express-slow-down.md': {
+    together: times(4, { line: 'GET /reports' }),
+    asked: [{ line: 'GET /served' }, { line: 'GET /nothing' }],
+    headers: [],
+  },
   'rate-limiter-flexible.md': {
     asked: [
       as('ann', 'GET /orders'),
@@ -71,6 +79,10 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
       as('ann', 'DELETE /orders'),
       as('ann', 'POST /orders'),
       as('ann', 'GET /orders'),
+      ...times(4, { line: 'POST /orders' }),
+      { line: 'GET /orders' },
+      { line: 'DELETE /orders' },
+      { line: 'POST /orders' },
     ],
     headers: ['retry-after'],
   },
@@ -93,6 +105,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
       ...times(2, as('ann', 'GET /login')),
       as('ann', 'GET /health'),
       ...times(5, as('admin')),
+      ...times(4, {}),
     ],
     headers: [...X_RATELIMIT, 'retry-after'],
   },
@@ -105,7 +118,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     headers: [],
   },
   'hono-rate-limiter.md': {
-    asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health')],
+    asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health'), ...times(4, {})],
     headers: ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy', 'retry-after'],
   },
 }
@@ -154,7 +167,8 @@ it.each(applications)(
 )
 
 /** Starts an application on a port of its own and asks it all of a script, one after another. */
-async function answersOf(kind: string, code: string, { asked, headers, notOn = [], denials }: Script) {
+async function answersOf(kind: string, code: string, script: Script) {
+  const { together = [], asked, headers, notOn = [], denials } = script
   const port = await freePort()
   const file = join(folder, `${kind}-${port}.mjs`)
   writeFileSync(
@@ -169,8 +183,7 @@ async function answersOf(kind: string, code: string, { asked, headers, notOn = [
   let errors = ''
   child.stderr.on('data', (data) => (errors += data))
   await untilListening(port, child, () => errors)
-  const answers = []
-  for (const { line = 'GET /', headers: sent = {}, until } of asked) {
+  const answerOf = async ({ line = 'GET /', headers: sent = {}, until }: Asked) => {
     const [method, path] = line.split(' ') as [string, string]
     const ask = async () => {
       const reply = await fetch(`http://127.0.0.1:${port}${path}`, { method, headers: sent })
@@ -180,13 +193,15 @@ async function answersOf(kind: string, code: string, { asked, headers, notOn = [
     while (until && reply.headers.get(until[0]) !== until[1]) reply = await ask()
     const { status, text } = reply
     const compared = notOn.includes(status) ? [] : headers
-    answers.push({
+    return {
       asked: line,
       status,
       text: denials === false && status >= 400 ? '' : text,
       headers: Object.fromEntries(compared.map((name) => [name, rounded(reply.headers.get(name))])),
-    })
+    }
   }
+  const answers = await Promise.all(together.map(answerOf))
+  for (const each of asked) answers.push(await answerOf(each))
   return answers
 }
 

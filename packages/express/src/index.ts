@@ -6,6 +6,7 @@ import {
   expressTrust,
   type RequestLimitOptions,
   hasHungUp,
+  onConnectionLost,
   onResponseSent,
   type Platform,
 } from '@sluice/http'
@@ -70,6 +71,7 @@ const express: Platform<Request, Response> = {
   setStatus: (res, status) => void res.status(status),
   send: (_req, res, _problem, text) => res.end(text),
   onFinished: onResponseSent,
+  onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,
 }

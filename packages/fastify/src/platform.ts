@@ -1,4 +1,11 @@
-import { fastifyTrust, hasHungUp, lowerCase, onResponseSent, type Platform } from '@sluice/http'
+import {
+  fastifyTrust,
+  hasHungUp,
+  lowerCase,
+  onConnectionLost,
+  onResponseSent,
+  type Platform,
+} from '@sluice/http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 
 /** A request of HTTP/1 or HTTP/2, with any decorations of the application. */
@@ -22,5 +29,6 @@ export const fastify: Platform<FastifyRequest, FastifyReply> = {
   send: (_request, reply, problem, text) =>
     reply.serializer((payload) => (payload === problem ? text : JSON.stringify(payload))).send(problem),
   onFinished: ({ raw }, reply, listener) => onResponseSent(raw, reply.raw, listener),
+  onHungUp: (_request, reply, listener) => onConnectionLost(reply.raw, listener),
   handlerFrame: /\bpreHandlerCallback/,
 }

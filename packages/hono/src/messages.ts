@@ -34,8 +34,8 @@ export interface MessageLimitOptions
   readonly maxBuffered?: number
 }
 
-/** A message has no response: it has no headers, and cannot be charged by its outcome. */
-const FOR_RESPONSES = ['headers', 'headerNames', 'resetAs', 'shouldCharge'] as const
+/** A message has no response: it has no headers, cannot be charged by its outcome, and holds nothing up. */
+const FOR_RESPONSES = ['headers', 'headerNames', 'resetAs', 'shouldCharge', 'maxWait', 'maxWaiting'] as const
 
 type ForResponses = (typeof FOR_RESPONSES)[number]
 

@@ -1,4 +1,4 @@
-import { onResponseSent, rememberedHeaders } from '@sluice/http'
+import { onConnectionLost, onResponseSent, rememberedHeaders } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -13,6 +13,15 @@ export function onSent(c: WithPending, listener: () => void): void {
   const { incoming, outgoing } = bindingsOf(c)
   if (incoming && outgoing) onResponseSent(incoming, outgoing, listener)
   else (c[LISTENERS] ??= []).push(listener)
+}
+
+/** Calls `listener` if the caller hangs up before the response has been sent. Returns a function that stops listening. */
+export function onGone(c: Context, listener: () => void): () => void {
+  const { outgoing } = bindingsOf(c)
+  if (outgoing) return onConnectionLost(outgoing, listener)
+  const { signal } = c.req.raw
+  signal.addEventListener('abort', listener)
+  return () => signal.removeEventListener('abort', listener)
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */

@@ -3,7 +3,7 @@ import { type DeclarationOf, func, read, whole } from '@sluice/core/internal'
 import { hasHungUp, lowerCase, type Platform, remembering } from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
-import { bindingsOf, onSent } from './pending.js'
+import { bindingsOf, onGone, onSent } from './pending.js'
 
 export interface AddressOptions {
   /** The runtime's `getConnInfo`, which returns the address of the connection. Required to count by address. */
@@ -59,6 +59,7 @@ export function platformFor(
     setStatus: (c, status) => c.status(status as StatusCode),
     send: (_request, c, _problem, text) => c.body(text),
     onFinished: (_request, c, listener) => onSent(c, listener),
+    onHungUp: (_request, c, listener) => onGone(c, listener),
     // The frame in which `compose` and `Hono` call handlers.
     handlerFrame: /[ #]dispatch \(/,
   }

@@ -11,6 +11,7 @@ import { byIp, holdsRawIpv6, type KeyFunction, type KeySource } from './keys.js'
 import { type ChoosePolicies, type RequestLimitOptions, limiterOf, policyChooser } from './options.js'
 import { chain, type Platform, type SetHeader } from './platform.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
+import { type WaitingRequests, waitingRequests } from './waiting.js'
 
 export interface Guard<Req, Res> {
   /** Returns undefined if the request may pass; otherwise the request has been answered. */
@@ -64,6 +65,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   readonly #reportExceeded: ReportExceeded<Req, Res> | undefined
   readonly #source: KeySource<Req>
   readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
+  readonly #waiting: WaitingRequests | undefined
 
   constructor(
     options: RequestLimitOptions<Req, Res>,
@@ -88,6 +90,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
       warn: (warning) => warn(limiter, warning),
     }
     this.#chooseAccess = accessChooser(options, this.#source)
+    this.#waiting = waitingRequests(options)
   }
 
   /** Whether requests begin with `enter`, and not with `identify`. */
@@ -149,11 +152,25 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     cost: number,
     options: CallOptions | undefined,
   ): MaybePromise<Denied | undefined> {
+    if (this.#waiting?.hasRoom(key)) return this.#decideAtTurn(this.#waiting, req, res, key, options)
     const decision = this.limiter.decide(key, options)
     // `in` instead of instanceof, as in `consume`.
     return 'allowed' in decision
       ? this.#obey(req, res, key, cost, decision)
       : decision.then((later) => this.#obey(req, res, key, cost, later))
+  }
+
+  async #decideAtTurn(
+    waiting: WaitingRequests,
+    req: Req,
+    res: Res,
+    key: string,
+    options: CallOptions | undefined,
+  ): Promise<Denied | undefined> {
+    const onHungUp = (listener: () => void) => this.#platform.onHungUp?.(req, res, listener)
+    const decision = await waiting.decide(this.limiter, key, options, onHungUp)
+    if (!decision) return { answer: undefined, hungUp: true }
+    return this.#obey(req, res, key, options?.cost ?? 1, decision)
   }
 
   /** Answers a denied request; records an allowed one and writes its headers. */

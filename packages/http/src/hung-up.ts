@@ -81,3 +81,10 @@ export function onResponseSent(
     if (!hungUp()) for (const each of listeners) each()
   })
 }
+
+/** Calls `listener` if the connection of a Node response closes before it has ended. Returns a function that stops listening. */
+export function onConnectionLost(response: ServerResponse, listener: () => void): () => void {
+  const lost = (): void => void (response.writableEnded || listener())
+  response.once('close', lost)
+  return () => void response.off('close', lost)
+}

@@ -6,7 +6,7 @@ export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
 export { getOrMake } from './get-or-make.js'
 export { createGuard, type Guard, type GuardSteps } from './guard.js'
-export { hasHungUp, isTcp, type NodeRequest, onResponseSent } from './hung-up.js'
+export { hasHungUp, isTcp, type NodeRequest, onConnectionLost, onResponseSent } from './hung-up.js'
 export {
   type HeaderFormat,
   type HeaderNames,
@@ -33,3 +33,4 @@ export { type AddressList, INHERITED, pick, REQUEST_LIMIT, type RequestLimitOpti
 export type { Platform, Problem, RequestReader } from './platform.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'
+export type { WaitingOptions } from './waiting.js'

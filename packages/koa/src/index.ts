@@ -5,6 +5,7 @@ import {
   type Denied,
   type RequestLimitOptions,
   hasHungUp,
+  onConnectionLost,
   onResponseSent,
   type Platform,
   rememberedHeaders,
@@ -86,6 +87,7 @@ const koa: Platform<Context, Response> = {
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),
   onFinished: ({ req, res }, _response, listener) => onResponseSent(req, res, listener),
+  onHungUp: ({ res }, _response, listener) => onConnectionLost(res, listener),
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }
 

@@ -1,5 +1,13 @@
 import type { ExecutionContext } from '@nestjs/common'
-import { expressTrust, fastifyTrust, hasHungUp, isTcp, onResponseSent, type Platform } from '@sluice/http'
+import {
+  expressTrust,
+  fastifyTrust,
+  hasHungUp,
+  isTcp,
+  onConnectionLost,
+  onResponseSent,
+  type Platform,
+} from '@sluice/http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
@@ -57,6 +65,7 @@ export const nest: Platform<Call, Call> = {
     // If another limit denied the call, its charges have already been given back.
     if (res) onResponseSent(req.raw ?? req, raw ?? res, () => decisions.length > 0 && listener())
   },
+  onHungUp: (_call, { res, raw }, listener) => (res ? onConnectionLost(raw ?? res, listener) : () => {}),
   // Limiters are made when the application starts.
   handlerFrame: /(?!)/,
 }

@@ -57,6 +57,7 @@ export const frameworks = {
       async listen() {
         if (!app.hasRoute({ method: 'GET', url: '/' }))
           app.get('/', (request, reply) => reply.code(statusFor(request.headers['x-answer'])).send('ok'))
+        watch(app.server)
         return Number(new URL(await app.listen({ host: '127.0.0.1', port: 0 })).port)
       },
       close: () => app.close(),
@@ -122,6 +123,7 @@ export const frameworks = {
       app,
       async listen() {
         await site?.listen(0, '127.0.0.1')
+        watch(site?.getHttpServer())
         return site?.getHttpServer().address().port
       },
       close: () => site?.close(),
@@ -137,12 +139,11 @@ export function asker(application) {
   async function request(line, headers) {
     const [method = 'GET', path = '/'] = line.split(' ')
     port ??= application.listen()
-    const response = await fetch(`http://127.0.0.1:${await port}${path}`, {
-      method,
-      headers,
-      redirect: 'manual',
-    })
+    traffic.onTheWay++
+    const url = `http://127.0.0.1:${await port}${path}`
+    const response = await fetch(url, { method, headers, redirect: 'manual' })
     const body = await response.text()
+    traffic.onTheWay--
     // What follows the end of a response on the server's side has a few turns to happen.
     for (let i = 0; i < 10; i++) await turn()
     return { response, body }
@@ -168,8 +169,20 @@ function statusFor(asked) {
   return Number(asked) || 200
 }
 
+/** Requests that have not arrived, and responses that have not been read. Meanwhile a fake clock has to stand still. */
+export const traffic = { onTheWay: 0 }
+
+/** @param {import('node:http').Server} server */
+function watch(server) {
+  server.on('request', (_req, res) => {
+    traffic.onTheWay--
+    res.once('finish', () => traffic.onTheWay++)
+  })
+}
+
 /** @param {import('node:http').Server} server @returns {Promise<number>} */
 function listening(server) {
+  watch(server)
   return new Promise((resolve) =>
     server.listen(0, '127.0.0.1', () =>
       resolve(/** @type {import('node:net').AddressInfo} */ (server.address()).port),

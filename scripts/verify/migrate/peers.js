@@ -37,5 +37,8 @@ export const PEERS = {
   },
   'p-queue.md': { there: ['p-queue', 'p-throttle'], here: OUTBOUND },
   'rate-limiter-flexible.md': { there: ['rate-limiter-flexible'], here: OUTBOUND },
-  'upstash-ratelimit.md': { there: ['@upstash/ratelimit', './upstash.js'], here: CORE },
+  'upstash-ratelimit.md': {
+    there: ['@upstash/ratelimit', './upstash.js'],
+    here: [...CORE, '@sluice/core/store'],
+  },
 }

@@ -3,7 +3,7 @@
 import FakeTimers from '@sinonjs/fake-timers'
 import { Redis } from 'ioredis'
 import { setImmediate as turn } from 'node:timers/promises'
-import { asker, frameworks } from './applications.js'
+import { asker, frameworks, traffic } from './applications.js'
 import { readPages, runRows } from './pages.js'
 import { PEERS } from './peers.js'
 import { sideOf, withoutOption } from './sides.js'
@@ -76,6 +76,7 @@ async function faultsOf(row, { code }) {
  */
 async function answersOf(side, code) {
   clock.reset()
+  traffic.onTheWay = 0
   const redis = /redis/i.test(code)
     ? new Redis(Number(redisPort), '127.0.0.1', { db: databaseOf(file) })
     : undefined

@@ -1,6 +1,7 @@
 // What scripts of queues say: when their jobs start.
 
 import { setImmediate as turn } from 'node:timers/promises'
+import { traffic } from './applications.js'
 
 /** @param {import('@sinonjs/fake-timers').Clock} clock */
 export function queues(clock) {
@@ -16,10 +17,11 @@ export function queues(clock) {
     )
     for (let i = 0; i < MOST_STEPS && result === PENDING; i++) {
       await clock.tickAsync(0)
+      const wasBusy = traffic.onTheWay > 0
       for (let turns = 0; turns < 10 && result === PENDING; turns++) await turn()
       if (result !== PENDING) break
       // Without a timer it waits for a connection, which has a time of its own.
-      if (clock.countTimers() > 0) await clock.nextAsync()
+      if (!wasBusy && traffic.onTheWay === 0 && clock.countTimers() > 0) await clock.nextAsync()
       else await new Promise((resolve) => realTimeout(resolve, 1))
     }
     return result === PENDING ? 'pending' : result

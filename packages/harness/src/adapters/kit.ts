@@ -15,6 +15,7 @@ import { type Serve, siteServer } from './site.js'
 import { spoofingCases } from './spoofing.js'
 import { trialCases } from './trial.js'
 import { unaddressedTrials } from './unaddressed.js'
+import { waitingCases } from './waiting.js'
 
 /**
  * Declares every case as a test of one adapter: what is promised over HTTP is the same for all of them. A case is a
@@ -31,6 +32,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     entryCases(adapter, serve)
     chargeCases(adapter, serve)
     interruptionCases(adapter, serve)
+    waitingCases(adapter, serve)
     connectionCases(adapter, serve)
     loadCases(adapter, serve)
     trialCases('callers that reset their connections', resetTrials(adapter), 200)

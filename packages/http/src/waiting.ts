@@ -1,0 +1,76 @@
+import type { CallOptions, Decision, Duration, Limiter } from '@sluice/core'
+import { type DeclarationOf, duration, read, readOne, unchecked, whole } from '@sluice/core/internal'
+
+/** How requests over the limit wait for their turn, in place of a 429. */
+export interface WaitingOptions {
+  /**
+   * The longest that a request over the limit waits for its turn, up to 1 day; a number is in milliseconds. A request whose turn
+   * is later is answered 429 at once. A caller who hangs up gives the turn back.
+   * @default 0
+   */
+  readonly maxWait?: Duration
+  /**
+   * Most requests that wait at once, in this process and for one key; further ones are answered 429 at once. Requests that the
+   * store has not answered yet count too.
+   * @default { process: 1000, key: 16 }
+   */
+  readonly maxWaiting?: { readonly process?: number; readonly key?: number }
+}
+
+const MOST = { process: whole(1, 1_000_000, 1000), key: whole(1, 1_000_000, 16) }
+
+export const WAITING = {
+  maxWait: duration(0, '1d', 0),
+  maxWaiting: unchecked(),
+} satisfies DeclarationOf<WaitingOptions>
+
+/** The requests of one guard that wait for their turn. Undefined for a guard whose requests do not. */
+export function waitingRequests(options: WaitingOptions): WaitingRequests | undefined {
+  const maxWaitMs = readOne(WAITING.maxWait, options.maxWait, 'maxWait', { what: 'rateLimit' })
+  const most = read(MOST, options.maxWaiting ?? {}, { what: 'maxWaiting', prefix: 'maxWaiting.' })
+  return maxWaitMs > 0 ? new WaitingRequests(maxWaitMs, most.process, most.key) : undefined
+}
+
+export class WaitingRequests {
+  #all = 0
+  readonly #byKey = new Map<string, number>()
+
+  constructor(
+    readonly maxWaitMs: number,
+    readonly most: number,
+    readonly mostOfKey: number,
+  ) {}
+
+  hasRoom(key: string): boolean {
+    return this.#all < this.most && (this.#byKey.get(key) ?? 0) < this.mostOfKey
+  }
+
+  /** The decision at the turn of a request, or its denial at once; undefined if its caller hung up before. */
+  async decide(
+    limiter: Limiter,
+    key: string,
+    options: CallOptions | undefined,
+    onHungUp: (listener: () => void) => (() => void) | undefined,
+  ): Promise<Decision | undefined> {
+    const controller = new AbortController()
+    const { signal } = controller
+    const stopListening = onHungUp(() => controller.abort())
+    this.#count(key, 1)
+    try {
+      return await limiter.acquire(key, { ...options, maxWait: this.maxWaitMs, signal })
+    } catch (error) {
+      if (signal.aborted) return undefined
+      throw error
+    } finally {
+      this.#count(key, -1)
+      stopListening?.()
+    }
+  }
+
+  #count(key: string, by: number): void {
+    this.#all += by
+    const ofKey = (this.#byKey.get(key) ?? 0) + by
+    if (ofKey > 0) this.#byKey.set(key, ofKey)
+    else this.#byKey.delete(key)
+  }
+}
