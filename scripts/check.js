@@ -8,6 +8,7 @@ runSubject('check', {
   api: ['build', 'the public surface of each package: its report, a changeset where it changed, the reference in docs/api', 'scripts/check/api/run.js'],
   licences: ['', 'that run-time dependencies have a permissive licence and run nothing when they are installed'],
   migrate: ['', 'that each row of docs/migrate has a kind and a script, and the table of all options; --write writes it'],
+  peers: ['', 'which packages of docs/migrate have a newer version than the lock; asks the registry'],
   mistakes: ['', 'that each mistake of verify -- sabotage still has its place in the sources'],
   workflows: ['', "GitHub's workflows by actionlint, and that they call only what runs here"],
   metrics: ['build prometheus', 'that docs/metrics.md holds the table of instruments, and that promtool takes the alerts and their tests'],

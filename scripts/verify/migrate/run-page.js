@@ -77,9 +77,7 @@ async function faultsOf(row, { code }) {
 async function answersOf(side, code) {
   clock.reset()
   traffic.onTheWay = 0
-  const redis = /redis/i.test(code)
-    ? new Redis(Number(redisPort), '127.0.0.1', { db: databaseOf(file) })
-    : undefined
+  const redis = /redis/i.test(code) ? watchedRedis() : undefined
   await redis?.flushdb()
   const application = peer?.framework ? await frameworks[peer.framework]?.() : undefined
   /** @type {string[]} */
@@ -110,6 +108,20 @@ async function answersOf(side, code) {
     await turn()
   }
   return said.join(', ')
+}
+
+/** A client whose calls hold up the fake clock until they are answered. */
+function watchedRedis() {
+  const redis = new Redis(Number(redisPort), '127.0.0.1', { db: databaseOf(file) })
+  const send = redis.sendCommand.bind(redis)
+  redis.sendCommand = (...command) => {
+    traffic.onTheWay++
+    const answered = () => void traffic.onTheWay--
+    const answer = send(...command)
+    Promise.resolve(answer).then(answered, answered)
+    return answer
+  }
+  return redis
 }
 
 /** @param {Promise<unknown>} run */
