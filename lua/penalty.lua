@@ -1,5 +1,6 @@
 -- Counts a refused call for the penalty, and blocks its key from refusal number AFTER on, each time longer. The count and the
--- instant at which it is forgotten lie behind the state, where scripts without a penalty leave them alone.
+-- instant at which it is forgotten lie behind the state, where scripts without a penalty leave them alone. Under a penalty after
+-- which a key begins anew its state is cleared: charges of before give nothing back, and places that were booked are lost.
 if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
   if not refusals then
     refusals, forgotten = 0, 0
@@ -20,6 +21,11 @@ if reason == LIMIT and op ~= PEEK and op ~= RESERVE then
     end
     blocked = max(blocked, now + lasts)
     open, barred = max(open, blocked), max(barred, blocked)
+    --@for any fresh call('DEL', key)
+    --@for any fresh exists, begun, behind, whole, writes, latest = false, false, 0, true, true, 0
+    --@for any fresh last, expires, version, @{all_cells} = 0, 0, nonce, @{zeros}
+    --@for any fresh_slots fixed, near_from, near, filled, edited, changed_to = rep('\0', @{fixed}), 0, '', nil, nil, 0
+    --@for each fresh_policy earliest_@{i} = min(earliest_@{i}, open)
     at = 0
     --@for each policy if earliest_@{i} > now then earliest_@{i} = max(earliest_@{i}, open) end
     --@for each policy if earliest_@{i} > at then at, binding = earliest_@{i}, @{i} - 1 end

@@ -33,4 +33,4 @@ export { type AddressList, INHERITED, pick, REQUEST_LIMIT, type RequestLimitOpti
 export type { Platform, Problem, RequestReader } from './platform.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'
-export type { WaitingOptions } from './waiting.js'
+export type { RequestWaitOptions } from './waiting.js'

@@ -24,7 +24,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { type HeaderOptions, HEADERS } from './headers.js'
 import type { KeyFunction } from './keys.js'
 import { chain } from './platform.js'
-import { WAITING, type WaitingOptions } from './waiting.js'
+import { WAITING, type RequestWaitOptions } from './waiting.js'
 
 /** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
 export type AddressList = readonly string[]
@@ -34,7 +34,7 @@ export type ChoosePolicies<Req> = (req: Req) => MaybePromise<readonly Policy[] |
 
 /** The options of every adapter: a limiter or the options to make one, and how requests are counted and answered. */
 export interface RequestLimitOptions<Req, Res>
-  extends Partial<Omit<LimiterOptions, 'policies'>>, HeaderOptions, WaitingOptions {
+  extends Partial<Omit<LimiterOptions, 'policies'>>, HeaderOptions, RequestWaitOptions {
   /** A limiter to share, instead of the options that make one. */
   readonly limiter?: Limiter
   /** With `window`, short for `policies: [slidingLog({ limit, window })]`. */

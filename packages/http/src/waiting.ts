@@ -2,7 +2,7 @@ import type { CallOptions, Decision, Duration, Limiter } from '@sluice/core'
 import { type DeclarationOf, duration, read, readOne, unchecked, whole } from '@sluice/core/internal'
 
 /** How requests over the limit wait for their turn, in place of a 429. */
-export interface WaitingOptions {
+export interface RequestWaitOptions {
   /**
    * The longest that a request over the limit waits for its turn, up to 1 day; a number is in milliseconds. A request whose turn
    * is later is answered 429 at once. A caller who hangs up gives the turn back.
@@ -22,10 +22,10 @@ const MOST = { process: whole(1, 1_000_000, 1000), key: whole(1, 1_000_000, 16) 
 export const WAITING = {
   maxWait: duration(0, '1d', 0),
   maxWaiting: unchecked(),
-} satisfies DeclarationOf<WaitingOptions>
+} satisfies DeclarationOf<RequestWaitOptions>
 
 /** The requests of one guard that wait for their turn. Undefined for a guard whose requests do not. */
-export function waitingRequests(options: WaitingOptions): WaitingRequests | undefined {
+export function waitingRequests(options: RequestWaitOptions): WaitingRequests | undefined {
   const maxWaitMs = readOne(WAITING.maxWait, options.maxWait, 'maxWait', { what: 'rateLimit' })
   const most = read(MOST, options.maxWaiting ?? {}, { what: 'maxWaiting', prefix: 'maxWaiting.' })
   return maxWaitMs > 0 ? new WaitingRequests(maxWaitMs, most.process, most.key) : undefined

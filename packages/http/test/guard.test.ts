@@ -236,6 +236,5 @@ async function left(key: string): Promise<number> {
 
 function thenable(value: string): Promise<string> {
   const promise = Promise.resolve(value)
-  // oxlint-disable-next-line unicorn/no-thenable -- the test is about an object that is not a Promise
   return { then: (use: (value: string) => unknown) => void promise.then(use) } as unknown as Promise<string>
 }

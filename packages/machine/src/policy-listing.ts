@@ -43,12 +43,13 @@ export function readPolicyListing(text: string): PolicyListing {
 
 const MOST_POLICIES = 10
 
-function numbersOf({ after, block, factor, maxBlock, forgetAfter }: Penalty): readonly number[] {
-  return [after, block, factor, maxBlock, forgetAfter]
+function numbersOf({ after, block, factor, maxBlock, forgetAfter, then }: Penalty): readonly number[] {
+  return [after, block, factor, maxBlock, forgetAfter, then === 'fresh' ? 1 : 0]
 }
 
 /** The penalty of its numbers. @throws {MalformedFrame} */
-function penaltyOf([after, block, factor = NaN, maxBlock, forgetAfter]: readonly number[]): Penalty {
+function penaltyOf(numbers: readonly number[]): Penalty {
+  const [after, block, factor = NaN, maxBlock, forgetAfter, isFresh] = numbers
   if (!(factor >= 1 && factor < Infinity)) throw new MalformedFrame(`a penalty that grows by ${factor}`)
   return {
     after: whole(after),
@@ -56,6 +57,7 @@ function penaltyOf([after, block, factor = NaN, maxBlock, forgetAfter]: readonly
     factor,
     maxBlock: whole(maxBlock),
     forgetAfter: whole(forgetAfter),
+    ...(isFresh === 1 && { then: 'fresh' }),
   }
 }
 

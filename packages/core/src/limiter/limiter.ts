@@ -22,6 +22,7 @@ import {
 } from './limiter-options.js'
 import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
+import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
 import { LimiterPart } from './decide-parts.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
@@ -63,6 +64,7 @@ export class Limiter {
     this.#events = new Events(name, this.#store.local === true)
     this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))
     this.#set = this.#sets.declare([policies, ...tiers], store?.maxShapes)
+    if (penalty) warnIfFresh(name, policies, penalty)
     this.#queue = new WaitQueue(this.#store)
   }
 

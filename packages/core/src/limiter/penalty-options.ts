@@ -1,7 +1,18 @@
+import type { Policy } from '../algorithms/contract/policy.js'
 import type { Penalty } from '../stores/penalty.js'
 import { type Duration, formatDuration } from '../values/duration.js'
 import { expected, PolicyError } from '../values/errors.js'
-import { checkedBy, type DeclarationOf, duration, number, read, required, whole } from '../values/options.js'
+import {
+  checkedBy,
+  type DeclarationOf,
+  duration,
+  number,
+  oneOf,
+  read,
+  required,
+  whole,
+} from '../values/options.js'
+import { warnProcess } from '../values/process-warning.js'
 import { notShort } from '../values/short-duration.js'
 
 /**
@@ -9,8 +20,8 @@ import { notShort } from '../values/short-duration.js'
  *
  * Counted are the `consume` and `acquire` calls that the store refuses with the reason 'limit': no `peek`, no cost of 0, no
  * other reason, and nothing in shadow mode. The call that starts a block is still refused with the reason 'limit', and its
- * `retryAfterMs` is the end of the block; the calls after it are refused with the reason 'blocked'. A block that lasts longer is
- * never shortened.
+ * `retryAfterMs` is the instant at which a call can pass; the calls after it are refused with the reason 'blocked'. A block that
+ * lasts longer is never shortened.
  */
 export interface PenaltyOptions {
   /**
@@ -37,6 +48,13 @@ export interface PenaltyOptions {
    * @default '1d'
    */
   readonly forgetAfter?: Duration
+  /**
+   * How a key stands at the end of a block: `'window'` leaves what was consumed to its windows, so that a call may be refused
+   * until a window that is longer than the block is over; `'fresh'` begins with a full allowance, as other packages do. Then any
+   * span admits at most what the policies promise for it, and once more for each block that begins in it.
+   * @default 'window'
+   */
+  readonly then?: 'fresh' | 'window'
 }
 
 const PENALTY = {
@@ -45,6 +63,7 @@ const PENALTY = {
   factor: number(1, 1000, 1),
   maxBlock: duration('1ms', '365d'),
   forgetAfter: duration('1ms', '365d', '1d'),
+  then: oneOf(['window', 'fresh'], 'window'),
 } satisfies DeclarationOf<PenaltyOptions>
 
 /** The option `penalty`, in microseconds. Every error about it is an INVALID_PENALTY. */
@@ -56,7 +75,20 @@ export const penalty = checkedBy((given, name): Penalty => {
     throw expected(PolicyError, 'INVALID_PENALTY', bound, (given as PenaltyOptions).maxBlock)
   }
   const us = { block: block * 1000, maxBlock: maxBlock * 1000, forgetAfter: rest.forgetAfter * 1000 }
-  return { after: rest.after, factor: rest.factor, ...us }
+  return { after: rest.after, factor: rest.factor, ...us, ...(rest.then === 'fresh' && { then: 'fresh' }) }
 })
+
+/** The names of limiters that were warned of in this process. */
+const warned = new Set<string>()
+
+/** Reports, once for a name, what a full allowance after each block lets through under a window that is longer than the block. */
+export function warnIfFresh(limiter: string, policies: readonly Policy[], { then, block }: Penalty): void {
+  const [longest] = policies.toSorted((one, other) => other.window - one.window)
+  if (then !== 'fresh' || longest!.window <= block || warned.has(limiter)) return
+  warned.add(limiter)
+  const allowed = `${longest!.capacity} units every ${formatDuration(block / 1000)}`
+  const why = `'${longest!.name}' is full again after each block, so it allows ${allowed}`
+  warnProcess('PENALTY_FRESH', `penalty of '${limiter}': ${why}`)
+}
 
 const DAY_MS = 86_400_000

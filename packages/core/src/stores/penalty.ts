@@ -15,6 +15,11 @@ export interface Penalty {
   /** The longest block. */
   readonly maxBlock: number
   readonly forgetAfter: number
+  /**
+   * The step that starts a block clears what was consumed, as if the state began at that instant: charges of before give nothing
+   * back, and bookings that lie ahead are lost. The block, the hold and the count stay. Without it the window goes on.
+   */
+  readonly then?: 'fresh'
 }
 
 /** The length of the block that refusal number `refusals` starts, which is at least `after`. Its twin is in lua/penalty.lua. */

@@ -5,6 +5,7 @@ import {
   memoryStore,
   type PenaltyOptions,
   PolicyError,
+  slidingLog,
   type Store,
 } from '../../src/index.js'
 import { FakeClock } from '@sluice/testing'
@@ -55,6 +56,73 @@ describe('a limiter with a penalty', () => {
       expect(await reasons(limiter, 2)).toEqual([undefined, undefined])
       expect(await limiter.consume('k')).toMatchObject({ reason: 'limit', retryAfterMs: minutes * MINUTE })
     }
+  })
+
+  it('leaves the window as it is, so that a short block of a long window locks a caller out', async () => {
+    const logins = slidingLog({ limit: 5, window: '90d' })
+    for (const then of [{}, { then: 'window' }] as const) {
+      const limiter = open({ policies: [logins], penalty: { block: '1h', ...then } })
+      expect(await reasons(limiter, 6)).toEqual([...Array<undefined>(5).fill(undefined), 'limit'])
+      clock.pass(60 * MINUTE)
+      expect(await limiter.consume('k')).toMatchObject({
+        reason: 'limit',
+        retryAfterMs: (90 * 24 - 1) * 60 * MINUTE,
+      })
+    }
+  })
+
+  it("begins with a full allowance after each block with then: 'fresh'", async () => {
+    const logins = slidingLog({ limit: 5, window: '90d' })
+    const limiter = open({
+      policies: [logins],
+      penalty: { block: '1h', factor: 2, maxBlock: '3h', then: 'fresh' },
+    })
+    const five = Array<undefined>(5).fill(undefined)
+    expect(await reasons(limiter, 5)).toEqual(five)
+    for (const hours of [1, 2, 3, 3]) {
+      const wait = { retryAfterMs: hours * 60 * MINUTE, resetAfterMs: hours * 60 * MINUTE }
+      expect(await limiter.consume('k')).toMatchObject({ reason: 'limit', remaining: 0, ...wait })
+      expect(await limiter.consume('k')).toMatchObject({ reason: 'blocked', ...wait })
+      clock.pass(hours * 60 * MINUTE)
+      expect(await limiter.peek('k')).toMatchObject({ allowed: true, remaining: 5, resetAfterMs: 0 })
+      expect(await reasons(limiter, 5)).toEqual(five)
+    }
+  })
+
+  it("keeps an operator's block, a hold and the count at a fresh start", async () => {
+    const limiter = open({ penalty: { after: 1, block: '10m', factor: 2, then: 'fresh' } })
+    await reasons(limiter, 3)
+    await limiter.hold('k', '15m')
+    clock.pass(10 * MINUTE)
+    expect(await limiter.consume('k')).toMatchObject({ reason: 'held', retryAfterMs: 5 * MINUTE })
+    clock.pass(5 * MINUTE)
+    expect(await reasons(limiter, 2)).toEqual([undefined, undefined])
+    expect(await limiter.consume('k')).toMatchObject({ reason: 'limit', retryAfterMs: 20 * MINUTE })
+    await limiter.block('k', '1h')
+    clock.pass(20 * MINUTE)
+    expect(await limiter.consume('k')).toMatchObject({ reason: 'blocked', retryAfterMs: 40 * MINUTE })
+  })
+
+  it('says once for a name what a fresh start after a short block allows', () => {
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockImplementation()
+    const lists = [slidingLog({ limit: 5, window: '90d' }), gcra({ limit: 10, window: '1m' })]
+    const make = (then: 'fresh' | 'window', block: string) =>
+      open({ name: 'sign-in', policies: lists, penalty: { block, maxBlock: '365d', then } })
+    for (const [then, block] of [
+      ['window', '1h'],
+      ['fresh', '90d'],
+      ['fresh', '1h'],
+      ['fresh', '1h'],
+    ] as const)
+      make(then, block)
+    const written = emitWarning.mock.calls
+    emitWarning.mockRestore()
+    expect(written).toEqual([
+      [
+        "penalty of 'sign-in': '5-per-90d' is full again after each block, so it allows 5 units every 1h",
+        { type: 'SluiceWarning', code: 'PENALTY_FRESH' },
+      ],
+    ])
   })
 
   it('forgets a day after the key was full again and its block over', async () => {
@@ -205,7 +273,7 @@ describe('a penalty that cannot work', () => {
     )
     expect(() => open({ penalty: 3 as never })).toThrow('penalty takes an object of options, got 3')
     expect(() => open({ penalty: { block: 1, duration: 5 } as never })).toThrow(
-      "there is no option 'duration' of penalty: its options are after, block, factor, maxBlock, forgetAfter",
+      "there is no option 'duration' of penalty: its options are after, block, factor, maxBlock, forgetAfter, then",
     )
   })
 
@@ -223,6 +291,15 @@ describe('a penalty that cannot work', () => {
       close: () => inner.close(),
     }
     expect(() => open({ store })).toThrow(expect.objectContaining({ code: 'INVALID_PENALTY' }))
+  })
+
+  it('says in `then` how a block ends, of two ways', () => {
+    expect(() => open({ penalty: { block: '10m', then: 'later' as never } })).toThrow(
+      expect.objectContaining({
+        code: 'INVALID_PENALTY',
+        message: `penalty.then must be 'window' or 'fresh', got "later"`,
+      }),
+    )
   })
 
   it('may be as short as a block and as long as a year', () => {

@@ -5,6 +5,7 @@ import { resolve } from 'node:path'
 import { everyAlgorithm, policyOf, type PolicySpec } from '../every-algorithm.js'
 import { type Member, startMember } from '../fleet.js'
 import { forgets } from '../forgotten-count.js'
+import { startsAnew } from '../fresh-starts.js'
 import { together } from '../outage.js'
 import type { Outcomes, PenalizedJob } from '../workers/penalized-caller.js'
 import type { Outcome, Row } from '../row.js'
@@ -32,6 +33,7 @@ async function penalize(share: number): Promise<Outcome> {
       await races(members, { host, port }, Math.max(1, Math.round(3 * share))),
       await outages(members, { host, port }, Math.max(1, Math.round(5 * share))),
       await forgets({ host, port }),
+      await startsAnew({ host, port }),
     ])
   } finally {
     await Promise.all(members.map((member) => member.end()))

@@ -11,7 +11,7 @@ import { combining } from './laws/combining.js'
 import { correcting } from './laws/correcting.js'
 import { drifting } from './laws/drifting.js'
 import { limits } from './laws/limits.js'
-import { penalizing } from './laws/penalizing.js'
+import { beginningAnew, penalizing } from './laws/penalizing.js'
 import { permits } from './laws/permits.js'
 import { releasing } from './laws/releasing.js'
 import { severalKeys } from './laws/several-keys.js'
@@ -64,7 +64,7 @@ export function conformance(storeName: string, openStore: OpenStore, options: Co
     lawRuns = most / 125,
   } = options
   const sequences = Number(process.env.CONFORMANCE_RUNS ?? most)
-  const laws = penalties ? [...LAWS, penalizing] : LAWS
+  const laws = penalties ? [...LAWS, penalizing, beginningAnew] : LAWS
   const given = process.env.CONFORMANCE_SEED
   const seed = given === undefined ? undefined : Number(given)
   const trial = { openStore, runs: Math.ceil((lawRuns * sequences) / most), seed }

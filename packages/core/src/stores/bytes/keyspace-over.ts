@@ -101,8 +101,10 @@ class KeyspaceOver implements Keyspace {
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt
       if (!isCharged && !isCounted && !isOutlived) return { result: { ...answer, booking } }
-      const epoch = before?.epoch ?? random()
-      const version = isCharged || !before ? random() : before.version
+      // A block that ends with a full allowance has begun: the bookings of before are lost.
+      const isAnew = isCounted && this.penalty.then === 'fresh' && this.#table.isBlocked
+      const epoch = isAnew || !before ? random() : before.epoch
+      const version = isCharged || isAnew || !before ? random() : before.version
       const own = booking && before && { ...booking, key, epoch, version, before }
       return { result: { ...answer, booking: own }, epoch, version }
     })
@@ -229,15 +231,10 @@ class ScratchTable implements TableOwner {
     restrictions.clear(this.#row)
     bookings.forget(this.#row)
     refusals.clear(this.#row)
-    const rings = cursor.rings()
-    for (const ring of rings) ring.keep(0)
-    if (!state) {
-      cursor.cells().fill(0)
-      cursor.born = now
-      return
-    }
+    cursor.clear(now)
+    if (!state) return
     cursor.cells().set(state.cells)
-    for (const [i, ring] of rings.entries()) {
+    for (const [i, ring] of cursor.rings().entries()) {
       const instants = state.rings[i]!
       for (let k = 0; k < instants.length; k++) ring.push(instants[k]!, 1)
     }
@@ -256,6 +253,10 @@ class ScratchTable implements TableOwner {
 
   correct(list: PolicyList, change: Correction): number {
     return this.#table.correct(list, { ...change, key: KEY })
+  }
+
+  get isBlocked(): boolean {
+    return this.#table.restrictions.lastOf(this.#row).blockedUntil > this.#now
   }
 
   /** The instant at which the state began. */

@@ -89,7 +89,10 @@ export class Refusals {
     if (count.refusals < penalty.after) return now
     const until = Math.max(restrictions.lastOf(row).blockedUntil, now + blockOf(penalty, count.refusals))
     restrictions.block(row, now, until, true)
-    for (const [i, instant] of instants.entries()) if (instant > now) instants[i] = Math.max(instant, until)
+    const isFresh = penalty.then === 'fresh'
+    for (const [i, instant] of instants.entries()) {
+      if (instant > now) instants[i] = isFresh ? until : Math.max(instant, until)
+    }
     return until
   }
 

@@ -100,6 +100,13 @@ export class Cursor {
     return this.#withRing.map((state) => state.ring)
   }
 
+  /** Clears the state of the current key, which begins anew at `born`. */
+  clear(born: number): void {
+    this.cells().fill(0)
+    for (const ring of this.rings()) ring.keep(0)
+    this.born = born
+  }
+
   restore(undo: Undo): void {
     this.cells().set(undo.cells)
     this.rings().forEach((ring, i) => ring.restore(undo.marks[i]!))

@@ -171,6 +171,12 @@ export class Table {
     const { instants } = this.cursor
     const until = this.refusals.penalize(call.row, penalty, call.now, this.restrictions, instants)
     call.restrictedUntil = Math.max(call.restrictedUntil, until)
+    if (until > call.now && penalty.then === 'fresh') {
+      this.bookings.discard(call.row)
+      this.bookings.forget(call.row)
+      this.cursor.clear(call.now)
+      call.at = call.now
+    }
     call.at = Math.max(call.at, call.restrictedUntil) // to which `penalize` has moved the instants of the policies that refuse
     call.binding = instants.indexOf(call.at)
   }

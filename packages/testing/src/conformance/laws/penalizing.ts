@@ -3,8 +3,12 @@ import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import type { Policy } from '@sluice/core'
 import { law, past, relive, type Subject } from '../law.js'
-import { penalties } from '../numbers.js'
+import { options, penalties } from '../numbers.js'
+import { operationOf } from '../operation.js'
+import { ruleOf } from '../rule.js'
 import type { Caller, Session } from '../session.js'
+import { Trace } from '../trace.js'
+import { starts, traffic } from '../traffic.js'
 
 /** Blocks for keys that go on calling after they were refused. */
 export function penalizing(subject: Subject): void {
@@ -126,6 +130,99 @@ export function penalizing(subject: Subject): void {
     const count = (wanted: unknown) => reasons.filter((reason) => reason === wanted).length
     assert.deepEqual([count(undefined), count('limit'), count('blocked')], [left, after, 5])
   })
+}
+
+/** Blocks that end with a full allowance, as some people know them from elsewhere. */
+export function beginningAnew(subject: Subject): void {
+  const { factory, model } = subject.shape
+  const fresh = penalties.map((penalty): Penalty => ({ ...penalty, then: 'fresh' }))
+  const drawn = fc.tuple(past(subject), fresh).map(([before, penalty]) => ({ ...before, penalty }))
+
+  law(subject, 'ends a block with a full allowance, and keeps the count', drawn, async (session, value) => {
+    const { after, block, factor, maxBlock } = value.penalty
+    const policies = [factory(value.options)]
+    const caller = session.callerUnder([undefined, value.penalty], policies, policies)
+    await relive(subject, value.steps, caller)
+    let lasts = block
+    for (let refusals = 1; refusals < after + 3; refusals++) {
+      await fill(caller)
+      const refused = await caller.consume(1, 1)
+      assert.equal(refused.reason, 'limit')
+      if (refusals < after) continue
+      const until = session.now + lasts
+      assert.deepEqual([refused.at, refused.remaining, refused.resetAt], [until, 0, until])
+      session.now = until - 1
+      const blocked = await caller.consume(1, 1)
+      assert.deepEqual([blocked.reason, blocked.at], ['blocked', until])
+      session.now = until
+      const { remaining, resetAt } = await caller.peek(0)
+      assert.deepEqual([remaining, resetAt], [policies[0]!.capacity, until])
+      lasts = Math.min(maxBlock, Math.floor(lasts * factor))
+    }
+  })
+
+  law(subject, 'loses what was booked or charged before a block', drawn, async (session, value) => {
+    const caller = session.callerUnder([{ ...value.penalty, after: 1 }], [factory(value.options)])
+    await caller.consume(1)
+    const [charge] = caller.charges
+    session.now += 1
+    await fill(caller)
+    const booked = await caller.book(1, 2 ** 50)
+    const refused = await caller.consume(1)
+    assert.equal(refused.reason, 'limit')
+    session.now = refused.at
+    if (charge) assert.equal(await caller.release(charge, 1), 0)
+    if (booked.booking) {
+      assert.equal(await caller.confirm(booked.booking), 'lost')
+      assert.equal(await caller.cancel(booked.booking), false)
+    }
+    assert.equal((await caller.peek(0)).remaining, caller.tiers[0]![0]!.capacity)
+  })
+
+  const scenario = fc.constantFrom(...subject.shapes).chain((other) =>
+    fc.record({
+      numbers: fc.tuple(options(subject.shape), options(other)),
+      other: fc.constant(other),
+      isAlone: fc.boolean(),
+      penalty: fresh,
+      start: starts,
+      steps: traffic({ kinds: { consume: 8, book: 3, peek: 1 }, most: 30 }),
+    }),
+  )
+
+  law(
+    subject,
+    'admits in any span at most the promise, and once more for each block that begins in it',
+    scenario,
+    async (session, { numbers: [own, others], other, isAlone, penalty, steps }) => {
+      const policies = isAlone ? [factory(own)] : [factory(own), other.factory(others)]
+      const rules = [ruleOf(model, own), ruleOf(other.model, others)].slice(0, policies.length)
+      const caller = session.callerUnder([penalty], policies)
+      let admitted: { readonly at: number; readonly cost: number }[] = []
+      // Spans without the beginning of a block in them: all others are made of these.
+      const check = (): void => {
+        for (const rule of rules) {
+          const trace = new Trace(rule)
+          for (const { at, cost } of admitted) trace.admitted(BigInt(at), BigInt(cost))
+          trace.check()
+        }
+      }
+      for (const step of steps) {
+        await caller.peek(1)
+        const mostCost = isAlone ? subject.mostCost : subject.mostCostWith(other)
+        const operation = operationOf(step, session.now, policies, caller.known, mostCost)
+        const answer = await caller.perform(operation)
+        if (typeof answer !== 'object' || operation.kind === 'peek') continue
+        if (!answer.reason) admitted.push({ at: answer.at, cost: operation.cost })
+        else if (answer.reason === 'limit' && (await caller.peek(0)).reason === 'blocked') {
+          admitted = admitted.filter(({ at }) => at <= session.now)
+          check()
+          admitted = []
+        }
+      }
+      check()
+    },
+  )
 }
 
 /** Uses up what is left, so that the next unit is refused. */

@@ -118,12 +118,16 @@ const ALL_STATES = "call('MGET', (table.unpack or _G.unpack)(KEYS))"
 
 function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] => all.filter(holds).map(wordsOf)
+  const isFresh = penalty?.then === 'fresh'
   return {
     policy: list(() => true),
     ring: list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
     penalty: penalty ? [{}] : [],
+    fresh: isFresh ? [{}] : [],
+    fresh_policy: list(() => isFresh),
+    fresh_slots: list(({ slots }) => isFresh && slots !== undefined),
   }
 }
 
