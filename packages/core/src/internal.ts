@@ -2,6 +2,11 @@
  * The entry point for the other packages of this repository, `@sluice/core/internal`. Its names change with any minor version:
  * nothing else may import it.
  */
+export { POLICY } from './algorithms/contract/policy.js'
+export { GCRA } from './algorithms/gcra.js'
+export { LEAKY_BUCKET } from './algorithms/leaky-bucket.js'
+export { SLIDING_WINDOW } from './algorithms/sliding-window.js'
+export { TOKEN_BUCKET } from './algorithms/token-bucket.js'
 export { policiesOf } from './limiter/decision.js'
 export { LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
@@ -20,14 +25,17 @@ export { systemClock } from './values/clock.js'
 export { Closing, storeClosed } from './values/closing.js'
 export { checkContract, CONTRACT, CONTRACT_NUMBER, inCommon, SETTINGS } from './values/contract.js'
 export { checkCost } from './values/cost.js'
+export { formatDuration, millisecondsOf } from './values/duration.js'
 export { expected } from './values/errors.js'
 export { digest, ownText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {
   checkNames,
+  type Declaration,
   type DeclarationOf,
   duration,
   func,
+  nearestTo,
   oneOf,
   type Option,
   option,

@@ -27,7 +27,8 @@ export function gcra(options: GcraOptions): Policy {
   return debtPolicy(algorithm, settings, 'burst', settings.burst)
 }
 
-const GCRA = { ...DEBT_POLICY, burst: capacity } satisfies DeclarationOf<GcraOptions>
+/** The options of gcra. */
+export const GCRA = { ...DEBT_POLICY, burst: capacity } satisfies DeclarationOf<GcraOptions>
 
 /** The generic cell rate algorithm of ITU-T I.371, explained in debt/debt.ts. */
 const algorithm: Algorithm = { name: 'gcra', ...debt }

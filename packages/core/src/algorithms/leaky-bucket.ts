@@ -33,6 +33,7 @@ export function leakyBucket(options: LeakyBucketOptions): Policy {
   return debtPolicy(algorithm, settings, 'capacity', settings.capacity)
 }
 
-const LEAKY_BUCKET = { ...DEBT_POLICY, capacity } satisfies DeclarationOf<LeakyBucketOptions>
+/** The options of leakyBucket. */
+export const LEAKY_BUCKET = { ...DEBT_POLICY, capacity } satisfies DeclarationOf<LeakyBucketOptions>
 
 const algorithm: Algorithm = { name: 'leaky-bucket', ...debt }

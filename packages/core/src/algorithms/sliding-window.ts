@@ -52,7 +52,8 @@ export function slidingWindow(options: SlidingWindowOptions): Policy {
   return new Policy(isWeighted ? weighted : inWhole, settings, { buckets, multiplied: isWeighted })
 }
 
-const SLIDING_WINDOW = {
+/** The options of slidingWindow. */
+export const SLIDING_WINDOW = {
   ...POLICY,
   buckets: whole(1, 1000, 10, 'INVALID_BUCKETS'),
   count: oneOf(['whole', 'weighted'], 'whole'),

@@ -55,7 +55,8 @@ export function tokenBucket(options: TokenBucketOptions): Policy {
   return new Policy(interval, settings, { capacity: { name: 'capacity', value: capacity } })
 }
 
-const TOKEN_BUCKET = {
+/** The options of tokenBucket. */
+export const TOKEN_BUCKET = {
   ...DEBT_POLICY,
   capacity,
   refill: oneOf(['greedy', 'interval'], 'greedy'),

@@ -42,10 +42,13 @@ export function durationsFrom(leastMs: number, mostMs: number): string {
   return `${form} from ${leastMs} ms to ${formatDuration(mostMs)}`
 }
 
+/** The form of a duration that is a text. */
+export const DURATION = /^(\d{1,15})(ms|s|m|h|d)$/
+
 /** The number of milliseconds; NaN for a text that is no duration. */
 export function millisecondsOf(value: Duration): number {
   if (typeof value !== 'string') return value
-  const match = /^(\d{1,15})(ms|s|m|h|d)$/.exec(value)
+  const match = DURATION.exec(value)
   return match ? Number(match[1]) * UNITS[match[2] as keyof typeof UNITS] : NaN
 }
 

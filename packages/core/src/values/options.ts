@@ -1,5 +1,5 @@
 import type { Clock } from './clock.js'
-import { type Duration, durationsFrom, millisecondsOf } from './duration.js'
+import { DURATION, type Duration, durationsFrom, millisecondsOf } from './duration.js'
 import { expected, PolicyError, type SluiceError, type SluiceErrorCode } from './errors.js'
 
 /*
@@ -18,6 +18,8 @@ export interface Option<Setting> {
   readonly isRequired?: true
   /** The code of the error for any other value; default INVALID_OPTION. */
   readonly code?: SluiceErrorCode
+  /** The JSON Schema of the accepted values, for options that may stand in a file. */
+  readonly schema?: object
   /** The setting for a value, or `REFUSED`. A check that explains itself throws. */
   parse(value: unknown, name: string): Setting | typeof REFUSED
 }
@@ -107,7 +109,7 @@ function unknownOption(name: string, names: readonly string[], { what, advice = 
 const ELSEWHERE = 'docs/migrate/README.md lists those of other packages'
 
 /** The name that differs by the fewest letters, at most a third of them, or that contains the other. */
-function nearestTo(name: string, names: readonly string[]): string | undefined {
+export function nearestTo(name: string, names: readonly string[]): string | undefined {
   const most = Math.max(1, Math.floor(name.length / 3))
   const [near] = names
     .map((known) => ({ known, distance: distanceOf(name.toLowerCase(), known.toLowerCase()) }))
@@ -145,9 +147,15 @@ export function option<Value, Otherwise = undefined>(
   accepts: string,
   parse: (value: unknown, name: string) => Value | typeof REFUSED,
   otherwise?: Otherwise,
-  code?: SluiceErrorCode,
+  { code, schema }: { readonly code?: SluiceErrorCode | undefined; readonly schema?: object } = {},
 ): Option<Value | Otherwise> {
-  return { accepts, parse, otherwise: otherwise as Otherwise, ...(code && { code }) }
+  return {
+    accepts,
+    parse,
+    otherwise: otherwise as Otherwise,
+    ...(code && { code }),
+    ...(schema && { schema }),
+  }
 }
 
 /** A whole number from `least` to `most`. */
@@ -159,7 +167,8 @@ export function whole<Otherwise extends number | undefined = undefined>(
 ): Option<number | Otherwise> {
   const isOne = (value: unknown): value is number => Number.isInteger(value) && isWithin(value, least, most)
   const largest = most === 2 ** 52 ? '2^52' : most
-  return option(`a whole number from ${least} to ${largest}`, accepting(isOne), otherwise, code)
+  const schema = { type: 'integer', minimum: least, maximum: most }
+  return option(`a whole number from ${least} to ${largest}`, accepting(isOne), otherwise, { code, schema })
 }
 
 /** A number from `least` to `most`, whole or not. */
@@ -181,7 +190,13 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
     return Number.isInteger(ms) && isWithin(ms, leastMs, mostMs) ? ms : REFUSED
   }
   const otherwiseMs = otherwise === undefined ? undefined : millisecondsOf(otherwise)
-  return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, code)
+  const schema = {
+    anyOf: [
+      { type: 'integer', minimum: leastMs, maximum: mostMs },
+      { type: 'string', pattern: DURATION.source },
+    ],
+  }
+  return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, { code, schema })
 }
 
 export function flag(otherwise: boolean): Option<boolean> {
@@ -196,7 +211,10 @@ export function oneOf<const Value, Otherwise extends Value | undefined = undefin
 ): Option<Value | Otherwise> {
   const shown = values.map((value) => (typeof value === 'string' ? `'${value}'` : String(value)))
   const isOne = (value: unknown): value is Value => values.includes(value as Value)
-  return option(`${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`, accepting(isOne), otherwise)
+  const schema = { enum: values }
+  return option(`${shown.slice(0, -1).join(', ')} or ${shown.at(-1)}`, accepting(isOne), otherwise, {
+    schema,
+  })
 }
 
 /** A function. `returns` completes the message: 'that returns microseconds'. */
@@ -214,7 +232,8 @@ export function text<Otherwise extends string | undefined = undefined>(
   code?: SluiceErrorCode,
 ): Option<string | Otherwise> {
   const isOne = (value: unknown): value is string => typeof value === 'string' && pattern.test(value)
-  return option(accepts, accepting(isOne), otherwise, code)
+  const schema = { type: 'string', pattern: pattern.source }
+  return option(accepts, accepting(isOne), otherwise, { code, schema })
 }
 
 /** A name as it stands in keys, headers and metrics. */
