@@ -1,0 +1,119 @@
+/*
+ * JSON with the line of every value, which messages about a policy file name. JSON.parse keeps no positions.
+ */
+
+/** A JSON text as a value. */
+export interface Located {
+  readonly value: unknown
+  /** The line of the value at a path such as `limiters.api.policies[0]`, or of the nearest value around it. */
+  readonly lineOf: (path: string) => number
+  /** The paths of names that stand twice in one object. */
+  readonly repeated: readonly string[]
+}
+
+/** Thrown for a text that is not JSON. */
+export class JsonError extends Error {
+  constructor(
+    readonly line: number,
+    message: string,
+  ) {
+    super(message)
+  }
+}
+
+/** @throws {JsonError} for a text that is not JSON, or that nests deeper than 32 levels. */
+export function parseLocated(text: string): Located {
+  const parser = new Parser(text.replace(/^\ufeff/, ''))
+  const value = parser.value('', 0)
+  if (parser.token !== '') parser.fail('the end of the file')
+  const lineOf = (path: string): number =>
+    parser.lines.get(path) ?? (path === '' ? 1 : lineOf(path.replace(/(?:^|\.)[^.[\]]*$|\[\d+\]$/, '')))
+  return { value, lineOf, repeated: parser.repeated }
+}
+
+/** The path of a member of the value at `path`. */
+export function member(path: string, name: string): string {
+  return path === '' ? name : `${path}.${name}`
+}
+
+/** White space, then a text, a mark, or a word such as a number. */
+const TOKEN = /(\s*)("(?:[^"\\\n]|\\.)*"|[{}[\],:]|[^\s{}[\],:]*)/y
+const DEEPEST = 32
+
+class Parser {
+  readonly lines = new Map<string, number>()
+  readonly repeated: string[] = []
+  /** The token at hand; '' at the end. */
+  token = ''
+  readonly #text: string
+  #at = 0
+  #line = 1
+
+  constructor(text: string) {
+    this.#text = text
+    this.#next()
+  }
+
+  /** Reads the value that begins with the token at hand, and goes on to the token after it. */
+  value(path: string, depth: number): unknown {
+    this.lines.set(path, this.#line)
+    if (depth > DEEPEST) this.fail(`at most ${DEEPEST} levels`)
+    if (this.token === '{') return this.#members(path, depth)
+    if (this.token === '[') return this.#entries(path, depth)
+    return this.#scalar('a value')
+  }
+
+  #members(path: string, depth: number): object {
+    const object: Record<string, unknown> = Object.create(null)
+    this.#list('}', () => {
+      if (!this.token.startsWith('"')) this.fail('a name in double quotes')
+      const name = String(this.#scalar('a name'))
+      const inner = member(path, name)
+      if (Object.hasOwn(object, name)) this.repeated.push(inner)
+      if (this.token !== ':') this.fail("':'")
+      this.#next()
+      object[name] = this.value(inner, depth + 1)
+    })
+    return object
+  }
+
+  #entries(path: string, depth: number): unknown[] {
+    const array: unknown[] = []
+    this.#list(']', () => void array.push(this.value(`${path}[${array.length}]`, depth + 1)))
+    return array
+  }
+
+  /** Reads items with commas between, up to the token `end`. */
+  #list(end: string, readItem: () => void): void {
+    this.#next()
+    for (let isFirst = true; isFirst ? this.token !== end : this.token === ','; isFirst = false) {
+      if (!isFirst) this.#next()
+      readItem()
+    }
+    if (this.token !== end) this.fail(`',' or '${end}'`)
+    this.#next()
+  }
+
+  #scalar(what: string): unknown {
+    try {
+      const value: unknown = JSON.parse(this.token)
+      this.#next()
+      return value
+    } catch {
+      return this.fail(what)
+    }
+  }
+
+  #next(): void {
+    TOKEN.lastIndex = this.#at
+    const [all, space, token] = TOKEN.exec(this.#text) as unknown as [string, string, string]
+    this.#at += all.length
+    this.#line += space.split('\n').length - 1
+    this.token = token
+  }
+
+  fail(expected: string): never {
+    const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
+    throw new JsonError(this.#line, `expected ${expected}, got ${found}`)
+  }
+}

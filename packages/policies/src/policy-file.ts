@@ -1,0 +1,154 @@
+import { createLimiter, type Policy, SluiceError } from '@sluice/core'
+import { checkNames, type Declaration, oneOf, readOne, required, unchecked } from '@sluice/core/internal'
+import { ALGORITHM_NAMES, makePolicy, optionsOf, type PolicyEntry } from './factories.js'
+import { JsonError, type Located, member, parseLocated } from './json.js'
+import { parseBy, parseWhere, type Where } from './selection.js'
+
+/** Limits as data: limiters by name, as a JSON file has them. */
+export interface PolicyFile {
+  readonly $schema?: string
+  readonly limiters: Readonly<Record<string, LimiterEntry>>
+}
+
+/** One limiter of a policy file. */
+export interface LimiterEntry {
+  /** 1 to 10 policies; a call must pass all of them. */
+  readonly policies: readonly PolicyEntry[]
+  /**
+   * Whose calls are counted together: 'ip', 'header:NAME' or 'field:PATH'.
+   * @default 'ip'
+   */
+  readonly by?: string
+  /**
+   * Which calls are counted: conditions such as 'path=/login,method=POST'.
+   * @default all calls
+   */
+  readonly where?: string
+}
+
+/** A fault of a policy file, or what smells in it. */
+export interface Problem {
+  readonly severity: 'error' | 'smell'
+  /** Stable; docs/cli.md and docs/errors.md have a section for each. */
+  readonly code: string
+  /** The place in the file: `limiters.api.policies[0].limit`; '' for the file as a whole. */
+  readonly path: string
+  readonly line: number
+  readonly message: string
+}
+
+/** A limiter of a file that was read, with what makes it. */
+export interface ReadLimiter {
+  readonly name: string
+  readonly policies: readonly Policy[]
+  /** The name of the part of a call that names the caller. */
+  readonly by: string | undefined
+  readonly where: Where | undefined
+}
+
+/** A policy file that was read. A limiter with an error is not among the limiters. */
+export interface ReadPolicies {
+  readonly limiters: readonly ReadLimiter[]
+  readonly errors: readonly Problem[]
+  /** The line of a path of the file. */
+  readonly lineOf: (path: string) => number
+}
+
+/** Reads the text of a policy file, and finds all of its errors at once. */
+export function readPolicies(text: string): ReadPolicies {
+  try {
+    const located = parseLocated(text)
+    const reader = new PolicyReader(located)
+    return { limiters: reader.file(), errors: reader.errors, lineOf: located.lineOf }
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error
+    const { line, message } = error
+    const problem = { severity: 'error', code: 'INVALID_JSON', path: '', line, message } as const
+    return { limiters: [], errors: [problem], lineOf: () => line }
+  }
+}
+
+const FILE = { $schema: unchecked(), limiters: unchecked() }
+const LIMITER = { policies: unchecked(), by: unchecked(), where: unchecked() }
+const ALGORITHM = required(oneOf(ALGORITHM_NAMES))
+
+type Json = Readonly<Record<string, unknown>>
+
+class PolicyReader {
+  readonly errors: Problem[] = []
+  readonly #located: Located
+
+  constructor(located: Located) {
+    this.#located = located
+  }
+
+  file(): readonly ReadLimiter[] {
+    const { value, repeated } = this.#located
+    for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name stands twice in one object')
+    const file = this.#object('', value, FILE)
+    const limiters = file && this.#object('limiters', file['limiters'])
+    return Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])
+  }
+
+  #limiter(name: string, value: unknown): ReadLimiter | undefined {
+    const path = member('limiters', name)
+    const before = this.errors.length
+    const { policies: list, by, where } = this.#object(path, value, LIMITER) ?? {}
+    const policies = Array.isArray(list)
+      ? list.map((entry, i) => this.#policy(`${path}.policies[${i}]`, entry))
+      : []
+    const limiter: ReadLimiter = {
+      name,
+      policies: policies.filter((policy) => policy !== undefined),
+      by: by === undefined ? undefined : this.#attempt(`${path}.by`, () => parseBy(by)),
+      where: where === undefined ? undefined : this.#attempt(`${path}.where`, () => parseWhere(where)),
+    }
+    // What only a limiter checks: its name, how many policies there are, and their names beside each other.
+    if (this.errors.length === before)
+      this.#attempt(path, () => createLimiter({ name, policies: limiter.policies }))
+    return this.errors.length === before ? limiter : undefined
+  }
+
+  #policy(path: string, value: unknown): Policy | undefined {
+    const before = this.errors.length
+    const { algorithm: given, ...options } = this.#object(path, value) ?? {}
+    const algorithm = this.#attempt(`${path}.algorithm`, () =>
+      readOne(ALGORITHM, given, 'algorithm', { what: '' }),
+    )
+    if (algorithm === undefined) return undefined
+    const declaration = optionsOf(algorithm)
+    this.#object(path, options, declaration, algorithm)
+    // Each option by itself, because a factory stops at the first fault.
+    for (const [name, declared] of Object.entries(declaration))
+      this.#attempt(member(path, name), () => readOne(declared, options[name], name, { what: algorithm }))
+    if (this.errors.length > before) return undefined
+    return this.#attempt(path, () => makePolicy({ algorithm, ...options } as PolicyEntry))
+  }
+
+  /** The object at a path. Each name that is not declared is an error. */
+  #object(path: string, value: unknown, declaration?: Declaration, what = 'a policy file'): Json | undefined {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+      this.#report(path, 'INVALID_OPTION', `expected an object, got ${JSON.stringify(value) ?? 'nothing'}`)
+      return undefined
+    }
+    const about = { what, advice: 'docs/cli.md has the form of the file' }
+    for (const [name, inner] of declaration ? Object.entries(value) : [])
+      this.#attempt(member(path, name), () => checkNames(declaration!, { [name]: inner as unknown }, about))
+    return value as Json
+  }
+
+  /** What `make` returns. An error of ours becomes a problem at the path. */
+  #attempt<T>(path: string, make: () => T): T | undefined {
+    try {
+      return make()
+    } catch (error) {
+      if (!(error instanceof SluiceError)) throw error
+      this.#report(path, error.code, error.message)
+      return undefined
+    }
+  }
+
+  #report(path: string, code: string, message: string): void {
+    this.errors.push({ severity: 'error', code, path, line: this.#located.lineOf(path), message })
+  }
+}

@@ -1,0 +1,42 @@
+import { ALGORITHM_NAMES, type AlgorithmName, optionsOf } from './factories.js'
+
+/** The JSON Schema (2020-12) of policy files, made from the declarations of the factories' options. */
+export function policySchema(): object {
+  const policies = {
+    type: 'array',
+    minItems: 1,
+    maxItems: 10,
+    items: { oneOf: ALGORITHM_NAMES.map(policyOf) },
+  }
+  const by = {
+    description: 'Whose calls are counted together.',
+    type: 'string',
+    pattern: '^(ip|(header|field):.+)$',
+  }
+  const where = {
+    description: 'Which calls are counted: path^=/api,method=POST.',
+    type: 'string',
+    minLength: 3,
+  }
+  const limiter = objectOf({ policies, by, where }, ['policies'])
+  const limiters = { type: 'object', additionalProperties: limiter }
+  return {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Rate limits of Sluice',
+    ...objectOf({ $schema: { type: 'string' }, limiters }, ['limiters']),
+  }
+}
+
+function policyOf(algorithm: AlgorithmName): object {
+  const options = Object.entries(optionsOf(algorithm))
+  const properties = options.map(([name, { accepts, schema }]) => [name, { description: accepts, ...schema }])
+  const required = options.filter(([, { isRequired }]) => isRequired).map(([name]) => name)
+  return objectOf({ algorithm: { const: algorithm }, ...Object.fromEntries(properties) }, [
+    'algorithm',
+    ...required,
+  ])
+}
+
+function objectOf(properties: object, required: readonly string[]): object {
+  return { type: 'object', required, additionalProperties: false, properties }
+}

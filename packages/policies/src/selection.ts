@@ -1,0 +1,70 @@
+import { InputError } from '@sluice/core'
+import { expected, nearestTo } from '@sluice/core/internal'
+
+/*
+ * The strings `by` and `where`, in a policy file and on the command line: whose calls are counted, and which of them.
+ */
+
+/** Returns a part of a call by its name, such as `path` or `header:user-agent`; undefined if the call has none. */
+export type ReadPart = (name: string) => string | undefined
+
+/** Whether a call is one of those that a limiter is for. */
+export interface Where {
+  readonly text: string
+  matches(read: ReadPart): boolean
+}
+
+/** Parts of a call that have a name by themselves. */
+const PARTS = ['ip', 'method', 'path', 'status', 'host']
+const FORMS = `${PARTS.join(', ')}, header:NAME or field:PATH`
+
+/**
+ * The name of the part that names the caller.
+ * @throws {InputError} INVALID_KEY.
+ */
+export function parseBy(text: unknown): string {
+  if (typeof text === 'string' && (text === 'ip' || isNamed(text))) return normalized(text)
+  throw expected(InputError, 'INVALID_KEY', "by must be 'ip', 'header:NAME' or 'field:PATH'", text)
+}
+
+/**
+ * Conditions with commas between, all of which have to hold: `path^=/api,method=POST`. `=` and `!=` compare, `^=` compares the
+ * beginning, `$=` the end, and `*=` looks anywhere.
+ * @throws {InputError} INVALID_KEY.
+ */
+export function parseWhere(text: unknown): Where {
+  if (typeof text !== 'string' || text === '')
+    throw expected(InputError, 'INVALID_KEY', "where must be a text such as 'path^=/api,method=POST'", text)
+  const conditions = text.split(',').map(parseCondition)
+  return { text, matches: (read) => conditions.every((holds) => holds(read)) }
+}
+
+function parseCondition(text: string): (read: ReadPart) => boolean {
+  const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
+  if (!PARTS.includes(name) && !isNamed(name)) {
+    const near = nearestTo(name, PARTS)
+    const form = `a condition of where must be NAME=VALUE, and NAME one of ${FORMS}`
+    const advice = near === undefined ? '' : `; did you mean '${near}'?`
+    throw new InputError('INVALID_KEY', `${form}, got '${text}'${advice}`)
+  }
+  const part = normalized(name)
+  const compare = OPERATORS[operator]!
+  return (read) => compare(read(part) ?? '', value)
+}
+
+const OPERATORS: Readonly<Record<string, (found: string, value: string) => boolean>> = {
+  '=': (found, value) => found === value,
+  '!=': (found, value) => found !== value,
+  '^=': (found, value) => found.startsWith(value),
+  '$=': (found, value) => found.endsWith(value),
+  '*=': (found, value) => found.includes(value),
+}
+
+function isNamed(text: string): boolean {
+  return /^(header|field):.+/.test(text)
+}
+
+/** Names of headers are compared in lower case. */
+function normalized(name: string): string {
+  return name.startsWith('header:') ? name.toLowerCase() : name
+}

@@ -1,0 +1,80 @@
+import type { Policy } from '@sluice/core'
+import { formatDuration } from '@sluice/core/internal'
+import type { Problem, ReadLimiter, ReadPolicies } from './policy-file.js'
+import { mostIn, untouchedSpan } from './span.js'
+
+/** What is allowed in a policy file, and seldom meant. */
+export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly Problem[] {
+  const smells: Problem[] = []
+  for (const { name, policies } of limiters) {
+    policies.forEach((policy, i) => {
+      const path = `limiters.${name}.policies[${i}]`
+      for (const [code, message] of smellsOfPolicy(policy, policies))
+        smells.push({ severity: 'smell', code, path, line: lineOf(path), message })
+    })
+  }
+  return smells
+}
+
+type Found = readonly (readonly [code: string, message: string])[]
+
+function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
+  const { algorithm, capacity, limit, windowMs } = policy
+  const found: [string, string][] = []
+  if (algorithm.name === 'fixed-window') {
+    const twice = `${2 * limit} calls may pass within ${formatDuration(windowMs)} around the end of a window`
+    found.push(['FIXED_WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`])
+  }
+  if (capacity === 1 && limit > 1)
+    found.push([
+      'BURST_ONE',
+      `two calls at once are one too many: a page that loads two things is denied one`,
+    ])
+  const stricter = policies.find((other) => other !== policy && isVoidBeside(policy, other, policies))
+  if (stricter)
+    found.push(['VOID_POLICY', `it never denies a call, because '${stricter.name}' denies it first`])
+  return found
+}
+
+/** Of two policies that deny the same calls the later is void. */
+function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]): boolean {
+  return (
+    isNoStricter(policy, other) &&
+    !(policies.indexOf(policy) < policies.indexOf(other) && isNoStricter(other, policy))
+  )
+}
+
+/** Whether `policy` always passes what `other` admits. */
+function isNoStricter(policy: Policy, other: Policy): boolean {
+  if (mostIn(other, untouchedSpan(policy)) <= policy.capacity) return true
+  return other.shape === policy.shape && other.limit <= policy.limit && other.capacity <= policy.capacity
+}
+
+/** What callers lose when the file replaces another: limiters and shapes that are gone, and limits that have fallen. */
+export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly Problem[] {
+  return current.limiters.flatMap((before) => {
+    const path = `limiters.${before.name}`
+    const after = file.limiters.find(({ name }) => name === before.name)
+    const gone = [
+      'LOST_LIMITER',
+      `the limiter '${before.name}' is gone: its calls are not limited any more`,
+    ] as const
+    const found = after ? changesOf(before, after) : [gone]
+    const line = file.lineOf(path)
+    return found.map(([code, message]): Problem => ({ severity: 'smell', code, path, line, message }))
+  })
+}
+
+function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
+  const [was, is] = [before, after].map(({ policies }) => policies.map(({ shape }) => shape).join(', '))
+  if (was !== is)
+    return [
+      ['LOST_SHAPE', `the shapes ${was} become ${is}: what was consumed is forgotten, callers begin anew`],
+    ]
+  return before.policies.flatMap((policy, i): Found => {
+    const next = after.policies[i]!
+    const name = (['limit', 'capacity'] as const).find((each) => next[each] < policy[each])
+    if (name === undefined) return []
+    return [['FALLEN_LIMIT', `the ${name} of '${next.name}' falls from ${policy[name]} to ${next[name]}`]]
+  })
+}

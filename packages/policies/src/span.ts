@@ -1,0 +1,38 @@
+import type { Policy } from '@sluice/core'
+
+/*
+ * The spans of time that matter to a policy, in microseconds.
+ */
+
+/** Whether units are paid for by time that passes, so that a larger capacity reaches further back: gcra and the buckets. */
+function isDebt({ algorithm }: Policy): boolean {
+  return algorithm.name === 'gcra' || /^(gcra-slots|token-bucket|leaky-bucket)/.test(algorithm.name)
+}
+
+/** The time within which calls of one key meet: the window, or the time in which the whole capacity comes back. */
+export function scaleOf(policy: Policy): number {
+  const { limit, capacity, window } = policy
+  return isDebt(policy) && limit > 0 ? (capacity * window) / limit : window
+}
+
+/**
+ * A key whose units in every span (t - this, t] are at most the capacity is never denied. Windows of buckets count one bucket
+ * more, and a refill at intervals may come one window late.
+ */
+export function untouchedSpan(policy: Policy): number {
+  const { window, buckets, tick } = policy
+  const scale = scaleOf(policy)
+  if (policy.algorithm.name.startsWith('sliding-window')) return window + window / buckets
+  if (policy.algorithm.name === 'token-bucket-interval') return Math.ceil(scale) + window
+  return isDebt(policy) ? Math.ceil(scale) + tick : window
+}
+
+/** Most units that a policy admits in any span of this length, as docs/algorithms.md promises. */
+export function mostIn(policy: Policy, span: number): number {
+  const { limit, capacity, window, algorithm } = policy
+  const windows = Math.ceil(span / window)
+  if (algorithm.name === 'fixed-window') return limit * (windows + 1)
+  if (algorithm.name === 'sliding-window-weighted') return limit * (windows + Math.min(1, span / window))
+  if (algorithm.name === 'token-bucket-interval') return capacity + limit * windows
+  return isDebt(policy) ? capacity + (limit * span) / window : limit * windows
+}
