@@ -25,7 +25,7 @@ const config: Config = {
     ],
   },
   transformIgnorePatterns: [
-    '/node_modules/(?!(?:@nestjs|light-my-request|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill|mercurius|quick-lru)/)',
+    '/node_modules/(?!(?:@nestjs|light-my-request|node-fetch|fetch-blob|data-uri-to-buffer|formdata-polyfill|mercurius|quick-lru|cac)/)',
   ],
   // Tests run the sources: the workspace's own packages, and '.js' in an import that is a '.ts' on disk.
   moduleNameMapper: {

@@ -1,9 +1,9 @@
-import Ajv from 'ajv/dist/2020.js'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { policySchema, readPolicies } from '@sluice/policies'
 
-const validate = new Ajv({ strict: false }).compile(policySchema())
+const validate = new Ajv2020({ strict: false }).compile(policySchema())
 
 const POLICIES: readonly (readonly [title: string, policy: object])[] = [
   ['a sliding log', { algorithm: 'slidingLog', limit: 1, window: '1m' }],

@@ -1,0 +1,89 @@
+import type { Fields, Format, FormatOpener } from './format.js'
+import { json } from './json-format.js'
+import { textFormats } from './text-formats.js'
+import { resolutionOf, TimeReader } from './times.js'
+import { withoutColours, type Wrapper, wrappers } from './wrappers.js'
+
+const FORMATS: readonly FormatOpener[] = [...textFormats, json]
+
+/** The names that `--format` takes. */
+export const FORMAT_NAMES: readonly string[] = FORMATS.map(({ name }) => name)
+
+/** Thrown for a source that is no log, or has no field that is asked for. */
+export class NoLogError extends Error {
+  override readonly name = 'NoLogError'
+}
+
+/** The format of one source. */
+export interface Detected {
+  readonly format: Format
+  readonly wrapper: Wrapper
+  /** The unit of its times, in microseconds. */
+  readonly resolution: number
+  /** Whether its calls have durations. */
+  readonly hasDurations: boolean
+}
+
+export interface DetectOptions {
+  readonly format?: string | undefined
+  readonly fields: Fields
+  /** The parts of a call that have to be there. */
+  readonly needs: readonly string[]
+}
+
+/**
+ * The format, and what wraps it, under which most of the first lines have a time and the parts that are asked for.
+ * @throws {NoLogError} if there is none.
+ */
+export function detect(source: string, sample: readonly string[], options: DetectOptions): Detected {
+  const { format: name, fields, needs } = options
+  const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
+  let best: Candidate | undefined
+  for (const wrapper of wrappers()) {
+    const inner = sample
+      .map((line) => withoutColours(wrapper.unwrap(line) ?? ''))
+      .filter((line) => line !== '')
+    for (const opener of openers) {
+      const candidate = scored(opener.open(new TimeReader(), inner, fields), wrapper, inner, needs)
+      if (candidate.score > (best?.score ?? 0)) best = candidate
+    }
+  }
+  if (best && best.missing === undefined) return best
+  const isJson = withoutColours(sample[0]!).startsWith('{')
+  const missing = best?.missing ?? 'time'
+  const field = `name its place with --field ${missing.replace(/^\w+:/, '')}=PATH`
+  const advice = isJson
+    ? field
+    : best
+      ? 'name another caller with --by'
+      : `name the format with --format ${FORMAT_NAMES.join('|')}`
+  throw new NoLogError(
+    `${source}: no field for '${missing}' was found; ${advice}. The first line is: ${sample[0]!.slice(0, 160)}`,
+  )
+}
+
+interface Candidate extends Detected {
+  readonly score: number
+  /** A part that is in no line. */
+  readonly missing: string | undefined
+}
+
+function scored(
+  format: Format,
+  wrapper: Wrapper,
+  lines: readonly string[],
+  needs: readonly string[],
+): Candidate {
+  const times: number[] = []
+  const counts = needs.map(() => 0)
+  let hasDurations = false
+  for (const line of lines) {
+    if (!format.read(line) || Number.isNaN(format.time)) continue
+    times.push(format.time)
+    hasDurations ||= format.duration > 0
+    needs.forEach((need, i) => (counts[i]! += format.part(need) === undefined ? 0 : 1))
+  }
+  const missing = needs[counts.indexOf(0)]
+  const score = counts.reduce((sum, count) => sum + count, times.length)
+  return { format, wrapper, resolution: resolutionOf(times), hasDurations, score, missing }
+}

@@ -1,0 +1,44 @@
+import type { TimeReader } from './times.js'
+
+/**
+ * One format of logs. `read` reads a line, and the other members describe that line until the next one is read.
+ */
+export interface Format {
+  readonly name: string
+  /** Whether the line is of this format. */
+  read(line: string): boolean
+  /** The time as it stands in the line, in microseconds; NaN if it is no time. */
+  readonly time: number
+  /** The part of `time` that the call took before it was logged, in microseconds. */
+  readonly duration: number
+  /** A part of the call: `ip`, `forwarded`, `method`, `path`, `status`, `host`, `header:NAME`, `field:PATH`. */
+  part(name: string): string | undefined
+}
+
+/** The places that `--field` names: `ip=request.client_ip`. */
+export type Fields = Readonly<Record<string, string>>
+
+/** A format and how it is opened for a log. */
+export interface FormatOpener {
+  readonly name: string
+  open(times: TimeReader, sample: readonly string[], fields: Fields): Format
+}
+
+/** Undefined for what logs write in the place of nothing. */
+export function given(text: string | undefined): string | undefined {
+  return text === '-' || text === '' ? undefined : text
+}
+
+/** The method or the path of a request line such as `GET /path?query HTTP/1.1`, or the path of a URL. */
+export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {
+  const [method, target = method] = request?.split(' ', 2) ?? []
+  return given(name === 'method' ? method : target?.replace(/^\w+:\/\/[^/]*/, '').split('?', 1)[0])
+}
+
+/** A number and its unit as microseconds; 0 for what is no duration. */
+export function microseconds(text: string | undefined, unit = 's'): number {
+  const us = Number(text) * (UNITS[unit] ?? 1e6)
+  return us > 0 ? Math.round(us) : 0
+}
+
+const UNITS: Readonly<Record<string, number>> = { ms: 1e3, us: 1, ns: 1e-3 }

@@ -1,0 +1,141 @@
+import { type Fields, type Format, type FormatOpener, given, microseconds, requestPart } from './format.js'
+import type { TimeReader } from './times.js'
+
+/*
+ * Lines of JSON, whoever writes them: the places of the time, the caller and the rest are looked for in the first lines, under
+ * the names that nginx, Envoy, Caddy, Traefik, loggers and clouds use, the likeliest first.
+ */
+
+const PLACES: Readonly<Record<string, string>> = {
+  time: 'start_time StartUTC time_iso8601 @timestamp msec ts timestamp time time_local datetime date',
+  ip: `request.client_ip request.remote_ip client_ip clientIp ClientHost remote_addr remote_ip remoteIp httpRequest.remoteIp
+    req.ip req.remoteAddress remoteAddress client.ip ip downstream_remote_address remoteAddr client`,
+  forwarded:
+    'http_x_forwarded_for x_forwarded_for xff request.headers.X-Forwarded-For req.headers.x-forwarded-for',
+  status:
+    'status response_code DownstreamStatus statusCode status_code res.statusCode response.status httpRequest.status',
+  method:
+    'method request_method request.method RequestMethod req.method httpRequest.requestMethod verb request',
+  path: 'path request_uri request.uri RequestPath req.url uri url httpRequest.requestUrl request',
+  host: 'host http_host request.host RequestHost authority req.headers.host server_name',
+  duration: 'request_time responseTime duration_ms elapsed_ms duration',
+}
+
+/** The objects that hold headers, and the prefixes of names that stand for them. */
+const HEADERS = ['request.headers.', 'req.headers.', 'headers.', 'http_', 'request_', '']
+
+type Json = Readonly<Record<string, unknown>>
+
+export const json: FormatOpener = {
+  name: 'json',
+  open: (times, sample, fields) =>
+    new JsonFormat(
+      times,
+      sample.map(parsed).filter((line) => line !== undefined),
+      fields,
+    ),
+}
+
+class JsonFormat implements Format {
+  readonly name = 'json'
+  time = NaN
+  #line: Json = {}
+  readonly #times: TimeReader
+  readonly #sample: readonly Json[]
+  readonly #fields: Fields
+  readonly #places = new Map<string, string | undefined>()
+  readonly #hasDurations: boolean
+
+  constructor(times: TimeReader, sample: readonly Json[], fields: Fields) {
+    this.#times = times
+    this.#sample = sample
+    this.#fields = fields
+    // A `duration` without a unit is in seconds where Caddy writes it, and nobody knows elsewhere.
+    const isKnown =
+      this.#placeOf('duration') !== 'duration' ||
+      'duration' in fields ||
+      this.#placeOf('ip')?.startsWith('request.')
+    this.#hasDurations = isKnown === true && !/start/i.test(this.#placeOf('time') ?? '')
+  }
+
+  read(line: string): boolean {
+    const value = parsed(line)
+    if (value === undefined) return false
+    this.#line = value
+    this.time = this.#times.read(this.part('time') ?? '')
+    return true
+  }
+
+  get duration(): number {
+    const place = this.#placeOf('duration')
+    if (!this.#hasDurations || place === undefined) return 0
+    const unit = place === 'responseTime' ? 'ms' : /[_A-Z]?([mun]s)$/.exec(place)?.[1]
+    return microseconds(textAt(this.#line, place), unit)
+  }
+
+  part(name: string): string | undefined {
+    const place = this.#placeOf(name)
+    const text = place === undefined ? undefined : textAt(this.#line, place)
+    return name === 'path' || (name === 'method' && place === 'request') ? requestPart(text, name) : text
+  }
+
+  #placeOf(name: string): string | undefined {
+    if (!this.#places.has(name)) this.#places.set(name, this.#fields[name] ?? this.#findPlace(name))
+    return this.#places.get(name)
+  }
+
+  /** The first place that most lines have, else the first that any line has. */
+  #findPlace(name: string): string | undefined {
+    if (name.startsWith('field:')) return name.slice('field:'.length)
+    const places = name.startsWith('header:')
+      ? this.#headerPlaces(name.slice('header:'.length))
+      : PLACES[name]?.split(/\s+/)
+    const counts = (places ?? []).map((place) => {
+      const texts = this.#sample.map((line) => textAt(line, place)).filter((text) => text !== undefined)
+      return name === 'time'
+        ? texts.filter((text) => !Number.isNaN(this.#times.read(text))).length
+        : texts.length
+    })
+    const best = counts.findIndex((count) => count * 2 > this.#sample.length)
+    return places?.[best >= 0 ? best : counts.findIndex((count) => count > 0)]
+  }
+
+  /** Names of headers stand in any case, and with underscores. */
+  #headerPlaces(header: string): string[] {
+    return HEADERS.flatMap((prefix) => {
+      const parent = prefix.endsWith('.')
+        ? valueAt(this.#sample[0] ?? {}, prefix.slice(0, -1))
+        : this.#sample[0]
+      const start = prefix.endsWith('.') ? '' : prefix
+      const isHeader = (name: string): boolean =>
+        name.toLowerCase().replaceAll('_', '-') === (start + header).replaceAll('_', '-')
+      return Object.keys((parent as Json | undefined) ?? {})
+        .filter(isHeader)
+        .map((name) => (start === prefix ? name : prefix + name))
+    })
+  }
+}
+
+function parsed(line: string): Json | undefined {
+  if (!line.startsWith('{')) return undefined
+  try {
+    return JSON.parse(line) as Json
+  } catch {
+    return undefined
+  }
+}
+
+/** The value at a path as a text; of a list the first. */
+function textAt(line: Json, path: string): string | undefined {
+  const found = valueAt(line, path)
+  const value = Array.isArray(found) ? (found[0] as unknown) : found
+  return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
+}
+
+/** The value at a path: a name that contains the dots, else the names between them. */
+function valueAt(line: Json, path: string): unknown {
+  if (Object.hasOwn(line, path)) return line[path]
+  const dot = path.indexOf('.')
+  const inner = dot < 0 ? undefined : line[path.slice(0, dot)]
+  return typeof inner === 'object' && inner !== null ? valueAt(inner as Json, path.slice(dot + 1)) : undefined
+}

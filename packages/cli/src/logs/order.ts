@@ -1,0 +1,103 @@
+/*
+ * Puts calls in order of time. Logs are nearly in order: lines of several workers overlap, and a line is written when its
+ * call ends.
+ */
+
+interface Timed {
+  readonly at: number
+}
+
+/** Sorts what comes at most `hold` microseconds late. */
+export class Sorter<T extends Timed> {
+  readonly #hold: number
+  #pending: T[] = []
+  #kept = 0
+  #latest = -Infinity
+
+  constructor(hold: number) {
+    this.#hold = hold
+  }
+
+  /** Returns whether the item is taken: not if it comes later than that. */
+  add(item: T): boolean {
+    if (item.at < this.#latest - this.#hold) return false
+    if (item.at > this.#latest) this.#latest = item.at
+    this.#pending.push(item)
+    return true
+  }
+
+  /** What can be passed on in order; [] until enough has come that it is worth sorting. */
+  due(): T[] {
+    return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.#hold)
+  }
+
+  /** What is there up to an instant, in order. */
+  end(until = Infinity): T[] {
+    const sorted = this.#pending.sort((one, other) => one.at - other.at)
+    let count = sorted.length
+    while (count > 0 && sorted[count - 1]!.at > until) count--
+    this.#pending = sorted.splice(count)
+    this.#kept = this.#pending.length
+    return sorted
+  }
+}
+
+/** One of the sequences that are merged: the batch at hand, and the first item of it that was not taken. */
+interface Head<T> {
+  readonly source: AsyncIterator<T[]>
+  batch: T[]
+  next: number
+}
+
+/** Merges sequences of batches, each in order of time, into one. */
+export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[]>[]): AsyncGenerator<T[]> {
+  const heap: Head<T>[] = []
+  for (const source of sources) await refill(heap, { source, batch: [], next: 0 })
+  let merged: T[] = []
+  for (let head = pop(heap); head; head = pop(heap)) {
+    const bound = heap[0] ? atOf(heap[0]) : Infinity
+    while (head.next < head.batch.length && atOf(head) <= bound) merged.push(head.batch[head.next++]!)
+    await refill(heap, head)
+    if (merged.length < BATCH) continue
+    yield merged
+    merged = []
+  }
+  yield merged
+}
+
+const BATCH = 1000
+
+/** Puts a head back with what is left of its batch, or with its next batch. */
+async function refill<T extends Timed>(heap: Head<T>[], head: Head<T>): Promise<void> {
+  while (head.next === head.batch.length) {
+    const { done, value } = await head.source.next()
+    if (done) return
+    head.batch = value
+    head.next = 0
+  }
+  let i = heap.push(head) - 1
+  for (let parent = (i - 1) >> 1; i > 0 && atOf(heap[parent]!) > atOf(head); parent = (i - 1) >> 1) {
+    heap[i] = heap[parent]!
+    heap[(i = parent)] = head
+  }
+}
+
+/** Takes the earliest head off a binary heap. */
+function pop<T extends Timed>(heap: Head<T>[]): Head<T> | undefined {
+  const [first] = heap
+  const last = heap.pop()
+  if (last === undefined || last === first) return first
+  let i = 0
+  for (let child = 1; child < heap.length; child = 2 * i + 1) {
+    if (child + 1 < heap.length && atOf(heap[child + 1]!) < atOf(heap[child]!)) child++
+    if (atOf(heap[child]!) >= atOf(last)) break
+    heap[i] = heap[child]!
+    i = child
+  }
+  heap[i] = last
+  return first
+}
+
+function atOf<T extends Timed>({ batch, next }: Head<T>): number {
+  return batch[next]!.at
+}

@@ -1,0 +1,104 @@
+import { type Call, LONGEST_US } from './calls.js'
+import { Sorter } from './order.js'
+
+/*
+ * Where calls lay within the unit of the log's times. A log whose times are whole seconds says of ten calls that they came in
+ * one second, and not whether they came together.
+ */
+
+/**
+ * evenly: the calls of one caller lie at equal distances in their unit. start: all lie at its start. alternating: a caller's
+ * calls lie at the end of one unit and at the start of the next, as close across the edge as they can have been.
+ */
+export type Way = 'evenly' | 'start' | 'alternating'
+
+/** The unit of a log's times, in microseconds, and whether its calls have durations. */
+export interface Units {
+  readonly resolution: number
+  readonly hasDurations: boolean
+}
+
+/** Gives calls, which come in order of their logged times, the instants at which they began, and puts them in that order. */
+export class Spread {
+  readonly #unit: number
+  readonly #way: Way
+  readonly #sorter: Sorter<Call>
+  /** Calls of the unit that goes on. */
+  #calls: Call[] = []
+  #start = -Infinity
+  /** For `alternating`, by caller: the last unit in which it called, negative if it was put at the end. */
+  readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
+  readonly #rest: number
+
+  /** `scale` is the time within which calls meet, in microseconds: after it an alternation begins anew. */
+  constructor({ resolution, hasDurations }: Units, way: Way = 'evenly', scale = 0) {
+    this.#unit = resolution
+    this.#way = way
+    this.#rest = scale + resolution
+    this.#sorter = new Sorter(resolution + (hasDurations ? LONGEST_US : 0))
+  }
+
+  add(calls: readonly Call[]): Call[] {
+    for (const call of calls) {
+      const start = call.at - (call.at % this.#unit)
+      if (start !== this.#start) this.#close(start)
+      this.#calls.push(call)
+    }
+    return this.#sorter.due()
+  }
+
+  end(): Call[] {
+    this.#close(Infinity)
+    return this.#sorter.end()
+  }
+
+  /** Places the calls of a unit, and begins the next one. */
+  #close(next: number): void {
+    if (this.#unit > 1) this.#place()
+    for (const call of this.#calls) {
+      call.at -= call.duration
+      this.#sorter.add(call)
+    }
+    this.#calls = []
+    this.#start = next
+  }
+
+  #place(): void {
+    const calls = this.#calls
+    if (this.#way === 'evenly') return this.#placeEvenly()
+    for (const call of calls) call.at = this.#start
+    if (this.#way === 'start') return
+    for (const call of calls) if (this.#isAtEnd(nameOf(call))) call.at += this.#unit - 1
+  }
+
+  #placeEvenly(): void {
+    const calls = this.#calls
+    if (calls.length === 1) {
+      calls[0]!.at = this.#start + Math.floor(this.#unit / 2)
+      return
+    }
+    const counts = new Map<string, { all: number; placed: number }>()
+    for (const call of calls) {
+      const count = counts.get(nameOf(call))
+      if (count) count.all++
+      else counts.set(nameOf(call), { all: 1, placed: 0 })
+    }
+    for (const call of calls) {
+      const count = counts.get(nameOf(call))!
+      call.at = this.#start + Math.floor(((count.placed++ + 0.5) / count.all) * this.#unit)
+    }
+  }
+
+  #isAtEnd(name: string): boolean {
+    const edge = this.#edges.get(name)
+    if (edge?.start === this.#start) return edge.isEnd
+    const isEnd = edge === undefined || !edge.isEnd || this.#start - edge.start > this.#rest
+    this.#edges.set(name, { start: this.#start, isEnd })
+    return isEnd
+  }
+}
+
+/** The caller, of the first limiter that counts the call. */
+function nameOf({ keys }: Call): string {
+  return keys[0] ?? keys.find((key) => key !== undefined)!
+}

@@ -1,0 +1,55 @@
+/*
+ * The times of logs as microseconds since 1970: the common log format, RFC 3339, and epochs in any unit.
+ */
+
+/** Parses times. Most lines have the second of the line before, whose text is remembered. */
+export class TimeReader {
+  #text = ''
+  #us = NaN
+
+  /** Microseconds since 1970; NaN for a text that is no time. */
+  read(text: string): number {
+    if (text === this.#text) return this.#us
+    this.#text = text
+    return (this.#us = dateTime(text) ?? epochTime(text))
+  }
+}
+
+/** `10/Oct/2000:13:55:36 -0700` */
+const CLF =
+  /^(?<day>\d\d?)\/(?<month>\w{3})\/(?<year>\d{4}):(?<clock>\d\d:\d\d:\d\d)(?<fraction>\.\d+)?(?: (?<zone>[+-]\d\d:?\d\d))?$/
+/** RFC 3339, or nearly: a space for the T, a comma before the fraction, no zone for UTC. */
+const ISO =
+  /^(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)[T\t ](?<clock>\d\d:\d\d:\d\d)(?<fraction>[.,]\d+)?\s?(?:Z|UTC|(?<zone>[+-]\d\d:?\d\d))?$/
+const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
+
+function dateTime(text: string): number | undefined {
+  const found = (CLF.exec(text) ?? ISO.exec(text))?.groups
+  if (!found) return undefined
+  const { year, month = '', day, clock, fraction = '', zone = '+0000' } = found
+  const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1
+  const [hour, minute, second] = clock!.split(':').map(Number) as [number, number, number]
+  const [zoneHour, zoneMinute] = [Number(zone.slice(0, 3)), Number(zone[0] + zone.slice(-2))]
+  const ms = Date.UTC(
+    Number.isInteger(number) ? Number(year) : NaN,
+    number - 1,
+    Number(day),
+    hour - zoneHour,
+    minute - zoneMinute,
+    second,
+  )
+  return ms * 1000 + Number(fraction.slice(1, 7).padEnd(6, '0'))
+}
+
+/** Seconds, milliseconds, microseconds or nanoseconds since 1970, by their size: each for the years 1990 to 5000. */
+function epochTime(text: string): number {
+  const [, whole, fraction = '0'] = /^(\d{9,19})(\.\d+)?$/.exec(text) ?? []
+  const epoch = Number(whole)
+  const unit = epoch < 1e11 ? 1e6 : epoch < 1e14 ? 1e3 : epoch < 1e17 ? 1 : 1e-3
+  return Math.floor(epoch * unit) + Math.round(Number(fraction) * unit)
+}
+
+/** The unit of times, in microseconds: the coarsest of which all are multiples. */
+export function resolutionOf(times: readonly number[]): number {
+  return [1e6, 1e3].find((unit) => times.length > 0 && times.every((time) => time % unit === 0)) ?? 1
+}

@@ -1,0 +1,70 @@
+/*
+ * What carries the lines of a log: the drivers of containers and the journals of systems.
+ */
+
+/** Takes the lines of a log out of another. */
+export interface Wrapper {
+  readonly name: string
+  /** The line inside; undefined if this is no line of the wrapper. A part of a line that goes on is ''. */
+  unwrap(line: string): string | undefined
+}
+
+/** New wrappers, as some of them keep a line that goes on; the last wraps nothing. */
+export function wrappers(): readonly Wrapper[] {
+  const [docker, cri] = [new Joiner(), new Joiner()]
+  return [
+    {
+      name: 'docker', // which splits lines at 16 KiB: only the last part ends in \n
+      unwrap(line) {
+        const part = line.startsWith('{"log":') ? memberOf(line, 'log') : undefined
+        return part && docker.add(part.replace(/\r?\n$/, ''), part.endsWith('\n'))
+      },
+    },
+    {
+      name: 'cri', // whose `P` marks a part of a line, and `F` its end
+      unwrap(line) {
+        const [, tag, part] = CRI.exec(line) ?? []
+        return part === undefined ? undefined : cri.add(part, tag === 'F')
+      },
+    },
+    { name: 'syslog', unwrap: (line) => SYSLOG.exec(line)?.[1] },
+    { name: 'journald', unwrap: (line) => (line.startsWith('{"') ? memberOf(line, 'MESSAGE') : undefined) },
+    { name: '', unwrap: (line) => line },
+  ]
+}
+
+const CRI = /^\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) ([FP])(?::\S+)? (.*)$/
+
+/** `<190>Oct 11 22:14:15 host nginx[7]: line`, RFC 5424, and what `journalctl` prints, with times of any form. */
+const SYSLOG =
+  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[.*?\])+)) (?:\ufeff)?(.+)$/
+
+/** Joins the parts of one line. */
+class Joiner {
+  #parts = ''
+
+  add(part: string, isLast: boolean): string {
+    const whole = this.#parts + part
+    this.#parts = isLast ? '' : whole.slice(0, LONGEST)
+    return isLast ? whole : ''
+  }
+}
+
+const LONGEST = 2 ** 18
+
+function memberOf(line: string, name: string): string | undefined {
+  try {
+    const value = (JSON.parse(line) as Record<string, unknown>)[name]
+    return typeof value === 'string' ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+// oxlint-disable-next-line no-control-regex -- the escape character begins a colour
+const COLOURS = /\u001b\[[\d;]*[A-Za-z]/g
+
+/** The line without the codes of colours. */
+export function withoutColours(line: string): string {
+  return line.includes('\u001b') ? line.replace(COLOURS, '') : line
+}

@@ -1,0 +1,128 @@
+import { SluiceError } from '@sluice/core'
+import { nearestTo } from '@sluice/core/internal'
+import { cac } from 'cac'
+import { STDIN } from './files.js'
+import { UsageError } from './options.js'
+
+/** A command: gets its files and options, and returns the exit code. */
+export type Run = (
+  files: readonly string[],
+  given: Readonly<Record<string, unknown>>,
+  signal: AbortSignal,
+) => Promise<number>
+
+/** The commands, loaded when one is run, so that the others cost no time. */
+export type Load = () => Promise<Readonly<Record<string, Run>>>
+
+const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
+
+/** Runs the command that the arguments name. Returns the exit code. */
+export async function main(
+  argv: readonly string[],
+  version: string,
+  load: Load = () => import('./commands.js'),
+): Promise<number> {
+  const interrupt = new AbortController()
+  const stop = (): void => interrupt.abort()
+  process.once('SIGINT', stop)
+  process.stdout.on('error', endOfPipe)
+  try {
+    const cli = cac('sluice').help().version(version)
+    for (const [usage, { about, example, options }] of Object.entries(COMMANDS)) {
+      const command = cli.command(usage, about).example(`  $ sluice ${example}`)
+      for (const [flag, text] of options)
+        command.option(flag, text, flag.includes('<') ? { type: [String] } : {})
+      const run = async (files: string | readonly string[], given: Record<string, unknown>) =>
+        (await load())[command.name]!([files].flat(), given, interrupt.signal)
+      command.action(run)
+    }
+    const { args, options } = cli.parse(
+      argv.map((arg) => (arg === '-' ? STDIN : arg)),
+      { run: false },
+    )
+    if (options['help'] || options['version']) return EXIT.done
+    if (!cli.matchedCommand && args[0] !== undefined) throw new UsageError(unknownCommand(args[0]))
+    if (!cli.matchedCommand) cli.outputHelp()
+    const code = (await cli.runMatchedCommand()) as number | undefined
+    return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
+  } catch (error) {
+    return failure(error as Error)
+  } finally {
+    process.off('SIGINT', stop)
+  }
+}
+
+/** A reader that has seen enough, such as `head`, is no failure. */
+function endOfPipe(error: NodeJS.ErrnoException): void {
+  if (error.code === 'EPIPE') process.exit(EXIT.done)
+  throw error
+}
+
+function unknownCommand(name: string): string {
+  const names = Object.keys(COMMANDS).map((usage) => usage.split(' ', 1)[0]!)
+  const near = nearestTo(name, names)
+  return `there is no command '${name}'; ${near ? `did you mean 'sluice ${near}'?` : `the commands are ${names.join(', ')}`}`
+}
+
+/** Reports an error. Returns its exit code. */
+function failure(error: NodeJS.ErrnoException): number {
+  const { name, message, code = '' } = error
+  const isUsage = error instanceof UsageError || error instanceof SluiceError || name === 'CACError'
+  const isInput = name === 'NoLogError' || /^E[A-Z]+$/.test(code)
+  const shown =
+    isUsage || isInput ? message : `a defect of sluice, please report it: ${error.stack ?? message}`
+  process.stderr.write(`sluice: ${shown}\n`)
+  return isUsage ? EXIT.usage : isInput ? EXIT.unreadable : EXIT.defect
+}
+
+interface CommandEntry {
+  readonly about: string
+  readonly example: string
+  readonly options: readonly (readonly [flag: string, about: string])[]
+}
+
+const LOGS: CommandEntry['options'] = [
+  ['--by <caller>', 'ip, header:NAME or field:PATH (default: ip)'],
+  ['--where <conditions>', 'Calls that count: path^=/api,method=POST'],
+  ['--cost <part>', 'Cost of a call: field:PATH (default: 1)'],
+  ['--trust-proxy <proxies>', 'Proxies in front that add to X-Forwarded-For (default: 0)'],
+  ['--format <name>', 'common, alb, envoy or json (default: found)'],
+  ['--field <name=path>', 'Place of time, ip, status ... in lines of JSON, repeatable'],
+  ['--skew <duration>', 'How far back times may run (default: 5s)'],
+  ['--hash-keys', 'Print digests of callers only'],
+  ['--json', 'Print JSON'],
+]
+
+const COMMANDS: Readonly<Record<string, CommandEntry>> = {
+  'suggest [...logs]': {
+    about: 'Suggest limits from access logs; no file or - reads stdin',
+    example: 'suggest access.log access.log.1.gz --where path^=/api --windows 1m,1h',
+    options: [
+      ['--windows <list>', 'Windows of the table (default: 1s,10s,1m,10m,1h,1d)'],
+      ['--limits <list>', 'Limits of the table (default: auto)'],
+      ['--algorithm <name>', 'slidingLog, gcra, tokenBucket ... (default: slidingLog)'],
+      ['--burst <units>', 'Capacity of gcra and the buckets (default: the limit)'],
+      ['--untouched <percent>', 'Callers that a recommended limit leaves alone (default: 99.9)'],
+      ...LOGS,
+    ],
+  },
+  'replay [...files]': {
+    about: 'Replay logs under a policy file, which comes last',
+    example: "replay access.log policies.json --fail-if 'denied > 0.1%'",
+    options: [
+      ['--against <file>', "Compare with another policy file, or with the 429s in the log ('log')"],
+      ['--fail-if <condition>', "Exit 1 if it holds: 'callers > 5', 'denied > 0.1%', 'lockout > 1h'"],
+      ['--out <file>', 'Write each decision as a line of JSON'],
+      ...LOGS,
+    ],
+  },
+  'check <policies>': {
+    about: 'Check a policy file; - reads stdin',
+    example: 'check policies.json --against current.json --strict',
+    options: [
+      ['--against <file>', 'Report what is lost when it replaces this file'],
+      ['--strict', 'Exit 1 for smells too'],
+      ['--json', 'Print JSON'],
+    ],
+  },
+}

@@ -1,0 +1,63 @@
+import type { Call } from '../logs/calls.js'
+import type { Skipped } from '../logs/ledger.js'
+import type { Reading } from '../logs/read-logs.js'
+
+/** What a report rests on. Lines read and lines skipped add up to the lines there. */
+export interface Basis {
+  readonly lines: number
+  readonly read: number
+  /** Lines that were read and are outside `where`. */
+  readonly outside: number
+  readonly skipped: Readonly<Record<string, Skipped>>
+  readonly calls: number
+  readonly callers: number
+  /** RFC 3339; null without a call. */
+  readonly from: string | null
+  readonly to: string | null
+  /** The unit of the log's times in milliseconds. */
+  readonly resolutionMs: number
+  /** The share of calls that were answered 429, from 0 to 1. */
+  readonly denied: number
+  readonly formats: Readonly<Record<string, string>>
+  /** Whether the logs were read to their end. */
+  readonly complete: boolean
+}
+
+/** Counts calls for the basis of a report. */
+export class Survey {
+  calls = 0
+  first = Infinity
+  last = -Infinity
+  #denied = 0
+
+  add(call: Call): void {
+    this.calls++
+    if (call.denied) this.#denied++
+    if (call.at < this.first) this.first = call.at
+    if (call.at > this.last) this.last = call.at
+  }
+
+  basis({ ledger, resolution, formats }: Reading, callers: number, signal?: AbortSignal): Basis {
+    const { skipped, ...counts } = ledger
+    return {
+      ...counts,
+      skipped: Object.fromEntries(skipped),
+      calls: this.calls,
+      callers,
+      from: timeOf(this.first),
+      to: timeOf(this.last),
+      resolutionMs: resolution / 1000,
+      denied: this.#denied / Math.max(1, this.calls),
+      formats: Object.fromEntries(formats),
+      complete: signal?.aborted !== true,
+    }
+  }
+}
+
+/** An instant as RFC 3339. */
+export function timeOf(us: number): string | null {
+  return Number.isFinite(us) ? new Date(us / 1000).toISOString() : null
+}
+
+/** A log cannot judge what happens within a few units of its times: a scale of fewer units gives no figure. */
+export const LEAST_UNITS = 10

@@ -1,0 +1,243 @@
+import { PolicyError } from '@sluice/core'
+import { formatDuration } from '@sluice/core/internal'
+import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry, scaleOf } from '@sluice/policies'
+import type { Reading } from '../logs/read-logs.js'
+import { Spread } from '../logs/spread.js'
+import { type Basis, LEAST_UNITS, Survey } from './basis.js'
+import { Callers } from './callers.js'
+import { Cell, peakIn } from './cell.js'
+import { lockOutMs } from './lock-out.js'
+import { type CallerCalls, type Shelf, Trace } from './trace.js'
+import { addWorst } from './worst.js'
+
+export interface SuggestOptions {
+  /** In milliseconds. */
+  readonly windows: readonly number[]
+  /** @default limits that leave 90 %, 99 %, `untouched`, 99.99 % and all of the callers alone */
+  readonly limits?: readonly number[] | undefined
+  readonly algorithm: AlgorithmName
+  /** The capacity of an algorithm that has one. */
+  readonly burst?: number | undefined
+  /** The percentage of callers that a recommended limit leaves alone. */
+  readonly untouched: number
+  readonly shelf?: Shelf
+  readonly signal?: AbortSignal | undefined
+}
+
+export interface SuggestReport {
+  readonly version: 1
+  readonly command: 'suggest'
+  readonly basis: Basis
+  readonly windows: readonly WindowReport[]
+}
+
+/** What a log says of limits for one window. */
+export interface WindowReport {
+  readonly windowMs: number
+  /** Why there are no figures. */
+  readonly without?: 'this log is too coarse' | 'this log is too short'
+  readonly cells: readonly CellReport[]
+  /** For each peak, how many callers have it: the smallest limit under which they are never denied. null: none is enough. */
+  readonly peaks: readonly (readonly [peak: number | null, callers: number])[]
+  readonly recommended?: Recommendation
+}
+
+export interface Recommendation {
+  readonly policy: PolicyEntry
+  /** The smallest peak beyond the limit; null if nobody is beyond it. */
+  readonly next: number | null
+}
+
+/** One policy over the log. */
+export interface CellReport {
+  readonly limit: number
+  /** Left out where the log is too coarse for the policy. */
+  readonly figures?: Figures
+}
+
+export interface Figures {
+  readonly denied: number
+  readonly callersHit: number
+  /** In milliseconds; null: a call never passes. */
+  readonly longestLockOutMs: number | null
+  /** The callers with most denials, and how many calls they made. */
+  readonly worst: readonly { readonly key: string; readonly calls: number; readonly denied: number }[]
+}
+
+/** Limits that would have suited the callers of a log. */
+export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
+  const callers = new Callers()
+  const survey = new Survey()
+  const trace = new Trace(options.shelf)
+  const spread = new Spread(reading)
+  const take = (calls: ReturnType<Spread['end']>): void => {
+    for (const call of calls) {
+      survey.add(call)
+      trace.add(callers.numberOf(call.keys[0]!), call.at, call.cost)
+    }
+  }
+  for await (const batch of reading.batches) take(spread.add(batch))
+  take(spread.end())
+  const spanMs = (survey.last - survey.first) / 1000
+  const columns = options.windows.map((windowMs) => new Column(windowMs, options, reading.resolution, spanMs))
+  await trace.forEach((calls) => columns.forEach((column) => column.measure(calls)))
+  for (const column of columns) column.choose(callers.size)
+  await trace.forEach((calls) => columns.forEach((column) => column.decide(calls)))
+  const basis = survey.basis(reading, callers.size, options.signal)
+  return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report(callers)) }
+}
+
+interface Tally {
+  readonly cell: Cell
+  denied: number
+  callersHit: number
+  longest: number
+  worst: readonly { readonly caller: number; readonly calls: number; readonly denied: number }[]
+}
+
+/** One window: first the peaks of all callers, then the limits that these suggest. */
+class Column {
+  readonly #windowMs: number
+  readonly #options: SuggestOptions
+  readonly #leastScale: number
+  readonly #without: WindowReport['without']
+  readonly #peaks = new Map<number, number>()
+  readonly #cells = new Map<number, Cell | undefined>()
+  #tallies: Tally[] = []
+  #coarse: number[] = []
+  #recommended: number | undefined
+
+  constructor(windowMs: number, options: SuggestOptions, resolution: number, spanMs: number) {
+    this.#windowMs = windowMs
+    this.#options = options
+    this.#leastScale = LEAST_UNITS * resolution
+    if (windowMs * 1000 < this.#leastScale) this.#without = 'this log is too coarse'
+    else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
+  }
+
+  /** Adds the peak of one caller. */
+  measure(calls: CallerCalls): void {
+    if (this.#without) return
+    const peak = this.#peakOf(calls)
+    this.#peaks.set(peak, (this.#peaks.get(peak) ?? 0) + 1)
+  }
+
+  /** The smallest limit under which a caller is never denied; Infinity if there is none. */
+  #peakOf(calls: CallerCalls): number {
+    const inWindow = Math.max(1, peakIn(calls, this.#windowMs * 1000))
+    if (this.#options.algorithm === 'slidingLog') return inWindow
+    let [below, limit] = [0, 1]
+    for (; !this.#isUntouched(limit, calls); limit *= 2) {
+      if (this.#cellOf(limit) === undefined) return Infinity
+      below = limit
+    }
+    while (limit - below > 1) {
+      const middle = Math.floor((below + limit) / 2)
+      if (this.#isUntouched(middle, calls)) limit = middle
+      else below = middle
+    }
+    return limit
+  }
+
+  #isUntouched(limit: number, calls: CallerCalls): boolean {
+    const cell = this.#cellOf(limit)
+    return (
+      cell !== undefined && (peakIn(calls, cell.span) <= cell.policy.capacity || cell.denials(calls, 1) === 0)
+    )
+  }
+
+  /** Chooses the limits to decide by. */
+  choose(callers: number): void {
+    if (this.#without || callers === 0) return
+    const { untouched, limits } = this.#options
+    this.#recommended = this.#limitFor(untouched, callers)
+    const auto = [90, 99, untouched, 99.99, 100].map((percentage) => this.#limitFor(percentage, callers))
+    const chosen = new Set([...(limits ?? auto), this.#recommended].filter(Number.isFinite))
+    for (const limit of [...chosen].sort((one, other) => one - other)) {
+      const cell = this.#cellOf(limit)
+      if (cell === undefined) continue
+      if (scaleOf(cell.policy) < this.#leastScale) this.#coarse.push(limit)
+      else this.#tallies.push({ cell, denied: 0, callersHit: 0, longest: 0, worst: [] })
+    }
+    if (!this.#tallies.some(({ cell }) => cell.policy.limit === this.#recommended))
+      this.#recommended = undefined
+  }
+
+  /** The smallest limit that leaves this percentage of callers alone. */
+  #limitFor(percentage: number, callers: number): number {
+    let beyond = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
+    const descending = [...this.#peaks].sort(([one], [other]) => other - one)
+    for (const [peak, count] of descending) {
+      if (count > beyond) return peak
+      beyond -= count
+    }
+    return 1
+  }
+
+  /** Decides the calls of one caller under each limit. */
+  decide(calls: CallerCalls): void {
+    let [span, peak] = [0, 0]
+    for (const tally of this.#tallies) {
+      const { cell } = tally
+      if (cell.span !== span) peak = peakIn(calls, (span = cell.span))
+      if (peak <= cell.policy.capacity) continue // left out: in every span that matters he has no more than always passes
+      const denied = cell.denials(calls)
+      if (denied === 0) continue
+      const { caller, from, to } = calls
+      tally.denied += denied
+      tally.callersHit++
+      tally.longest = Math.max(tally.longest, cell.lockOut.longest)
+      tally.worst = addWorst(tally.worst, { caller, calls: to - from, denied })
+    }
+  }
+
+  report(callers: Callers): WindowReport {
+    const peaks = [...this.#peaks].sort(([one], [other]) => one - other)
+    const cells = this.#tallies.map(({ cell, denied, callersHit, longest, worst }): CellReport => {
+      const figures = {
+        denied,
+        callersHit,
+        longestLockOutMs: lockOutMs(longest),
+        worst: callers.named(worst),
+      }
+      return { limit: cell.policy.limit, figures }
+    })
+    const coarse = this.#coarse.map((limit): CellReport => ({ limit }))
+    const limit = this.#recommended
+    const [next = null] = peaks.find(([peak]) => peak > (limit ?? 0)) ?? []
+    return {
+      windowMs: this.#windowMs,
+      ...(this.#without && { without: this.#without }),
+      cells: [...cells, ...coarse].sort((one, other) => one.limit - other.limit),
+      peaks: peaks.map(([peak, count]) => [peak === Infinity ? null : peak, count]),
+      ...(limit !== undefined && {
+        recommended: { policy: this.#entry(limit), next: next === Infinity ? null : next },
+      }),
+    }
+  }
+
+  /** The cell of a limit; undefined for a limit that the algorithm does not take. */
+  #cellOf(limit: number): Cell | undefined {
+    if (!this.#cells.has(limit)) this.#cells.set(limit, this.#newCell(limit))
+    return this.#cells.get(limit)
+  }
+
+  #newCell(limit: number): Cell | undefined {
+    try {
+      return new Cell(makePolicy(this.#entry(limit)))
+    } catch (error) {
+      if (error instanceof PolicyError && /^(INVALID_LIMIT|CAPACITY_TOO_LARGE)$/.test(error.code))
+        return undefined
+      throw error
+    }
+  }
+
+  #entry(limit: number): PolicyEntry {
+    const { algorithm, burst } = this.#options
+    const option = burst === undefined ? undefined : capacityOption(algorithm)
+    return { algorithm, limit, window: formatDuration(this.#windowMs), ...(option && { [option]: burst }) }
+  }
+}
+
+/** Part of a window that a log has to span: a day's log lacks the second before midnight. */
+const SHORTEST = 0.9

@@ -1,0 +1,203 @@
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { spawn, spawnSync } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { main } from '../src/terminal/main.js'
+import { lineAt } from './bytes.js'
+
+/** The command as it is published: the tests run after the build. */
+const COMMAND = join(__dirname, '../bin/sluice.js')
+const S = 1_760_104_536
+const LOG = Array.from({ length: 400 }, (_, i) =>
+  lineAt(S + Math.floor(i / 2), `10.0.0.${i % 3 === 0 ? 1 : i % 40}`, i % 50 === 0 ? 429 : 200),
+)
+const POLICIES = (limit: number, more = {}): string =>
+  JSON.stringify({
+    limiters: { api: { policies: [{ algorithm: 'slidingLog', limit, window: '10s' }], ...more } },
+  })
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
+  writeFileSync(join(folder, 'access.log'), LOG.join(''))
+  writeFileSync(join(folder, 'strict.json'), POLICIES(2))
+  writeFileSync(join(folder, 'loose.json'), POLICIES(100))
+  writeFileSync(join(folder, 'wrong.json'), POLICIES(0.5))
+  writeFileSync(join(folder, 'smelly.json'), POLICIES(2).replace('slidingLog', 'fixedWindow'))
+})
+afterAll(() => rmSync(folder, { recursive: true }))
+
+function sluice(
+  args: readonly string[],
+  input: string | Buffer = '',
+): { status: number | null; stdout: string; stderr: string } {
+  const env = { ...process.env, COLUMNS: '80', NO_COLOR: '' }
+  const { status, stdout, stderr } = spawnSync(process.execPath, [COMMAND, ...args], {
+    cwd: folder,
+    input,
+    encoding: 'utf8',
+    env,
+  })
+  return { status, stdout, stderr }
+}
+
+describe('the exit code', () => {
+  it.each<[status: number, ...args: string[]]>([
+    [0, 'suggest', 'access.log'],
+    [0, 'replay', 'access.log', 'strict.json', '--fail-if', 'callers > 40'],
+    [1, 'replay', 'access.log', 'strict.json', '--fail-if', 'callers > 40', '--fail-if', 'denied >= 1%'],
+    [1, 'replay', 'access.log', 'strict.json', '--fail-if', 'lockout > 1s'],
+    [0, 'check', 'strict.json'],
+    [0, 'check', 'smelly.json'],
+    [1, 'check', 'smelly.json', '--strict'],
+    [1, 'check', 'wrong.json'],
+    [2, 'check'],
+    [2, 'sugest', 'access.log'],
+    [2, 'suggest', 'access.log', '--windos', '1m'],
+    [2, 'suggest', 'access.log', '--windows', '1 month'],
+    [2, 'suggest', 'access.log', '--limits', '0'],
+    [2, 'suggest', 'access.log', '--where', 'pth=/a'],
+    [2, 'suggest', 'access.log', '--by', 'user'],
+    [2, 'suggest', 'access.log', '--format', 'apache'],
+    [2, 'replay', 'access.log', 'strict.json', '--fail-if', 'denied > 1h'],
+    [3, 'suggest', 'missing.log'],
+    [3, 'suggest', 'strict.json'],
+    [3, 'replay', 'access.log', 'wrong.json'],
+    [0, '--help'],
+    [0, '--version'],
+  ])('is %i of %s', (status, ...args) => {
+    const result = sluice(args)
+    expect([result.status, result.stderr]).toEqual([
+      status,
+      status > 1 ? expect.stringMatching(/^sluice: /) : expect.any(String),
+    ])
+  })
+
+  it('is 70 of a defect of ours, which asks for a report', async () => {
+    const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true)
+    const defect = () => Promise.resolve({ suggest: () => Promise.reject(new TypeError('planted')) })
+    expect(await main(['node', 'sluice', 'suggest', 'access.log'], '0.0.0', defect)).toBe(70)
+    expect(written.mock.calls.join('')).toMatch(
+      /a defect of sluice, please report it: TypeError: planted\n.*at /s,
+    )
+    written.mockRestore()
+  })
+
+  it('is 0 where the reader of its output goes away', async () => {
+    const child = spawn(process.execPath, [COMMAND, 'suggest', 'access.log'], { cwd: folder })
+    child.stdout.destroy()
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
+  })
+
+  it('is 130 after Ctrl-C, with what was found so far', async () => {
+    const child = spawn(process.execPath, [COMMAND, 'suggest', '--json'], { cwd: folder })
+    let output = ''
+    child.stdout.on('data', (chunk) => (output += chunk))
+    const ended = new Promise((resolve) => child.once('close', resolve))
+    await new Promise((resolve) => child.stdin.write(LOG.join('').repeat(300), resolve)) // more than a pipe holds: it was read
+    child.kill('SIGINT')
+    expect(await ended).toBe(130)
+    expect(JSON.parse(output)).toMatchObject({ basis: { complete: false } })
+  })
+})
+
+describe('input', () => {
+  it('comes from stdin, packed or not', () => {
+    const plain = sluice(['suggest', '--json'], LOG.join(''))
+    const packed = sluice(['suggest', '-', '--json'], gzipSync(LOG.join('')))
+    expect(packed).toEqual(plain)
+    expect(JSON.parse(plain.stdout)).toMatchObject({
+      basis: { lines: 400, read: 400, formats: { stdin: 'common' } },
+    })
+  })
+
+  it('that is packed and ends too early is read up to there', () => {
+    const bytes = gzipSync(LOG.join(''))
+    const { status, stdout } = sluice(['suggest', '--json'], bytes.subarray(0, bytes.length - 60))
+    const { basis } = JSON.parse(stdout) as {
+      basis: { lines: number; read: number; skipped: Record<string, { count: number }> }
+    }
+    expect(status).toBe(0)
+    expect(basis.skipped['cut off']).toMatchObject({ count: 1 })
+    expect([basis.lines - basis.read, basis.read > 100]).toEqual([1, true])
+  })
+
+  it('of check comes from stdin too', () => {
+    const { status, stdout } = sluice(['check', '-', '--against', 'loose.json'], POLICIES(3, { were: 'x' }))
+    expect([status, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^stdin:1: error INVALID_OPTION at limiters\.api\.were: .*did you mean 'where'/),
+    ])
+  })
+})
+
+describe('output', () => {
+  it('ends with the sum of lines, and begins with what share was limited', () => {
+    const { stdout } = sluice(['suggest', 'access.log'])
+    expect(stdout).toMatch(/^2 % of the calls were answered 429: callers wanted more/)
+    expect(stdout).toMatch(/\n400 lines = 400 read \+ 0 skipped\n$/)
+    expect(stdout).not.toContain('\u001b')
+    expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(100)
+  })
+
+  it('of suggest ends with a policy file that the command after it takes', () => {
+    const { stdout } = sluice(['suggest', 'access.log', '--where', 'path=/', '--skew', '10s'])
+    const [, file, command] = /\n(\{"limiters".*)\nnpx @sluice\/cli (.*)\n/.exec(stdout) ?? []
+    writeFileSync(join(folder, 'policies.json'), file!)
+    expect(command).toBe('replay access.log policies.json --skew 10s')
+    expect(sluice(command!.split(' ')).status).toBe(0)
+    expect(sluice(['check', 'policies.json']).stdout).toBe('0 errors, 0 smells\n')
+  })
+
+  it('writes each decision', () => {
+    expect(sluice(['replay', 'access.log', 'strict.json', '--out', 'out.jsonl', '--hash-keys']).status).toBe(
+      0,
+    )
+    const lines = readFileSync(join(folder, 'out.jsonl'), 'utf8').trim().split('\n')
+    expect(lines).toHaveLength(400)
+    expect(JSON.parse(lines[0]!)).toEqual({
+      time: '2025-10-10T13:55:36.250Z',
+      limiter: 'api',
+      key: expect.stringMatching(/^sha256:[\da-f]{16}$/) as string,
+      cost: 1,
+      allowed: true,
+      policy: '2-per-10s',
+      remaining: 1,
+      retryAfterMs: 0,
+    })
+  })
+
+  it('says what changes against the log and against other policies', () => {
+    const against = (file: string) => {
+      const { stdout } = sluice(['replay', 'access.log', 'strict.json', '--against', file, '--json'])
+      return (
+        JSON.parse(stdout) as { answers: [{ against: { allowedToDenied: number; deniedToAllowed: number } }] }
+      ).answers[0].against
+    }
+    expect(against('strict.json')).toMatchObject({ allowedToDenied: 0, deniedToAllowed: 0 })
+    const { allowedToDenied } = against('loose.json')
+    expect(allowedToDenied).toBeGreaterThan(0)
+    expect(against('log').deniedToAllowed).toBeLessThanOrEqual(8)
+  })
+
+  it('holds no key under --hash-keys', () => {
+    const { stdout } = sluice(['suggest', 'access.log', '--hash-keys', '--json'], LOG.join(''))
+    expect(stdout).toContain('sha256:')
+    expect(stdout).not.toMatch(/10\.0\.0\.\d/)
+  })
+
+  it('is of the published schema', () => {
+    const schema = JSON.parse(readFileSync(join(__dirname, '../report.schema.json'), 'utf8')) as object
+    const validate = new Ajv2020({ strict: false }).compile(schema)
+    for (const args of [
+      ['suggest', 'access.log'],
+      ['replay', 'access.log', 'strict.json', '--against', 'log'],
+      ['check', 'smelly.json'],
+    ]) {
+      expect(validate(JSON.parse(sluice([...args, '--json']).stdout)) || validate.errors).toBe(true)
+      expect(validate({ version: 1, command: args[0] })).toBe(false)
+    }
+  })
+})

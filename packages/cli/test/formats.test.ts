@@ -1,0 +1,110 @@
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fixture, readAll, sourceOf, sums } from './bytes.js'
+
+/** 13:55:36 on 10 October 2025. */
+const T = 1_760_104_536_000_000
+const [A, B] = ['203.0.113.7', '198.51.100.4']
+const NETWORK = '2001:db8:1:2::/64'
+
+type Row = readonly [
+  format: string,
+  resolution: number,
+  ...calls: (readonly [at: number, key: string, denied?: 429])[],
+]
+
+/** Each fixture: its format, the unit of its times, and for each call when it began, who made it, and whether it was denied. */
+const LOGS: Readonly<Record<string, Row>> = {
+  common: ['common', 1e6, [T, A], [T + 1e6, A, 429], [T + 2e6, NETWORK]],
+  combined: ['common', 1e6, [T, A], [T, B, 429], [T + 1e6, A]],
+  'virtual-host': ['common', 1e6, [T, A], [T + 1e6, NETWORK, 429]],
+  'nginx-main': ['common', 1e6, [T - 250_000, '10.0.0.2'], [T, '10.0.0.2', 429]],
+  traefik: ['common', 1e6, [T, A], [T + 1e6, B, 429]],
+  alb: ['alb', 1, [T + 15_641, A], [T + 1_186_641, B, 429]],
+  envoy: ['envoy', 1e3, [T + 310_000, A], [T + 1_310_000, B, 429]],
+  istio: ['envoy', 1e3, [T + 310_000, A], [T + 1_310_000, B, 429]],
+  'nginx.json': ['json', 1e6, [T - 250_000, A], [T + 1e6, B, 429]],
+  'envoy.json': ['json', 1e3, [T + 310_000, A], [T + 1_310_000, B, 429]],
+  'caddy.json': ['json', 1, [T + 25, A], [T + 1e6, NETWORK, 429]],
+  'traefik.json': ['json', 1, [T + 310_025, A], [T + 1_310_025, B, 429]],
+  'pino.json': ['json', 1e3, [T + 310_000, A], [T + 999_000, B, 429]],
+  docker: ['common in docker', 1e6, [T, A], [T, B, 429]],
+  'docker-split': ['common in docker', 1e6, [T, A], [T, B, 429]],
+  cri: ['common in cri', 1e6, [T, A], [T, B, 429]],
+  syslog: ['common in syslog', 1e6, [T, A], [T, B, 429]],
+  'syslog-5424': ['common in syslog', 1e6, [T, A], [T, B, 429]],
+  journald: ['common in syslog', 1e6, [T, A], [T, B, 429]],
+  'journald.json': ['common in journald', 1e6, [T, A], [T, B, 429]],
+  colours: ['common', 1e6, [T, A], [T, B, 429]],
+}
+
+describe('a log', () => {
+  it.each(Object.entries(LOGS))('%s is read with its times, callers and denials', async (name, row) => {
+    const [format, resolution, ...expected] = row
+    const { reading, calls } = await readAll([sourceOf(name, fixture(name))])
+    expect(reading.formats.get(name)).toBe(format)
+    expect(reading.resolution).toBe(resolution)
+    const found = calls.map(({ at, duration, keys, denied }) => [
+      at - duration,
+      keys[0],
+      ...(denied ? [429] : []),
+    ])
+    expect(found).toEqual(expected)
+  })
+
+  it('is here for every fixture', () => {
+    const names = readdirSync(join(__dirname, 'logs')).map((file) => file.replace(/\.txt$/, ''))
+    expect(names.sort()).toEqual(Object.keys(LOGS).sort())
+  })
+
+  it('counts the parts of a line that was split', async () => {
+    const { reading } = await readAll([sourceOf('cri', fixture('cri'))])
+    expect(sums(reading)).toEqual({ lines: 3, read: 2, skipped: { 'part of a line': 1 } })
+  })
+})
+
+describe('the caller', () => {
+  const keysOf = async (name: string, options: Parameters<typeof readAll>[1]) =>
+    (await readAll([sourceOf(name, fixture(name))], options)).calls.map(({ keys }) => keys[0])
+
+  it('behind proxies is the address that the outermost trusted one saw', async () => {
+    expect(await keysOf('nginx-main', { trustProxy: 1 })).toEqual([A, B])
+    expect(await keysOf('nginx-main', { trustProxy: 2 })).toEqual(['192.0.2.9', B])
+    expect(await keysOf('envoy', { trustProxy: 1 })).toEqual(['192.0.2.9', B])
+  })
+
+  it('is a header or a field where that is asked', async () => {
+    expect(await keysOf('nginx.json', { selectors: [{ by: 'header:user-agent' }] })).toEqual([
+      'curl/8.5.0',
+      'curl/8.5.0',
+    ])
+    expect(await keysOf('caddy.json', { selectors: [{ by: 'header:user-agent' }] })).toEqual([
+      'curl/7.82.0',
+      'curl/7.82.0',
+    ])
+    expect(await keysOf('pino.json', { selectors: [{ by: 'field:req.id' }] })).toEqual(['1', '2'])
+    expect(await keysOf('combined', { selectors: [{ by: 'header:user-agent' }] })).toHaveLength(2)
+  })
+})
+
+describe('the place of a field', () => {
+  const line = '{"when":1760104536,"who":{"at":"203.0.113.7"},"units":"3","s":429}\n'
+
+  it('that is not known is one error, which names the flag', async () => {
+    const read = (fields: Record<string, string>) => readAll([sourceOf('app.log', line)], { fields })
+    await expect(read({})).rejects.toThrow(/app\.log: no field for 'time' .*--field time=PATH.*\{"when"/)
+    await expect(read({ time: 'when' })).rejects.toThrow(/no field for 'ip' .*--field ip=PATH/)
+  })
+
+  it('can be named', async () => {
+    const options = { fields: { time: 'when', ip: 'who.at', status: 's' }, cost: 'field:units' }
+    const { calls } = await readAll([sourceOf('app.log', line)], options)
+    expect(calls).toEqual([{ at: T, duration: 0, keys: [A], cost: 3, denied: true }])
+  })
+
+  it('does not make a log of what is none', async () => {
+    await expect(readAll([sourceOf('x', 'hello\nworld\n')])).rejects.toThrow(
+      /'time' .*--format common.*hello/,
+    )
+  })
+})

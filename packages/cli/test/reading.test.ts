@@ -1,0 +1,114 @@
+import * as fc from 'fast-check'
+import { parseWhere } from '@sluice/policies'
+import { fixture, lineAt, readAll, sourceOf, sums } from './bytes.js'
+import { NoLogError } from '@sluice/cli'
+
+/** Mutated logs that are read; `CLI_MUTATIONS=10000` is the bar. */
+const RUNS = Number(process.env['CLI_MUTATIONS'] ?? 1000)
+const S = 1_760_104_536
+
+describe('lines', () => {
+  it('may be cut anywhere into pieces', async () => {
+    const bytes = fixture('combined')
+    const whole = (await readAll([sourceOf('a', bytes)])).calls
+    for (let at = 0; at < bytes.length; at += 7) {
+      const { calls } = await readAll([sourceOf('a', bytes.subarray(0, at), bytes.subarray(at))])
+      expect(calls).toEqual(whole)
+    }
+  })
+
+  it('that cannot be read are counted by reason, with the first of each', async () => {
+    const good = lineAt(S)
+    const log = [
+      good,
+      'torn [10/Oct/2025:13:',
+      '\n\n',
+      `\0\0${good}`,
+      'x'.repeat(2 ** 20),
+      '\n# made by hand\n',
+      good,
+    ]
+    const old = lineAt(S - 3600)
+    const many = good.repeat(3000) // so that earlier lines have been passed on
+    const { reading } = await readAll([sourceOf('a', ...log, many, old, good.replace('Oct', 'Okt'), 'torn')])
+    expect(sums(reading)).toEqual({
+      lines: 3010,
+      read: 3002,
+      skipped: {
+        'not in the format': 2,
+        'empty line': 1,
+        'NUL bytes': 1,
+        'longer than 256 KiB': 1,
+        'comment line': 1,
+        'clock ran back': 1,
+        'no time': 1,
+      },
+    })
+    expect(reading.ledger.skipped.get('clock ran back')).toMatchObject({
+      source: 'a',
+      line: 3008,
+      text: old.trim(),
+    })
+  })
+
+  it('of a source that fails are read up to there, and the rest is counted as cut off', async () => {
+    const { reading } = await readAll([
+      sourceOf('a', lineAt(S), lineAt(S).slice(0, 30), new Error('unexpected end')),
+    ])
+    expect(sums(reading)).toEqual({ lines: 2, read: 1, skipped: { 'cut off': 1 } })
+  })
+
+  it('outside of where are read, and no calls', async () => {
+    const where = parseWhere('status!=200')
+    const { reading, calls } = await readAll([sourceOf('a', lineAt(S), lineAt(S, '192.0.2.1', 429))], {
+      selectors: [{ where }],
+    })
+    expect([reading.ledger.read, reading.ledger.outside, calls.length]).toEqual([2, 1, 1])
+  })
+
+  it('are sorted where they are a few seconds late, and several logs are merged', async () => {
+    const seconds = Array.from({ length: 5000 }, (_, i) => S + i + (i % 3 === 0 ? 4 : 0))
+    const [one, other] = [0, 1].map((part) =>
+      seconds
+        .filter((_, i) => i % 2 === part)
+        .map((s) => lineAt(s))
+        .join(''),
+    )
+    const { calls } = await readAll([sourceOf('a', one!), sourceOf('b', other!), sourceOf('empty')])
+    expect(calls.map(({ at }) => at / 1e6)).toEqual(seconds.toSorted((a, b) => a - b))
+  })
+})
+
+const FILES = ['combined', 'alb', 'envoy', 'caddy.json', 'docker', 'cri', 'syslog', 'journald.json'].map(
+  fixture,
+)
+
+it('mutated logs never crash the reader, and their lines add up', async () => {
+  const mutation = fc.record({ at: fc.nat(4000), drop: fc.nat(40), bytes: fc.uint8Array({ maxLength: 6 }) })
+  const logs = fc.tuple(
+    fc.constantFrom(...FILES),
+    fc.array(mutation, { minLength: 1, maxLength: 5 }),
+    fc.boolean(),
+  )
+  const check = async ([bytes, mutations, isCut]: readonly [
+    Buffer,
+    readonly { at: number; drop: number; bytes: Uint8Array }[],
+    boolean,
+  ]) => {
+    let log = Buffer.concat([bytes, bytes, bytes])
+    for (const { at, drop, bytes: put } of mutations) {
+      const place = at % log.length
+      log = Buffer.concat([log.subarray(0, place), put, log.subarray(place + drop)])
+    }
+    try {
+      const { reading } = await readAll([sourceOf('m', log, ...(isCut ? [new Error('cut')] : []))])
+      const { lines, read, skipped } = sums(reading)
+      const there = log.toString('latin1').split('\n').length - (log.at(-1) === 10 ? 1 : 0)
+      expect(read + Object.values(skipped).reduce((sum, count) => sum + count, 0)).toBe(lines)
+      expect(lines).toBe(there + (isCut && log.at(-1) === 10 ? 1 : 0)) // a source that fails between lines is one more
+    } catch (error) {
+      if (!(error instanceof NoLogError)) throw error
+    }
+  }
+  await fc.assert(fc.asyncProperty(logs, check), { numRuns: RUNS })
+}, 120_000)

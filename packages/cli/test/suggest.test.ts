@@ -1,0 +1,145 @@
+import * as fc from 'fast-check'
+import { replay, suggest, type SuggestOptions } from '@sluice/cli'
+import { ALGORITHM_NAMES, makePolicy } from '@sluice/policies'
+import { findShapes, tiers } from '@sluice/testing/internal'
+import { Cell, peakIn } from '../src/trace/cell.js'
+import { callAt, readingOf } from './calls.js'
+import { lineAt, readAll, sourceOf } from './bytes.js'
+
+const S = 1_760_104_536
+const OPTIONS: SuggestOptions = { windows: [10_000], algorithm: 'slidingLog', untouched: 90 }
+
+/** A day's traffic in small: most callers come now and then, the last two in bursts. */
+const traffic = Array.from({ length: 4000 }, (_, i) => {
+  const caller = i % 5 === 0 ? 38 + ((i / 5) % 2) : (i * 7919) % 38
+  return callAt(S * 1e6 + Math.floor(i / 8) * 1_000_000 + ((i * 104_729) % 1_000_000), `10.0.0.${caller}`)
+}).sort((one, other) => one.at - other.at)
+
+describe('a caller whose units always pass', () => {
+  const { shapes } = findShapes()
+  it.each(shapes.map((shape) => [shape.title, shape] as const))('is never denied under %s', (_, shape) => {
+    const gaps = fc.array(fc.tuple(fc.integer({ min: 0, max: 12 }), fc.integer({ min: 1, max: 4 })), {
+      minLength: 1,
+      maxLength: 60,
+    })
+    let leftOut = 0
+    fc.assert(
+      fc.property(tiers(shape, 1), gaps, ([numbers], list) => {
+        const cell = new Cell(shape.factory(numbers!))
+        let at = 1_700_000_000_123_457
+        const times = Float64Array.from(list, ([gap]) => (at += Math.floor((gap * cell.policy.window) / 7)))
+        const calls = {
+          caller: 0,
+          times,
+          costs: Uint32Array.from(list, ([, cost]) => cost),
+          from: 0,
+          to: list.length,
+        }
+        if (peakIn(calls, cell.span) > cell.policy.capacity) return
+        leftOut++
+        expect(cell.denials(calls)).toBe(0)
+      }),
+      { numRuns: 400 },
+    )
+    expect(leftOut).toBeGreaterThan(10)
+  })
+})
+
+describe('suggest', () => {
+  it.each(ALGORITHM_NAMES)('recommends a limit of %s that replay confirms to the call', async (algorithm) => {
+    const { windows, basis } = await suggest(readingOf(traffic), { ...OPTIONS, algorithm })
+    const { recommended, cells } = windows[0]!
+    const { policy } = recommended!
+    const limiters = [{ name: 'api', policies: [makePolicy(policy)], by: undefined, where: undefined }]
+    const { answers } = await replay(readingOf(traffic), { limiters })
+    const { figures } = cells.find(({ limit }) => limit === policy.limit)!
+    const { denied, callersHit, longestLockOutMs, worst } = answers[0]!.limiters[0]!
+    expect(figures).toMatchObject({ denied, callersHit, longestLockOutMs })
+    expect(denied).toBeGreaterThan(0)
+    expect(figures!.worst.map(({ denied: each }) => each)).toEqual(worst.map(({ denied: each }) => each))
+    expect(callersHit / basis.callers).toBeLessThanOrEqual(0.1)
+  })
+
+  it.each(ALGORITHM_NAMES)('recommends the smallest such limit of %s', async (algorithm) => {
+    const { windows } = await suggest(readingOf(traffic), { ...OPTIONS, algorithm })
+    const { limit } = windows[0]!.recommended!.policy
+    const smaller = await suggest(readingOf(traffic), { ...OPTIONS, algorithm, limits: [limit - 1] })
+    const { figures } = smaller.windows[0]!.cells.find((cell) => cell.limit === limit - 1)!
+    expect(figures!.callersHit / 40).toBeGreaterThan(0.1)
+  })
+
+  it('has no figure for a limit that reaches less far than ten units of the times, and recommends none', async () => {
+    const log = Array.from({ length: 100 }, (_, i) => lineAt(S + i)).join('')
+    const answer = async (options: Partial<SuggestOptions>) => {
+      const { calls, reading: read } = await readAll([sourceOf('a', log)])
+      return suggest({ ...read, batches: readingOf(calls).batches }, { ...OPTIONS, ...options })
+    }
+    const { windows } = await answer({ windows: [9000, 10_000, 3_600_000] })
+    expect(windows.map(({ without, recommended }) => [without, recommended?.policy.limit])).toEqual([
+      ['this log is too coarse', undefined],
+      [undefined, 10],
+      ['this log is too short', undefined],
+    ])
+    const {
+      windows: [gcra],
+    } = await answer({ windows: [60_000], algorithm: 'gcra', burst: 1, limits: [5, 12] })
+    expect(gcra!.cells.map(({ limit, figures }) => [limit, figures !== undefined])).toEqual([
+      [5, true],
+      [12, false],
+      [60, false],
+    ])
+    expect(gcra!.recommended).toBeUndefined()
+  })
+
+  it('names the worst callers, with their calls, and the next peak', async () => {
+    const calls = [...Array<undefined>(20)].map((_, i) => callAt(S * 1e6 + i * 1e6, `10.0.0.${i}`))
+    const burst = [...Array<undefined>(30)].map((_, i) => callAt(S * 1e6 + 19e6 + i, '192.0.2.1'))
+    const { windows, basis } = await suggest(readingOf([...calls, ...burst]), OPTIONS)
+    const { recommended, cells, peaks } = windows[0]!
+    expect(basis).toMatchObject({ calls: 50, callers: 21 })
+    expect(peaks).toEqual([
+      [1, 20],
+      [30, 1],
+    ])
+    expect(recommended).toEqual({ policy: { algorithm: 'slidingLog', limit: 1, window: '10s' }, next: 30 })
+    expect(cells[0]!.figures!.worst).toEqual([{ key: '192.0.2.1', calls: 30, denied: 29 }])
+  })
+})
+
+describe('a log of whole seconds', () => {
+  /** 500 pairs of calls 0.2 s apart, each across the end of a second. */
+  const pairs = Array.from({ length: 500 }, (_, i) => lineAt(S + i * 10) + lineAt(S + i * 10 + 1)).join('')
+  const answersFor = async (window: string) => {
+    const { calls, reading } = await readAll([sourceOf('a', pairs)])
+    const policies = [makePolicy({ algorithm: 'slidingLog', limit: 1, window })]
+    const limiters = [{ name: 'api', policies, by: undefined, where: undefined }]
+    const { answers } = await replay({ ...reading, batches: readingOf(calls).batches }, { limiters })
+    return answers.map(({ spread, limiters: [api] }) => [spread, api!.denied])
+  }
+
+  it('gives three answers about a window of one second: the truth, 500 denied, is one of them', async () => {
+    expect(await answersFor('1s')).toEqual([
+      ['evenly', 0],
+      ['start', 0],
+      ['alternating', 500],
+    ])
+  })
+
+  it('gives one answer about a window of ten seconds', async () => {
+    expect(await answersFor('10s')).toHaveLength(1)
+  })
+
+  it('lies about nothing where a caller calls more often: all at the start are denied but one', async () => {
+    const { calls, reading } = await readAll([sourceOf('a', lineAt(S).repeat(5))])
+    const limiters = [
+      {
+        name: 'api',
+        policies: [makePolicy({ algorithm: 'slidingLog', limit: 1, window: '200ms' })],
+        by: undefined,
+        where: undefined,
+      },
+    ]
+    const { answers } = await replay({ ...reading, batches: readingOf(calls).batches }, { limiters })
+    expect(answers.map(({ limiters: [api] }) => api!.denied)).toEqual([0, 4, 4])
+  })
+})
