@@ -21,6 +21,7 @@ runSubject('bench', {
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
   machine: ['build redis', 'processes of one machine: machineStore beside Redis and a cluster limiter of a peer', `${BENCH}/machine/main.js`],
   metrics: ['build', 'what a decision in memory takes more when it is observed, and when top keys are counted', `${BENCH}/metrics/main.js`],
+  logs: ['build', 'access logs of 5,000,000 lines: lines a second and memory of sluice, beside goaccess', `${BENCH}/logs/main.js`],
   leases: ['build', 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair', `${CORE_TESTS}/leases/simulation/fleet.js`],
   budget: ['build', 'simulated: token budgets that are settled late; served as a share of the exact promise, and over it', `${CORE_TESTS}/algorithms/simulation/budget.js`],
 })
