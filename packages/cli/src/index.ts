@@ -1,13 +1,14 @@
 /*
  * Logs read, limits suggested and policies replayed, without Node: the same in a service, a terminal and a browser.
  */
-export type { Call, CallOptions, Selector } from './logs/calls.js'
+export type { Call, ReadOptions, Selector } from './logs/calls.js'
 export { FORMAT_NAMES, NoLogError } from './logs/detect.js'
 export type { Fields } from './logs/format.js'
 export type { Ledger, Skipped, SkipReason } from './logs/ledger.js'
-export { type LogSource, type Reading, readLogs, type ReadOptions } from './logs/read-logs.js'
+export { type LogSource, type Reading, readLogs } from './logs/read-logs.js'
 export type { Units, Way } from './logs/spread.js'
 export type { Basis } from './trace/basis.js'
 export * from './trace/replay.js'
 export * from './trace/suggest.js'
+export type { Figures, HitCaller } from './trace/tally.js'
 export type { Shelf } from './trace/trace.js'

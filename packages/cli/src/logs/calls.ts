@@ -1,7 +1,6 @@
 import { clientAddress } from '@sluice/http'
 import type { Where } from '@sluice/policies'
-import type { Detected } from './detect.js'
-import type { Format } from './format.js'
+import type { Fields, Format } from './format.js'
 import type { SkipReason } from './ledger.js'
 
 /** One call of a log. */
@@ -24,7 +23,8 @@ export interface Selector {
   readonly where?: Where | undefined
 }
 
-export interface CallOptions {
+/** How logs are read. */
+export interface ReadOptions {
   readonly selectors: readonly Selector[]
   /** The part of a call that is its cost: `field:PATH`. */
   readonly cost?: string | undefined
@@ -33,61 +33,48 @@ export interface CallOptions {
    * @default 0
    */
   readonly trustProxy?: number | undefined
+  /** The format of the lines; found from the first 1,000 lines if left out. */
+  readonly format?: string | undefined
+  /** Places of fields in lines of JSON: `{ ip: 'request.client_ip' }`. */
+  readonly fields?: Fields | undefined
+  /**
+   * How far back times may run, in milliseconds.
+   * @default 5000
+   */
+  readonly skewMs?: number | undefined
+  /** Ends the reading: what was read until then counts. */
+  readonly signal?: AbortSignal | undefined
 }
 
-/** Makes calls of the lines that a format has read. */
-export class CallReader {
-  readonly #format: Format
-  readonly #hasDurations: boolean
-  readonly #options: CallOptions
-  readonly #part: (name: string) => string | undefined
-
-  constructor({ format, hasDurations }: Detected, options: CallOptions) {
-    this.#format = format
-    this.#hasDurations = hasDurations
-    this.#options = options
-    this.#part = (name) => format.part(name)
-  }
-
-  /** The call of the line that was read last, or why it is none. */
-  read(): Call | SkipReason | 'outside' {
-    const { time } = this.#format
-    if (Number.isNaN(time)) return 'no time'
-    const { selectors, cost: costPart } = this.#options
-    const keys: (string | undefined)[] = []
-    let isOutside = true
-    let hasKey = false
-    for (const { by, where } of selectors) {
-      const isInside = where === undefined || where.matches(this.#part)
-      const key = isInside ? this.#key(by) : undefined
-      if (isInside) isOutside = false
-      if (key !== undefined) hasKey = true
-      keys.push(key)
-    }
-    if (isOutside) return 'outside'
-    if (!hasKey) return 'no caller'
-    const cost = costPart === undefined ? 1 : costOf(this.#part(costPart))
-    if (cost === undefined) return 'no cost'
-    const denied = this.#part('status') === '429'
-    const duration = this.#hasDurations ? Math.min(this.#format.duration, LONGEST_US) : 0
-    return { at: time, duration, keys, cost, denied }
-  }
-
-  #key(by = 'ip'): string | undefined {
-    const key = by === 'ip' ? this.#address() : this.#part(by)
-    return key !== undefined && key.length <= LONGEST_KEY ? key : undefined
-  }
+/** Returns a function that makes a call of the line that the format has read last, or returns why it is none. */
+export function callReader(
+  format: Format,
+  hasDurations: boolean,
+  options: ReadOptions,
+): () => Call | SkipReason | 'outside' {
+  const { selectors, cost: costPart, trustProxy = 0 } = options
+  const part = (name: string): string | undefined => format.part(name)
 
   /** The address that the outermost trusted proxy saw, as the adapters name it. */
-  #address(): string | undefined {
-    const { trustProxy = 0 } = this.#options
-    let address = this.#part('ip')
-    if (trustProxy > 0) {
-      const forwarded = this.#part('forwarded')?.split(',') ?? []
-      const i = Math.max(0, forwarded.length - trustProxy)
-      address = forwarded[i]?.trim() ?? address
-    }
-    return clientAddress(address) ?? address
+  const address = (): string | undefined => {
+    const forwarded = trustProxy > 0 ? (part('forwarded')?.split(',') ?? []) : []
+    const found = forwarded[Math.max(0, forwarded.length - trustProxy)]?.trim() ?? part('ip')
+    return clientAddress(found) ?? found
+  }
+  const keyOf = (by: string): string | undefined => {
+    const key = by === 'ip' ? address() : part(by)
+    return key !== undefined && key.length <= LONGEST_KEY ? key : undefined
+  }
+  return () => {
+    if (Number.isNaN(format.time)) return 'no time'
+    const isInside = selectors.map(({ where }) => where === undefined || where.matches(part))
+    if (!isInside.includes(true)) return 'outside'
+    const keys = selectors.map(({ by = 'ip' }, i) => (isInside[i] ? keyOf(by) : undefined))
+    if (keys.every((key) => key === undefined)) return 'no caller'
+    const cost = costPart === undefined ? 1 : Number(part(costPart) ?? NaN)
+    if (!Number.isInteger(cost) || cost < 0 || cost > LARGEST_COST) return 'no cost'
+    const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
+    return { at: format.time, duration, keys, cost, denied: part('status') === '429' }
   }
 }
 
@@ -96,8 +83,3 @@ export const LONGEST_US = 60e6
 /** Longest key that limiters take. */
 const LONGEST_KEY = 8192
 const LARGEST_COST = 2 ** 31
-
-function costOf(text: string | undefined): number | undefined {
-  const cost = Number(text)
-  return text !== undefined && Number.isInteger(cost) && cost >= 0 && cost <= LARGEST_COST ? cost : undefined
-}

@@ -1,4 +1,5 @@
-import type { Fields, Format, FormatOpener } from './format.js'
+import type { ReadOptions } from './calls.js'
+import type { Format, FormatOpener } from './format.js'
 import { json } from './json-format.js'
 import { textFormats } from './text-formats.js'
 import { resolutionOf, TimeReader } from './times.js'
@@ -16,6 +17,7 @@ export class NoLogError extends Error {
 
 /** The format of one source. */
 export interface Detected {
+  readonly title: string
   readonly format: Format
   readonly wrapper: Wrapper
   /** The unit of its times, in microseconds. */
@@ -24,19 +26,13 @@ export interface Detected {
   readonly hasDurations: boolean
 }
 
-export interface DetectOptions {
-  readonly format?: string | undefined
-  readonly fields: Fields
-  /** The parts of a call that have to be there. */
-  readonly needs: readonly string[]
-}
-
 /**
  * The format, and what wraps it, under which most of the first lines have a time and the parts that are asked for.
  * @throws {NoLogError} if there is none.
  */
-export function detect(source: string, sample: readonly string[], options: DetectOptions): Detected {
-  const { format: name, fields, needs } = options
+export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
+  const { format: name, fields = {}, selectors, cost } = options
+  const needs = [...new Set([...selectors.map(({ by = 'ip' }) => by), ...(cost === undefined ? [] : [cost])])]
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
   let best: Candidate | undefined
   for (const wrapper of wrappers()) {
@@ -49,16 +45,15 @@ export function detect(source: string, sample: readonly string[], options: Detec
     }
   }
   if (best && best.missing === undefined) return best
-  const isJson = withoutColours(sample[0]!).startsWith('{')
   const missing = best?.missing ?? 'time'
   const field = `name its place with --field ${missing.replace(/^\w+:/, '')}=PATH`
-  const advice = isJson
-    ? field
-    : best
-      ? 'name another caller with --by'
-      : `name the format with --format ${FORMAT_NAMES.join('|')}`
+  const other = best
+    ? 'name another caller with --by'
+    : `name the format with --format ${FORMAT_NAMES.join('|')}`
+  const advice = withoutColours(sample[0]!).startsWith('{') ? field : other
+  const first = sample[0]!.slice(0, 160)
   throw new NoLogError(
-    `${source}: no field for '${missing}' was found; ${advice}. The first line is: ${sample[0]!.slice(0, 160)}`,
+    `${source}: no field for '${missing}' was found; ${advice}. The first line is: ${first}`,
   )
 }
 
@@ -85,5 +80,6 @@ function scored(
   }
   const missing = needs[counts.indexOf(0)]
   const score = counts.reduce((sum, count) => sum + count, times.length)
-  return { format, wrapper, resolution: resolutionOf(times), hasDurations, score, missing }
+  const title = wrapper.name === '' ? format.name : `${format.name} in ${wrapper.name}`
+  return { title, format, wrapper, resolution: resolutionOf(times), hasDurations, score, missing }
 }

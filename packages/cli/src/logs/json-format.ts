@@ -40,29 +40,25 @@ class JsonFormat implements Format {
   readonly name = 'json'
   time = NaN
   #line: Json = {}
-  readonly #times: TimeReader
-  readonly #sample: readonly Json[]
-  readonly #fields: Fields
   readonly #places = new Map<string, string | undefined>()
   readonly #hasDurations: boolean
 
-  constructor(times: TimeReader, sample: readonly Json[], fields: Fields) {
-    this.#times = times
-    this.#sample = sample
-    this.#fields = fields
+  constructor(
+    readonly times: TimeReader,
+    readonly sample: readonly Json[],
+    readonly fields: Fields,
+  ) {
     // A `duration` without a unit is in seconds where Caddy writes it, and nobody knows elsewhere.
-    const isKnown =
-      this.#placeOf('duration') !== 'duration' ||
-      'duration' in fields ||
-      this.#placeOf('ip')?.startsWith('request.')
-    this.#hasDurations = isKnown === true && !/start/i.test(this.#placeOf('time') ?? '')
+    const isCaddy = this.#placeOf('ip')?.startsWith('request.') === true
+    const isKnown = this.#placeOf('duration') !== 'duration' || 'duration' in fields || isCaddy
+    this.#hasDurations = isKnown && !/start/i.test(this.#placeOf('time') ?? '')
   }
 
   read(line: string): boolean {
     const value = parsed(line)
     if (value === undefined) return false
     this.#line = value
-    this.time = this.#times.read(this.part('time') ?? '')
+    this.time = this.times.read(this.part('time') ?? '')
     return true
   }
 
@@ -80,39 +76,25 @@ class JsonFormat implements Format {
   }
 
   #placeOf(name: string): string | undefined {
-    if (!this.#places.has(name)) this.#places.set(name, this.#fields[name] ?? this.#findPlace(name))
+    if (!this.#places.has(name)) this.#places.set(name, this.fields[name] ?? this.#findPlace(name))
     return this.#places.get(name)
   }
 
   /** The first place that most lines have, else the first that any line has. */
   #findPlace(name: string): string | undefined {
     if (name.startsWith('field:')) return name.slice('field:'.length)
-    const places = name.startsWith('header:')
-      ? this.#headerPlaces(name.slice('header:'.length))
-      : PLACES[name]?.split(/\s+/)
-    const counts = (places ?? []).map((place) => {
-      const texts = this.#sample.map((line) => textAt(line, place)).filter((text) => text !== undefined)
+    const isHeader = name.startsWith('header:')
+    const places = isHeader
+      ? HEADERS.map((prefix) => prefix + name.slice('header:'.length))
+      : (PLACES[name]?.split(/\s+/) ?? [])
+    const counts = places.map((place) => {
+      const texts = this.sample.map((line) => textAt(line, place)).filter((text) => text !== undefined)
       return name === 'time'
-        ? texts.filter((text) => !Number.isNaN(this.#times.read(text))).length
+        ? texts.filter((text) => !Number.isNaN(this.times.read(text))).length
         : texts.length
     })
-    const best = counts.findIndex((count) => count * 2 > this.#sample.length)
-    return places?.[best >= 0 ? best : counts.findIndex((count) => count > 0)]
-  }
-
-  /** Names of headers stand in any case, and with underscores. */
-  #headerPlaces(header: string): string[] {
-    return HEADERS.flatMap((prefix) => {
-      const parent = prefix.endsWith('.')
-        ? valueAt(this.#sample[0] ?? {}, prefix.slice(0, -1))
-        : this.#sample[0]
-      const start = prefix.endsWith('.') ? '' : prefix
-      const isHeader = (name: string): boolean =>
-        name.toLowerCase().replaceAll('_', '-') === (start + header).replaceAll('_', '-')
-      return Object.keys((parent as Json | undefined) ?? {})
-        .filter(isHeader)
-        .map((name) => (start === prefix ? name : prefix + name))
-    })
+    const best = counts.findIndex((count) => count * 2 > this.sample.length)
+    return places[best >= 0 ? best : counts.findIndex((count) => count > 0)]
   }
 }
 
@@ -132,10 +114,16 @@ function textAt(line: Json, path: string): string | undefined {
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
 }
 
-/** The value at a path: a name that contains the dots, else the names between them. */
+/** The value at a path: a name that contains the dots, else the names between them. Headers stand in any case, or with `_`. */
 function valueAt(line: Json, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]
+  const name = Object.keys(line).find((each) => folded(each) === folded(path))
+  if (name !== undefined) return line[name]
   const dot = path.indexOf('.')
   const inner = dot < 0 ? undefined : line[path.slice(0, dot)]
   return typeof inner === 'object' && inner !== null ? valueAt(inner as Json, path.slice(dot + 1)) : undefined
+}
+
+function folded(name: string): string {
+  return name.toLowerCase().replaceAll('_', '-')
 }

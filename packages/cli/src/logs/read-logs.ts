@@ -1,6 +1,5 @@
-import { type Call, type CallOptions, CallReader } from './calls.js'
+import { type Call, callReader, type ReadOptions } from './calls.js'
 import { detect, type Detected } from './detect.js'
-import type { Fields } from './format.js'
 import { Ledger, type SkipReason } from './ledger.js'
 import { LineSplitter } from './lines.js'
 import { merge, Sorter } from './order.js'
@@ -10,20 +9,6 @@ import { withoutColours } from './wrappers.js'
 export interface LogSource {
   readonly name: string
   readonly chunks: AsyncIterable<Uint8Array>
-}
-
-export interface ReadOptions extends CallOptions {
-  /** The format of the lines; found from the first 1,000 lines if left out. */
-  readonly format?: string | undefined
-  /** Places of fields in lines of JSON: `{ ip: 'request.client_ip' }`. */
-  readonly fields?: Fields | undefined
-  /**
-   * How far back times may run, in milliseconds.
-   * @default 5000
-   */
-  readonly skewMs?: number | undefined
-  /** Ends the reading: what was read until then counts. */
-  readonly signal?: AbortSignal | undefined
 }
 
 /** Logs that are being read. */
@@ -48,95 +33,78 @@ export async function readLogs(sources: readonly LogSource[], options: ReadOptio
   const logs = sources.map((source) => new Log(source, options, ledger))
   for (const log of logs) await log.open()
   const opened = logs.filter(({ detected }) => detected !== undefined)
-  const units = opened.map(({ detected }) => detected!.resolution)
+  const all = opened.map(({ source, detected }) => ({ name: source.name, ...detected! }))
   return {
     ledger,
-    resolution: Math.max(1, ...units),
-    hasDurations: opened.some(({ detected }) => detected!.hasDurations),
-    formats: new Map(opened.map(({ name, detected }) => [name, titleOf(detected!)])),
+    resolution: Math.max(1, ...all.map(({ resolution }) => resolution)),
+    hasDurations: all.some(({ hasDurations }) => hasDurations),
+    formats: new Map(all.map(({ name, title }) => [name, title])),
     batches: opened.length === 1 ? opened[0]!.batches() : merge(opened.map((log) => log.batches())),
   }
 }
 
-function titleOf({ format, wrapper }: Detected): string {
-  return wrapper.name === '' ? format.name : `${format.name} in ${wrapper.name}`
-}
-
-/** The parts of calls that have to be in a log. */
-function needsOf({ selectors, cost }: CallOptions): string[] {
-  return [...new Set(selectors.map(({ by = 'ip' }) => by)), ...(cost === undefined ? [] : [cost])]
-}
-
 /** One log. */
 class Log {
-  readonly name: string
+  /** Undefined for a log without a line. */
   detected: Detected | undefined
   readonly #chunks: AsyncIterator<Uint8Array>
-  readonly #options: ReadOptions
-  readonly #ledger: Ledger
-  readonly #splitter: LineSplitter
-  readonly #sorter: Sorter<Call>
+  readonly #splitter = new LineSplitter((reason, text) => this.#refuse(reason, text))
   #first: string[] = []
   #lines = 0
   #hasBegun = false
   #hasEnded = false
 
-  constructor({ name, chunks }: LogSource, options: ReadOptions, ledger: Ledger) {
-    this.name = name
-    this.#chunks = chunks[Symbol.asyncIterator]()
-    this.#options = options
-    this.#ledger = ledger
-    this.#sorter = new Sorter((options.skewMs ?? 5000) * 1000)
-    this.#splitter = new LineSplitter((reason, text) => this.#refuse(reason, text))
+  constructor(
+    readonly source: LogSource,
+    readonly options: ReadOptions,
+    readonly ledger: Ledger,
+  ) {
+    this.#chunks = source.chunks[Symbol.asyncIterator]()
   }
 
-  /** Reads the first lines and finds the format by them. A log without a line has none. */
+  /** Reads the first lines and finds the format by them. */
   async open(): Promise<void> {
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
       for (const line of lines) this.#first.push(line)
       if (this.#first.length >= SAMPLE) break
     }
     const sample = this.#first.slice(0, SAMPLE).filter((line) => line !== '')
-    if (sample.length === 0) return
-    const { format, fields = {} } = this.#options
-    this.detected = detect(this.name, sample, { format, fields, needs: needsOf(this.#options) })
+    if (sample.length > 0) this.detected = detect(this.source.name, sample, this.options)
   }
 
   /** The calls, in order of time as far as that is possible. */
   async *batches(): AsyncGenerator<Call[]> {
-    const reader = new CallReader(this.detected!, this.#options)
+    const { ledger, source } = this
+    const { format, hasDurations } = this.detected!
+    const callOf = callReader(format, hasDurations, this.options)
+    const sorter = new Sorter<Call>((this.options.skewMs ?? 5000) * 1000)
     for (let lines: string[] | undefined = this.#first; lines; lines = await this.#next()) {
-      for (const line of lines) this.#readLine(reader, line)
-      yield this.#sorter.due()
+      for (const line of lines) {
+        ledger.lines++
+        this.#lines++
+        const found = this.#whyNone(line) ?? callOf()
+        const call = typeof found !== 'object' || sorter.add(found) ? found : 'clock ran back'
+        if (typeof call === 'object' || call === 'outside') ledger.read++
+        else ledger.skip(call, line, source.name, this.#lines)
+        if (call === 'outside') ledger.outside++
+      }
+      yield sorter.due()
     }
-    yield this.#sorter.end()
+    yield sorter.end()
   }
 
-  #readLine(reader: CallReader, line: string): void {
-    const ledger = this.#ledger
-    const { wrapper } = this.detected!
-    ledger.lines++
-    const number = ++this.#lines
-    const inner = line === '' ? '' : wrapper.unwrap(line)
-    const call = this.#callOf(reader, inner, line)
-    if (call === 'outside') {
-      ledger.read++
-      ledger.outside++
-    } else if (typeof call === 'string') ledger.skip(call, line, this.name, number)
-    else if (this.#sorter.add(call)) ledger.read++
-    else ledger.skip('clock ran back', line, this.name, number)
-  }
-
-  #callOf(reader: CallReader, inner: string | undefined, line: string): ReturnType<CallReader['read']> {
-    if (inner === '') return line === '' ? 'empty line' : 'part of a line'
-    if (line.startsWith('#')) return 'comment line'
-    const isRead = inner !== undefined && this.detected!.format.read(withoutColours(inner))
-    return isRead ? reader.read() : 'not in the format'
+  /** Reads a line. Returns why it has no call; undefined if the format has read it. */
+  #whyNone(line: string): SkipReason | undefined {
+    if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
+    const { format, wrapper } = this.detected!
+    const inner = wrapper.unwrap(line)
+    if (inner === '') return 'part of a line'
+    return inner !== undefined && format.read(withoutColours(inner)) ? undefined : 'not in the format'
   }
 
   /** The lines that the next bytes complete; undefined at the end. A source that fails ends there, unless it fails at once. */
   async #next(): Promise<string[] | undefined> {
-    if (this.#hasEnded || this.#options.signal?.aborted) return undefined
+    if (this.#hasEnded || this.options.signal?.aborted) return undefined
     try {
       const { done, value } = await this.#chunks.next()
       this.#hasBegun = true
@@ -145,18 +113,18 @@ class Log {
       return this.#splitter.end()
     } catch (error) {
       this.#hasEnded = true
-      if (this.#options.signal?.aborted) return undefined
+      if (this.options.signal?.aborted) return undefined
       if (!this.#hasBegun) throw error
-      const { lines } = this.#ledger
+      const { lines } = this.ledger
       const [rest] = this.#splitter.end() // which counts what it refuses
-      if (this.#ledger.lines === lines) this.#refuse('cut off', rest ?? (error as Error).message)
+      if (this.ledger.lines === lines) this.#refuse('cut off', rest ?? (error as Error).message)
       return []
     }
   }
 
   #refuse(reason: SkipReason, text: string): void {
-    this.#ledger.lines++
-    this.#ledger.skip(reason, text, this.name, ++this.#lines)
+    this.ledger.lines++
+    this.ledger.skip(reason, text, this.source.name, ++this.#lines)
   }
 }
 

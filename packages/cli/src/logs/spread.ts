@@ -20,27 +20,25 @@ export interface Units {
 
 /** Gives calls, which come in order of their logged times, the instants at which they began, and puts them in that order. */
 export class Spread {
-  readonly #unit: number
-  readonly #way: Way
   readonly #sorter: Sorter<Call>
   /** Calls of the unit that goes on. */
   #calls: Call[] = []
   #start = -Infinity
-  /** For `alternating`, by caller: the last unit in which it called, negative if it was put at the end. */
+  /** For `alternating`, by caller: the last unit in which it called, and whether it was put at the end. */
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
-  readonly #rest: number
 
   /** `scale` is the time within which calls meet, in microseconds: after it an alternation begins anew. */
-  constructor({ resolution, hasDurations }: Units, way: Way = 'evenly', scale = 0) {
-    this.#unit = resolution
-    this.#way = way
-    this.#rest = scale + resolution
-    this.#sorter = new Sorter(resolution + (hasDurations ? LONGEST_US : 0))
+  constructor(
+    readonly units: Units,
+    readonly way: Way = 'evenly',
+    readonly scale = 0,
+  ) {
+    this.#sorter = new Sorter(units.resolution + (units.hasDurations ? LONGEST_US : 0))
   }
 
   add(calls: readonly Call[]): Call[] {
     for (const call of calls) {
-      const start = call.at - (call.at % this.#unit)
+      const start = call.at - (call.at % this.units.resolution)
       if (start !== this.#start) this.#close(start)
       this.#calls.push(call)
     }
@@ -54,7 +52,7 @@ export class Spread {
 
   /** Places the calls of a unit, and begins the next one. */
   #close(next: number): void {
-    if (this.#unit > 1) this.#place()
+    if (this.units.resolution > 1) this.#place()
     for (const call of this.#calls) {
       call.at -= call.duration
       this.#sorter.add(call)
@@ -64,35 +62,30 @@ export class Spread {
   }
 
   #place(): void {
-    const calls = this.#calls
-    if (this.#way === 'evenly') return this.#placeEvenly()
-    for (const call of calls) call.at = this.#start
-    if (this.#way === 'start') return
-    for (const call of calls) if (this.#isAtEnd(nameOf(call))) call.at += this.#unit - 1
-  }
-
-  #placeEvenly(): void {
-    const calls = this.#calls
-    if (calls.length === 1) {
-      calls[0]!.at = this.#start + Math.floor(this.#unit / 2)
-      return
-    }
+    const { resolution } = this.units
     const counts = new Map<string, { all: number; placed: number }>()
-    for (const call of calls) {
-      const count = counts.get(nameOf(call))
-      if (count) count.all++
-      else counts.set(nameOf(call), { all: 1, placed: 0 })
+    for (const call of this.way === 'evenly' ? this.#calls : []) {
+      const count = counts.get(nameOf(call)) ?? { all: 0, placed: 0 }
+      counts.set(nameOf(call), count)
+      count.all++
     }
-    for (const call of calls) {
-      const count = counts.get(nameOf(call))!
-      call.at = this.#start + Math.floor(((count.placed++ + 0.5) / count.all) * this.#unit)
+    for (const call of this.#calls) {
+      const count = counts.get(nameOf(call))
+      const isAtEnd = this.way === 'alternating' && this.#isAtEnd(nameOf(call))
+      const offset = count
+        ? Math.floor(((count.placed++ + 0.5) / count.all) * resolution)
+        : isAtEnd
+          ? resolution - 1
+          : 0
+      call.at = this.#start + offset
     }
   }
 
   #isAtEnd(name: string): boolean {
     const edge = this.#edges.get(name)
     if (edge?.start === this.#start) return edge.isEnd
-    const isEnd = edge === undefined || !edge.isEnd || this.#start - edge.start > this.#rest
+    const isEnd =
+      edge === undefined || !edge.isEnd || this.#start - edge.start > this.scale + this.units.resolution
     this.#edges.set(name, { start: this.#start, isEnd })
     return isEnd
   }

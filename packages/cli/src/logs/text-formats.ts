@@ -49,30 +49,27 @@ export const textFormats: readonly FormatOpener[] = PATTERNS.map((pattern) => ({
 class TextFormat implements Format {
   readonly name: string
   time = NaN
-  readonly #pattern: RegExp
   readonly #groups: ReadonlyMap<string, number>
-  readonly #durations: readonly string[]
-  readonly #times: TimeReader
   #found: readonly (string | undefined)[] = []
 
-  constructor({ name, pattern, groups, durations }: Pattern, times: TimeReader) {
-    this.name = name
-    this.#pattern = pattern
-    this.#groups = new Map(groups.split(' ').map((group, i) => [group, i + 1]))
-    this.#durations = durations
-    this.#times = times
+  constructor(
+    readonly pattern: Pattern,
+    readonly times: TimeReader,
+  ) {
+    this.name = pattern.name
+    this.#groups = new Map(pattern.groups.split(' ').map((group, i) => [group, i + 1]))
   }
 
   read(line: string): boolean {
-    const found = this.#pattern.exec(line)
+    const found = this.pattern.pattern.exec(line)
     if (!found) return false
     this.#found = found
-    this.time = this.#times.read(this.part('time')!)
+    this.time = this.times.read(this.part('time')!)
     return true
   }
 
   get duration(): number {
-    return this.#durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
+    return this.pattern.durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
   }
 
   part(name: string): string | undefined {

@@ -4,6 +4,7 @@ import { changesAgainst, type Problem, readPolicies, type ReadPolicies, smellsOf
 import { createWriteStream, readFileSync } from 'node:fs'
 import {
   type Call,
+  type Reading,
   readLogs,
   replay as replayCalls,
   type Selector,
@@ -26,19 +27,16 @@ import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
 export const suggest: Run = async (logs, given, signal) => {
-  const options = suggestOptionsOf(given)
+  const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   const selector = selectorOf(given)
-  const shelf = new FileShelf()
   try {
-    const report = await reported(logs, given, [selector], signal, (reading) =>
-      suggestLimits(reading, { ...options, shelf, signal }),
-    )
+    const report = hashed(await suggestLimits(await opened(logs, given, [selector], signal), options), given)
     print(report, given, () =>
       printSuggest(report, selector, replayCommand(logs, given), pageOf(process.stdout)),
     )
     return 0
   } finally {
-    shelf.close()
+    options.shelf.close()
   }
 }
 
@@ -48,12 +46,8 @@ function replayCommand(logs: readonly string[], given: Given): string {
   const options = Object.entries(flags).flatMap(([name, flag]) =>
     textsOf(given, name).map((text) => `--${flag} ${text}`),
   )
-  return [
-    'npx @sluice/cli replay',
-    ...(logs.length > 0 ? logs : [STDIN]).map((log) => (log === STDIN ? '-' : log)),
-    'policies.json',
-    ...options,
-  ].join(' ')
+  const names = (logs.length > 0 ? logs : [STDIN]).map((log) => (log === STDIN ? '-' : log))
+  return ['npx @sluice/cli replay', ...names, 'policies.json', ...options].join(' ')
 }
 
 export const replay: Run = async (files, given, signal) => {
@@ -67,15 +61,18 @@ export const replay: Run = async (files, given, signal) => {
   const all = against === undefined || against === 'log' ? limiters : [...limiters, ...against]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
   const out = valueOf(given, 'out', (path) => createWriteStream(path))
-  const isHashed = given['hashKeys'] === true
   const write = (time: string, limiter: string, { keys, cost }: Call, decision: Decision): void => {
     const { allowed, policy, remaining, retryAfterMs } = decision
-    const key = isHashed ? hashOf(keys[0]!) : keys[0]
-    out!.write(`${JSON.stringify({ time, limiter, key, cost, allowed, policy, remaining, retryAfterMs })}\n`)
+    const line = hashed(
+      { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs },
+      given,
+    )
+    out!.write(`${JSON.stringify(line)}\n`)
   }
-  const options = { limiters, against, signal, onDecision: out && write }
-  const report = await reported(files.slice(0, -1), given, selectors, signal, (reading) =>
-    replayCalls(reading, options),
+  const reading = await opened(files.slice(0, -1), given, selectors, signal)
+  const report = hashed(
+    await replayCalls(reading, { limiters, against, signal, onDecision: out && write }),
+    given,
   )
   out?.end()
   print(report, given, () => printReplay(report, pageOf(process.stdout)))
@@ -87,64 +84,51 @@ export const replay: Run = async (files, given, signal) => {
 export const check: Run = async ([path = STDIN], given) => {
   const file = readPolicies(textOf(path))
   const current = valueOf(given, 'against', withoutErrors)
-  const problems = [...file.errors, ...smellsOf(file), ...(current ? changesAgainst(file, current) : [])]
-  const [errors, smells] = [file.errors.length, problems.length - file.errors.length]
-  const text = (): string =>
-    [...problems.map((problem) => lineOf(path, problem)), `${errors} errors, ${smells} smells`].join('\n')
-  print({ version: 1, command: 'check', file: path, problems }, given, text)
-  return errors > 0 || (given['strict'] === true && smells > 0) ? 1 : 0
+  const smells = [...smellsOf(file), ...(current ? changesAgainst(file, current) : [])]
+  const problems = [...file.errors, ...smells]
+  const sum = `${file.errors.length} errors, ${smells.length} smells`
+  print({ version: 1, command: 'check', file: path, problems }, given, () =>
+    [...linesOf(path, problems), sum].join('\n'),
+  )
+  return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
-function lineOf(file: string, { line, path, severity, code, message }: Problem): string {
-  return `${file === STDIN ? 'stdin' : file}:${line}: ${severity} ${code}${path === '' ? '' : ` at ${path}`}: ${message}`
-}
-
-function textOf(path: string): string {
-  return readFileSync(path === STDIN ? 0 : path, 'utf8')
+function linesOf(path: string, problems: readonly Problem[]): string[] {
+  const file = path === STDIN ? 'stdin' : path
+  return problems.map(({ line, path: at, severity, code, message }) => {
+    return `${file}:${line}: ${severity} ${code}${at === '' ? '' : ` at ${at}`}: ${message}`
+  })
 }
 
 /** The policies of a file. One with errors is unreadable. */
 function withoutErrors(path: string): ReadPolicies {
   const file = readPolicies(textOf(path))
   if (file.errors.length === 0) return file
-  throw Object.assign(new Error(file.errors.map((problem) => lineOf(path, problem)).join('\n')), {
-    code: 'EPOLICIES',
-  })
+  throw Object.assign(new Error(linesOf(path, file.errors).join('\n')), { code: 'EPOLICIES' })
 }
 
-/** Reads logs and makes a report of them. On a terminal the bytes that were read are shown each second. */
-async function reported<Report>(
+function textOf(path: string): string {
+  return readFileSync(path === STDIN ? 0 : path, 'utf8')
+}
+
+/** Logs that are being read. */
+function opened(
   paths: readonly string[],
   given: Given,
   selectors: readonly Selector[],
   signal: AbortSignal,
-  make: (reading: Awaited<ReturnType<typeof readLogs>>) => Promise<Report>,
-): Promise<Report> {
-  let read = 0
-  const show = (): boolean => process.stderr.write(`\r${Math.round(read / 1e6)} MB read `)
-  const timer = process.stderr.isTTY ? setInterval(show, 1000) : undefined
-  try {
-    const report = await make(
-      await readLogs(
-        sourcesOf(paths, signal, (bytes) => (read += bytes)),
-        readOptionsOf(given, selectors, signal),
-      ),
-    )
-    return given['hashKeys'] === true ? (JSON.parse(JSON.stringify(report, withHashes)) as Report) : report
-  } finally {
-    clearInterval(timer)
-    if (timer) process.stderr.write('\r\u001b[K')
+): Promise<Reading> {
+  return readLogs(sourcesOf(paths, signal), readOptionsOf(given, selectors, signal))
+}
+
+/** With digests in place of keys, where that is asked, and without the texts of lines, which have keys too. */
+function hashed<T>(report: T, given: Given): T {
+  if (given['hashKeys'] !== true) return report
+  const replaced = (name: string, value: unknown): unknown => {
+    if (name === 'text') return '(left out by --hash-keys)'
+    return name === 'key' ? `sha256:${digest(String(value)).slice(0, 16)}` : value
   }
-}
-
-/** Replaces keys, and the texts of lines, which have them too. */
-function withHashes(name: string, value: unknown): unknown {
-  if (name === 'text') return '(left out by --hash-keys)'
-  return name === 'key' ? hashOf(String(value)) : value
-}
-
-function hashOf(key: string): string {
-  return `sha256:${digest(key).slice(0, 16)}`
+  return JSON.parse(JSON.stringify(report, replaced)) as T
 }
 
 function print(report: object, given: Given, text: () => string): void {

@@ -2,15 +2,14 @@ import { parseDuration } from '@sluice/core'
 import type { LimiterReport, ReplayReport } from '../index.js'
 import { UsageError } from './options.js'
 
-/** A condition of `--fail-if`. */
-export interface FailIf {
+/**
+ * A condition of `--fail-if`, which holds if it does for a limiter in one of the answers.
+ * @throws {UsageError} for a text that is no condition.
+ */
+export function parseFailIf(text: string): {
   readonly text: string
-  /** Whether it holds for a limiter, in one of the answers. */
-  holds(report: ReplayReport): boolean
-}
-
-/** @throws {UsageError} for a text that is no condition. */
-export function parseFailIf(text: string): FailIf {
+  readonly holds: (report: ReplayReport) => boolean
+} {
   const [, subject, operator, value = '', unit] =
     /^\s*(callers|denied|lockout)\s*(>=?)\s*(\d+(?:\.\d+)?(%|[a-z]+)?)\s*$/.exec(text) ?? []
   if (

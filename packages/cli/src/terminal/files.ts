@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, mkdtempSync, openSync, readSync, rmSync, writeSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { addAbortSignal } from 'node:stream'
+import { addAbortSignal, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
 
@@ -9,39 +9,39 @@ import type { LogSource, Shelf } from '../index.js'
 export const STDIN = './-'
 
 /** Logs by their paths; none is stdin. What is packed by gzip is unpacked, whatever its name. */
-export function sourcesOf(
-  paths: readonly string[],
-  signal: AbortSignal,
-  onBytes: (bytes: number) => void,
-): readonly LogSource[] {
+export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
-    const isStdin = path === STDIN
-    const stream = isStdin
-      ? addAbortSignal(signal, process.stdin)
-      : createReadStream(path, { signal, highWaterMark: 2 ** 18 })
-    stream.on('data', (chunk: Buffer) => onBytes(chunk.length)).pause()
-    return { name: isStdin ? 'stdin' : path, chunks: unpacked(stream as AsyncIterable<Buffer>) }
+    const stream =
+      path === STDIN
+        ? addAbortSignal(signal, process.stdin)
+        : createReadStream(path, { signal, highWaterMark: 2 ** 18 })
+    return { name: path === STDIN ? 'stdin' : path, chunks: unpacked(stream) }
   })
 }
 
 /**
  * What is packed is written piece by piece, each after the one before was unpacked, so that of a file that ends too early all
- * is there that can be had.
+ * is there that can be had. On a terminal the bytes that were read are shown each second.
  */
-async function* unpacked(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []
-  let failure: Error | undefined
+  let [read, shownAt, failure] = [0, Date.now(), undefined as Error | undefined]
   const gunzip = createGunzip()
     .on('data', (piece: Buffer) => ready.push(piece))
     .on('error', (error) => (failure = error))
   let isPacked: boolean | undefined
-  for await (const chunk of chunks) {
+  for await (const chunk of chunks as AsyncIterable<Buffer>) {
     isPacked ??= chunk[0] === 0x1f && chunk[1] === 0x8b
     if (isPacked) await new Promise((resolve) => gunzip.write(chunk, resolve))
     else ready.push(chunk)
     yield* ready.splice(0)
     if (failure) throw failure
+    read += chunk.length
+    if (!process.stderr.isTTY || Date.now() < shownAt + 1000) continue
+    shownAt = Date.now()
+    process.stderr.write(`\r${Math.round(read / 1e6)} MB read\u001b[K\r`)
   }
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   if (!isPacked) return
   await new Promise((resolve) => gunzip.once('close', resolve).end())
   yield* ready

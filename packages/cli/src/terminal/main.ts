@@ -2,14 +2,10 @@ import { SluiceError } from '@sluice/core'
 import { nearestTo } from '@sluice/core/internal'
 import { cac } from 'cac'
 import { STDIN } from './files.js'
-import { UsageError } from './options.js'
+import { type Given, UsageError } from './options.js'
 
 /** A command: gets its files and options, and returns the exit code. */
-export type Run = (
-  files: readonly string[],
-  given: Readonly<Record<string, unknown>>,
-  signal: AbortSignal,
-) => Promise<number>
+export type Run = (files: readonly string[], given: Given, signal: AbortSignal) => Promise<number>
 
 /** The commands, loaded when one is run, so that the others cost no time. */
 export type Load = () => Promise<Readonly<Record<string, Run>>>
@@ -28,20 +24,20 @@ export async function main(
   process.stdout.on('error', endOfPipe)
   try {
     const cli = cac('sluice').help().version(version)
-    for (const [usage, { about, example, options }] of Object.entries(COMMANDS)) {
+    for (const [usage, about, example, flags] of COMMANDS) {
       const command = cli.command(usage, about).example(`  $ sluice ${example}`)
-      for (const [flag, text] of options)
+      for (const [flag, text] of flags)
         command.option(flag, text, flag.includes('<') ? { type: [String] } : {})
-      const run = async (files: string | readonly string[], given: Record<string, unknown>) =>
-        (await load())[command.name]!([files].flat(), given, interrupt.signal)
-      command.action(run)
+      command.action(async (files: string | string[], given: Given) =>
+        (await load())[command.name]!([files].flat(), given, interrupt.signal),
+      )
     }
     const { args, options } = cli.parse(
       argv.map((arg) => (arg === '-' ? STDIN : arg)),
       { run: false },
     )
     if (options['help'] || options['version']) return EXIT.done
-    if (!cli.matchedCommand && args[0] !== undefined) throw new UsageError(unknownCommand(args[0]))
+    if (!cli.matchedCommand && args[0] !== undefined) throw unknownCommand(args[0])
     if (!cli.matchedCommand) cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
@@ -58,10 +54,11 @@ function endOfPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
-function unknownCommand(name: string): string {
-  const names = Object.keys(COMMANDS).map((usage) => usage.split(' ', 1)[0]!)
+function unknownCommand(name: string): UsageError {
+  const names = COMMANDS.map(([usage]) => usage.split(' ', 1)[0]!)
   const near = nearestTo(name, names)
-  return `there is no command '${name}'; ${near ? `did you mean 'sluice ${near}'?` : `the commands are ${names.join(', ')}`}`
+  const advice = near ? `did you mean 'sluice ${near}'?` : `the commands are ${names.join(', ')}`
+  return new UsageError(`there is no command '${name}'; ${advice}`)
 }
 
 /** Reports an error. Returns its exit code. */
@@ -75,13 +72,9 @@ function failure(error: NodeJS.ErrnoException): number {
   return isUsage ? EXIT.usage : isInput ? EXIT.unreadable : EXIT.defect
 }
 
-interface CommandEntry {
-  readonly about: string
-  readonly example: string
-  readonly options: readonly (readonly [flag: string, about: string])[]
-}
+type Flags = readonly (readonly [flag: string, about: string])[]
 
-const LOGS: CommandEntry['options'] = [
+const LOGS: Flags = [
   ['--by <caller>', 'ip, header:NAME or field:PATH (default: ip)'],
   ['--where <conditions>', 'Calls that count: path^=/api,method=POST'],
   ['--cost <part>', 'Cost of a call: field:PATH (default: 1)'],
@@ -93,36 +86,29 @@ const LOGS: CommandEntry['options'] = [
   ['--json', 'Print JSON'],
 ]
 
-const COMMANDS: Readonly<Record<string, CommandEntry>> = {
-  'suggest [...logs]': {
-    about: 'Suggest limits from access logs; no file or - reads stdin',
-    example: 'suggest access.log access.log.1.gz --where path^=/api --windows 1m,1h',
-    options: [
-      ['--windows <list>', 'Windows of the table (default: 1s,10s,1m,10m,1h,1d)'],
-      ['--limits <list>', 'Limits of the table (default: auto)'],
-      ['--algorithm <name>', 'slidingLog, gcra, tokenBucket ... (default: slidingLog)'],
-      ['--burst <units>', 'Capacity of gcra and the buckets (default: the limit)'],
-      ['--untouched <percent>', 'Callers that a recommended limit leaves alone (default: 99.9)'],
-      ...LOGS,
-    ],
-  },
-  'replay [...files]': {
-    about: 'Replay logs under a policy file, which comes last',
-    example: "replay access.log policies.json --fail-if 'denied > 0.1%'",
-    options: [
-      ['--against <file>', "Compare with another policy file, or with the 429s in the log ('log')"],
-      ['--fail-if <condition>', "Exit 1 if it holds: 'callers > 5', 'denied > 0.1%', 'lockout > 1h'"],
-      ['--out <file>', 'Write each decision as a line of JSON'],
-      ...LOGS,
-    ],
-  },
-  'check <policies>': {
-    about: 'Check a policy file; - reads stdin',
-    example: 'check policies.json --against current.json --strict',
-    options: [
-      ['--against <file>', 'Report what is lost when it replaces this file'],
-      ['--strict', 'Exit 1 for smells too'],
-      ['--json', 'Print JSON'],
-    ],
-  },
-}
+const SUGGEST: Flags = [
+  ['--windows <list>', 'Windows of the table (default: 1s,10s,1m,10m,1h,1d)'],
+  ['--limits <list>', 'Limits of the table (default: auto)'],
+  ['--algorithm <name>', 'slidingLog, gcra, tokenBucket ... (default: slidingLog)'],
+  ['--burst <units>', 'Capacity of gcra and the buckets (default: the limit)'],
+  ['--untouched <percent>', 'Callers that a recommended limit leaves alone (default: 99.9)'],
+]
+
+const REPLAY: Flags = [
+  ['--against <file>', "Compare with another policy file, or with the 429s in the log ('log')"],
+  ['--fail-if <condition>', "Exit 1 if it holds: 'callers > 5', 'denied > 0.1%', 'lockout > 1h'"],
+  ['--out <file>', 'Write each decision as a line of JSON'],
+]
+
+const CHECK: Flags = [
+  ['--against <file>', 'Report what is lost when it replaces this file'],
+  ['--strict', 'Exit 1 for smells too'],
+  ['--json', 'Print JSON'],
+]
+
+// prettier-ignore
+const COMMANDS: readonly (readonly [usage: string, about: string, example: string, flags: Flags])[] = [
+  ['suggest [...logs]', 'Suggest limits from access logs; no file or - reads stdin', 'suggest access.log access.log.1.gz --windows 1m,1h', [...SUGGEST, ...LOGS]],
+  ['replay [...files]', 'Replay logs under a policy file, which comes last', "replay access.log policies.json --fail-if 'denied > 0.1%'", [...REPLAY, ...LOGS]],
+  ['check <policies>', 'Check a policy file; - reads stdin', 'check policies.json --against current.json --strict', CHECK],
+]

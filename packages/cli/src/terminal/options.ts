@@ -1,5 +1,5 @@
 import { parseDuration } from '@sluice/core'
-import { ALGORITHM_NAMES, type AlgorithmName, parseBy, parseWhere } from '@sluice/policies'
+import { ALGORITHM_NAMES, parseBy, parseWhere } from '@sluice/policies'
 import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } from '../index.js'
 
 /** Thrown for options that cannot be meant. */
@@ -18,29 +18,19 @@ export function valueOf<T>(given: Given, name: string, parse: (text: string) => 
   return text === undefined ? undefined : parse(text)
 }
 
-/** A parser that takes texts which pass a check. */
-function checked<T>(
-  what: string,
-  parse: (text: string) => T,
-  isValid: (value: T) => boolean,
-): (text: string) => T {
-  return (text) => {
-    const value = parse(text)
-    if (isValid(value)) return value
-    throw new UsageError(`expected ${what}, got '${text}'`)
-  }
+/** A value that was made of a text, if it is one that is expected. */
+function checked<T>(text: string, value: T, isValid: boolean, expected: string): T {
+  if (isValid) return value
+  throw new UsageError(`expected ${expected}, got '${text}'`)
 }
 
-function number(name: string, least: number, most: number): (text: string) => number {
-  return checked(`--${name} from ${least} to ${most}`, Number, (value) => value >= least && value <= most)
+function number(text: string, least: number, most: number): number {
+  const value = Number(text)
+  return checked(text, value, value >= least && value <= most, `a number from ${least} to ${most}`)
 }
 
-function oneOf<T extends string>(name: string, values: readonly T[]): (text: string) => T {
-  return checked(
-    `--${name} as one of ${values.join(', ')}`,
-    (text) => text as T,
-    (value) => values.includes(value),
-  )
+function oneOf<T extends string>(text: string, values: readonly T[]): T {
+  return checked(text, text as T, values.includes(text as T), `one of ${values.join(', ')}`)
 }
 
 /** The selector that `--by` and `--where` make. */
@@ -54,21 +44,15 @@ export function readOptionsOf(
   selectors: readonly Selector[],
   signal: AbortSignal,
 ): ReadOptions {
-  const field = checked(
-    '--field NAME=PATH',
-    (text) => text.split(/=(.*)/, 2),
-    ([name, path]) => Boolean(name && path),
+  const fields = textsOf(given, 'field').map((text) =>
+    checked(text, text.split(/=(.*)/, 2), /^\w+=./.test(text), 'NAME=PATH'),
   )
   return {
     selectors,
-    cost: valueOf(
-      given,
-      'cost',
-      checked('--cost field:PATH', String, (text) => /^field:./.test(text)),
-    ),
-    format: valueOf(given, 'format', oneOf('format', FORMAT_NAMES)),
-    fields: Object.fromEntries(textsOf(given, 'field').map(field)) as Record<string, string>,
-    trustProxy: valueOf(given, 'trustProxy', number('trust-proxy', 0, 100)),
+    cost: valueOf(given, 'cost', (text) => checked(text, text, /^field:./.test(text), 'field:PATH')),
+    format: valueOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
+    fields: Object.fromEntries(fields) as Record<string, string>,
+    trustProxy: valueOf(given, 'trustProxy', (text) => number(text, 0, 100)),
     skewMs: valueOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
     signal,
   }
@@ -76,19 +60,15 @@ export function readOptionsOf(
 
 /** What `suggest` looks for. */
 export function suggestOptionsOf(given: Given): SuggestOptions {
-  const units = checked(
-    '--limits as whole numbers with commas between',
-    (text) => text.split(',').map(Number),
-    (limits) => limits.every((limit) => Number.isInteger(limit) && limit > 0),
-  )
   const windows = (text: string): number[] =>
     text.split(',').map((window) => parseDuration(window, '--windows'))
+  const limit = (text: string): number =>
+    checked(text, Number(text), /^[1-9]\d{0,9}$/.test(text), 'a limit above 0')
   return {
     windows: valueOf(given, 'windows', windows) ?? windows('1s,10s,1m,10m,1h,1d'),
-    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : units(text))),
-    algorithm:
-      valueOf(given, 'algorithm', oneOf<AlgorithmName>('algorithm', ALGORITHM_NAMES)) ?? 'slidingLog',
-    burst: valueOf(given, 'burst', number('burst', 1, 2 ** 31)),
-    untouched: valueOf(given, 'untouched', number('untouched', 0, 100)) ?? 99.9,
+    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : text.split(',').map(limit))),
+    algorithm: valueOf(given, 'algorithm', (text) => oneOf(text, ALGORITHM_NAMES)) ?? 'slidingLog',
+    burst: valueOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
+    untouched: valueOf(given, 'untouched', (text) => number(text, 0, 100)) ?? 99.9,
   }
 }

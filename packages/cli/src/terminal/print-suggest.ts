@@ -90,7 +90,7 @@ function recommendation(
   const gap =
     recommended.next === null ? 'nobody needs more' : `the next one needs ${count(recommended.next)}`
   const beyond = figures.worst.map(
-    ({ key, calls, denied }) =>
+    ({ key, calls = 0, denied }) =>
       `  ${printable(key)}: ${percent(calls / basis.calls)} of all calls, ${count(denied)} denied`,
   )
   return [`${title} ${alone}; ${gap}`, ...beyond]

@@ -5,8 +5,7 @@ import type { Reading } from '../logs/read-logs.js'
 import { Spread, type Way } from '../logs/spread.js'
 import { type Basis, LEAST_UNITS, Survey, timeOf } from './basis.js'
 import { Callers } from './callers.js'
-import { LockOut, lockOutMs } from './lock-out.js'
-import { worst } from './worst.js'
+import { type Figures, Hit, Tally } from './tally.js'
 
 export interface ReplayOptions {
   /** The selectors of the reading are those of these limiters, in the same order. */
@@ -33,27 +32,13 @@ export interface ReplayAnswer {
   readonly against?: Comparison
 }
 
-export interface LimiterReport {
+export interface LimiterReport extends Figures {
   readonly name: string
   readonly calls: number
-  readonly denied: number
-  readonly callersHit: number
-  /** In milliseconds; null: a call never passes. */
-  readonly longestLockOutMs: number | null
   /** Denials by the name of the policy that made the call wait longest. */
   readonly policies: Readonly<Record<string, number>>
   /** Denials by the hour in which they were, in UTC: `2025-10-10T13`. */
   readonly hours: Readonly<Record<string, number>>
-  /** The callers with most denials. */
-  readonly worst: readonly HitCaller[]
-}
-
-export interface HitCaller {
-  readonly key: string
-  readonly denied: number
-  /** The first denial. */
-  readonly first: string
-  readonly longestLockOutMs: number | null
 }
 
 /** What becomes of calls when the limiters replace others. */
@@ -61,13 +46,9 @@ export interface Comparison {
   readonly allowedToDenied: number
   readonly deniedToAllowed: number
   /** The callers with most changes. */
-  readonly callers: readonly ChangedCaller[]
-}
-
-export interface ChangedCaller {
-  readonly key: string
-  readonly allowedToDenied: number
-  readonly deniedToAllowed: number
+  readonly callers: readonly (Pick<Comparison, 'allowedToDenied' | 'deniedToAllowed'> & {
+    readonly key: string
+  })[]
 }
 
 /** The decisions that limiters would have made about the calls of a log. */
@@ -91,7 +72,7 @@ export async function replay(reading: Reading, options: ReplayOptions): Promise<
   }
   for (const answer of answers) take(answer, answer.spread.end())
   const basis = survey.basis(reading, callers.size, options.signal)
-  return { version: 1, command: 'replay', basis, answers: answers.map((answer) => answer.report(callers)) }
+  return { version: 1, command: 'replay', basis, answers: answers.map((answer) => answer.report()) }
 }
 
 /** One way, unless the log is too coarse for one of the policies. */
@@ -110,127 +91,105 @@ function allLimiters({ limiters, against }: ReplayOptions): readonly ReadLimiter
 /** All limiters under one way to spread calls. */
 class Answer {
   readonly spread: Spread
-  readonly #way: Way
-  readonly #against: ReplayOptions['against']
   readonly #limiters: readonly Replayer[]
   /** The limiters to compare with. */
   readonly #others: readonly Replayer[]
-  readonly #changes = new Map<number, { toDenied: number; toAllowed: number }>()
+  readonly #changes = new Map<number, { caller: number; allowedToDenied: number; deniedToAllowed: number }>()
 
-  constructor(way: Way, reading: Reading, options: ReplayOptions, callers: Callers) {
+  constructor(
+    readonly way: Way,
+    reading: Reading,
+    readonly options: ReplayOptions,
+    readonly callers: Callers,
+  ) {
     const all = allLimiters(options)
     const replayers = all.map((limiter, index) => new Replayer(limiter, index, callers))
-    const scale = Math.max(...all.flatMap(({ policies }) => policies.map(scaleOf)))
-    this.spread = new Spread(reading, way, scale)
-    this.#way = way
-    this.#against = options.against
+    this.spread = new Spread(reading, way, Math.max(...all.flatMap(({ policies }) => policies.map(scaleOf))))
     this.#limiters = replayers.slice(0, options.limiters.length)
     this.#others = replayers.slice(options.limiters.length)
   }
 
   take(call: Call, caller: number, onDecision: ReplayOptions['onDecision']): void {
+    const { against } = this.options
     let isDenied = false
     for (const limiter of this.#limiters) if (limiter.denies(call, onDecision)) isDenied = true
-    if (this.#against === undefined) return
-    let wasDenied = this.#against === 'log' && call.denied
+    let wasDenied = against === 'log' && call.denied
     for (const limiter of this.#others) if (limiter.denies(call)) wasDenied = true
-    if (isDenied === wasDenied) return
-    const change = this.#changes.get(caller) ?? { toDenied: 0, toAllowed: 0 }
-    change[isDenied ? 'toDenied' : 'toAllowed']++
+    if (against === undefined || isDenied === wasDenied) return
+    const change = this.#changes.get(caller) ?? { caller, allowedToDenied: 0, deniedToAllowed: 0 }
+    change[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
     this.#changes.set(caller, change)
   }
 
-  report(callers: Callers): ReplayAnswer {
+  report(): ReplayAnswer {
     const limiters = this.#limiters.map((limiter) => limiter.report())
     for (const limiter of this.#others) limiter.close()
-    const answer = { spread: this.#way, limiters }
-    return this.#against === undefined ? answer : { ...answer, against: this.#comparison(callers) }
+    const answer = { spread: this.way, limiters }
+    return this.options.against === undefined ? answer : { ...answer, against: this.#comparison() }
   }
 
-  #comparison(callers: Callers): Comparison {
-    let [allowedToDenied, deniedToAllowed] = [0, 0]
-    for (const { toDenied, toAllowed } of this.#changes.values()) {
-      allowedToDenied += toDenied
-      deniedToAllowed += toAllowed
+  #comparison(): Comparison {
+    const changes = [...this.#changes.values()]
+    const sum = (name: 'allowedToDenied' | 'deniedToAllowed'): number =>
+      changes.reduce((all, change) => all + change[name], 0)
+    const size = (change: (typeof changes)[0]): number => change.allowedToDenied + change.deniedToAllowed
+    const most = changes.sort((one, other) => size(other) - size(one)).slice(0, 5)
+    return {
+      allowedToDenied: sum('allowedToDenied'),
+      deniedToAllowed: sum('deniedToAllowed'),
+      callers: this.callers.named(most),
     }
-    const all = [...this.#changes].map(([caller, { toDenied, toAllowed }]) => ({
-      caller,
-      denied: toDenied + toAllowed,
-    }))
-    const shown = callers.named(worst(all).map(({ caller }) => ({ caller, ...this.#changes.get(caller)! })))
-    const changed = shown.map(({ key, toDenied, toAllowed }): ChangedCaller => {
-      return { key, allowedToDenied: toDenied, deniedToAllowed: toAllowed }
-    })
-    return { allowedToDenied, deniedToAllowed, callers: changed }
   }
 }
 
 /** One limiter, on a clock that stands at each call's instant. */
 class Replayer {
-  readonly #name: string
   readonly #limiter: Limiter
   readonly #store: MemoryStore
-  readonly #index: number
-  readonly #callers: Callers
   /** Callers who were denied. */
-  readonly #hits = new Map<number, { denied: number; readonly first: number; readonly lockOut: LockOut }>()
+  readonly #hits = new Map<number, Hit>()
   readonly #policies: Record<string, number> = {}
   readonly #hours: Record<string, number> = {}
   #now = 0
   #calls = 0
-  #denied = 0
 
-  constructor({ name, policies }: ReadLimiter, index: number, callers: Callers) {
-    this.#name = name
-    this.#index = index
-    this.#callers = callers
+  constructor(
+    { name, policies }: ReadLimiter,
+    readonly index: number,
+    readonly callers: Callers,
+  ) {
     this.#store = memoryStore({ maxKeys: MOST_KEYS, clock: () => this.#now })
     this.#limiter = createLimiter({ name, policies, store: this.#store })
   }
 
   /** Decides one call. A call that the limiter does not count is not denied. */
   denies(call: Call, onDecision?: ReplayOptions['onDecision']): boolean {
-    const key = call.keys[this.#index]
+    const key = call.keys[this.index]
     if (key === undefined) return false
     this.#now = call.at
     this.#calls++
     const decision = this.#limiter.decide(key, call.cost === 1 ? undefined : { cost: call.cost }) as Decision
-    onDecision?.(timeOf(call.at)!, this.#name, { ...call, keys: [key] }, decision)
-    if (!decision.allowed) this.#count(key, call.at, decision)
-    else if (this.#hits.size > 0) this.#hits.get(this.#callers.numberOf(key))?.lockOut.allowed()
+    onDecision?.(timeOf(call.at)!, this.#limiter.name, { ...call, keys: [key] }, decision)
+    if (!decision.allowed) this.#count(this.callers.numberOf(key), call.at, decision)
+    else if (this.#hits.size > 0) this.#hits.get(this.callers.numberOf(key))?.allowed()
     return !decision.allowed
   }
 
-  #count(key: string, at: number, { policy, retryAfterMs }: Decision): void {
-    const caller = this.#callers.numberOf(key)
-    const hit = this.#hits.get(caller) ?? { denied: 0, first: at, lockOut: new LockOut() }
+  #count(caller: number, at: number, { policy, retryAfterMs }: Decision): void {
+    const hit = this.#hits.get(caller) ?? new Hit(caller)
     this.#hits.set(caller, hit)
-    hit.denied++
-    hit.lockOut.denied(at, at + retryAfterMs * 1000)
+    hit.add(at, at + retryAfterMs * 1000)
     const hour = timeOf(at)!.slice(0, 13)
     this.#policies[policy] = (this.#policies[policy] ?? 0) + 1
     this.#hours[hour] = (this.#hours[hour] ?? 0) + 1
-    this.#denied++
   }
 
   report(): LimiterReport {
     this.close()
-    const hits = [...this.#hits].map(([caller, { denied, first, lockOut }]) => {
-      return { caller, denied, first: timeOf(first)!, longest: lockOut.longest }
-    })
-    const longest = hits.reduce((most, hit) => Math.max(most, hit.longest), 0)
-    return {
-      name: this.#name,
-      calls: this.#calls,
-      denied: this.#denied,
-      callersHit: hits.length,
-      longestLockOutMs: lockOutMs(longest),
-      policies: this.#policies,
-      hours: this.#hours,
-      worst: this.#callers
-        .named(worst(hits))
-        .map(({ longest: us, ...hit }) => ({ ...hit, longestLockOutMs: lockOutMs(us) })),
-    }
+    const tally = new Tally()
+    for (const hit of this.#hits.values()) tally.add(hit)
+    const counts = { policies: this.#policies, hours: this.#hours }
+    return { name: this.#limiter.name, calls: this.#calls, ...tally.report(this.callers), ...counts }
   }
 
   close(): void {

@@ -6,9 +6,8 @@ import { Spread } from '../logs/spread.js'
 import { type Basis, LEAST_UNITS, Survey } from './basis.js'
 import { Callers } from './callers.js'
 import { Cell, peakIn } from './cell.js'
-import { lockOutMs } from './lock-out.js'
 import { type CallerCalls, type Shelf, Trace } from './trace.js'
-import { addWorst } from './worst.js'
+import type { Figures } from './tally.js'
 
 export interface SuggestOptions {
   /** In milliseconds. */
@@ -55,15 +54,6 @@ export interface CellReport {
   readonly figures?: Figures
 }
 
-export interface Figures {
-  readonly denied: number
-  readonly callersHit: number
-  /** In milliseconds; null: a call never passes. */
-  readonly longestLockOutMs: number | null
-  /** The callers with most denials, and how many calls they made. */
-  readonly worst: readonly { readonly key: string; readonly calls: number; readonly denied: number }[]
-}
-
 /** Limits that would have suited the callers of a log. */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
   const callers = new Callers()
@@ -79,7 +69,9 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   for await (const batch of reading.batches) take(spread.add(batch))
   take(spread.end())
   const spanMs = (survey.last - survey.first) / 1000
-  const columns = options.windows.map((windowMs) => new Column(windowMs, options, reading.resolution, spanMs))
+  const columns = options.windows.map(
+    (windowMs) => new Column(windowMs, options, LEAST_UNITS * reading.resolution, spanMs),
+  )
   await trace.forEach((calls) => columns.forEach((column) => column.measure(calls)))
   for (const column of columns) column.choose(callers.size)
   await trace.forEach((calls) => columns.forEach((column) => column.decide(calls)))
@@ -87,31 +79,23 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report(callers)) }
 }
 
-interface Tally {
-  readonly cell: Cell
-  denied: number
-  callersHit: number
-  longest: number
-  worst: readonly { readonly caller: number; readonly calls: number; readonly denied: number }[]
-}
-
 /** One window: first the peaks of all callers, then the limits that these suggest. */
 class Column {
-  readonly #windowMs: number
-  readonly #options: SuggestOptions
-  readonly #leastScale: number
   readonly #without: WindowReport['without']
   readonly #peaks = new Map<number, number>()
   readonly #cells = new Map<number, Cell | undefined>()
-  #tallies: Tally[] = []
-  #coarse: number[] = []
+  /** The cells of the table, and of these the ones that the log is not too coarse for. */
+  #shown: readonly Cell[] = []
+  #decided: readonly Cell[] = []
   #recommended: number | undefined
 
-  constructor(windowMs: number, options: SuggestOptions, resolution: number, spanMs: number) {
-    this.#windowMs = windowMs
-    this.#options = options
-    this.#leastScale = LEAST_UNITS * resolution
-    if (windowMs * 1000 < this.#leastScale) this.#without = 'this log is too coarse'
+  constructor(
+    readonly windowMs: number,
+    readonly options: SuggestOptions,
+    readonly leastScale: number,
+    spanMs: number,
+  ) {
+    if (windowMs * 1000 < leastScale) this.#without = 'this log is too coarse'
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
 
@@ -124,8 +108,8 @@ class Column {
 
   /** The smallest limit under which a caller is never denied; Infinity if there is none. */
   #peakOf(calls: CallerCalls): number {
-    const inWindow = Math.max(1, peakIn(calls, this.#windowMs * 1000))
-    if (this.#options.algorithm === 'slidingLog') return inWindow
+    const inWindow = Math.max(1, peakIn(calls, this.windowMs * 1000))
+    if (this.options.algorithm === 'slidingLog') return inWindow
     let [below, limit] = [0, 1]
     for (; !this.#isUntouched(limit, calls); limit *= 2) {
       if (this.#cellOf(limit) === undefined) return Infinity
@@ -141,26 +125,22 @@ class Column {
 
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)
-    return (
-      cell !== undefined && (peakIn(calls, cell.span) <= cell.policy.capacity || cell.denials(calls, 1) === 0)
-    )
+    if (cell === undefined) return false
+    return peakIn(calls, cell.span) <= cell.policy.capacity || cell.hit(calls, 1).denied === 0
   }
 
   /** Chooses the limits to decide by. */
   choose(callers: number): void {
     if (this.#without || callers === 0) return
-    const { untouched, limits } = this.#options
-    this.#recommended = this.#limitFor(untouched, callers)
+    const { untouched, limits } = this.options
+    const limit = this.#limitFor(untouched, callers)
     const auto = [90, 99, untouched, 99.99, 100].map((percentage) => this.#limitFor(percentage, callers))
-    const chosen = new Set([...(limits ?? auto), this.#recommended].filter(Number.isFinite))
-    for (const limit of [...chosen].sort((one, other) => one - other)) {
-      const cell = this.#cellOf(limit)
-      if (cell === undefined) continue
-      if (scaleOf(cell.policy) < this.#leastScale) this.#coarse.push(limit)
-      else this.#tallies.push({ cell, denied: 0, callersHit: 0, longest: 0, worst: [] })
-    }
-    if (!this.#tallies.some(({ cell }) => cell.policy.limit === this.#recommended))
-      this.#recommended = undefined
+    const chosen = [...new Set([...(limits ?? auto), limit].filter(Number.isFinite))].sort(
+      (one, other) => one - other,
+    )
+    this.#shown = chosen.map((each) => this.#cellOf(each)).filter((cell) => cell !== undefined)
+    this.#decided = this.#shown.filter(({ policy }) => scaleOf(policy) >= this.leastScale)
+    if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
   }
 
   /** The smallest limit that leaves this percentage of callers alone. */
@@ -177,42 +157,30 @@ class Column {
   /** Decides the calls of one caller under each limit. */
   decide(calls: CallerCalls): void {
     let [span, peak] = [0, 0]
-    for (const tally of this.#tallies) {
-      const { cell } = tally
+    for (const cell of this.#decided) {
       if (cell.span !== span) peak = peakIn(calls, (span = cell.span))
       if (peak <= cell.policy.capacity) continue // left out: in every span that matters he has no more than always passes
-      const denied = cell.denials(calls)
-      if (denied === 0) continue
-      const { caller, from, to } = calls
-      tally.denied += denied
-      tally.callersHit++
-      tally.longest = Math.max(tally.longest, cell.lockOut.longest)
-      tally.worst = addWorst(tally.worst, { caller, calls: to - from, denied })
+      const hit = cell.hit(calls)
+      if (hit.denied > 0) cell.tally.add(hit)
     }
   }
 
   report(callers: Callers): WindowReport {
-    const peaks = [...this.#peaks].sort(([one], [other]) => one - other)
-    const cells = this.#tallies.map(({ cell, denied, callersHit, longest, worst }): CellReport => {
-      const figures = {
-        denied,
-        callersHit,
-        longestLockOutMs: lockOutMs(longest),
-        worst: callers.named(worst),
-      }
-      return { limit: cell.policy.limit, figures }
-    })
-    const coarse = this.#coarse.map((limit): CellReport => ({ limit }))
     const limit = this.#recommended
-    const [next = null] = peaks.find(([peak]) => peak > (limit ?? 0)) ?? []
+    const peaks = [...this.#peaks]
+      .sort(([one], [other]) => one - other)
+      .map(([peak, count]) => [finite(peak), count] as const)
+    const [next = null] = peaks.find(([peak]) => (peak ?? Infinity) > (limit ?? 0)) ?? []
+    const cells = this.#shown.map((cell): CellReport => {
+      const isDecided = this.#decided.includes(cell)
+      return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(callers) }) }
+    })
     return {
-      windowMs: this.#windowMs,
+      windowMs: this.windowMs,
       ...(this.#without && { without: this.#without }),
-      cells: [...cells, ...coarse].sort((one, other) => one.limit - other.limit),
-      peaks: peaks.map(([peak, count]) => [peak === Infinity ? null : peak, count]),
-      ...(limit !== undefined && {
-        recommended: { policy: this.#entry(limit), next: next === Infinity ? null : next },
-      }),
+      cells,
+      peaks,
+      ...(limit !== undefined && { recommended: { policy: this.#entry(limit), next } }),
     }
   }
 
@@ -233,11 +201,15 @@ class Column {
   }
 
   #entry(limit: number): PolicyEntry {
-    const { algorithm, burst } = this.#options
+    const { algorithm, burst } = this.options
     const option = burst === undefined ? undefined : capacityOption(algorithm)
-    return { algorithm, limit, window: formatDuration(this.#windowMs), ...(option && { [option]: burst }) }
+    return { algorithm, limit, window: formatDuration(this.windowMs), ...(option && { [option]: burst }) }
   }
 }
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */
 const SHORTEST = 0.9
+
+function finite(number: number): number | null {
+  return Number.isFinite(number) ? number : null
+}

@@ -1,0 +1,83 @@
+import { timeOf } from './basis.js'
+import type { Callers } from './callers.js'
+
+/** What a policy or a limiter denies. */
+export interface Figures {
+  readonly denied: number
+  readonly callersHit: number
+  /** From the first of denials in a row until the last of them would have passed; null: a call never passes. */
+  readonly longestLockOutMs: number | null
+  /** The callers with most denials. */
+  readonly worst: readonly HitCaller[]
+}
+
+export interface HitCaller {
+  readonly key: string
+  readonly denied: number
+  /** The first denial, as RFC 3339. */
+  readonly first: string | null
+  readonly longestLockOutMs: number | null
+  /** All calls of the caller, from `suggest`. */
+  readonly calls?: number
+}
+
+/** The denials of one caller. */
+export class Hit {
+  denied = 0
+  first = 0
+  /** The longest lock-out in microseconds. */
+  longest = 0
+  #since = -1
+
+  constructor(
+    readonly caller: number,
+    readonly calls?: number,
+  ) {}
+
+  allowed(): void {
+    this.#since = -1
+  }
+
+  /** `until` is when the call would pass. The wait is rounded up to milliseconds, as decisions report it. */
+  add(at: number, until: number): void {
+    if (this.denied++ === 0) this.first = at
+    if (this.#since < 0) this.#since = at
+    this.longest = Math.max(this.longest, at - this.#since + Math.ceil((until - at) / 1000) * 1000)
+  }
+}
+
+/** Sums up the denials of callers. */
+export class Tally {
+  denied = 0
+  callersHit = 0
+  #longest = 0
+  #worst: readonly Hit[] = []
+
+  add(hit: Hit): void {
+    this.denied += hit.denied
+    this.callersHit++
+    this.#longest = Math.max(this.#longest, hit.longest)
+    if (this.#worst.length === MOST && hit.denied <= this.#worst.at(-1)!.denied) return
+    this.#worst = [...this.#worst, hit].sort((one, other) => other.denied - one.denied).slice(0, MOST)
+  }
+
+  report(callers: Callers): Figures {
+    const worst = callers.named(this.#worst).map(({ key, denied, first, longest, calls }) => {
+      return {
+        key,
+        denied,
+        first: timeOf(first),
+        longestLockOutMs: lockOutMs(longest),
+        ...(calls && { calls }),
+      }
+    })
+    const { denied, callersHit } = this
+    return { denied, callersHit, longestLockOutMs: lockOutMs(this.#longest), worst }
+  }
+}
+
+const MOST = 5
+
+function lockOutMs(us: number): number | null {
+  return us === Infinity ? null : Math.ceil(us / 1000)
+}
