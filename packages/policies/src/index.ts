@@ -6,15 +6,8 @@ export {
   makePolicy,
   type PolicyEntry,
 } from './factories.js'
-export {
-  type LimiterEntry,
-  type PolicyFile,
-  type Problem,
-  type ReadLimiter,
-  type ReadPolicies,
-  readPolicies,
-} from './policy-file.js'
-export { policySchema } from './schema.js'
-export { parseBy, parseWhere, type ReadPart, type Where } from './selection.js'
-export { changesAgainst, smellsOf } from './smells.js'
+export * from './policy-file.js'
+export * from './schema.js'
+export * from './selection.js'
+export * from './smells.js'
 export { scaleOf, untouchedSpan } from './span.js'

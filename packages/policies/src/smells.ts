@@ -20,28 +20,20 @@ type Found = readonly (readonly [code: string, message: string])[]
 
 function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
   const { algorithm, capacity, limit, windowMs } = policy
-  const found: [string, string][] = []
-  if (algorithm.name === 'fixed-window') {
-    const twice = `${2 * limit} calls may pass within ${formatDuration(windowMs)} around the end of a window`
-    found.push(['FIXED_WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`])
-  }
-  if (capacity === 1 && limit > 1)
-    found.push([
-      'BURST_ONE',
-      `two calls at once are one too many: a page that loads two things is denied one`,
-    ])
+  const twice = `${2 * limit} calls may pass within ${formatDuration(windowMs)} around the end of a window`
   const stricter = policies.find((other) => other !== policy && isVoidBeside(policy, other, policies))
-  if (stricter)
-    found.push(['VOID_POLICY', `it never denies a call, because '${stricter.name}' denies it first`])
-  return found
+  const all: readonly (readonly [isFound: boolean, code: string, message: string])[] = [
+    [algorithm.name === 'fixed-window', 'FIXED_WINDOW_BOUNDARY', `${twice}; slidingWindow costs little more`],
+    [capacity === 1 && limit > 1, 'BURST_ONE', 'a page that loads two things at once is denied one of them'],
+    [stricter !== undefined, 'VOID_POLICY', `it never denies a call: '${stricter?.name}' denies it first`],
+  ]
+  return all.filter(([isFound]) => isFound).map(([, code, message]) => [code, message])
 }
 
 /** Of two policies that deny the same calls the later is void. */
 function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]): boolean {
-  return (
-    isNoStricter(policy, other) &&
-    !(policies.indexOf(policy) < policies.indexOf(other) && isNoStricter(other, policy))
-  )
+  const isMutual = isNoStricter(policy, other) && isNoStricter(other, policy)
+  return isMutual ? policies.indexOf(policy) > policies.indexOf(other) : isNoStricter(policy, other)
 }
 
 /** Whether `policy` always passes what `other` admits. */
@@ -55,10 +47,7 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
   return current.limiters.flatMap((before) => {
     const path = `limiters.${before.name}`
     const after = file.limiters.find(({ name }) => name === before.name)
-    const gone = [
-      'LOST_LIMITER',
-      `the limiter '${before.name}' is gone: its calls are not limited any more`,
-    ] as const
+    const gone = ['LOST_LIMITER', `'${before.name}' is gone: its calls are not limited any more`] as const
     const found = after ? changesOf(before, after) : [gone]
     const line = file.lineOf(path)
     return found.map(([code, message]): Problem => ({ severity: 'smell', code, path, line, message }))
@@ -67,10 +56,8 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
 
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
   const [was, is] = [before, after].map(({ policies }) => policies.map(({ shape }) => shape).join(', '))
-  if (was !== is)
-    return [
-      ['LOST_SHAPE', `the shapes ${was} become ${is}: what was consumed is forgotten, callers begin anew`],
-    ]
+  const lost = `the shapes ${was} become ${is}: what was consumed is forgotten, callers begin anew`
+  if (was !== is) return [['LOST_SHAPE', lost]]
   return before.policies.flatMap((policy, i): Found => {
     const next = after.policies[i]!
     const name = (['limit', 'capacity'] as const).find((each) => next[each] < policy[each])

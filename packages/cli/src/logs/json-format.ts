@@ -24,7 +24,7 @@ const PLACES: Readonly<Record<string, string>> = {
 /** The objects that hold headers, and the prefixes of names that stand for them. */
 const HEADERS = ['request.headers.', 'req.headers.', 'headers.', 'http_', 'request_', '']
 
-type Json = Readonly<Record<string, unknown>>
+type JsonLine = Readonly<Record<string, unknown>>
 
 export const json: FormatOpener = {
   name: 'json',
@@ -39,13 +39,13 @@ export const json: FormatOpener = {
 class JsonFormat implements Format {
   readonly name = 'json'
   time = NaN
-  #line: Json = {}
+  #line: JsonLine = {}
   readonly #places = new Map<string, string | undefined>()
   readonly #hasDurations: boolean
 
   constructor(
     readonly times: TimeReader,
-    readonly sample: readonly Json[],
+    readonly sample: readonly JsonLine[],
     readonly fields: Fields,
   ) {
     // A `duration` without a unit is in seconds where Caddy writes it, and nobody knows elsewhere.
@@ -98,30 +98,30 @@ class JsonFormat implements Format {
   }
 }
 
-function parsed(line: string): Json | undefined {
+function parsed(line: string): JsonLine | undefined {
   if (!line.startsWith('{')) return undefined
   try {
-    return JSON.parse(line) as Json
+    return JSON.parse(line) as JsonLine
   } catch {
     return undefined
   }
 }
 
 /** The value at a path as a text; of a list the first. */
-function textAt(line: Json, path: string): string | undefined {
+function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   const value = Array.isArray(found) ? (found[0] as unknown) : found
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
 }
 
 /** The value at a path: a name that contains the dots, else the names between them. Headers stand in any case, or with `_`. */
-function valueAt(line: Json, path: string): unknown {
+function valueAt(line: JsonLine, path: string): unknown {
   if (Object.hasOwn(line, path)) return line[path]
   const name = Object.keys(line).find((each) => folded(each) === folded(path))
   if (name !== undefined) return line[name]
   const dot = path.indexOf('.')
   const inner = dot < 0 ? undefined : line[path.slice(0, dot)]
-  return typeof inner === 'object' && inner !== null ? valueAt(inner as Json, path.slice(dot + 1)) : undefined
+  return typeof inner === 'object' && inner !== null ? valueAt(inner as JsonLine, path.slice(dot + 1)) : undefined
 }
 
 function folded(name: string): string {

@@ -2,14 +2,7 @@ import type { Decision } from '@sluice/core'
 import { digest } from '@sluice/core/internal'
 import { changesAgainst, type Problem, readPolicies, type ReadPolicies, smellsOf } from '@sluice/policies'
 import { createWriteStream, readFileSync } from 'node:fs'
-import {
-  type Call,
-  type Reading,
-  readLogs,
-  replay as replayCalls,
-  type Selector,
-  suggest as suggestLimits,
-} from '../index.js'
+import * as logs from '../index.js'
 import { parseFailIf } from './fail-if.js'
 import { FileShelf, sourcesOf, STDIN } from './files.js'
 import type { Run } from './main.js'
@@ -26,14 +19,14 @@ import { pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
-export const suggest: Run = async (logs, given, signal) => {
+export const suggest: Run = async (paths, given, signal) => {
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   const selector = selectorOf(given)
   try {
-    const report = hashed(await suggestLimits(await opened(logs, given, [selector], signal), options), given)
-    print(report, given, () =>
-      printSuggest(report, selector, replayCommand(logs, given), pageOf(process.stdout)),
-    )
+    const reading = await opened(paths, given, [selector], signal)
+    const report = hashed(await logs.suggest(reading, options), given)
+    const command = replayCommand(paths, given)
+    print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
     return 0
   } finally {
     options.shelf.close()
@@ -41,12 +34,12 @@ export const suggest: Run = async (logs, given, signal) => {
 }
 
 /** With the options of `suggest` that the policy file does not hold. */
-function replayCommand(logs: readonly string[], given: Given): string {
+function replayCommand(paths: readonly string[], given: Given): string {
   const flags = { cost: 'cost', trustProxy: 'trust-proxy', format: 'format', field: 'field', skew: 'skew' }
   const options = Object.entries(flags).flatMap(([name, flag]) =>
     textsOf(given, name).map((text) => `--${flag} ${text}`),
   )
-  const names = (logs.length > 0 ? logs : [STDIN]).map((log) => (log === STDIN ? '-' : log))
+  const names = (paths.length > 0 ? paths : [STDIN]).map((path) => (path === STDIN ? '-' : path))
   return ['npx @sluice/cli replay', ...names, 'policies.json', ...options].join(' ')
 }
 
@@ -54,26 +47,20 @@ export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw new UsageError('replay takes logs and, last, a policy file')
   const conditions = textsOf(given, 'failIf').map(parseFailIf)
   const { limiters } = withoutErrors(files.at(-1)!)
-  const against = valueOf(given, 'against', (path) =>
-    path === 'log' ? ('log' as const) : withoutErrors(path).limiters,
-  )
+  const compared = valueOf(given, 'against', (path) => (path === 'log' ? [] : withoutErrors(path).limiters))
+  const against = textsOf(given, 'against').at(-1) === 'log' ? 'log' : compared
   const own = selectorOf(given)
-  const all = against === undefined || against === 'log' ? limiters : [...limiters, ...against]
+  const all = [...limiters, ...(compared ?? [])]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
   const out = valueOf(given, 'out', (path) => createWriteStream(path))
-  const write = (time: string, limiter: string, { keys, cost }: Call, decision: Decision): void => {
+  const write = (time: string, limiter: string, { keys, cost }: logs.Call, decision: Decision): void => {
     const { allowed, policy, remaining, retryAfterMs } = decision
-    const line = hashed(
-      { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs },
-      given,
-    )
-    out!.write(`${JSON.stringify(line)}\n`)
+    const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
+    out!.write(`${JSON.stringify(hashed(line, given))}\n`)
   }
   const reading = await opened(files.slice(0, -1), given, selectors, signal)
-  const report = hashed(
-    await replayCalls(reading, { limiters, against, signal, onDecision: out && write }),
-    given,
-  )
+  const options = { limiters, against, signal, onDecision: out && write } as const
+  const report = hashed(await logs.replay(reading, options), given)
   out?.end()
   print(report, given, () => printReplay(report, pageOf(process.stdout)))
   const failed = conditions.filter((condition) => condition.holds(report))
@@ -86,10 +73,10 @@ export const check: Run = async ([path = STDIN], given) => {
   const current = valueOf(given, 'against', withoutErrors)
   const smells = [...smellsOf(file), ...(current ? changesAgainst(file, current) : [])]
   const problems = [...file.errors, ...smells]
-  const sum = `${file.errors.length} errors, ${smells.length} smells`
-  print({ version: 1, command: 'check', file: path, problems }, given, () =>
-    [...linesOf(path, problems), sum].join('\n'),
+  const text = [...linesOf(path, problems), `${file.errors.length} errors, ${smells.length} smells`].join(
+    '\n',
   )
+  print({ version: 1, command: 'check', file: path, problems }, given, () => text)
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
@@ -111,14 +98,16 @@ function textOf(path: string): string {
   return readFileSync(path === STDIN ? 0 : path, 'utf8')
 }
 
+type Selectors = readonly logs.Selector[]
+
 /** Logs that are being read. */
 function opened(
   paths: readonly string[],
   given: Given,
-  selectors: readonly Selector[],
+  selectors: Selectors,
   signal: AbortSignal,
-): Promise<Reading> {
-  return readLogs(sourcesOf(paths, signal), readOptionsOf(given, selectors, signal))
+): Promise<logs.Reading> {
+  return logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, selectors, signal))
 }
 
 /** With digests in place of keys, where that is asked, and without the texts of lines, which have keys too. */

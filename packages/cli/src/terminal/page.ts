@@ -39,13 +39,14 @@ export function length(ms: number | null): string {
   if (ms === null) return 'for ever'
   if (ms < 60_000) return ms < 1000 ? `${ms}ms` : `${Math.ceil(ms / 100) / 10}s`
   const seconds = Math.ceil(ms / 1000)
-  const [days, hours, minutes] = [
+  const units = [
     Math.floor(seconds / 86_400),
     Math.floor(seconds / 3600) % 24,
     Math.floor(seconds / 60) % 60,
+    seconds % 60,
   ]
-  if (days > 0) return `${days}d ${hours}h`
-  return hours > 0 ? `${hours}h ${minutes}m` : `${minutes}m ${seconds % 60}s`
+  const largest = units.findIndex((unit) => unit > 0)
+  return `${units[largest]}${'dhms'[largest]} ${units[largest + 1]}${'dhms'[largest + 1]}`
 }
 
 /** A time without the T and the zone. */
@@ -58,31 +59,24 @@ export function printable(text: string): string {
   return text.replace(/[^\x20-\x7e\u00a0-\uffff]/g, '?')
 }
 
-/** What a report rests on, before it. */
-export function basisLines(
-  { calls, callers, from, to, resolutionMs, denied, formats, complete }: Basis,
-  page: Page,
-): string[] {
-  const unit = resolutionMs === 1000 ? 'whole seconds' : resolutionMs === 1 ? 'milliseconds' : 'microseconds'
-  const limited = `${percent(denied)} of the calls were answered 429: callers wanted more than this log shows`
-  return [
-    ...(complete ? [] : [page.bold('interrupted: figures of the beginning only')]),
-    ...(denied > 0.01 ? [page.bold(limited)] : []),
+/** A report: what it rests on, its sections, and the sum of lines. */
+export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Page): string {
+  const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
+  const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
+  const limited = `${percent(denied)} of the calls were answered 429`
+  const formats = [...new Set(Object.values(basis.formats))].join(', ')
+  const head = [
+    ...(basis.complete ? [] : [page.bold('interrupted: figures of the beginning only')]),
+    ...(denied > 0.01 ? [page.bold(`${limited}: callers wanted more than this log shows`)] : []),
     `${count(calls, 'call')} of ${count(callers, 'caller')}, ${shown(from)} to ${shown(to)}`,
-    page.faint(
-      `format: ${[...new Set(Object.values(formats))].join(', ')}; times in ${unit}; ${percent(denied)} answered 429`,
-    ),
+    page.faint(`format: ${formats}; times in ${unit}; ${percent(denied)} answered 429`),
   ]
-}
-
-/** The sum of lines, at the end of a report. */
-export function ledgerLines({ lines, read, outside, skipped }: Basis, page: Page): string[] {
-  const reasons = Object.entries(skipped).map(([reason, { count: many, source, line, text }]) =>
-    `  ${reason}: ${count(many)}, first ${source}:${line}: ${printable(text)}`.slice(0, page.width),
-  )
   const beside = outside > 0 ? ` (${count(outside)} outside --where)` : ''
-  return [
-    `${count(lines, 'line')} = ${count(read)} read${beside} + ${count(lines - read)} skipped`,
-    ...reasons,
-  ].map((line) => page.faint(line))
+  const sum = `${count(lines, 'line')} = ${count(read)} read${beside} + ${count(lines - read)} skipped`
+  const reasons = Object.entries(skipped).map(([reason, { count: many, source, line, text }]) =>
+    page.faint(
+      `  ${reason}: ${count(many)}, first ${source}:${line}: ${printable(text)}`.slice(0, page.width),
+    ),
+  )
+  return [head, ...sections, [page.faint(sum), ...reasons]].map((section) => section.join('\n')).join('\n\n')
 }

@@ -42,13 +42,14 @@ export interface LimiterReport extends Figures {
 }
 
 /** What becomes of calls when the limiters replace others. */
-export interface Comparison {
-  readonly allowedToDenied: number
-  readonly deniedToAllowed: number
+export interface Comparison extends Readonly<Changes> {
   /** The callers with most changes. */
-  readonly callers: readonly (Pick<Comparison, 'allowedToDenied' | 'deniedToAllowed'> & {
-    readonly key: string
-  })[]
+  readonly callers: readonly (Readonly<Changes> & { readonly key: string })[]
+}
+
+export interface Changes {
+  allowedToDenied: number
+  deniedToAllowed: number
 }
 
 /** The decisions that limiters would have made about the calls of a log. */
@@ -78,9 +79,8 @@ export async function replay(reading: Reading, options: ReplayOptions): Promise<
 /** One way, unless the log is too coarse for one of the policies. */
 function waysOf({ resolution }: Reading, options: ReplayOptions): readonly Way[] {
   const least = LEAST_UNITS * resolution
-  const isCoarse = allLimiters(options).some(({ policies }) =>
-    policies.some((policy) => scaleOf(policy) < least),
-  )
+  const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
+  const isCoarse = policies.some((policy) => scaleOf(policy) < least)
   return isCoarse ? ['evenly', 'start', 'alternating'] : ['evenly']
 }
 
@@ -94,7 +94,8 @@ class Answer {
   readonly #limiters: readonly Replayer[]
   /** The limiters to compare with. */
   readonly #others: readonly Replayer[]
-  readonly #changes = new Map<number, { caller: number; allowedToDenied: number; deniedToAllowed: number }>()
+  readonly #changes = new Map<number, Changes & { readonly caller: number }>()
+  readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
   constructor(
     readonly way: Way,
@@ -117,7 +118,7 @@ class Answer {
     for (const limiter of this.#others) if (limiter.denies(call)) wasDenied = true
     if (against === undefined || isDenied === wasDenied) return
     const change = this.#changes.get(caller) ?? { caller, allowedToDenied: 0, deniedToAllowed: 0 }
-    change[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
+    for (const each of [change, this.#sum]) each[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
     this.#changes.set(caller, change)
   }
 
@@ -129,16 +130,9 @@ class Answer {
   }
 
   #comparison(): Comparison {
-    const changes = [...this.#changes.values()]
-    const sum = (name: 'allowedToDenied' | 'deniedToAllowed'): number =>
-      changes.reduce((all, change) => all + change[name], 0)
-    const size = (change: (typeof changes)[0]): number => change.allowedToDenied + change.deniedToAllowed
-    const most = changes.sort((one, other) => size(other) - size(one)).slice(0, 5)
-    return {
-      allowedToDenied: sum('allowedToDenied'),
-      deniedToAllowed: sum('deniedToAllowed'),
-      callers: this.callers.named(most),
-    }
+    const size = ({ allowedToDenied, deniedToAllowed }: Changes): number => allowedToDenied + deniedToAllowed
+    const most = [...this.#changes.values()].sort((one, other) => size(other) - size(one)).slice(0, 5)
+    return { ...this.#sum, callers: this.callers.named(most) }
   }
 }
 

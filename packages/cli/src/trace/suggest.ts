@@ -1,6 +1,7 @@
 import { PolicyError } from '@sluice/core'
 import { formatDuration } from '@sluice/core/internal'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry, scaleOf } from '@sluice/policies'
+import type { Call } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
 import { Spread } from '../logs/spread.js'
 import { type Basis, LEAST_UNITS, Survey } from './basis.js'
@@ -35,23 +36,12 @@ export interface WindowReport {
   readonly windowMs: number
   /** Why there are no figures. */
   readonly without?: 'this log is too coarse' | 'this log is too short'
-  readonly cells: readonly CellReport[]
+  /** The figures are left out where the log is too coarse for the policy. */
+  readonly cells: readonly { readonly limit: number; readonly figures?: Figures }[]
   /** For each peak, how many callers have it: the smallest limit under which they are never denied. null: none is enough. */
   readonly peaks: readonly (readonly [peak: number | null, callers: number])[]
-  readonly recommended?: Recommendation
-}
-
-export interface Recommendation {
-  readonly policy: PolicyEntry
-  /** The smallest peak beyond the limit; null if nobody is beyond it. */
-  readonly next: number | null
-}
-
-/** One policy over the log. */
-export interface CellReport {
-  readonly limit: number
-  /** Left out where the log is too coarse for the policy. */
-  readonly figures?: Figures
+  /** The policy, and the smallest peak beyond its limit; null if nobody is beyond it. */
+  readonly recommended?: { readonly policy: PolicyEntry; readonly next: number | null }
 }
 
 /** Limits that would have suited the callers of a log. */
@@ -60,7 +50,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const survey = new Survey()
   const trace = new Trace(options.shelf)
   const spread = new Spread(reading)
-  const take = (calls: ReturnType<Spread['end']>): void => {
+  const take = (calls: readonly Call[]): void => {
     for (const call of calls) {
       survey.add(call)
       trace.add(callers.numberOf(call.keys[0]!), call.at, call.cost)
@@ -69,9 +59,8 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   for await (const batch of reading.batches) take(spread.add(batch))
   take(spread.end())
   const spanMs = (survey.last - survey.first) / 1000
-  const columns = options.windows.map(
-    (windowMs) => new Column(windowMs, options, LEAST_UNITS * reading.resolution, spanMs),
-  )
+  const leastScale = LEAST_UNITS * reading.resolution
+  const columns = options.windows.map((windowMs) => new Column(windowMs, options, leastScale, spanMs))
   await trace.forEach((calls) => columns.forEach((column) => column.measure(calls)))
   for (const column of columns) column.choose(callers.size)
   await trace.forEach((calls) => columns.forEach((column) => column.decide(calls)))
@@ -135,9 +124,7 @@ class Column {
     const { untouched, limits } = this.options
     const limit = this.#limitFor(untouched, callers)
     const auto = [90, 99, untouched, 99.99, 100].map((percentage) => this.#limitFor(percentage, callers))
-    const chosen = [...new Set([...(limits ?? auto), limit].filter(Number.isFinite))].sort(
-      (one, other) => one - other,
-    )
+    const chosen = [...new Set([...(limits ?? auto), limit])].sort((one, other) => one - other)
     this.#shown = chosen.map((each) => this.#cellOf(each)).filter((cell) => cell !== undefined)
     this.#decided = this.#shown.filter(({ policy }) => scaleOf(policy) >= this.leastScale)
     if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
@@ -167,11 +154,10 @@ class Column {
 
   report(callers: Callers): WindowReport {
     const limit = this.#recommended
-    const peaks = [...this.#peaks]
-      .sort(([one], [other]) => one - other)
-      .map(([peak, count]) => [finite(peak), count] as const)
-    const [next = null] = peaks.find(([peak]) => (peak ?? Infinity) > (limit ?? 0)) ?? []
-    const cells = this.#shown.map((cell): CellReport => {
+    const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
+    const peaks = sorted.map(([peak, count]) => [peak === Infinity ? null : peak, count] as const)
+    const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
+    const cells = this.#shown.map((cell) => {
       const isDecided = this.#decided.includes(cell)
       return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(callers) }) }
     })
@@ -209,7 +195,3 @@ class Column {
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */
 const SHORTEST = 0.9
-
-function finite(number: number): number | null {
-  return Number.isFinite(number) ? number : null
-}
