@@ -1,29 +1,15 @@
-import {
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  type Policy,
-  slidingLog,
-  slidingWindow,
-  tokenBucket,
-} from '@sluice/core'
-import {
-  type Declaration,
-  GCRA,
-  LEAKY_BUCKET,
-  POLICY,
-  SLIDING_WINDOW,
-  TOKEN_BUCKET,
-} from '@sluice/core/internal'
+import type { Policy } from '@sluice/core'
+import * as declared from '@sluice/core/internal'
+import { algorithms } from '@sluice/core/store'
 
 /** The factories by the name that a policy file gives as `algorithm`, each with the declaration of its options. */
 export const FACTORIES = {
-  slidingLog: { make: slidingLog, options: POLICY },
-  gcra: { make: gcra, options: GCRA },
-  fixedWindow: { make: fixedWindow, options: POLICY },
-  slidingWindow: { make: slidingWindow, options: SLIDING_WINDOW },
-  tokenBucket: { make: tokenBucket, options: TOKEN_BUCKET },
-  leakyBucket: { make: leakyBucket, options: LEAKY_BUCKET },
+  slidingLog: { make: algorithms.slidingLog, options: declared.POLICY },
+  gcra: { make: algorithms.gcra, options: declared.GCRA },
+  fixedWindow: { make: algorithms.fixedWindow, options: declared.POLICY },
+  slidingWindow: { make: algorithms.slidingWindow, options: declared.SLIDING_WINDOW },
+  tokenBucket: { make: algorithms.tokenBucket, options: declared.TOKEN_BUCKET },
+  leakyBucket: { make: algorithms.leakyBucket, options: declared.LEAKY_BUCKET },
 }
 
 /** The name of a factory. */
@@ -31,21 +17,19 @@ export type AlgorithmName = keyof typeof FACTORIES
 
 export const ALGORITHM_NAMES = Object.keys(FACTORIES) as readonly AlgorithmName[]
 
+type OptionsOf<Name extends AlgorithmName> = Parameters<(typeof FACTORIES)[Name]['make']>[0]
+
 /** The options of one policy as a file has them: those of its factory, and the factory's name. */
 export type PolicyEntry = {
-  readonly [Name in AlgorithmName]: { readonly algorithm: Name } & Parameters<
-    (typeof FACTORIES)[Name]['make']
-  >[0]
+  readonly [Name in AlgorithmName]: { readonly algorithm: Name } & OptionsOf<Name>
 }[AlgorithmName]
 
 /** The name of the option that sets how many units may pass at once; undefined for an algorithm that has none. */
 export function capacityOption(algorithm: AlgorithmName): 'burst' | 'capacity' | undefined {
-  const { options } = FACTORIES[algorithm]
-  if ('burst' in options) return 'burst'
-  return 'capacity' in options ? 'capacity' : undefined
+  return (['burst', 'capacity'] as const).find((name) => name in FACTORIES[algorithm].options)
 }
 
-export function optionsOf(algorithm: AlgorithmName): Declaration {
+export function optionsOf(algorithm: AlgorithmName): declared.Declaration {
   return FACTORIES[algorithm].options
 }
 

@@ -76,14 +76,11 @@ type Json = Readonly<Record<string, unknown>>
 
 class PolicyReader {
   readonly errors: Problem[] = []
-  readonly #located: Located
 
-  constructor(located: Located) {
-    this.#located = located
-  }
+  constructor(readonly located: Located) {}
 
   file(): readonly ReadLimiter[] {
-    const { value, repeated } = this.#located
+    const { value, repeated } = this.located
     for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name stands twice in one object')
     const file = this.#object('', value, FILE)
     const limiters = file && this.#object('limiters', file['limiters'])
@@ -94,9 +91,8 @@ class PolicyReader {
     const path = member('limiters', name)
     const before = this.errors.length
     const { policies: list, by, where } = this.#object(path, value, LIMITER) ?? {}
-    const policies = Array.isArray(list)
-      ? list.map((entry, i) => this.#policy(`${path}.policies[${i}]`, entry))
-      : []
+    const entries: readonly unknown[] = Array.isArray(list) ? list : []
+    const policies = entries.map((entry, i) => this.#policy(`${path}.policies[${i}]`, entry))
     const limiter: ReadLimiter = {
       name,
       policies: policies.filter((policy) => policy !== undefined),
@@ -112,9 +108,8 @@ class PolicyReader {
   #policy(path: string, value: unknown): Policy | undefined {
     const before = this.errors.length
     const { algorithm: given, ...options } = this.#object(path, value) ?? {}
-    const algorithm = this.#attempt(`${path}.algorithm`, () =>
-      readOne(ALGORITHM, given, 'algorithm', { what: '' }),
-    )
+    const choose = () => readOne(ALGORITHM, given, 'algorithm', { what: path })
+    const algorithm = this.#attempt(`${path}.algorithm`, choose)
     if (algorithm === undefined) return undefined
     const declaration = optionsOf(algorithm)
     this.#object(path, options, declaration, algorithm)
@@ -149,6 +144,6 @@ class PolicyReader {
   }
 
   #report(path: string, code: string, message: string): void {
-    this.errors.push({ severity: 'error', code, path, line: this.#located.lineOf(path), message })
+    this.errors.push({ severity: 'error', code, path, line: this.located.lineOf(path), message })
   }
 }

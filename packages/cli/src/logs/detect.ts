@@ -36,9 +36,8 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
   let best: Candidate | undefined
   for (const wrapper of wrappers()) {
-    const inner = sample
-      .map((line) => withoutColours(wrapper.unwrap(line) ?? ''))
-      .filter((line) => line !== '')
+    const unwrapped = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? ''))
+    const inner = unwrapped.filter((line) => line !== '')
     for (const opener of openers) {
       const candidate = scored(opener.open(new TimeReader(), inner, fields), wrapper, inner, needs)
       if (candidate.score > (best?.score ?? 0)) best = candidate
@@ -46,16 +45,14 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   }
   if (best && best.missing === undefined) return best
   const missing = best?.missing ?? 'time'
-  const field = `name its place with --field ${missing.replace(/^\w+:/, '')}=PATH`
-  const other = best
-    ? 'name another caller with --by'
-    : `name the format with --format ${FORMAT_NAMES.join('|')}`
-  const advice = withoutColours(sample[0]!).startsWith('{') ? field : other
-  const first = sample[0]!.slice(0, 160)
-  throw new NoLogError(
-    `${source}: no field for '${missing}' was found; ${advice}. The first line is: ${first}`,
-  )
+  const first = withoutColours(sample[0]!).slice(0, 160)
+  const field = `--field ${missing.replace(/^\w+:/, '')}=PATH`
+  const flag = first.startsWith('{') ? field : best ? '--by' : `--format ${FORMAT_NAMES.join('|')}`
+  const advice = `name it with ${flag}. The first line is: ${first}`
+  throw new NoLogError(`${source}: no field for '${missing}' was found; ${advice}`)
 }
+
+type Texts = readonly string[]
 
 interface Candidate extends Detected {
   readonly score: number
@@ -63,12 +60,7 @@ interface Candidate extends Detected {
   readonly missing: string | undefined
 }
 
-function scored(
-  format: Format,
-  wrapper: Wrapper,
-  lines: readonly string[],
-  needs: readonly string[],
-): Candidate {
+function scored(format: Format, wrapper: Wrapper, lines: Texts, needs: Texts): Candidate {
   const times: number[] = []
   const counts = needs.map(() => 0)
   let hasDurations = false

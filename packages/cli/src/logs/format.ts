@@ -24,6 +24,15 @@ export interface FormatOpener {
   open(times: TimeReader, sample: readonly string[], fields: Fields): Format
 }
 
+/** The object that a line of JSON is; undefined if it is none. */
+export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    return line.startsWith('{') ? (JSON.parse(line) as Record<string, unknown>) : undefined
+  } catch {
+    return undefined
+  }
+}
+
 /** Undefined for what logs write in the place of nothing. */
 export function given(text: string | undefined): string | undefined {
   return text === '-' || text === '' ? undefined : text

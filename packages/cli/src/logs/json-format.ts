@@ -1,4 +1,12 @@
-import { type Fields, type Format, type FormatOpener, given, microseconds, requestPart } from './format.js'
+import {
+  type Fields,
+  type Format,
+  type FormatOpener,
+  given,
+  jsonOf,
+  microseconds,
+  requestPart,
+} from './format.js'
 import type { TimeReader } from './times.js'
 
 /*
@@ -31,7 +39,7 @@ export const json: FormatOpener = {
   open: (times, sample, fields) =>
     new JsonFormat(
       times,
-      sample.map(parsed).filter((line) => line !== undefined),
+      sample.map(jsonOf).filter((line) => line !== undefined),
       fields,
     ),
 }
@@ -55,7 +63,7 @@ class JsonFormat implements Format {
   }
 
   read(line: string): boolean {
-    const value = parsed(line)
+    const value = jsonOf(line)
     if (value === undefined) return false
     this.#line = value
     this.time = this.times.read(this.part('time') ?? '')
@@ -98,15 +106,6 @@ class JsonFormat implements Format {
   }
 }
 
-function parsed(line: string): JsonLine | undefined {
-  if (!line.startsWith('{')) return undefined
-  try {
-    return JSON.parse(line) as JsonLine
-  } catch {
-    return undefined
-  }
-}
-
 /** The value at a path as a text; of a list the first. */
 function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
@@ -121,7 +120,9 @@ function valueAt(line: JsonLine, path: string): unknown {
   if (name !== undefined) return line[name]
   const dot = path.indexOf('.')
   const inner = dot < 0 ? undefined : line[path.slice(0, dot)]
-  return typeof inner === 'object' && inner !== null ? valueAt(inner as JsonLine, path.slice(dot + 1)) : undefined
+  return typeof inner === 'object' && inner !== null
+    ? valueAt(inner as JsonLine, path.slice(dot + 1))
+    : undefined
 }
 
 function folded(name: string): string {

@@ -3,19 +3,14 @@
  * end. A line that is too long is dropped while it arrives, so that memory stays bounded.
  */
 
-/** Called with the beginning of a line that is not passed on. */
-export type Refuse = (reason: 'NUL bytes' | 'longer than 256 KiB', text: string) => void
-
 /** Cuts the bytes of one source into lines. */
 export class LineSplitter {
-  readonly #refuse: Refuse
   readonly #decoder = new TextDecoder()
   #rest: Uint8Array = EMPTY
   #isDropping = false
 
-  constructor(refuse: Refuse) {
-    this.#refuse = refuse
-  }
+  /** `refuse` is called with the beginning of a line that is not passed on. */
+  constructor(readonly refuse: (reason: 'NUL bytes' | 'longer than 256 KiB', text: string) => void) {}
 
   /** The lines that the bytes complete. */
   push(bytes: Uint8Array): string[] {
@@ -29,7 +24,7 @@ export class LineSplitter {
     const lines = end > from ? this.#cut(joined(this.#rest, bytes.subarray(from, end))) : []
     this.#rest = end > from ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(from, end)))
     if (this.#rest.length > LONGEST) {
-      this.#refuse('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, 200)))
+      this.refuse('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, 200)))
       this.#rest = EMPTY
       this.#isDropping = true
     }
@@ -45,14 +40,14 @@ export class LineSplitter {
 
   #cut(bytes: Uint8Array): string[] {
     const text = this.#decoder.decode(bytes)
-    const hasNul = bytes.includes(0) // in the text V8 looks at each character, which took two thirds of all reading
+    const hasNul = bytes.includes(0) // in a text V8 looks for it character by character
     const lines: string[] = []
     for (let from = 0; from < text.length;) {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length
       const line = text.slice(from, text.charCodeAt(to - 1) === RETURN && to > from ? to - 1 : to)
-      if (line.length > LONGEST) this.#refuse('longer than 256 KiB', line)
-      else if (hasNul && line.includes('\0')) this.#refuse('NUL bytes', line.replaceAll('\0', ''))
+      if (line.length > LONGEST) this.refuse('longer than 256 KiB', line)
+      else if (hasNul && line.includes('\0')) this.refuse('NUL bytes', line.replaceAll('\0', ''))
       else lines.push(line)
       from = to + 1
     }

@@ -9,18 +9,15 @@ interface Timed {
 
 /** Sorts what comes at most `hold` microseconds late. */
 export class Sorter<T extends Timed> {
-  readonly #hold: number
   #pending: T[] = []
   #kept = 0
   #latest = -Infinity
 
-  constructor(hold: number) {
-    this.#hold = hold
-  }
+  constructor(readonly hold: number) {}
 
   /** Returns whether the item is taken: not if it comes later than that. */
   add(item: T): boolean {
-    if (item.at < this.#latest - this.#hold) return false
+    if (item.at < this.#latest - this.hold) return false
     if (item.at > this.#latest) this.#latest = item.at
     this.#pending.push(item)
     return true
@@ -28,7 +25,7 @@ export class Sorter<T extends Timed> {
 
   /** What can be passed on in order; [] until enough has come that it is worth sorting. */
   due(): T[] {
-    return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.#hold)
+    return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
   }
 
   /** What is there up to an instant, in order. */

@@ -1,3 +1,5 @@
+import { jsonOf } from './format.js'
+
 /*
  * What carries the lines of a log: the drivers of containers and the journals of systems.
  */
@@ -28,7 +30,7 @@ export function wrappers(): readonly Wrapper[] {
       },
     },
     { name: 'syslog', unwrap: (line) => SYSLOG.exec(line)?.[1] },
-    { name: 'journald', unwrap: (line) => (line.startsWith('{"') ? memberOf(line, 'MESSAGE') : undefined) },
+    { name: 'journald', unwrap: (line) => memberOf(line, 'MESSAGE') },
     { name: '', unwrap: (line) => line },
   ]
 }
@@ -53,12 +55,8 @@ class Joiner {
 const LONGEST = 2 ** 18
 
 function memberOf(line: string, name: string): string | undefined {
-  try {
-    const value = (JSON.parse(line) as Record<string, unknown>)[name]
-    return typeof value === 'string' ? value : undefined
-  } catch {
-    return undefined
-  }
+  const value = jsonOf(line)?.[name]
+  return typeof value === 'string' ? value : undefined
 }
 
 // oxlint-disable-next-line no-control-regex -- the escape character begins a colour

@@ -32,14 +32,15 @@ export class Trace {
 
   add(caller: number, at: number, cost: number): void {
     const part = this.#parts[caller % PARTS]!
-    const { times, numbers, filled } = part
-    times[2 * filled] = at
-    numbers[4 * filled + 2] = caller
-    numbers[4 * filled + 3] = cost
-    part.filled++
-    if (part.filled < BLOCK_CALLS) return
-    this.#shelf.write(part.bytes)
-    part.blocks.push(this.#blocks++)
+    const { counts, block, places } = part
+    const place = Math.floor(caller / PARTS)
+    counts[place] = (counts[place] ?? 0) + 1
+    block.times[2 * part.filled] = at
+    block.numbers[4 * part.filled + 2] = caller
+    block.numbers[4 * part.filled + 3] = cost
+    if (++part.filled < BLOCK_CALLS) return
+    this.#shelf.write(block.bytes)
+    places.push(this.#blocks++)
     part.filled = 0
   }
 
@@ -53,53 +54,48 @@ export class Trace {
 
   #visitPart(index: number, visit: (calls: CallerCalls) => void): void {
     const part = this.#parts[index]!
-    const blocks = [...part.blocks.map((block) => wordsOf(this.#shelf.read(block))), wordsOf(part.bytes)]
-    const lengths = blocks.map((_, b) => (b === part.blocks.length ? part.filled : BLOCK_CALLS))
-    const ends: number[] = [] // by caller of this part: how many calls, then where the next one goes
-    blocks.forEach(({ numbers }, b) => {
-      for (let i = 0; i < lengths[b]!; i++) {
-        const caller = Math.floor(numbers[4 * i + 2]! / PARTS)
-        while (ends.length <= caller) ends.push(0)
-        ends[caller]!++
-      }
-    })
+    const ends: number[] = [] // by caller of this part: where his calls begin, and after they were sorted in where they end
     let sum = 0
-    for (let caller = 0; caller < ends.length; caller++) {
-      const count = ends[caller]!
-      ends[caller] = sum
-      sum += count
-    }
+    for (const count of part.counts) sum = (ends.push(sum), sum + count)
     const calls = { caller: 0, times: new Float64Array(sum), costs: new Uint32Array(sum), from: 0, to: 0 }
-    blocks.forEach(({ times, numbers }, b) => {
-      for (let i = 0; i < lengths[b]!; i++) {
+    const sortIn = ({ times, numbers }: Block, length: number): void => {
+      for (let i = 0; i < length; i++) {
         const to = ends[Math.floor(numbers[4 * i + 2]! / PARTS)]!++
         calls.times[to] = times[2 * i]!
         calls.costs[to] = numbers[4 * i + 3]!
       }
-    })
-    for (let caller = 0; caller < ends.length; caller++) {
+    }
+    for (const place of part.places) sortIn(new Block(this.#shelf.read(place)), BLOCK_CALLS)
+    sortIn(part.block, part.filled)
+    ends.forEach((end, caller) => {
       calls.caller = caller * PARTS + index
       calls.from = calls.to
-      calls.to = ends[caller]!
-      if (calls.to > calls.from) visit(calls)
-    }
+      calls.to = end
+      visit(calls)
+    })
   }
 }
 
 const PARTS = 64
 const BLOCK_CALLS = 4096
 
-/** The block of a part that is being filled: for each call its instant, and in the other half of 16 bytes caller and cost. */
-class Part {
-  readonly bytes = new Uint8Array(16 * BLOCK_CALLS)
-  readonly times = new Float64Array(this.bytes.buffer)
-  readonly numbers = new Uint32Array(this.bytes.buffer)
-  filled = 0
-  readonly blocks: number[] = []
+/** Calls, of each its instant and, in the other half of 16 bytes, caller and cost. */
+class Block {
+  readonly times: Float64Array
+  readonly numbers: Uint32Array
+
+  constructor(readonly bytes: Uint8Array) {
+    this.times = new Float64Array(bytes.buffer)
+    this.numbers = new Uint32Array(bytes.buffer)
+  }
 }
 
-function wordsOf({ buffer }: Uint8Array): { readonly times: Float64Array; readonly numbers: Uint32Array } {
-  return { times: new Float64Array(buffer), numbers: new Uint32Array(buffer) }
+/** Every 64th caller: how often each called, the block that is being filled, and the places of full ones. */
+class Part {
+  readonly counts: number[] = []
+  readonly block = new Block(new Uint8Array(16 * BLOCK_CALLS))
+  readonly places: number[] = []
+  filled = 0
 }
 
 /** A shelf in memory. */
