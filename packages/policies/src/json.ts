@@ -45,12 +45,10 @@ class Parser {
   readonly repeated: string[] = []
   /** The token at hand; '' at the end. */
   token = ''
-  readonly #text: string
   #at = 0
   #line = 1
 
-  constructor(text: string) {
-    this.#text = text
+  constructor(readonly text: string) {
     this.#next()
   }
 
@@ -106,7 +104,7 @@ class Parser {
 
   #next(): void {
     TOKEN.lastIndex = this.#at
-    const [all, space, token] = TOKEN.exec(this.#text) as unknown as [string, string, string]
+    const [all, space, token] = TOKEN.exec(this.text) as unknown as [string, string, string]
     this.#at += all.length
     this.#line += space.split('\n').length - 1
     this.token = token

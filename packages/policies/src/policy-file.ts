@@ -63,8 +63,8 @@ export function readPolicies(text: string): ReadPolicies {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     const { line, message } = error
-    const problem = { severity: 'error', code: 'INVALID_JSON', path: '', line, message } as const
-    return { limiters: [], errors: [problem], lineOf: () => line }
+    const errors: Problem[] = [{ severity: 'error', code: 'INVALID_JSON', path: '', line, message }]
+    return { limiters: [], errors, lineOf: () => line }
   }
 }
 

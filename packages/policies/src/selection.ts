@@ -16,7 +16,6 @@ export interface Where {
 
 /** Parts of a call that have a name by themselves. */
 const PARTS = ['ip', 'method', 'path', 'status', 'host']
-const FORMS = `${PARTS.join(', ')}, header:NAME or field:PATH`
 
 /**
  * The name of the part that names the caller.
@@ -42,10 +41,9 @@ export function parseWhere(text: unknown): Where {
 function parseCondition(text: string): (read: ReadPart) => boolean {
   const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {
-    const near = nearestTo(name, PARTS)
-    const form = `a condition of where must be NAME=VALUE, and NAME one of ${FORMS}`
-    const advice = near === undefined ? '' : `; did you mean '${near}'?`
-    throw new InputError('INVALID_KEY', `${form}, got '${text}'${advice}`)
+    const near = nearestTo(name, PARTS) ?? `one of ${PARTS.join(', ')}, header:NAME or field:PATH`
+    const form = `a condition of where must be NAME=VALUE, got '${text}'`
+    throw new InputError('INVALID_KEY', `${form}: is NAME ${near}?`)
   }
   const part = normalized(name)
   const compare = OPERATORS[operator]!

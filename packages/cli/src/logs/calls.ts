@@ -72,7 +72,7 @@ export function callReader(
     const keys = selectors.map(({ by = 'ip' }, i) => (isInside[i] ? keyOf(by) : undefined))
     if (keys.every((key) => key === undefined)) return 'no caller'
     const cost = costPart === undefined ? 1 : Number(part(costPart) ?? NaN)
-    if (!Number.isInteger(cost) || cost < 0 || cost > LARGEST_COST) return 'no cost'
+    if (!Number.isInteger(cost) || cost < 0 || cost > 2 ** 31) return 'no cost'
     const duration = hasDurations ? Math.min(format.duration, LONGEST_US) : 0
     return { at: format.time, duration, keys, cost, denied: part('status') === '429' }
   }
@@ -82,4 +82,3 @@ export function callReader(
 export const LONGEST_US = 60e6
 /** Longest key that limiters take. */
 const LONGEST_KEY = 8192
-const LARGEST_COST = 2 ** 31

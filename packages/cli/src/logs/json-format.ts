@@ -1,12 +1,5 @@
-import {
-  type Fields,
-  type Format,
-  type FormatOpener,
-  given,
-  jsonOf,
-  microseconds,
-  requestPart,
-} from './format.js'
+import type { Fields, Format, FormatOpener } from './format.js'
+import { given, jsonOf, microseconds, requestPart } from './format.js'
 import type { TimeReader } from './times.js'
 
 /*
@@ -36,12 +29,10 @@ type JsonLine = Readonly<Record<string, unknown>>
 
 export const json: FormatOpener = {
   name: 'json',
-  open: (times, sample, fields) =>
-    new JsonFormat(
-      times,
-      sample.map(jsonOf).filter((line) => line !== undefined),
-      fields,
-    ),
+  open(times, sample, fields) {
+    const lines = sample.map(jsonOf).filter((line) => line !== undefined)
+    return new JsonFormat(times, lines, fields)
+  },
 }
 
 class JsonFormat implements Format {
@@ -91,16 +82,11 @@ class JsonFormat implements Format {
   /** The first place that most lines have, else the first that any line has. */
   #findPlace(name: string): string | undefined {
     if (name.startsWith('field:')) return name.slice('field:'.length)
-    const isHeader = name.startsWith('header:')
-    const places = isHeader
-      ? HEADERS.map((prefix) => prefix + name.slice('header:'.length))
-      : (PLACES[name]?.split(/\s+/) ?? [])
-    const counts = places.map((place) => {
-      const texts = this.sample.map((line) => textAt(line, place)).filter((text) => text !== undefined)
-      return name === 'time'
-        ? texts.filter((text) => !Number.isNaN(this.times.read(text))).length
-        : texts.length
-    })
+    const [, header] = /^header:(.+)/.exec(name) ?? []
+    const places = header ? HEADERS.map((prefix) => prefix + header) : (PLACES[name]?.split(/\s+/) ?? [])
+    const isUseful = (text = ''): boolean =>
+      text !== '' && (name !== 'time' || !Number.isNaN(this.times.read(text)))
+    const counts = places.map((place) => this.sample.filter((line) => isUseful(textAt(line, place))).length)
     const best = counts.findIndex((count) => count * 2 > this.sample.length)
     return places[best >= 0 ? best : counts.findIndex((count) => count > 0)]
   }
@@ -119,10 +105,8 @@ function valueAt(line: JsonLine, path: string): unknown {
   const name = Object.keys(line).find((each) => folded(each) === folded(path))
   if (name !== undefined) return line[name]
   const dot = path.indexOf('.')
-  const inner = dot < 0 ? undefined : line[path.slice(0, dot)]
-  return typeof inner === 'object' && inner !== null
-    ? valueAt(inner as JsonLine, path.slice(dot + 1))
-    : undefined
+  const inner = dot < 0 ? undefined : (line[path.slice(0, dot)] as JsonLine | undefined)
+  return typeof inner === 'object' && inner ? valueAt(inner, path.slice(dot + 1)) : undefined
 }
 
 function folded(name: string): string {

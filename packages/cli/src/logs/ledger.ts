@@ -27,8 +27,6 @@ export class Ledger {
   skip(reason: SkipReason, text: string, source: string, line: number): void {
     const known = this.skipped.get(reason)
     if (known) known.count++
-    else this.skipped.set(reason, { count: 1, source, line, text: text.slice(0, SHOWN) })
+    else this.skipped.set(reason, { count: 1, source, line, text: text.slice(0, 160) })
   }
 }
-
-const SHOWN = 160

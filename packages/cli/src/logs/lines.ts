@@ -14,12 +14,9 @@ export class LineSplitter {
 
   /** The lines that the bytes complete. */
   push(bytes: Uint8Array): string[] {
-    let from = 0
-    if (this.#isDropping) {
-      from = bytes.indexOf(NEWLINE) + 1
-      if (from === 0) return []
-      this.#isDropping = false
-    }
+    const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
+    if (this.#isDropping && from === 0) return []
+    this.#isDropping = false
     const end = bytes.lastIndexOf(NEWLINE) + 1
     const lines = end > from ? this.#cut(joined(this.#rest, bytes.subarray(from, end))) : []
     this.#rest = end > from ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(from, end)))

@@ -55,14 +55,12 @@ export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[
     const bound = heap[0] ? atOf(heap[0]) : Infinity
     while (head.next < head.batch.length && atOf(head) <= bound) merged.push(head.batch[head.next++]!)
     await refill(heap, head)
-    if (merged.length < BATCH) continue
+    if (merged.length < 1000) continue
     yield merged
     merged = []
   }
   yield merged
 }
-
-const BATCH = 1000
 
 /** Puts a head back with what is left of its batch, or with its next batch. */
 async function refill<T extends Timed>(heap: Head<T>[], head: Head<T>): Promise<void> {

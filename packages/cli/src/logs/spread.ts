@@ -1,5 +1,6 @@
 import { type Call, LONGEST_US } from './calls.js'
 import { Sorter } from './order.js'
+import type { Reading } from './read-logs.js'
 
 /*
  * Where calls lay within the unit of the log's times. A log whose times are whole seconds says of ten calls that they came in
@@ -12,12 +13,6 @@ import { Sorter } from './order.js'
  */
 export type Way = 'evenly' | 'start' | 'alternating'
 
-/** The unit of a log's times, in microseconds, and whether its calls have durations. */
-export interface Units {
-  readonly resolution: number
-  readonly hasDurations: boolean
-}
-
 /** Gives calls, which come in order of their logged times, the instants at which they began, and puts them in that order. */
 export class Spread {
   readonly #sorter: Sorter<Call>
@@ -29,7 +24,7 @@ export class Spread {
 
   /** `scale` is the time within which calls meet, in microseconds: after it an alternation begins anew. */
   constructor(
-    readonly units: Units,
+    readonly units: Pick<Reading, 'resolution' | 'hasDurations'>,
     readonly way: Way = 'evenly',
     readonly scale = 0,
   ) {
@@ -72,11 +67,8 @@ export class Spread {
     for (const call of this.#calls) {
       const count = counts.get(nameOf(call))
       const isAtEnd = this.way === 'alternating' && this.#isAtEnd(nameOf(call))
-      const offset = count
-        ? Math.floor(((count.placed++ + 0.5) / count.all) * resolution)
-        : isAtEnd
-          ? resolution - 1
-          : 0
+      const part = count ? (count.placed++ + 0.5) / count.all : 0
+      const offset = isAtEnd ? resolution - 1 : Math.floor(part * resolution)
       call.at = this.#start + offset
     }
   }
@@ -84,8 +76,8 @@ export class Spread {
   #isAtEnd(name: string): boolean {
     const edge = this.#edges.get(name)
     if (edge?.start === this.#start) return edge.isEnd
-    const isEnd =
-      edge === undefined || !edge.isEnd || this.#start - edge.start > this.scale + this.units.resolution
+    const rest = this.scale + this.units.resolution
+    const isEnd = edge === undefined || !edge.isEnd || this.#start - edge.start > rest
     this.#edges.set(name, { start: this.#start, isEnd })
     return isEnd
   }

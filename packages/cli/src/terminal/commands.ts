@@ -6,22 +6,15 @@ import * as logs from '../index.js'
 import { parseFailIf } from './fail-if.js'
 import { FileShelf, sourcesOf, STDIN } from './files.js'
 import type { Run } from './main.js'
-import {
-  type Given,
-  readOptionsOf,
-  selectorOf,
-  suggestOptionsOf,
-  textsOf,
-  UsageError,
-  valueOf,
-} from './options.js'
+import type { Given } from './options.js'
+import { readOptionsOf, selectorOf, suggestOptionsOf, textsOf, UsageError, valueOf } from './options.js'
 import { pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
 export const suggest: Run = async (paths, given, signal) => {
-  const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   const selector = selectorOf(given)
+  const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   try {
     const reading = await opened(paths, given, [selector], signal)
     const report = hashed(await logs.suggest(reading, options), given)
@@ -36,21 +29,19 @@ export const suggest: Run = async (paths, given, signal) => {
 /** With the options of `suggest` that the policy file does not hold. */
 function replayCommand(paths: readonly string[], given: Given): string {
   const flags = { cost: 'cost', trustProxy: 'trust-proxy', format: 'format', field: 'field', skew: 'skew' }
-  const options = Object.entries(flags).flatMap(([name, flag]) =>
-    textsOf(given, name).map((text) => `--${flag} ${text}`),
-  )
+  const textOfFlag = (name: string, flag: string) => textsOf(given, name).map((text) => `--${flag} ${text}`)
+  const options = Object.entries(flags).flatMap(([name, flag]) => textOfFlag(name, flag))
   const names = (paths.length > 0 ? paths : [STDIN]).map((path) => (path === STDIN ? '-' : path))
   return ['npx @sluice/cli replay', ...names, 'policies.json', ...options].join(' ')
 }
 
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw new UsageError('replay takes logs and, last, a policy file')
-  const conditions = textsOf(given, 'failIf').map(parseFailIf)
+  const conditions = textsOf(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
   const { limiters } = withoutErrors(files.at(-1)!)
-  const compared = valueOf(given, 'against', (path) => (path === 'log' ? [] : withoutErrors(path).limiters))
-  const against = textsOf(given, 'against').at(-1) === 'log' ? 'log' : compared
+  const against = valueOf(given, 'against', (path) => (path === 'log' ? path : withoutErrors(path).limiters))
   const own = selectorOf(given)
-  const all = [...limiters, ...(compared ?? [])]
+  const all = [...limiters, ...(against === undefined || against === 'log' ? [] : against)]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
   const out = valueOf(given, 'out', (path) => createWriteStream(path))
   const write = (time: string, limiter: string, { keys, cost }: logs.Call, decision: Decision): void => {

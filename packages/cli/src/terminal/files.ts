@@ -48,19 +48,15 @@ async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   if (failure) throw failure
 }
 
-/** A shelf in a temporary file, which is made with the first block. */
+/** A shelf in a temporary file. */
 export class FileShelf implements Shelf {
-  #folder = ''
-  #file = -1
+  readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
   #size = 0
   #blocks = 0
 
   write(block: Uint8Array): void {
-    if (this.#file < 0) {
-      this.#folder = mkdtempSync(join(tmpdir(), 'sluice-'))
-      this.#file = openSync(join(this.#folder, 'calls'), 'w+')
-      this.#size = block.length
-    }
+    this.#size = block.length
     writeSync(this.#file, block, 0, this.#size, this.#blocks++ * this.#size)
   }
 
@@ -71,7 +67,6 @@ export class FileShelf implements Shelf {
   }
 
   close(): void {
-    if (this.#file < 0) return
     closeSync(this.#file)
     rmSync(this.#folder, { recursive: true })
   }

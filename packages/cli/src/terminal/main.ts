@@ -23,19 +23,17 @@ export async function main(
   process.once('SIGINT', stop)
   process.stdout.on('error', endOfPipe)
   try {
-    const cli = cac('sluice').help().version(version)
+    const cli = cac('sluice').option('--json', 'Print JSON').help().version(version)
     for (const [usage, about, example, flags] of COMMANDS) {
       const command = cli.command(usage, about).example(`  $ sluice ${example}`)
-      for (const [flag, text] of flags)
-        command.option(flag, text, flag.includes('<') ? { type: [String] } : {})
+      const type = { type: [String] }
+      for (const [flag, text] of flags) command.option(flag, text, flag.includes('<') ? type : {})
       command.action(async (files: string | string[], given: Given) =>
         (await load())[command.name]!([files].flat(), given, interrupt.signal),
       )
     }
-    const { args, options } = cli.parse(
-      argv.map((arg) => (arg === '-' ? STDIN : arg)),
-      { run: false },
-    )
+    const given = argv.map((arg) => (arg === '-' ? STDIN : arg))
+    const { args, options } = cli.parse(given, { run: false })
     if (options['help'] || options['version']) return EXIT.done
     if (!cli.matchedCommand && args[0] !== undefined) throw unknownCommand(args[0])
     if (!cli.matchedCommand) cli.outputHelp()
@@ -66,8 +64,8 @@ function failure(error: NodeJS.ErrnoException): number {
   const { name, message, code = '' } = error
   const isUsage = error instanceof UsageError || error instanceof SluiceError || name === 'CACError'
   const isInput = name === 'NoLogError' || /^E[A-Z]+$/.test(code)
-  const shown =
-    isUsage || isInput ? message : `a defect of sluice, please report it: ${error.stack ?? message}`
+  const defect = `a defect of sluice, please report it: ${error.stack ?? message}`
+  const shown = isUsage || isInput ? message : defect
   process.stderr.write(`sluice: ${shown}\n`)
   return isUsage ? EXIT.usage : isInput ? EXIT.unreadable : EXIT.defect
 }
@@ -83,7 +81,6 @@ const LOGS: Flags = [
   ['--field <name=path>', 'Place of time, ip, status ... in lines of JSON, repeatable'],
   ['--skew <duration>', 'How far back times may run (default: 5s)'],
   ['--hash-keys', 'Print digests of callers only'],
-  ['--json', 'Print JSON'],
 ]
 
 const SUGGEST: Flags = [
@@ -103,7 +100,6 @@ const REPLAY: Flags = [
 const CHECK: Flags = [
   ['--against <file>', 'Report what is lost when it replaces this file'],
   ['--strict', 'Exit 1 for smells too'],
-  ['--json', 'Print JSON'],
 ]
 
 // prettier-ignore

@@ -11,8 +11,7 @@ export function printReplay({ basis, answers }: ReplayReport, page: Page): strin
   ])
   const coarse =
     'this log is too coarse for a policy: three answers, by where calls lay in a unit of its times'
-  const text = pageText(basis, sections, page)
-  return isCoarse ? `${page.bold(coarse)}\n\n${text}` : text
+  return `${isCoarse ? `${page.bold(coarse)}\n\n` : ''}${pageText(basis, sections, page)}`
 }
 
 const SPREADS: Readonly<Record<Way, string>> = {

@@ -56,8 +56,8 @@ const PICTURE = 70
 
 function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
   const height = Math.max(...pictures.map((lines) => lines.length))
-  const lineOf = (i: number): string => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE)).join('')
-  return Array.from({ length: height }, (_, i) => lineOf(i).trimEnd())
+  const cellsOf = (i: number): string[] => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE))
+  return Array.from({ length: height }, (_, i) => cellsOf(i).join('').trimEnd())
 }
 
 /** The limit of a window, and who is beyond it. */

@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
+import { createLimiter, type Decision, type Limiter, memoryStore } from '@sluice/core'
 import { type ReadLimiter, scaleOf } from '@sluice/policies'
 import type { Call } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
@@ -124,7 +124,6 @@ class Answer {
 
   report(): ReplayAnswer {
     const limiters = this.#limiters.map((limiter) => limiter.report())
-    for (const limiter of this.#others) limiter.close()
     const answer = { spread: this.way, limiters }
     return this.options.against === undefined ? answer : { ...answer, against: this.#comparison() }
   }
@@ -139,7 +138,6 @@ class Answer {
 /** One limiter, on a clock that stands at each call's instant. */
 class Replayer {
   readonly #limiter: Limiter
-  readonly #store: MemoryStore
   /** Callers who were denied. */
   readonly #hits = new Map<number, Hit>()
   readonly #policies: Record<string, number> = {}
@@ -152,8 +150,8 @@ class Replayer {
     readonly index: number,
     readonly callers: Callers,
   ) {
-    this.#store = memoryStore({ maxKeys: MOST_KEYS, clock: () => this.#now })
-    this.#limiter = createLimiter({ name, policies, store: this.#store })
+    const store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the most that it takes
+    this.#limiter = createLimiter({ name, policies, store })
   }
 
   /** Decides one call. A call that the limiter does not count is not denied. */
@@ -179,18 +177,9 @@ class Replayer {
   }
 
   report(): LimiterReport {
-    this.close()
     const tally = new Tally()
     for (const hit of this.#hits.values()) tally.add(hit)
     const counts = { policies: this.#policies, hours: this.#hours }
     return { name: this.#limiter.name, calls: this.#calls, ...tally.report(this.callers), ...counts }
   }
-
-  close(): void {
-    void this.#limiter.close()
-    void this.#store.close()
-  }
 }
-
-/** The most that a memory store takes. */
-const MOST_KEYS = 2 ** 23

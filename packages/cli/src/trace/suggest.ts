@@ -97,8 +97,7 @@ class Column {
 
   /** The smallest limit under which a caller is never denied; Infinity if there is none. */
   #peakOf(calls: CallerCalls): number {
-    const inWindow = Math.max(1, peakIn(calls, this.windowMs * 1000))
-    if (this.options.algorithm === 'slidingLog') return inWindow
+    if (this.options.algorithm === 'slidingLog') return Math.max(1, peakIn(calls, this.windowMs * 1000))
     let [below, limit] = [0, 1]
     for (; !this.#isUntouched(limit, calls); limit *= 2) {
       if (this.#cellOf(limit) === undefined) return Infinity

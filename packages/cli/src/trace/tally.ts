@@ -18,7 +18,7 @@ export interface HitCaller {
   readonly first: string | null
   readonly longestLockOutMs: number | null
   /** All calls of the caller, from `suggest`. */
-  readonly calls?: number
+  readonly calls?: number | undefined
 }
 
 /** The denials of one caller. */
@@ -62,14 +62,8 @@ export class Tally {
   }
 
   report(callers: Callers): Figures {
-    const worst = callers.named(this.#worst).map(({ key, denied, first, longest, calls }) => {
-      return {
-        key,
-        denied,
-        first: timeOf(first),
-        longestLockOutMs: lockOutMs(longest),
-        ...(calls && { calls }),
-      }
+    const worst = callers.named(this.#worst).map(({ first, longest, ...hit }): HitCaller => {
+      return { ...hit, first: timeOf(first), longestLockOutMs: lockOutMs(longest) }
     })
     const { denied, callersHit } = this
     return { denied, callersHit, longestLockOutMs: lockOutMs(this.#longest), worst }
