@@ -4,9 +4,7 @@ import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
-
-/** Stands for stdin among paths: the parser of arguments drops a bare `-`. */
-export const STDIN = './-'
+import { STDIN } from './main.js'
 
 /** Logs by their paths; none is stdin. What is packed by gzip is unpacked, whatever its name. */
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {

@@ -1,14 +1,14 @@
-import { SluiceError } from '@sluice/core'
-import { nearestTo } from '@sluice/core/internal'
 import { cac } from 'cac'
-import { STDIN } from './files.js'
-import { type Given, UsageError } from './options.js'
+import type { Given } from './options.js'
 
 /** A command: gets its files and options, and returns the exit code. */
 export type Run = (files: readonly string[], given: Given, signal: AbortSignal) => Promise<number>
 
 /** The commands, loaded when one is run, so that the others cost no time. */
 export type Load = () => Promise<Readonly<Record<string, Run>>>
+
+/** Stands for stdin among paths: the parser of arguments drops a bare `-`. */
+export const STDIN = './-'
 
 const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 
@@ -35,7 +35,7 @@ export async function main(
     const given = argv.map((arg) => (arg === '-' ? STDIN : arg))
     const { args, options } = cli.parse(given, { run: false })
     if (options['help'] || options['version']) return EXIT.done
-    if (!cli.matchedCommand && args[0] !== undefined) throw unknownCommand(args[0])
+    if (!cli.matchedCommand && args[0] !== undefined) return failure(await unknownCommand(args[0]))
     if (!cli.matchedCommand) cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
@@ -52,21 +52,21 @@ function endOfPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
-function unknownCommand(name: string): UsageError {
+async function unknownCommand(name: string): Promise<Error> {
+  const { nearestTo } = await import('@sluice/core/internal')
   const names = COMMANDS.map(([usage]) => usage.split(' ', 1)[0]!)
   const near = nearestTo(name, names)
   const advice = near ? `did you mean 'sluice ${near}'?` : `the commands are ${names.join(', ')}`
-  return new UsageError(`there is no command '${name}'; ${advice}`)
+  return Object.assign(new Error(`there is no command '${name}'; ${advice}`), { name: 'UsageError' })
 }
 
 /** Reports an error. Returns its exit code. */
 function failure(error: NodeJS.ErrnoException): number {
   const { name, message, code = '' } = error
-  const isUsage = error instanceof UsageError || error instanceof SluiceError || name === 'CACError'
+  const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)
   const isInput = name === 'NoLogError' || /^E[A-Z]+$/.test(code)
   const defect = `a defect of sluice, please report it: ${error.stack ?? message}`
-  const shown = isUsage || isInput ? message : defect
-  process.stderr.write(`sluice: ${shown}\n`)
+  process.stderr.write(`sluice: ${isUsage || isInput ? message : defect}\n`)
   return isUsage ? EXIT.usage : isInput ? EXIT.unreadable : EXIT.defect
 }
 

@@ -3,7 +3,9 @@ import { ALGORITHM_NAMES, parseBy, parseWhere } from '@sluice/policies'
 import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } from '../index.js'
 
 /** Thrown for options that cannot be meant. */
-export class UsageError extends Error {}
+export class UsageError extends Error {
+  override readonly name = 'UsageError'
+}
 
 /** Options as they were parsed: each value is a list of texts. */
 export type Given = Readonly<Record<string, unknown>>
