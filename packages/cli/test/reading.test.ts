@@ -24,7 +24,8 @@ describe('lines', () => {
       'torn [10/Oct/2025:13:',
       '\n\n',
       `\0\0${good}`,
-      'x'.repeat(2 ** 20),
+      'x'.repeat(2 ** 19),
+      'x'.repeat(2 ** 19),
       '\n# made by hand\n',
       good,
     ]

@@ -106,6 +106,28 @@ describe('suggest', () => {
   })
 })
 
+describe('a lock-out', () => {
+  it('lasts from the first of denials in a row until the last of them would have passed', async () => {
+    const seconds = [0, 5, 7.0001, 10, 12, 40, 60]
+    const calls = seconds.map((second) => callAt(S * 1e6 + second * 1e6))
+    const policies = [makePolicy({ algorithm: 'slidingLog', limit: 1, window: '10s' })]
+    const limiters = [{ name: 'api', policies, by: undefined, where: undefined }]
+    const { answers } = await replay(readingOf(calls), { limiters })
+    const { windows } = await suggest(readingOf(calls), { ...OPTIONS, limits: [1] })
+    const expected = { denied: 3, callersHit: 1, longestLockOutMs: 8000 } // from 12 until 20, not from 5
+    expect(answers[0]!.limiters[0]).toMatchObject(expected)
+    expect(windows[0]!.cells[0]!.figures).toMatchObject(expected)
+  })
+
+  it('of a cost that never passes has no end', async () => {
+    const { windows } = await suggest(readingOf([callAt(S * 1e6, 'a', 5), callAt(S * 1e6 + 20e6)]), {
+      ...OPTIONS,
+      limits: [2],
+    })
+    expect(windows[0]!.cells[0]!.figures).toMatchObject({ denied: 1, longestLockOutMs: null })
+  })
+})
+
 describe('a log of whole seconds', () => {
   /** 500 pairs of calls 0.2 s apart, each across the end of a second. */
   const pairs = Array.from({ length: 500 }, (_, i) => lineAt(S + i * 10) + lineAt(S + i * 10 + 1)).join('')
