@@ -9,8 +9,8 @@ import { existsSync } from 'node:fs'
  * @property {boolean} [shortened] `npm test` runs them too, with fewer random sequences.
  */
 
-/** Random sequences in `npm test`: of the conformance kit, 10,000 in full, and of each lease's bound, 25 in full. */
-export const FEW_RUNS = { CONFORMANCE_RUNS: '500', LEASE_RUNS: '5' }
+/** Random sequences in `npm test`: of the conformance kit and of mutated logs, 10,000 in full, and of each lease's bound, 25. */
+export const FEW_RUNS = { CONFORMANCE_RUNS: '500', LEASE_RUNS: '5', LOG_RUNS: '500' }
 
 /** @type {Readonly<Record<string, LeftOut>>} */
 export const leftOut = {
@@ -23,6 +23,11 @@ export const leftOut = {
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
     ],
+    shortened: true,
+  },
+  logs: {
+    about: '10,000 mutated logs, and replays beside live limiters in full',
+    tests: ['packages/cli/test/reading.test.ts', 'packages/cli/test/replay-is-live.test.ts'],
     shortened: true,
   },
   bytes: {

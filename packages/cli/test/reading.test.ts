@@ -3,8 +3,8 @@ import { parseWhere } from '@sluice/policies'
 import { fixture, lineAt, readAll, sourceOf, sums } from './bytes.js'
 import { NoLogError } from '@sluice/cli'
 
-/** Mutated logs that are read; `CLI_MUTATIONS=10000` is the bar. */
-const RUNS = Number(process.env['CLI_MUTATIONS'] ?? 1000)
+/** Mutated logs that are read. */
+const RUNS = Number(process.env['LOG_RUNS'] ?? 10_000)
 const S = 1_760_104_536
 
 describe('lines', () => {

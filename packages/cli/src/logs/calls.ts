@@ -61,9 +61,10 @@ export function callReader(
     const found = forwarded[Math.max(0, forwarded.length - trustProxy)]?.trim() ?? part('ip')
     return clientAddress(found) ?? found
   }
+  /** Limiters take no longer key. */
   const keyOf = (by: string): string | undefined => {
     const key = by === 'ip' ? address() : part(by)
-    return key !== undefined && key.length <= LONGEST_KEY ? key : undefined
+    return key !== undefined && key.length <= 8192 ? key : undefined
   }
   return () => {
     if (Number.isNaN(format.time)) return 'no time'
@@ -80,5 +81,3 @@ export function callReader(
 
 /** A call that took longer is counted this long before its end: until then no later call can be decided. */
 export const LONGEST_US = 60e6
-/** Longest key that limiters take. */
-const LONGEST_KEY = 8192

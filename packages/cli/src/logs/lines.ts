@@ -42,7 +42,7 @@ export class LineSplitter {
     for (let from = 0; from < text.length;) {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length
-      const line = text.slice(from, text.charCodeAt(to - 1) === RETURN && to > from ? to - 1 : to)
+      const line = text.slice(from, text[to - 1] === '\r' && to > from ? to - 1 : to)
       if (line.length > LONGEST) this.refuse('longer than 256 KiB', line)
       else if (hasNul && line.includes('\0')) this.refuse('NUL bytes', line.replaceAll('\0', ''))
       else lines.push(line)
@@ -62,5 +62,4 @@ function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
 
 const EMPTY = new Uint8Array(0)
 const NEWLINE = 10
-const RETURN = 13
 const LONGEST = 2 ** 18

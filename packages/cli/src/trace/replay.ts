@@ -1,4 +1,4 @@
-import { createLimiter, type Decision, type Limiter, memoryStore } from '@sluice/core'
+import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
 import { type ReadLimiter, scaleOf } from '@sluice/policies'
 import type { Call } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
@@ -124,6 +124,7 @@ class Answer {
 
   report(): ReplayAnswer {
     const limiters = this.#limiters.map((limiter) => limiter.report())
+    for (const limiter of this.#others) limiter.report()
     const answer = { spread: this.way, limiters }
     return this.options.against === undefined ? answer : { ...answer, against: this.#comparison() }
   }
@@ -138,6 +139,7 @@ class Answer {
 /** One limiter, on a clock that stands at each call's instant. */
 class Replayer {
   readonly #limiter: Limiter
+  readonly #store: MemoryStore
   /** Callers who were denied. */
   readonly #hits = new Map<number, Hit>()
   readonly #policies: Record<string, number> = {}
@@ -150,8 +152,8 @@ class Replayer {
     readonly index: number,
     readonly callers: Callers,
   ) {
-    const store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the most that it takes
-    this.#limiter = createLimiter({ name, policies, store })
+    this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the most that it takes
+    this.#limiter = createLimiter({ name, policies, store: this.#store })
   }
 
   /** Decides one call. A call that the limiter does not count is not denied. */
@@ -176,7 +178,9 @@ class Replayer {
     this.#hours[hour] = (this.#hours[hour] ?? 0) + 1
   }
 
+  /** Ends the replay. */
   report(): LimiterReport {
+    void this.#store.close() // which stops its sweeping
     const tally = new Tally()
     for (const hit of this.#hits.values()) tally.add(hit)
     const counts = { policies: this.#policies, hours: this.#hours }
