@@ -1,9 +1,9 @@
 /*
  * Logs read, limits suggested and policies replayed, without Node: the same in a service, a terminal and a browser.
  */
-export type { Call, ReadOptions, Selector } from './logs/calls.js'
+export type { LoggedCall, ReadOptions, Selector } from './logs/calls.js'
 export { FORMAT_NAMES, NoLogError } from './logs/detect.js'
-export type { Fields } from './logs/format.js'
+export type { FieldNames } from './logs/format.js'
 export type { Ledger, Skipped, SkipReason } from './logs/ledger.js'
 export { type LogSource, type Reading, readLogs } from './logs/read-logs.js'
 export type { Way } from './logs/spread.js'

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Call, LogSource, Reading, ReadOptions } from '@sluice/cli'
+import type { LoggedCall, LogSource, Reading, ReadOptions } from '@sluice/cli'
 import { readLogs } from '@sluice/cli'
 
 /** The bytes of a log among the fixtures. */
@@ -23,9 +23,9 @@ export function sourceOf(name: string, ...pieces: readonly (string | Uint8Array 
 export async function readAll(
   sources: readonly LogSource[],
   options: Partial<ReadOptions> = {},
-): Promise<{ readonly reading: Reading; readonly calls: readonly Call[] }> {
+): Promise<{ readonly reading: Reading; readonly calls: readonly LoggedCall[] }> {
   const reading = await readLogs(sources, { selectors: [{}], ...options })
-  const calls: Call[] = []
+  const calls: LoggedCall[] = []
   for await (const batch of reading.batches) calls.push(...batch)
   return { reading, calls }
 }

@@ -27,7 +27,7 @@ export interface LimiterEntry {
 }
 
 /** A fault of a policy file, or what smells in it. */
-export interface Problem {
+export interface PolicyProblem {
   readonly severity: 'error' | 'smell'
   /** Stable; docs/cli.md and docs/errors.md have a section for each. */
   readonly code: string
@@ -49,7 +49,7 @@ export interface ReadLimiter {
 /** A policy file that was read. A limiter with an error is not among the limiters. */
 export interface ReadPolicies {
   readonly limiters: readonly ReadLimiter[]
-  readonly errors: readonly Problem[]
+  readonly errors: readonly PolicyProblem[]
   /** The line of a path of the file. */
   readonly lineOf: (path: string) => number
 }
@@ -63,7 +63,7 @@ export function readPolicies(text: string): ReadPolicies {
   } catch (error) {
     if (!(error instanceof JsonError)) throw error
     const { line, message } = error
-    const errors: Problem[] = [{ severity: 'error', code: 'INVALID_JSON', path: '', line, message }]
+    const errors: PolicyProblem[] = [{ severity: 'error', code: 'INVALID_JSON', path: '', line, message }]
     return { limiters: [], errors, lineOf: () => line }
   }
 }
@@ -75,7 +75,7 @@ const ALGORITHM = required(oneOf(ALGORITHM_NAMES))
 type Json = Readonly<Record<string, unknown>>
 
 class PolicyReader {
-  readonly errors: Problem[] = []
+  readonly errors: PolicyProblem[] = []
 
   constructor(readonly located: Located) {}
 

@@ -1,11 +1,11 @@
 import type { Policy } from '@sluice/core'
 import { formatDuration } from '@sluice/core/internal'
-import type { Problem, ReadLimiter, ReadPolicies } from './policy-file.js'
+import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
 import { mostIn, untouchedSpan } from './span.js'
 
 /** What is allowed in a policy file, and seldom meant. */
-export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly Problem[] {
-  const smells: Problem[] = []
+export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
+  const smells: PolicyProblem[] = []
   for (const { name, policies } of limiters) {
     policies.forEach((policy, i) => {
       const path = `limiters.${name}.policies[${i}]`
@@ -43,14 +43,14 @@ function isNoStricter(policy: Policy, other: Policy): boolean {
 }
 
 /** What callers lose when the file replaces another: limiters and shapes that are gone, and limits that have fallen. */
-export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly Problem[] {
+export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly PolicyProblem[] {
   return current.limiters.flatMap((before) => {
     const path = `limiters.${before.name}`
     const after = file.limiters.find(({ name }) => name === before.name)
     const gone = ['LOST_LIMITER', `'${before.name}' is gone: its calls are not limited any more`] as const
     const found = after ? changesOf(before, after) : [gone]
     const line = file.lineOf(path)
-    return found.map(([code, message]): Problem => ({ severity: 'smell', code, path, line, message }))
+    return found.map(([code, message]): PolicyProblem => ({ severity: 'smell', code, path, line, message }))
   })
 }
 

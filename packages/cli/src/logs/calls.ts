@@ -1,10 +1,10 @@
 import { clientAddress } from '@sluice/http'
 import type { Where } from '@sluice/policies'
-import type { Fields, Format } from './format.js'
+import type { FieldNames, Format } from './format.js'
 import type { SkipReason } from './ledger.js'
 
 /** One call of a log. */
-export interface Call {
+export interface LoggedCall {
   /** When it began, in microseconds since 1970; until calls are spread over their unit, when it was logged. */
   at: number
   /** How long before `at` it began. */
@@ -36,7 +36,7 @@ export interface ReadOptions {
   /** The format of the lines; found from the first 1,000 lines if left out. */
   readonly format?: string | undefined
   /** Places of fields in lines of JSON: `{ ip: 'request.client_ip' }`. */
-  readonly fields?: Fields | undefined
+  readonly fields?: FieldNames | undefined
   /**
    * How far back times may run, in milliseconds.
    * @default 5000
@@ -51,7 +51,7 @@ export function callReader(
   format: Format,
   hasDurations: boolean,
   options: ReadOptions,
-): () => Call | SkipReason | 'outside' {
+): () => LoggedCall | SkipReason | 'outside' {
   const { selectors, cost: costPart, trustProxy = 0 } = options
   const part = (name: string): string | undefined => format.part(name)
 

@@ -16,12 +16,12 @@ export interface Format {
 }
 
 /** The places that `--field` names: `ip=request.client_ip`. */
-export type Fields = Readonly<Record<string, string>>
+export type FieldNames = Readonly<Record<string, string>>
 
 /** A format and how it is opened for a log. */
 export interface FormatOpener {
   readonly name: string
-  open(times: TimeReader, sample: readonly string[], fields: Fields): Format
+  open(times: TimeReader, sample: readonly string[], fields: FieldNames): Format
 }
 
 /** The object that a line of JSON is; undefined if it is none. */

@@ -1,4 +1,4 @@
-import type { Fields, Format, FormatOpener } from './format.js'
+import type { FieldNames, Format, FormatOpener } from './format.js'
 import { given, jsonOf, microseconds, requestPart } from './format.js'
 import type { TimeReader } from './times.js'
 
@@ -45,7 +45,7 @@ class JsonFormat implements Format {
   constructor(
     readonly times: TimeReader,
     readonly sample: readonly JsonLine[],
-    readonly fields: Fields,
+    readonly fields: FieldNames,
   ) {
     // A `duration` without a unit is in seconds where Caddy writes it, and nobody knows elsewhere.
     const isCaddy = this.#placeOf('ip')?.startsWith('request.') === true

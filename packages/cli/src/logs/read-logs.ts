@@ -1,4 +1,4 @@
-import { type Call, callReader, type ReadOptions } from './calls.js'
+import { type LoggedCall, callReader, type ReadOptions } from './calls.js'
 import { detect, type Detected } from './detect.js'
 import { Ledger, type SkipReason } from './ledger.js'
 import { LineSplitter } from './lines.js'
@@ -21,7 +21,7 @@ export interface Reading {
   /** The format of each log, by its name. */
   readonly formats: ReadonlyMap<string, string>
   /** The calls of all logs, in the order of their logged times. */
-  readonly batches: AsyncIterable<Call[]>
+  readonly batches: AsyncIterable<LoggedCall[]>
 }
 
 /**
@@ -73,11 +73,11 @@ class Log {
   }
 
   /** The calls, in order of time as far as that is possible. */
-  async *batches(): AsyncGenerator<Call[]> {
+  async *batches(): AsyncGenerator<LoggedCall[]> {
     const { ledger, source } = this
     const { format, hasDurations } = this.detected!
     const callOf = callReader(format, hasDurations, this.options)
-    const sorter = new Sorter<Call>((this.options.skewMs ?? 5000) * 1000)
+    const sorter = new Sorter<LoggedCall>((this.options.skewMs ?? 5000) * 1000)
     for (let lines: string[] | undefined = this.#first; lines; lines = await this.#next()) {
       for (const line of lines) {
         ledger.lines++

@@ -1,4 +1,4 @@
-import { type Call, LONGEST_US } from './calls.js'
+import { type LoggedCall, LONGEST_US } from './calls.js'
 import { Sorter } from './order.js'
 import type { Reading } from './read-logs.js'
 
@@ -15,9 +15,9 @@ export type Way = 'evenly' | 'start' | 'alternating'
 
 /** Gives calls, which come in order of their logged times, the instants at which they began, and puts them in that order. */
 export class Spread {
-  readonly #sorter: Sorter<Call>
+  readonly #sorter: Sorter<LoggedCall>
   /** Calls of the unit that goes on. */
-  #calls: Call[] = []
+  #calls: LoggedCall[] = []
   #start = -Infinity
   /** For `alternating`, by caller: the last unit in which it called, and whether it was put at the end. */
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
@@ -31,7 +31,7 @@ export class Spread {
     this.#sorter = new Sorter(units.resolution + (units.hasDurations ? LONGEST_US : 0))
   }
 
-  add(calls: readonly Call[]): Call[] {
+  add(calls: readonly LoggedCall[]): LoggedCall[] {
     for (const call of calls) {
       const start = call.at - (call.at % this.units.resolution)
       if (start !== this.#start) this.#close(start)
@@ -40,7 +40,7 @@ export class Spread {
     return this.#sorter.due()
   }
 
-  end(): Call[] {
+  end(): LoggedCall[] {
     this.#close(Infinity)
     return this.#sorter.end()
   }
@@ -84,6 +84,6 @@ export class Spread {
 }
 
 /** The caller, of the first limiter that counts the call. */
-function nameOf({ keys }: Call): string {
+function nameOf({ keys }: LoggedCall): string {
   return keys[0] ?? keys.find((key) => key !== undefined)!
 }

@@ -1,6 +1,12 @@
 import type { Decision } from '@sluice/core'
 import { digest } from '@sluice/core/internal'
-import { changesAgainst, type Problem, readPolicies, type ReadPolicies, smellsOf } from '@sluice/policies'
+import {
+  changesAgainst,
+  type PolicyProblem,
+  readPolicies,
+  type ReadPolicies,
+  smellsOf,
+} from '@sluice/policies'
 import { createWriteStream, readFileSync } from 'node:fs'
 import * as logs from '../index.js'
 import { parseFailIf } from './fail-if.js'
@@ -44,7 +50,12 @@ export const replay: Run = async (files, given, signal) => {
   const all = [...limiters, ...(against === undefined || against === 'log' ? [] : against)]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
   const out = valueOf(given, 'out', (path) => createWriteStream(path))
-  const write = (time: string, limiter: string, { keys, cost }: logs.Call, decision: Decision): void => {
+  const write = (
+    time: string,
+    limiter: string,
+    { keys, cost }: logs.LoggedCall,
+    decision: Decision,
+  ): void => {
     const { allowed, policy, remaining, retryAfterMs } = decision
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
     out!.write(`${JSON.stringify(hashed(line, given))}\n`)
@@ -71,7 +82,7 @@ export const check: Run = async ([path = STDIN], given) => {
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
-function linesOf(path: string, problems: readonly Problem[]): string[] {
+function linesOf(path: string, problems: readonly PolicyProblem[]): string[] {
   const file = path === STDIN ? 'stdin' : path
   return problems.map(({ line, path: at, severity, code, message }) => {
     return `${file}:${line}: ${severity} ${code}${at === '' ? '' : ` at ${at}`}: ${message}`

@@ -1,14 +1,14 @@
 import type { Basis } from '../index.js'
 
 /** The terminal that a report is printed on. */
-export interface Page {
+export interface Terminal {
   /** In columns. */
   readonly width: number
   bold(text: string): string
   faint(text: string): string
 }
 
-export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
+export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Terminal {
   const isColoured = isTTY && !process.env.NO_COLOR
   const style = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   return { width: columns ?? (Number(process.env.COLUMNS) || 80), bold: style(1), faint: style(2) }
@@ -60,7 +60,7 @@ export function printable(text: string): string {
 }
 
 /** A report: what it rests on, its sections, and the sum of lines. */
-export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Page): string {
+export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Terminal): string {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
   const limited = `${percent(denied)} of the calls were answered 429`

@@ -1,8 +1,8 @@
 import type { Comparison, LimiterReport, ReplayReport, Way } from '../index.js'
-import { count, length, type Page, pageText, percent, printable, shown, table } from './page.js'
+import { count, length, type Terminal, pageText, percent, printable, shown, table } from './page.js'
 
 /** The report as text. */
-export function printReplay({ basis, answers }: ReplayReport, page: Page): string {
+export function printReplay({ basis, answers }: ReplayReport, page: Terminal): string {
   const isCoarse = answers.length > 1
   const sections = answers.flatMap(({ spread, limiters, against }) => [
     ...(isCoarse ? [[page.bold(SPREADS[spread])]] : []),
@@ -20,7 +20,7 @@ const SPREADS: Readonly<Record<Way, string>> = {
   alternating: 'at its end and at its start by turns',
 }
 
-function limiterLines(limiter: LimiterReport, callers: number, page: Page): string[] {
+function limiterLines(limiter: LimiterReport, callers: number, page: Terminal): string[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
   const share = `${count(denied)} of ${count(calls, 'call')} denied (${percent(denied / Math.max(1, calls))})`
   const title = `${page.bold(limiter.name)}: ${share}, ${count(callersHit)} of ${count(callers, 'caller')}`

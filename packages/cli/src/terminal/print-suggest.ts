@@ -1,9 +1,14 @@
 import { formatDuration } from '@sluice/core/internal'
 import type { Selector, SuggestReport, WindowReport } from '../index.js'
-import { count, length, type Page, pageText, percent, printable, table } from './page.js'
+import { count, length, type Terminal, pageText, percent, printable, table } from './page.js'
 
 /** The report as text. `command` confirms the policy that it ends with. */
-export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page): string {
+export function printSuggest(
+  report: SuggestReport,
+  selector: Selector,
+  command: string,
+  page: Terminal,
+): string {
   const { basis, windows } = report
   const pictures = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window, page))
   const columns = Math.max(1, Math.floor(page.width / PICTURE))
@@ -18,7 +23,7 @@ export function printSuggest(report: SuggestReport, selector: Selector, command:
   )
 }
 
-function cells({ windows, basis }: SuggestReport, page: Page): string[] {
+function cells({ windows, basis }: SuggestReport, page: Terminal): string[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
     if (without) return [[window, '', without]]
@@ -36,7 +41,7 @@ function cells({ windows, basis }: SuggestReport, page: Page): string[] {
 }
 
 /** How many callers have a peak of each size, as bars. They grow with the logarithm: one caller beside thousands is seen. */
-function picture({ windowMs, peaks, recommended }: WindowReport, page: Page): string[] {
+function picture({ windowMs, peaks, recommended }: WindowReport, page: Terminal): string[] {
   const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
   const bins = new Map<number, number>()
   for (const [peak, callers] of peaks) bins.set(binOf(peak), (bins.get(binOf(peak)) ?? 0) + callers)
@@ -64,7 +69,7 @@ function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
 function recommendation(
   { windowMs, recommended, cells }: WindowReport,
   report: SuggestReport,
-  page: Page,
+  page: Terminal,
 ): string[] {
   const figures = cells.find(({ limit }) => limit === recommended?.policy.limit)?.figures
   if (!recommended || !figures) return []
@@ -82,7 +87,12 @@ function recommendation(
 }
 
 /** The policy of the window in which usual callers and the others are furthest apart. */
-function toCopy(windows: readonly WindowReport[], selector: Selector, command: string, page: Page): string[] {
+function toCopy(
+  windows: readonly WindowReport[],
+  selector: Selector,
+  command: string,
+  page: Terminal,
+): string[] {
   const known = windows.flatMap(({ recommended }) => recommended ?? [])
   const gaps = known.map(({ policy, next }) => (next ?? 0) / policy.limit)
   const best = known[gaps.indexOf(Math.max(...gaps))]

@@ -1,4 +1,4 @@
-import type { Call } from '../logs/calls.js'
+import type { LoggedCall } from '../logs/calls.js'
 import type { Skipped } from '../logs/ledger.js'
 import type { Reading } from '../logs/read-logs.js'
 
@@ -30,7 +30,7 @@ export class Survey {
   last = -Infinity
   #denied = 0
 
-  add(call: Call): void {
+  add(call: LoggedCall): void {
     this.calls++
     if (call.denied) this.#denied++
     if (call.at < this.first) this.first = call.at

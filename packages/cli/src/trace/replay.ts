@@ -1,19 +1,20 @@
 import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
 import { type ReadLimiter, scaleOf } from '@sluice/policies'
-import type { Call } from '../logs/calls.js'
+import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
 import { Spread, type Way } from '../logs/spread.js'
 import { type Basis, LEAST_UNITS, Survey, timeOf } from './basis.js'
 import { Callers } from './callers.js'
 import { type Figures, Hit, Tally } from './tally.js'
 
-export interface ReplayOptions {
+export interface LogReplayOptions {
   /** The selectors of the reading are those of these limiters, in the same order. */
   readonly limiters: readonly ReadLimiter[]
   /** Limiters to compare with, whose selectors follow, or `'log'`: the calls that were answered 429. */
   readonly against?: readonly ReadLimiter[] | 'log' | undefined
   /** Called with each decision; of three answers those of the first. */
-  readonly onDecision?: ((time: string, limiter: string, call: Call, decision: Decision) => void) | undefined
+  readonly onDecision?:
+    ((time: string, limiter: string, call: LoggedCall, decision: Decision) => void) | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -53,11 +54,11 @@ export interface Changes {
 }
 
 /** The decisions that limiters would have made about the calls of a log. */
-export async function replay(reading: Reading, options: ReplayOptions): Promise<ReplayReport> {
+export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()
   const survey = new Survey()
-  const answers = waysOf(reading, options).map((way) => new Answer(way, reading, options, callers))
-  const take = (answer: Answer, calls: readonly Call[]): void => {
+  const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options, callers))
+  const take = (answer: ReplayedSpread, calls: readonly LoggedCall[]): void => {
     const isFirst = answer === answers[0]
     for (const call of calls) {
       const caller = callers.numberOf(call.keys.find((key) => key !== undefined)!)
@@ -77,19 +78,19 @@ export async function replay(reading: Reading, options: ReplayOptions): Promise<
 }
 
 /** One way, unless the log is too coarse for one of the policies. */
-function waysOf({ resolution }: Reading, options: ReplayOptions): readonly Way[] {
+function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const least = LEAST_UNITS * resolution
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
   const isCoarse = policies.some((policy) => scaleOf(policy) < least)
   return isCoarse ? ['evenly', 'start', 'alternating'] : ['evenly']
 }
 
-function allLimiters({ limiters, against }: ReplayOptions): readonly ReadLimiter[] {
+function allLimiters({ limiters, against }: LogReplayOptions): readonly ReadLimiter[] {
   return against === undefined || against === 'log' ? limiters : [...limiters, ...against]
 }
 
 /** All limiters under one way to spread calls. */
-class Answer {
+class ReplayedSpread {
   readonly spread: Spread
   readonly #limiters: readonly Replayer[]
   /** The limiters to compare with. */
@@ -100,7 +101,7 @@ class Answer {
   constructor(
     readonly way: Way,
     reading: Reading,
-    readonly options: ReplayOptions,
+    readonly options: LogReplayOptions,
     readonly callers: Callers,
   ) {
     const all = allLimiters(options)
@@ -110,7 +111,7 @@ class Answer {
     this.#others = replayers.slice(options.limiters.length)
   }
 
-  take(call: Call, caller: number, onDecision: ReplayOptions['onDecision']): void {
+  take(call: LoggedCall, caller: number, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
     let isDenied = false
     for (const limiter of this.#limiters) if (limiter.denies(call, onDecision)) isDenied = true
@@ -157,7 +158,7 @@ class Replayer {
   }
 
   /** Decides one call. A call that the limiter does not count is not denied. */
-  denies(call: Call, onDecision?: ReplayOptions['onDecision']): boolean {
+  denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
     const key = call.keys[this.index]
     if (key === undefined) return false
     this.#now = call.at

@@ -1,7 +1,7 @@
 import { PolicyError } from '@sluice/core'
 import { formatDuration } from '@sluice/core/internal'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry, scaleOf } from '@sluice/policies'
-import type { Call } from '../logs/calls.js'
+import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
 import { Spread } from '../logs/spread.js'
 import { type Basis, LEAST_UNITS, Survey } from './basis.js'
@@ -50,7 +50,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const survey = new Survey()
   const trace = new Trace(options.shelf)
   const spread = new Spread(reading)
-  const take = (calls: readonly Call[]): void => {
+  const take = (calls: readonly LoggedCall[]): void => {
     for (const call of calls) {
       survey.add(call)
       trace.add(callers.numberOf(call.keys[0]!), call.at, call.cost)

@@ -23,7 +23,7 @@ export interface CallerCalls {
 
 export class Trace {
   readonly #shelf: Shelf
-  readonly #parts = Array.from({ length: PARTS }, () => new Part())
+  readonly #parts = Array.from({ length: PARTS }, () => new TracePart())
   #blocks = 0
 
   constructor(shelf: Shelf = memoryShelf()) {
@@ -58,14 +58,14 @@ export class Trace {
     let sum = 0
     for (const count of part.counts) sum = (ends.push(sum), sum + count)
     const calls = { caller: 0, times: new Float64Array(sum), costs: new Uint32Array(sum), from: 0, to: 0 }
-    const sortIn = ({ times, numbers }: Block, length: number): void => {
+    const sortIn = ({ times, numbers }: TraceBlock, length: number): void => {
       for (let i = 0; i < length; i++) {
         const to = ends[Math.floor(numbers[4 * i + 2]! / PARTS)]!++
         calls.times[to] = times[2 * i]!
         calls.costs[to] = numbers[4 * i + 3]!
       }
     }
-    for (const place of part.places) sortIn(new Block(this.#shelf.read(place)), BLOCK_CALLS)
+    for (const place of part.places) sortIn(new TraceBlock(this.#shelf.read(place)), BLOCK_CALLS)
     sortIn(part.block, part.filled)
     ends.forEach((end, caller) => {
       calls.caller = caller * PARTS + index
@@ -80,7 +80,7 @@ const PARTS = 64
 const BLOCK_CALLS = 4096
 
 /** Calls, of each its instant and, in the other half of 16 bytes, caller and cost. */
-class Block {
+class TraceBlock {
   readonly times: Float64Array
   readonly numbers: Uint32Array
 
@@ -91,9 +91,9 @@ class Block {
 }
 
 /** Every 64th caller: how often each called, the block that is being filled, and the places of full ones. */
-class Part {
+class TracePart {
   readonly counts: number[] = []
-  readonly block = new Block(new Uint8Array(16 * BLOCK_CALLS))
+  readonly block = new TraceBlock(new Uint8Array(16 * BLOCK_CALLS))
   readonly places: number[] = []
   filled = 0
 }
