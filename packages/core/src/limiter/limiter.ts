@@ -88,7 +88,8 @@ export class Limiter {
   /** @internal */
   [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void {
     const { set, callerKey, cost, isHere } = part
-    set.sets.spreadBlock(set, callerKey, decision[ANSWER])
+    const answer = decision[ANSWER]
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
     if (!this.#events.listeners.has('decision')) return
     this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
   }
@@ -125,7 +126,7 @@ export class Limiter {
       return answer.then((known) => later.decisionOf(known, later.waited))
     }
     const decision = new Decision(set, answer, key, cost)
-    set.sets.spreadBlock(set, key, answer)
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     reports?.decided('consume', cost, decision, 0)
     return decision
   }
@@ -151,7 +152,7 @@ export class Limiter {
     const turnAt = isDenied(answer) ? answer.now : Math.max(answer.now, answer.at)
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
-    set.sets.spreadBlock(set, key, answer)
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     if (this.#events.listeners.has('decision')) this.#events.decided('acquire', cost, decision, asked / 1000)
     return decision
   }
@@ -303,7 +304,7 @@ class LaterDecision implements Receiver<Answer> {
   decisionOf(answer: Answer, storeMs: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)
-    set.sets.spreadBlock(set, key, answer)
+    if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
     this.reports?.decided('consume', cost, decision, storeMs)
     return decision
   }

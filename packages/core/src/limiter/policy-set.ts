@@ -71,8 +71,8 @@ export class PolicySets {
    * Writes the block that a penalty has begun with this answer under the other lists too. No call waits for it; if it fails, they
    * go by refusals of their own.
    */
-  spreadBlock(set: PolicySet, key: string, { reason, now, blockedUntil }: Answer): void {
-    if (blockedUntil === undefined || reason !== 'limit') return
+  spreadBlock(set: PolicySet, key: string, { reason, now, blockedUntil = now }: Answer): void {
+    if (reason !== 'limit') return
     const duration = blockedUntil - now
     const change = { kind: 'block', key: storedKey(key), duration, isPenalty: true } as const
     this.correct(change, set).catch(() => {})

@@ -63,7 +63,8 @@ export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, 
   if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false, by)
   const { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil } = answer
   const degraded = { why, allowed: reason === undefined, by }
-  return { now, at, reason, binding, remaining, resetAt, parts, booking, blockedUntil, degraded }
+  const own = { now, at, reason, binding, remaining, resetAt, parts, booking, degraded }
+  return blockedUntil === undefined ? own : { ...own, blockedUntil }
 }
 
 /** Microseconds. */

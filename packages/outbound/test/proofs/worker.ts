@@ -121,9 +121,11 @@ function recording(inner: Store): Store {
   const notes = (keyspace: Keyspace): Keyspace =>
     new Proxy(keyspace, {
       get(target, name: keyof Keyspace) {
-        if (name === 'policies' || name === 'penalty' || name === 'answersAtOnce') return target[name]
         if (name === 'consume') return undefined // optional: what it decides goes through decide
-        if (name !== 'decide') return (target[name] as (...args: unknown[]) => unknown).bind(target)
+        if (name !== 'decide') {
+          const value: unknown = target[name]
+          return typeof value === 'function' ? (value.bind(target) as unknown) : value
+        }
         return (...args: Parameters<Keyspace['decide']>) => {
           if (args[0] !== 'book') return target.decide(...args)
           const index = report.booked.push([NaN, NaN]) - 1

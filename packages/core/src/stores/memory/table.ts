@@ -61,28 +61,26 @@ export class Table {
    * which is blank.
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    const answer = this.#decide(list, ask, key, cost, maxWait)
-    const { behind } = this.owner
-    // A caller who is denied also waits until a clock that was set back has caught up.
-    return behind > 0 && answer.reason !== undefined ? { ...answer, now: answer.now - behind } : answer
-  }
-
-  #decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
     this.cursor.select(row)
     const { bookings } = this
+    let answer: Answer | undefined
     if (row !== 0 && cost > 0 && PLAIN[ask] && (bookings.size === 0 || !bookings.has(row))) {
-      const answer = this.#plain?.decide(list, row, now, cost, maxWait)
-      if (answer) return answer
+      answer = this.#plain?.decide(list, row, now, cost, maxWait)
     }
-    const call = this.#call
-    call.list = list
-    call.key = key
-    call.row = row
-    call.now = now
-    call.cost = cost
-    return this.#decideAny(call, ask, maxWait)
+    if (!answer) {
+      const call = this.#call
+      call.list = list
+      call.key = key
+      call.row = row
+      call.now = now
+      call.cost = cost
+      answer = this.#decideAny(call, ask, maxWait)
+    }
+    const { behind } = this.owner
+    // A caller who is denied also waits until a clock that was set back has caught up.
+    return behind > 0 && answer.reason !== undefined ? { ...answer, now: answer.now - behind } : answer
   }
 
   /** Whether a call passes now; of a key with a block, a hold or a booking it says no, and `decide` knows. */
