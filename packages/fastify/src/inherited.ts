@@ -35,7 +35,8 @@ export function provideDefaults(app: AppContext, options: RateLimitOptions): voi
 export function withDefaults(route: RateLimitOptions, app: AppContext, at: RouteLocation): RateLimitOptions {
   const { [DEFAULTS]: { name, ...defaults } = {} } = app
   if (route.limiter) return { ...pick(defaults, byRequests), ...route }
-  const sharesStore = !route.name && !route.store && defaults.store
+  // Each of `limits` has a name of its own.
+  const sharesStore = !route.limits && !route.name && !route.store && defaults.store
   return { ...defaults, ...(sharesStore && { name: nameOf(at, name) }), ...route }
 }
 

@@ -24,6 +24,21 @@ describe('a route with a limit of its own under a plugin', () => {
     expect(await statuses(one, '/search')).toEqual([429])
   })
 
+  it("counts several limits together in the plugin's store, by its key", async () => {
+    const store = memoryStore()
+    const app = await serve(async (app) => {
+      await app.register(rateLimit, { name: 'api', store, key: () => 'k', headers: 'ietf' })
+      const limits = [
+        { ...once, name: 'tenant', limit: 9 },
+        { ...once, name: 'user' },
+      ]
+      app.get('/', { config: { rateLimit: { limits } } }, served)
+    })
+    expect((await ask(app, '/')).headers.get('ratelimit')).toMatch(/^"tenant";r=8;t=\d+, "user";r=0;t=\d+$/)
+    expect(await statuses(app, '/')).toEqual([429])
+    expect(store.size).toBe(2)
+  })
+
   it('counts in the store of a plugin without a limit', async () => {
     const store = memoryStore()
     const app = await serve(async (app) => {

@@ -27,10 +27,11 @@ const ADDRESS = {
  */
 export function platformFor(
   address: Partial<Record<keyof AddressOptions, unknown>>,
-  { key, allow, deny }: Partial<Record<'key' | 'allow' | 'deny', unknown>>,
+  { key, allow, deny, limits }: Partial<Record<'key' | 'allow' | 'deny' | 'limits', unknown>>,
 ): Platform<Context, Context> {
   const { connInfo, trustProxy } = read(ADDRESS, address, { what: 'rateLimit' })
-  if (!connInfo && (!key || Array.isArray(allow) || Array.isArray(deny))) {
+  const hasKeys = key || (Array.isArray(limits) && limits.every((part) => part?.key))
+  if (!connInfo && (!hasKeys || Array.isArray(allow) || Array.isArray(deny))) {
     const why = 'connInfo is needed for addresses: Hono knows none of its own'
     throw new PolicyError('INVALID_OPTION', why)
   }

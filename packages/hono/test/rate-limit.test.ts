@@ -141,6 +141,12 @@ describe('an invalid option', () => {
     )
   })
 
+  it('is a connInfo left out where not each of limits has a key, and not where each has', () => {
+    const keyed = { name: 'keyed', limit: 1, window: '1m', key: () => 'k' } as const
+    expect(() => rateLimit({ limits: [keyed] })).not.toThrow()
+    expect(() => rateLimit({ limits: [keyed, { limit: 1, window: '1m' }] })).toThrow('connInfo is needed')
+  })
+
   it('is not a connInfo left out beside a key', () => {
     expect(() => rateLimit({ limit: 1, window: '1m', key: () => 'everybody' })).not.toThrow()
   })

@@ -68,6 +68,16 @@ export class Recorder<Req> {
     return all
   }
 
+  /** Makes `decision` the latest about the request. */
+  bind(req: Req, decision: Decision): void {
+    const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
+    const recorded = (all as RecordedDecision[]).find(
+      ({ limiter, inHeaders }) => limiter === this.#limiter && inHeaders === this.#inHeaders,
+    )!
+    recorded.latest = decision
+    recorded.order = nextOrder(all as RecordedDecision[])
+  }
+
   /** Replaces an earlier decision after its charge was given back. Returns the decisions of all limiters. */
   replace(req: Req, before: Decision, after: Decision): readonly RequestDecision[] {
     const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
@@ -86,7 +96,7 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
   const { limiter, inHeaders, decision, keys } = recorded
   if (!keys && isCounted(all, limiter, decision.key)) warn(limiter, 'COUNTED_TWICE')
   if (sharesName(all, limiter)) warn(limiter, 'NAME_TWICE')
-  recorded.order = 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
+  recorded.order = nextOrder(all)
   const earlier = all.find((other) => other.limiter === limiter && other.inHeaders === inHeaders)
   if (!earlier) {
     all.push(recorded)
@@ -97,6 +107,10 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
   earlier.latest = decision
   earlier.order = recorded.order
   return all
+}
+
+function nextOrder(all: readonly RecordedDecision[]): number {
+  return 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
 }
 
 /** Whether a limiter has counted the request under this key already. */
@@ -133,7 +147,7 @@ export function decisionAbout(request: object, limiter?: string): Decision | und
   return latest?.latest
 }
 
-/** The decision that leaves the caller least: a denial, else the smallest `remaining`; among equals the oldest. */
+/** The decision that leaves the caller least: the longest denial, else the smallest `remaining`; among equals the oldest. */
 export function mostRestrictive(all: readonly RequestDecision[]): Decision {
   let most = all[0]!.decision
   for (let i = 1; i < all.length; i++) most = moreRestrictive(most, all[i]!.decision)
@@ -151,8 +165,9 @@ export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly
   return [...byLimiter.values()]
 }
 
-function moreRestrictive(one: Decision, other: Decision): Decision {
+export function moreRestrictive(one: Decision, other: Decision): Decision {
   if (one.allowed !== other.allowed) return one.allowed ? other : one
+  if (!one.allowed) return other.retryAfterMs > one.retryAfterMs ? other : one
   return other.remaining < one.remaining ? other : one
 }
 

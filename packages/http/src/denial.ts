@@ -1,6 +1,7 @@
 import type { Decision } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
+import { isHungUp } from './client-address.js'
 import { type RequestDecision, retryAfterSeconds } from './decisions.js'
 import { reportedPolicies } from './ietf-drafts.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'
@@ -100,14 +101,16 @@ function detailOf(retryAfter: number | undefined): string {
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** Names as in the RateLimit headers. A block or a hold violates no policy. */
+/** Names as in the RateLimit headers. A block, a hold or an outage violates no policy. */
 function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
-  if (denied.reason === 'blocked' || denied.reason === 'held') return []
-  if (all.length === 1 && policiesOf(denied).length === 1) return [denied.limiter]
+  if (all.length === 1 && policiesOf(denied).length === 1)
+    return VIOLATIONS.has(denied.reason) ? [denied.limiter] : []
   return reportedPolicies(all)
-    .filter(({ state }) => state.retryAfterMs > 0)
+    .filter(({ decision, state }) => VIOLATIONS.has(decision.reason) && state.retryAfterMs > 0)
     .map(({ name }) => name)
 }
+
+const VIOLATIONS: ReadonlySet<Decision['reason']> = new Set(['limit', 'cost'])
 
 /** A list of names as JSON. */
 function listText(names: readonly string[]): string {
@@ -117,3 +120,9 @@ function listText(names: readonly string[]): string {
 
 /** Names without characters that JSON escapes, as nearly all are. */
 const PLAIN = /^[\w .:/-]*$/
+
+/** The answer if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
+export function ifHungUp(error: unknown): Denied {
+  if (isHungUp(error)) return { answer: undefined, hungUp: true }
+  throw error
+}

@@ -2,14 +2,16 @@ import type { CallOptions, Decision, Limiter } from '@sluice/core'
 import { checkCost } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type Access, accessChooser } from './access.js'
-import { addressReader, isHungUp, keepAddresses } from './client-address.js'
+import { settleByOutcome } from './charge-by-outcome.js'
+import { addressReader, keepAddresses } from './client-address.js'
 import { Recorder, type RequestDecision } from './decisions.js'
-import { type Denied, type Responder, responder } from './denial.js'
+import { type Denied, ifHungUp, type Responder, responder } from './denial.js'
 import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
 import { byIp, holdsRawIpv6, type KeyFunction, type KeySource } from './keys.js'
 import { type ChoosePolicies, type RequestLimitOptions, limiterOf, policyChooser } from './options.js'
 import { chain, type Platform, type SetHeader } from './platform.js'
+import { guardOfSeveral } from './several-limits.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 import { type WaitingRequests, waitingRequests } from './waiting.js'
 
@@ -43,6 +45,7 @@ export function createGuard<Req, Res>(
   platform: Platform<Req, Res>,
   around?: (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>,
 ): Guard<Req, Res> {
+  if (options?.limits !== undefined) return guardOfSeveral(options, platform)
   const guard = new RequestGuard(options, platform, around)
   const { limiter } = guard
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
@@ -179,7 +182,14 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     platform.decided?.(req, decision)
     if (!decision.allowed) return this.#steps.deny(req, res, key, cost, decision)
     this.#record(req, res, decision)
-    if (this.#options.shouldCharge) platform.onFinished(req, res, () => void this.#settle(req, res, decision))
+    const { shouldCharge } = this.#options
+    if (shouldCharge) {
+      platform.onFinished(
+        req,
+        res,
+        () => void settleByOutcome(this.limiter, [decision], () => shouldCharge(req, res)),
+      )
+    }
     return undefined
   }
 
@@ -197,29 +207,10 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return all
   }
 
-  /**
-   * Gives back what `decision` charged if `shouldCharge` returns false. Any other result and any error keep the charge. It is not
-   * called if the caller hangs up before the end of the response.
-   */
-  async #settle(req: Req, res: Res, decision: Decision): Promise<void> {
-    try {
-      if ((await this.#options.shouldCharge!(req, res)) === false) await decision.settle(0)
-    } catch (error) {
-      const message = `shouldCharge failed, so the request stays charged: ${String(error)}`
-      this.limiter.warn('CHARGE_FAILED', message)
-    }
-  }
-
   async giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
     const difference = await decision.settle(0)
     const all = this.#recorder.replace(req, decision, decision.afterGivingBack(-difference))
     const writeHeaders = this.#writeHeaders
     if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
   }
-}
-
-/** The answer if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
-function ifHungUp(error: unknown): Denied {
-  if (isHungUp(error)) return { answer: undefined, hungUp: true }
-  throw error
 }

@@ -1,4 +1,4 @@
-import type { Policy, PolicyState } from '@sluice/core'
+import type { Decision, Policy, PolicyState } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import {
   mostRestrictive,
@@ -89,6 +89,7 @@ function stateOf(all: readonly RequestDecision[]) {
 export interface ReportedPolicy {
   /** The limiter's name, followed by the policy's if the limiter has several. Unique in a response. */
   readonly name: string
+  readonly decision: Decision
   readonly policy: Policy
   readonly state: PolicyState
 }
@@ -100,7 +101,7 @@ export function reportedPolicies(all: readonly RequestDecision[]): readonly Repo
     const policies = policiesOf(decision)
     decision.policies.forEach((state, i) => {
       const name = policies.length === 1 ? decision.limiter : `${decision.limiter}-${state.name}`
-      list.push({ name: uniqueName(name, list), policy: policies[i]!, state })
+      list.push({ name: uniqueName(name, list), decision, policy: policies[i]!, state })
     })
   }
   return list

@@ -29,7 +29,14 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
-export { type AddressList, INHERITED, pick, REQUEST_LIMIT, type RequestLimitOptions } from './options.js'
+export {
+  type AddressList,
+  INHERITED,
+  pick,
+  type PartLimitOptions,
+  REQUEST_LIMIT,
+  type RequestLimitOptions,
+} from './options.js'
 export type { Platform, Problem, RequestReader } from './platform.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'

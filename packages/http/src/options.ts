@@ -86,7 +86,22 @@ export interface RequestLimitOptions<Req, Res>
    * `resetAfterMs` of the one before. Before the answer, which does not wait for it. 10,000 keys are remembered per limiter.
    */
   readonly onExceeded?: (req: Req, res: Res, decision: Decision) => unknown
+  /**
+   * 1 to 16 limits in place of one, in one decision: a request is charged under all of them, or under none. The options
+   * of limiters beside it, `key`, `cost` and `shouldCharge` are the defaults of each; all others are of the whole request.
+   */
+  readonly limits?: readonly PartLimitOptions<Req, Res>[]
 }
+
+/** One limit of several that are decided together. Each needs a name of its own. */
+export interface PartLimitOptions<Req, Res> extends Partial<
+  Pick<
+    RequestLimitOptions<Req, Res>,
+    keyof LimiterOptions | LimitOption | 'key' | 'cost' | 'skip' | 'shouldCharge'
+  >
+> {}
+
+type LimitOption = 'limiter' | 'limit' | 'window'
 
 /**
  * The limiter in `options`, or a new one made from them.
@@ -144,7 +159,43 @@ export const REQUEST_LIMIT = {
   onExceeded: func(),
   allow: unchecked(),
   deny: unchecked(),
+  limits: unchecked(),
 } satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
+
+const PART = {
+  ...uncheckedLike(LIMITER),
+  ...LIMIT,
+  limiter: unchecked(),
+  key: func(),
+  cost: func(),
+  skip: func(),
+  shouldCharge: func(),
+} satisfies DeclarationOf<PartLimitOptions<unknown, unknown>>
+
+const DEFAULTS_OF_PARTS = ['key', 'cost', 'shouldCharge'] as const
+const MOST_PARTS = 16
+
+/**
+ * The options of each of `limits`, with those beside them as defaults.
+ * @throws {PolicyError} INVALID_OPTION for options that are unknown or in conflict.
+ */
+export function partsOf<Req, Res>(
+  options: RequestLimitOptions<Req, Res>,
+): readonly RequestLimitOptions<Req, Res>[] {
+  read(REQUEST_LIMIT, options, { what: 'rateLimit' })
+  const { limits } = options
+  if (!Array.isArray(limits) || limits.length === 0 || limits.length > MOST_PARTS) {
+    throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, limits)
+  }
+  for (const name of ['limiter', 'name', 'tiers', 'penalty', ...Object.keys(LIMIT)] as const) {
+    if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
+  }
+  return limits.map((part: PartLimitOptions<Req, Res>) => {
+    read(PART, part, { what: 'a limit of rateLimit' })
+    const ofLimiter = part.limiter ? undefined : pick(options, INHERITED.byLimiters)
+    return { ...ofLimiter, ...pick(options, DEFAULTS_OF_PARTS), ...part }
+  })
+}
 
 /** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */
 function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {

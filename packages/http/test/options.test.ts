@@ -63,6 +63,19 @@ describe('options of a guard', () => {
     ['the former name of shouldCharge', { limiter, charge: () => true }],
     ['the former name of resetAs', { limiter, reset: 'delta' }],
     ['an unknown resetAs', { limiter, resetAs: 'date' }],
+    ['limits that are no list', { limits: { limiter } }],
+    ['no limits', { limits: [] }],
+    ['17 limits', { limits: Array.from({ length: 17 }, () => ({ limiter })) }],
+    ['limits and limit', { limits: [{ limiter }], limit: 1 }],
+    ['limits and limiter', { limits: [{ limiter }], limiter }],
+    ['limits and name', { limits: [{ limiter }], name: 'api' }],
+    ['limits and penalty', { limits: [{ limiter }], penalty: { block: '1m' } }],
+    ['limits of one name', { limits: [{ policies }, { policies }] }],
+    ['a limit without a window in limits', { limits: [{ limit: 1 }] }],
+    ['headers in one of limits', { limits: [{ limiter, headers: 'ietf' }] }],
+    ['a list of callers in one of limits', { limits: [{ limiter, allow: [] }] }],
+    ['a key in one of limits that is no function', { limits: [{ limiter, key: 'x' }] }],
+    ['nothing in limits', { limits: [undefined] }],
   ])('are refused with INVALID_OPTION: %s', (_, options) => {
     expect(() => guardOf(options as PlainOptions)).toThrow(
       expect.objectContaining({ constructor: PolicyError, code: 'INVALID_OPTION' }),
@@ -71,7 +84,7 @@ describe('options of a guard', () => {
 
   it.each([
     ['shouldCarge', "did you mean 'shouldCharge'?"],
-    ['limits', "did you mean 'limit'?"],
+    ['limist', "did you mean 'limit'?"],
     ['keyGenerator', 'docs/migrate/README.md'],
     ['skipFailedRequests', 'docs/migrate/README.md'],
   ])('are refused under the name %s, and the message says where to look', (name, advice) => {
@@ -96,6 +109,11 @@ describe('options of a guard', () => {
     ['a store with a name', { policies, store, name: 'orders' }],
     ['options left undefined', { limiter, limit: undefined, key: undefined } as unknown as PlainOptions],
     ['an empty list of headers', { limiter, headers: [] }],
+    ['limits', { limits: [{ limiter }, { name: 'own', policies }] }],
+    [
+      'limits with a store for those without a limiter',
+      { limits: [{ limiter }, { name: 'own', policies }], store },
+    ],
   ])('may be %s', async (_, options) => {
     expect((await pass([guardOf(options)])).status).toBe(200)
   })

@@ -13,6 +13,7 @@ import { resetTrials } from './resets.js'
 import { severalCases } from './several.js'
 import { type Serve, siteServer } from './site.js'
 import { spoofingCases } from './spoofing.js'
+import { togetherCases } from './together.js'
 import { trialCases } from './trial.js'
 import { unaddressedTrials } from './unaddressed.js'
 import { waitingCases } from './waiting.js'
@@ -28,6 +29,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     answerCases(adapter, serve)
     headerCases(adapter, serve)
     severalCases(adapter, serve)
+    togetherCases(adapter, serve)
     callbackCases(adapter, serve)
     entryCases(adapter, serve)
     chargeCases(adapter, serve)
