@@ -1,5 +1,5 @@
 import { type Limiter, PolicyError, StoreError } from '@sluice/core'
-import { resultName, resultOf } from './sources/policy-counts.js'
+import { isOverruled, resultName, resultOf } from './sources/policy-counts.js'
 
 /** The part of OpenTelemetry's `trace` that is used: the API's object, or a tracer that knows the active span. */
 export interface TraceLike {
@@ -25,7 +25,9 @@ export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: Tra
     throw new PolicyError('INVALID_OPTION', 'trace must be that of @opentelemetry/api')
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
-  return limiter.on('decision', ({ limiter: name, decision, decidedBy, storeMs }) => {
+  return limiter.on('decision', (event) => {
+    if (isOverruled(event)) return
+    const { limiter: name, decision, decidedBy, storeMs } = event
     trace.getActiveSpan()?.setAttributes({
       'sluice.limiter': name,
       'sluice.policy': decision.policy,

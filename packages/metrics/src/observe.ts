@@ -4,6 +4,7 @@ import { type MeterLike, openTelemetrySink } from './sinks/open-telemetry.js'
 import { type PromClientLike, prometheusSink, type RegistryLike } from './sinks/prometheus.js'
 import type { Sink, Source } from './sinks/sink.js'
 import { LimiterCounts } from './sources/limiter-counts.js'
+import { isOverruled } from './sources/policy-counts.js'
 import { tagOf, type TagOf } from './sources/tag-of.js'
 import { WaitingCounts } from './sources/waiting-counts.js'
 
@@ -100,7 +101,8 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   const warn = (message: string): void => limiter.warn('INVALID_TAG', message)
   const end = counts.state.follow(limiter)
   const stop = limiter.on('decision', (event) => {
-    counts.count(event)
+    const isCounted = !isOverruled(event)
+    if (isCounted) counts.count(event)
     if (event.storeMs > 0) {
       counts.state.usesStore(limiter)
       sink.storeDuration(event.storeMs / 1000, store)
@@ -109,7 +111,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
     if (operation === 'acquire') {
       sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
     }
-    if (tag) counts.tags.add(tagOf(event.key, tag, warn), decision)
+    if (tag && isCounted) counts.tags.add(tagOf(event.key, tag, warn), decision)
   })
   return () => {
     stop()

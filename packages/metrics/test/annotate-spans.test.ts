@@ -1,7 +1,18 @@
-import { createLimiter, fixedWindow } from '@sluice/core'
+import { consumeAll, createLimiter, fixedWindow } from '@sluice/core'
 import { annotateSpans } from '../src/index.js'
 
 describe('annotateSpans', () => {
+  it('writes of several keys the one that denies, in any order', async () => {
+    const policies = [fixedWindow({ limit: 1, window: '1h' })]
+    const limiters = ['narrow', 'wide'].map((name) => createLimiter({ name, policies }))
+    const written: object[] = []
+    const span = { setAttributes: (attributes: object) => void written.push(attributes) }
+    for (const limiter of limiters) annotateSpans(limiter, { trace: { getActiveSpan: () => span } })
+    await consumeAll(limiters.map((limiter, i) => ({ limiter, key: 'k', cost: 2 - i })))
+    expect(written).toEqual([expect.objectContaining({ 'sluice.limiter': 'narrow' })])
+    await Promise.all(limiters.map((limiter) => limiter.close()))
+  })
+
   it('writes each decision to the active span, without its key', async () => {
     const limiter = createLimiter({ name: 'api', policies: [fixedWindow({ limit: 1, window: '1h' })] })
     const written: object[] = []

@@ -1,4 +1,5 @@
 import {
+  consumeAll,
   createLimiter,
   createSemaphore,
   fixedWindow,
@@ -62,6 +63,24 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(await reader.read('acquireDuration')).toEqual([
       { attributes: { kind: 'limiter', name: 'api', result: 'allowed' }, value: 1 },
     ])
+  })
+
+  it('counts of several keys those that deny, or those that are charged', async () => {
+    const store = memoryStore({ clock })
+    const wide = open({ name: 'wide', store })
+    const narrow = open({ name: 'narrow', store, policies: [slidingLog({ limit: 1, window: '10s' })] })
+    const shadow = open({ name: 'shadow', store, policies: narrow.policies, enforce: false })
+    const parts = [wide, narrow, shadow].map((limiter) => ({ limiter, key: 'k' }))
+    for (let i = 0; i < 3; i++) await consumeAll(parts)
+    await consumeAll(parts.map((part) => ({ ...part, cost: 0 })))
+    const counts = (await reader.read('decisions')).map(({ attributes, value }) => {
+      return `${String(attributes['limiter'])} ${String(attributes['result'])} ${value}`
+    })
+    const denied = ['narrow denied 2', 'shadow would_deny 2']
+    expect(counts.toSorted()).toEqual(
+      [...denied, 'narrow allowed 1', 'shadow allowed 1', 'wide allowed 1'].toSorted(),
+    )
+    expect(sum(await reader.read('evaluations'), { limiter: 'wide' })).toBe(1)
   })
 
   it('counts what each policy of several said by itself', async () => {

@@ -1,4 +1,4 @@
-import { createLimiter, fixedWindow, memoryStore } from '@sluice/core'
+import { consumeAll, createLimiter, fixedWindow, memoryStore } from '@sluice/core'
 import fc from 'fast-check'
 import { Generations } from '../src/top-keys/key-counts.js'
 import { Sampling, scaled, SAMPLED } from '../src/top-keys/sampling.js'
@@ -99,6 +99,20 @@ describe('topKeys', () => {
     expect(top.denied()[0]).toMatchObject({ key: 'often', count: 1003 })
     await limiter.close()
     expect(() => topKeys(limiter)).toThrow(expect.objectContaining({ code: 'CLOSED' }))
+  })
+
+  it('lists of several keys those that deny, and none that was not charged for their sake', async () => {
+    const [wide, narrow] = [open(), open()]
+    const [topWide, topNarrow] = [topKeys(wide), topKeys(narrow)]
+    for (let i = 0; i < 40; i++) {
+      await consumeAll([
+        { limiter: wide, key: 'tenant' },
+        { limiter: narrow, key: 'user', cost: 3 },
+      ])
+    }
+    expect(topNarrow.denied()).toEqual([{ key: 'user', count: 40, error: 0 }])
+    expect([topWide.denied(), topWide.all()]).toEqual([[], []])
+    await Promise.all([wide.close(), narrow.close()])
   })
 
   it('forgets what is older than the window', async () => {

@@ -76,6 +76,14 @@ export class PolicyCounts {
   }
 }
 
+/**
+ * Whether a part of a call on several keys would have passed by itself and was not charged: another part denied the call,
+ * which counts there.
+ */
+export function isOverruled({ together, charged, decision }: DecisionEvent): boolean {
+  return together > 1 && !charged && decision.reason === undefined
+}
+
 /** As a number for `countDecision`: allowed, denied, or allowed in shadow mode only. */
 export function resultOf({ allowed, reason }: DecisionEvent['decision']): Result {
   if (!allowed) return 1

@@ -1,5 +1,6 @@
 import { type Duration, type Limiter, PolicyError, type Store, StoreError } from '@sluice/core'
 import { type DeclarationOf, duration, read, unchecked, whole } from '@sluice/core/internal'
+import { isOverruled } from '../sources/policy-counts.js'
 import { KeyCounts } from './key-counts.js'
 import { hashed, type KeyHash, keyHashOf } from './key-hash.js'
 import { share } from './posting.js'
@@ -79,7 +80,9 @@ function count(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const hash = keyHashOf(hashKeys)
   const counts = new KeyCounts(size, fleet !== undefined)
   const unshare = fleet && share(fleet, { limiter, counts, hash })
-  const end = limiter.on('decision', ({ key, decision }) => counts.count(key, decision))
+  const end = limiter.on('decision', (event) => {
+    if (!isOverruled(event)) counts.count(event.key, event.decision)
+  })
   // A timer, because to read the clock for each decision takes longer than to count it.
   const timer = setInterval(() => {
     counts.turn()
