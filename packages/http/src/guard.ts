@@ -18,7 +18,10 @@ import { type WaitingRequests, waitingRequests } from './waiting.js'
 export interface Guard<Req, Res> {
   /** Returns undefined if the request may pass; otherwise the request has been answered. */
   (req: Req, res: Res): MaybePromise<Denied | undefined>
+  /** The limiter; of several limits together that of the first. */
   readonly limiter: Limiter
+  /** All limiters that count a request, in their order. */
+  readonly limiters: readonly Limiter[]
   /** Gives back what this guard charged for a request that another guard denied, and corrects the headers. */
   readonly giveBack: (req: Req, res: Res, decision: Decision) => Promise<void>
 }
@@ -50,7 +53,7 @@ export function createGuard<Req, Res>(
   const { limiter } = guard
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
   const check = guard.choosesAccess ? guard.enter.bind(guard) : guard.identify.bind(guard)
-  return Object.assign(check, { limiter, giveBack: guard.giveBack.bind(guard) })
+  return Object.assign(check, { limiter, limiters: [limiter], giveBack: guard.giveBack.bind(guard) })
 }
 
 /** The steps in their order. A request that waits for nothing takes them in one tick and makes no closure. */

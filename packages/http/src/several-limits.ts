@@ -36,8 +36,10 @@ export function guardOfSeveral<Req, Res>(
   platform: Platform<Req, Res>,
 ) {
   const guard = new SeveralGuard(options, platform)
+  const { limiters } = guard
   return Object.assign(guard.check.bind(guard), {
-    limiter: guard.limiter,
+    limiter: limiters[0]!,
+    limiters,
     giveBack: guard.giveBack.bind(guard),
   })
 }
@@ -105,6 +107,7 @@ interface Decided<Req, Res> {
 }
 
 class SeveralGuard<Req, Res> {
+  readonly limiters: readonly Limiter[]
   readonly #platform: Platform<Req, Res>
   readonly #parts: readonly Part<Req, Res>[]
   readonly #writeHeaders: WriteHeaders | undefined
@@ -114,18 +117,14 @@ class SeveralGuard<Req, Res> {
 
   constructor(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
     const parts = partsOf(options).map((part) => new Part(part, options, platform))
-    checkLimiters(parts.map(({ limiter }) => limiter))
+    this.limiters = parts.map(({ limiter }) => limiter)
+    checkLimiters(this.limiters)
     this.#platform = platform
     this.#parts = parts
     this.#writeHeaders = headerWriter(options)
     this.#setHeader = headerSetter(options.headerNames, platform)
     this.#respond = responder(options.onDenied, platform, this.#setHeader)
     this.#chooseAccess = accessChooser(options, parts[0]!.source)
-  }
-
-  /** The limiter of the first part. */
-  get limiter(): Limiter {
-    return this.#parts[0]!.limiter
   }
 
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
@@ -185,7 +184,7 @@ class SeveralGuard<Req, Res> {
       if (part.shouldCharge) getOrMake(byCallback, part.shouldCharge, () => []).push(decision)
     }
     for (const [shouldCharge, decisions] of byCallback) {
-      const settle = () => void settleByOutcome(this.limiter, decisions, () => shouldCharge(req, res))
+      const settle = () => void settleByOutcome(this.limiters[0]!, decisions, () => shouldCharge(req, res))
       this.#platform.onFinished(req, res, settle)
     }
     return undefined

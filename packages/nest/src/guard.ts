@@ -62,12 +62,14 @@ async function askRest(
   } catch (error) {
     const charged = call.decisions.splice(0).filter(({ allowed }) => allowed)
     // The headers then show what is left without the charges.
-    const givenBack = charged.map((decision) =>
-      limits.find(({ limiter }) => limiter.name === decision.limiter)!.giveBack(call, call, decision),
-    )
+    const givenBack = charged.map((decision) => limitOf(decision, limits).giveBack(call, call, decision))
     if (givenBack.length > 0) await Promise.allSettled(givenBack)
     throw error
   }
+}
+
+function limitOf({ limiter }: Decision, limits: readonly Limit[]): Limit {
+  return limits.find(({ limiters }) => limiters.some(({ name }) => name === limiter))!
 }
 
 /**

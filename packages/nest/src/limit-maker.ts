@@ -63,7 +63,8 @@ export class LimitMaker implements OnApplicationShutdown {
 
   /** The limit that `given` describes. Without a name and limiter of its own it is named `path`, and `owner` counts for itself. */
   limit(given: Options.RateLimitOptions, owner: object, path: string): Limit {
-    const { limiter, name } = given
+    const { limiter, name, limits } = given
+    if (limits !== undefined) return this.#once(given, given, () => this.#together(given, path))
     const isShared = name !== undefined || limiter !== undefined
     return this.#once(given, isShared ? given : owner, () => {
       if (limiter !== undefined) return this.#make(given, { limiter: this.#limiterOf(limiter) })
@@ -95,12 +96,33 @@ export class LimitMaker implements OnApplicationShutdown {
     return getOrMake(byClass, counted, make)
   }
 
+  /** The limit of several that are decided together, which have names of their own; `path` is what it is known as. */
+  #together(given: Options.RateLimitOptions, path: string): Limit {
+    const limit = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
+    limit.limiters.forEach((limiter, i) => {
+      if (given.limits![i]!.limiter === undefined) this.#own(limiter)
+    })
+    return Object.assign(limit, { knownAs: path })
+  }
+
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
-    const { limiter: _limiter, key = keyOfModule, ...own } = given
-    const options = { ...defaults, ...own, ...counted, ...(key && { key: this.#keyOf(key) }) }
+    const { limiter: _limiter, key = keyOfModule, limits, ...own } = given
+    const together = limits && { limits: this.#partsOf(limits) }
+    const options = { ...defaults, ...own, ...together, ...counted, ...(key && { key: this.#keyOf(key) }) }
     const guard = createGuard(options, nest, (steps) => new OperationSteps(steps))
     return Object.assign(guard, { knownAs: guard.limiter.name, given })
+  }
+
+  #partsOf(
+    limits: readonly Options.PartOfRateLimit[],
+  ): RequestLimitOptions<Options.Call, Options.Call>['limits'] & {} {
+    if (!Array.isArray(limits)) return limits as never
+    return limits.map(({ limiter, key, ...part }: Options.PartOfRateLimit = {}) => ({
+      ...part,
+      ...(limiter !== undefined && { limiter: this.#limiterOf(limiter) }),
+      ...(key && { key: this.#keyOf(key) }),
+    }))
   }
 
   /** The options that limiters take from the module. */
@@ -114,9 +136,13 @@ export class LimitMaker implements OnApplicationShutdown {
   }
 
   #claimed(limit: Limit): Limit {
-    this.#claim(limit.limiter.name)
-    this.#limiters.push(limit.limiter)
+    this.#own(limit.limiter)
     return limit
+  }
+
+  #own(limiter: Limiter): void {
+    this.#claim(limiter.name)
+    this.#limiters.push(limiter)
   }
 
   /** In one store, two limiters of the same name would share their usage. */

@@ -122,9 +122,10 @@ function pathOf(owner: Type, method: string | undefined): string {
   return (method === undefined ? owner.name : `${owner.name}.${method}`).slice(-60)
 }
 
-/** The innermost limit that charges a limiter takes the place of the outer one. */
+/** The innermost limit that charges a limiter takes the place of the outer one, unless either has other limiters too. */
 function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
-  const charged = limits.some(({ limiter }) => limiter === limit.limiter)
-  if (!charged) return [...limits, limit]
-  return limits.map((other) => (other.limiter === limit.limiter ? limit : other))
+  const isSame = (other: Limit): boolean =>
+    other.limiter === limit.limiter && other.limiters.length + limit.limiters.length === 2
+  if (!limits.some(isSame)) return [...limits, limit]
+  return limits.map((other) => (isSame(other) ? limit : other))
 }

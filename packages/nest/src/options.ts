@@ -1,6 +1,6 @@
 import type { ExecutionContext, Type } from '@nestjs/common'
 import type { Decision, Limiter, LimiterOptions } from '@sluice/core'
-import { INHERITED, type KeyFunction, type RequestLimitOptions } from '@sluice/http'
+import { INHERITED, type KeyFunction, type PartLimitOptions, type RequestLimitOptions } from '@sluice/http'
 
 /** `any`, as in Nest's own types, which do not know the framework either. */
 // oxlint-disable-next-line typescript/no-explicit-any
@@ -25,8 +25,8 @@ export interface KeyProvider {
   key: KeyFunction<Call>
 }
 
-/** Callbacks get a call in place of both request and response. */
-export interface RateLimitOptions extends Omit<RequestLimitOptions<Call, Call>, 'key' | 'limiter'> {
+/** Options of a limit in the forms that Nest knows. */
+interface OfNest {
   /**
    * A function, or the class of a provider (a singleton of any module).
    * @default byIp()
@@ -35,6 +35,16 @@ export interface RateLimitOptions extends Omit<RequestLimitOptions<Call, Call>, 
   /** A limiter to share, or the name of one from `RateLimitModule.forFeature`. */
   readonly limiter?: Limiter | string
 }
+
+/** Callbacks get a call in place of both request and response. */
+export interface RateLimitOptions
+  extends Omit<RequestLimitOptions<Call, Call>, keyof OfNest | 'limits'>, OfNest {
+  /** 1 to 16 limits, each with a name of its own, in one decision: a call is charged under all of them, or under none. */
+  readonly limits?: readonly PartOfRateLimit[]
+}
+
+/** One limit of several that are decided together. */
+export interface PartOfRateLimit extends Omit<PartLimitOptions<Call, Call>, keyof OfNest>, OfNest {}
 
 /** Options in place of those of an outer limit; `name` is the limit's. */
 export type LimitOverride = Omit<RateLimitOptions, 'name' | 'limiter' | 'store'> & { readonly name: string }

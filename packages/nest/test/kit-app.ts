@@ -25,7 +25,6 @@ export function kitAdapter(name: string, platform: NestPlatform): Adapter<Call, 
   return {
     name,
     serve: (app) => serve(app, platform),
-    lacks: { 'limits together': 'Nest takes its limits from decorators' },
     header: ({ req }, header) => req.headers[header],
     method: ({ req }) => req.method,
     status: ({ res }) => res.statusCode,

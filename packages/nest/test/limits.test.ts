@@ -76,6 +76,48 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect(await statuses(origin, '/b', '/b', '/b', '/a', '/a')).toEqual([200, 429, 429, 200, 429])
   })
 
+  it('together in `limits` are charged, or not, with those of other levels', async () => {
+    const limits = [
+      { name: 'tenant', limit: 9, window: '1m' },
+      { name: 'user', limit: 2, window: '1m' },
+    ] as const
+    @Controller()
+    @RateLimit({ limits })
+    class Site {
+      @Get('a') a() {}
+      @Get('b') @RateLimit({ name: 'b', limit: 1, window: '1m' }) b() {}
+      @Get('c') @SkipRateLimit() c() {}
+    }
+    const origin = await serve(Site, [{ name: 'all', limit: 5, window: '1m' }], { headers: 'ietf' })
+    expect(await statuses(origin, '/c', '/b', '/b')).toEqual([200, 200, 429])
+    expect((await get(origin, '/a')).headers['ratelimit']).toBe(
+      '"all";r=3;t=60, "tenant";r=7;t=60, "user";r=0;t=60',
+    )
+    const { status, headers, body } = await get(origin, '/b')
+    expect([status, body['violated-policies']]).toEqual([429, ['user']])
+    expect(headers['ratelimit']).toBe('"all";r=3;t=60, "tenant";r=7;t=60, "user";r=0;t=60')
+  })
+
+  it('together in `limits` may share limiters with others, which count by themselves', async () => {
+    const shared = createLimiter({ name: 'shared', policies: [slidingLog({ limit: 9, window: '1m' })] })
+    @Controller()
+    @RateLimit({ limiter: shared })
+    class Site {
+      @Get()
+      @RateLimit({
+        limits: [
+          { limiter: shared, key: () => 'all' },
+          { name: 'own', limit: 1, window: '1m' },
+        ],
+      })
+      get() {}
+    }
+    const origin = await serve(Site)
+    expect(await statuses(origin, '/', '/')).toEqual([200, 429])
+    expect((await shared.peek('all')).remaining).toBe(8)
+    expect((await shared.peek('ip:127.0.0.1')).remaining).toBe(8)
+  })
+
   it('report what remains after giving back, if another one denies', async () => {
     @Controller()
     @RateLimit({ limit: 5, window: '1m' })

@@ -238,8 +238,8 @@ describe('an application does not start', () => {
     ['with a limit that is not an object', () => RateLimit({ limit: -1, window: '1m' }), 'limit must be'],
     [
       'with an unknown option',
-      () => RateLimit({ ...limit, limits: 5 } as never),
-      "there is no option 'limits' of rateLimit: did you mean 'limit'?",
+      () => RateLimit({ ...limit, limt: 5 } as never),
+      "there is no option 'limt' of rateLimit: did you mean 'limit'?",
     ],
     ['with an undefined limiter', () => RateLimit({ limiter: 'none' }), /limiter:none/],
     ['with a key provider of no module', () => RateLimit({ ...limit, key: Users }), /Users/],

@@ -31,11 +31,7 @@ export interface Adapter<Req, Res> {
 
 /** One kind of `proxyTrust` each, and a protocol. */
 export type Feature =
-  | 'trusting all proxies'
-  | 'trusting a number of proxies'
-  | 'trusting proxies by address'
-  | 'HTTP/2'
-  | 'limits together'
+  'trusting all proxies' | 'trusting a number of proxies' | 'trusting proxies by address' | 'HTTP/2'
 
 export interface App<Req, Res> {
   readonly routes: readonly Route<Req, Res>[]

@@ -9,9 +9,6 @@ import type { Serve } from './site.js'
 type Limits<Req, Res> = RequestLimitOptions<Req, Res>['limits'] & {}
 
 export function togetherCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
-  const lacking = adapter.lacks?.['limits together']
-  if (lacking) return it.skip(`several limits together: n/a, ${lacking}`, () => {})
-
   describe('several limits together', () => {
     let tenant: Limiter
     let user: Limiter
