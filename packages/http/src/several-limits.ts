@@ -221,11 +221,11 @@ class SeveralGuard<Req, Res> {
 /** The parts whose store was asked, each key once. Of a part that was not asked nothing is known. */
 function decidedParts<Req, Res>(
   counted: readonly Counted<Req, Res>[],
-  { decisions }: WholeDecision,
+  { allowed, decisions }: WholeDecision,
 ): readonly Decided<Req, Res>[] {
   return counted.flatMap(({ part }, i) => {
     const decision = decisions[i]!
-    const isKnown = decision.reason !== undefined || decision[ANSWER].from !== 'none'
+    const isKnown = allowed || decision.reason !== undefined || decision[ANSWER].from !== 'none'
     return isKnown && decisions.indexOf(decision) === i ? [{ part, decision }] : []
   })
 }

@@ -46,6 +46,12 @@ describe('limits together', () => {
     expect(warned).not.toHaveBeenCalled()
   })
 
+  it('let a request of cost 0 pass where a limit is 0', async () => {
+    const suspended = { name: 'suspended', limit: 0, window: '1m', cost: () => 0 } as const
+    const { status, headers } = await pass([guardOf({ limits: [suspended] })])
+    expect([status, headers['X-RateLimit-Limit']]).toEqual([200, '0'])
+  })
+
   it('share the headers with limits that count by themselves', async () => {
     const alone = guardOf({ name: 'alone', limit: 9, window: '1m', headers: 'ietf' })
     const together = guardOf({ limits: [{ limiter: tenant }, { limiter: user }], headers: 'ietf' })

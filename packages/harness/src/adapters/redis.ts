@@ -39,6 +39,37 @@ export function redisCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<R
       expect(replies.filter(({ status }) => status === 429)).toHaveLength(20)
     })
 
+    it('of 40 requests at once under two limits each passes both, or is charged under none', async () => {
+      const [wide, narrow] = [shared(GENEROUS), shared(GENEROUS)]
+      const limits = [
+        { limiter: wide, key: () => 'tenant' },
+        { limiter: narrow, key: () => 'user', cost: () => 4 },
+      ]
+      const site = await serve([{ limits }])
+      const replies = await Promise.all(Array.from({ length: 40 }, () => site.send()))
+      expect(replies.filter(({ status }) => status === 200)).toHaveLength(5)
+      expect(site.handled).toBe(5)
+      expect((await wide.peek('tenant')).remaining).toBe(15)
+    })
+
+    it.each([
+      ['allow', 'allow', [200, 200]],
+      ['allow', 'deny', [503, 503]],
+      ['deny', 'local', [503, 503]],
+      ['allow', 'local', [200, 429]],
+      ['local', 'throw', [500, 500]],
+    ] as const)('limits together with onStoreError %s and %s answer %j', async (one, other, statuses) => {
+      const gone = redisStore({ host: server.host, port: await freePort() })
+      open.push(gone)
+      const part = { key: () => 'k', limit: 1, window: '1h', store: gone } as const
+      const limits = [
+        { ...part, name: 'one', onStoreError: one },
+        { ...part, name: 'other', onStoreError: other },
+      ]
+      const site = await serve([{ limits }])
+      expect(await site.statuses([{}, {}])).toEqual(statuses)
+    })
+
     it('a charge is given back by outcome', async () => {
       const limiter = shared(GENEROUS)
       const site = await serve([{ limiter, key: () => 'k', shouldCharge: async () => false }])
