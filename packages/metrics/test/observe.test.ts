@@ -67,7 +67,7 @@ describe.each(READERS)('with %s', (_, openReader) => {
 
   it('counts of several keys those that deny, or those that are charged', async () => {
     const store = memoryStore({ clock })
-    const wide = open({ name: 'wide', store })
+    const wide = open({ name: 'wide', store }, { tag: (key) => key })
     const narrow = open({ name: 'narrow', store, policies: [slidingLog({ limit: 1, window: '10s' })] })
     const shadow = open({ name: 'shadow', store, policies: narrow.policies, enforce: false })
     const parts = [wide, narrow, shadow].map((limiter) => ({ limiter, key: 'k' }))
@@ -81,6 +81,7 @@ describe.each(READERS)('with %s', (_, openReader) => {
       [...denied, 'narrow allowed 1', 'shadow allowed 1', 'wide allowed 1'].toSorted(),
     )
     expect(sum(await reader.read('evaluations'), { limiter: 'wide' })).toBe(1)
+    expect(sum(await reader.read('tags'))).toBe(1)
   })
 
   it('counts what each policy of several said by itself', async () => {

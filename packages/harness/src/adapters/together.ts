@@ -141,7 +141,8 @@ export function togetherCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
     it('report each key that went over its limit, and none of the others', async () => {
       const exceeded: string[] = []
       const onExceeded = (_req: Req, _res: Res, { key }: { key: string }) => void exceeded.push(key)
-      const site = await serve([{ limits: limits(), onExceeded }])
+      const shadow = { limiter: stopped(1, { name: 'shadow', enforce: false }), key: () => 'shadow' }
+      const site = await serve([{ limits: [...limits(), shadow], onExceeded }])
       await site.statuses([{}, {}, {}, {}])
       expect(exceeded).toEqual(['ann'])
     })
