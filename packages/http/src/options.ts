@@ -187,7 +187,7 @@ export function partsOf<Req, Res>(
   if (!Array.isArray(limits) || limits.length === 0 || limits.length > MOST_PARTS) {
     throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, limits)
   }
-  for (const name of ['limiter', 'name', 'tiers', 'penalty', ...Object.keys(LIMIT)] as const) {
+  for (const name of ['limiter', 'name', 'tiers', 'penalty', ...Object.keys({ ...LIMIT, ...WAITING })]) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
   return limits.map((part: PartLimitOptions<Req, Res>) => {

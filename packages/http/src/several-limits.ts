@@ -45,7 +45,7 @@ export function guardOfSeveral<Req, Res>(
 }
 
 /** One limit, as requests are counted under it. */
-class Part<Req, Res> {
+class OneLimit<Req, Res> {
   readonly limiter: Limiter
   readonly source: KeySource<Req>
   readonly recorder: Recorder<Req>
@@ -96,27 +96,27 @@ class Part<Req, Res> {
 
 /** A part of one request. */
 interface Counted<Req, Res> {
-  readonly part: Part<Req, Res>
+  readonly part: OneLimit<Req, Res>
   readonly call: PartOptions
 }
 
 /** A part of one request, and the decision about it. */
 interface Decided<Req, Res> {
-  readonly part: Part<Req, Res>
+  readonly part: OneLimit<Req, Res>
   readonly decision: Decision
 }
 
 class SeveralGuard<Req, Res> {
   readonly limiters: readonly Limiter[]
   readonly #platform: Platform<Req, Res>
-  readonly #parts: readonly Part<Req, Res>[]
+  readonly #parts: readonly OneLimit<Req, Res>[]
   readonly #writeHeaders: WriteHeaders | undefined
   readonly #setHeader: SetHeader<Res>
   readonly #respond: Responder<Req, Res>
   readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 
   constructor(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
-    const parts = partsOf(options).map((part) => new Part(part, options, platform))
+    const parts = partsOf(options).map((part) => new OneLimit(part, options, platform))
     this.limiters = parts.map(({ limiter }) => limiter)
     checkLimiters(this.limiters)
     this.#platform = platform
@@ -179,7 +179,7 @@ class SeveralGuard<Req, Res> {
       }
       return this.#respond.deny(req, res, binding.decision, all)
     }
-    const byCallback = new Map<NonNullable<Part<Req, Res>['shouldCharge']>, Decision[]>()
+    const byCallback = new Map<NonNullable<OneLimit<Req, Res>['shouldCharge']>, Decision[]>()
     for (const { part, decision } of decided) {
       if (part.shouldCharge) getOrMake(byCallback, part.shouldCharge, () => []).push(decision)
     }

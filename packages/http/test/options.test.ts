@@ -70,6 +70,7 @@ describe('options of a guard', () => {
     ['limits and limiter', { limits: [{ limiter }], limiter }],
     ['limits and name', { limits: [{ limiter }], name: 'api' }],
     ['limits and penalty', { limits: [{ limiter }], penalty: { block: '1m' } }],
+    ['limits and maxWait', { limits: [{ limiter }], maxWait: '1s' }],
     ['limits of one name', { limits: [{ policies }, { policies }] }],
     ['a limit without a window in limits', { limits: [{ limit: 1 }] }],
     ['headers in one of limits', { limits: [{ limiter, headers: 'ietf' }] }],
