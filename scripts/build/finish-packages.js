@@ -73,6 +73,11 @@ async function bundle(folder) {
     splitting: true,
     chunkNames: 'shared-[hash]',
   })
+  // esbuild breaks no line between imports.
+  for (const file of readdirSync(outdir).filter((each) => each.endsWith('.mjs'))) {
+    const code = readFileSync(join(outdir, file), 'utf8')
+    writeFileSync(join(outdir, file), code.replaceAll(/(?<=[;}])(?=import\{)/g, '\n'))
+  }
   // Of ES modules too: between those of the compiler's CommonJS each name goes through `exports`, which is a seventh more.
   const contents = entries
     .map(({ name, source }) => `exports.${name} = () => require('${source}')`)

@@ -15,6 +15,7 @@ import type {
   DatedCharge,
   Keyspace,
   Notice,
+  Part,
   Report,
   TicketState,
 } from '@sluice/core/store'
@@ -72,6 +73,11 @@ export class Host {
     } finally {
       this.caller = undefined
     }
+  }
+
+  /** Charges every part that fits, or none if an enforced one does not. */
+  together(parts: readonly Part<HostedKeyspace>[]): readonly Answer[] {
+    return decideAtOnce(parts)
   }
 
   permits(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
@@ -181,7 +187,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   together(parts: readonly MachinePart[]): readonly Answer[] {
-    return decideAtOnce(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
+    return this.#host.together(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
   }
 
   confirm(list: PolicyListing, { number }: MachineBooking): 'stands' | 'lost' | 'held' {

@@ -1,5 +1,4 @@
 import {
-  decideAtOnce,
   type HolderTickets,
   PERMIT_STEPS,
   type PermitHolder,
@@ -125,7 +124,7 @@ export class ClientSession implements HostCaller, PermitHolder {
       cost: whole(numbers[3 * i + 1], LARGEST_COST),
       enforce: numbers[3 * i + 2] === 1,
     }))
-    const answers = decideAtOnce(parts).flatMap((answer) => {
+    const answers = this.#host.together(parts).flatMap((answer) => {
       const { tag, all } = this.#packed(answer)
       return [all.length, tag, ...all]
     })

@@ -1,6 +1,6 @@
 import { createLimiter, gcra, memoryStore } from '@sluice/core'
 import { bytesInUse } from '@sluice/harness/figures'
-import { longKeys } from './row-18-long-keys.js'
+import { longKeysApart } from './row-18-long-keys.js'
 import { million, type Outcome, type Row } from '../row.js'
 
 /**
@@ -10,7 +10,7 @@ import { million, type Outcome, type Row } from '../row.js'
 export const row: Row = { number: 18, fault: 'key flood', run }
 
 async function run(share: number): Promise<Outcome> {
-  const outcomes = [await flood(share), await longKeys()]
+  const outcomes = [await flood(share), await longKeysApart()]
   return { pass: outcomes.every(({ pass }) => pass), figure: outcomes.map(({ figure }) => figure).join('; ') }
 }
 
