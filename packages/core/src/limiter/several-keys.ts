@@ -1,5 +1,6 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { type Answer, isDenied, type MaybePromise } from '../stores/store.js'
+import type { Answer, MaybePromise } from '../stores/store.js'
+import { isWholeDenied } from '../stores/together.js'
 import { checkContract, OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { expected, InputError } from '../values/errors.js'
@@ -22,7 +23,8 @@ export interface PartOptions extends CallOptions {
  *
  * In one step of one program, so that no other call is decided in between: in memory, on one machine, and on one Redis server,
  * there in one round trip. Across the slots of a Cluster, or across stores: all are tried, and charged if all admit the call,
- * in two round trips. If another call was faster in between, the charges are undone, and none is left when the result is known.
+ * in two round trips. If another call was faster in between, the charges are undone before the result is known; of a debt, what
+ * drained meanwhile stays charged, and so do charges that a store which fails cannot undo.
  * @throws {InputError} INVALID_OPTION, INVALID_KEY, INVALID_COST. {StoreError} under `onStoreError: 'throw'` of a part.
  * @example
  * import { consumeAll, createLimiter, slidingLog } from '@sluice/core'
@@ -128,7 +130,8 @@ function decideOne(
 }
 
 function wholeOf(calls: readonly PartCall[], answers: readonly Answer[], storeMs: number): WholeDecision {
-  const isAllowed = !calls.some(({ part }, i) => part.enforce && isDenied(answers[i]!))
+  const parts = calls.map(({ part }) => part)
+  const isAllowed = !isWholeDenied(parts, answers)
   const decided = calls.map(({ part, limiter, places }, i) => {
     const decision = part.decisionOf(answers[i]!, isAllowed)
     limiter[REPORT_PART](part, decision, calls.length, storeMs)
