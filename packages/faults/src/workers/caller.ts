@@ -1,5 +1,6 @@
 import './caller-clock.js'
 import { type Answer, createLimiter, type LeaseOptions, type Limiter, type Store } from '@sluice/core'
+import { ANSWER } from '@sluice/core/internal'
 import { redisStore } from '@sluice/core/redis'
 import { policyOf, type PolicySpec } from '../every-algorithm.js'
 import { serve } from './fleet-member.js'
@@ -32,7 +33,10 @@ export interface Result {
   readonly remaining: readonly number[]
   /** What denied calls were told to wait, in milliseconds. */
   readonly waitsMs: readonly number[]
-  /** When callers with leases were told that they may go on, in microseconds since the machine was started. */
+  /**
+   * When calls with leases were served, in microseconds by Redis's clock: when Redis decided, or when the process served them
+   * from its lease, at the earliest that its replies allow.
+   */
   readonly servedAt: readonly number[]
   /** Messages of what calls rejected with, each once. */
   readonly errors: readonly string[]
@@ -54,9 +58,11 @@ serve<Job, Result>(
     const log = { calls: 0, admittedAt: [] as number[], deniedAt: [] as number[], remaining: [] as number[] }
     const waitsMs: number[] = []
     const servedAt: number[] = []
+    const leasedAt: number[] = []
     const errors = new Set<string>()
-    let [first, latest, booked] = [Infinity, -Infinity, 0]
+    let [first, latest, booked, ahead] = [Infinity, -Infinity, 0, Infinity]
     const hear = ({ now, reason, remaining }: Answer, cost: number) => {
+      ahead = Math.min(ahead, processClock() - now)
       first = Math.min(first, now)
       latest = Math.max(latest, now)
       if (reason === undefined) {
@@ -69,9 +75,10 @@ serve<Job, Result>(
     const call = async (limiter: Limiter) => {
       log.calls++
       try {
-        const { allowed, retryAfterMs } = await limiter.consume(key)
+        const { allowed, retryAfterMs, [ANSWER]: answer } = await limiter.consume(key)
         if (!allowed) waitsMs.push(retryAfterMs)
-        else if (leases) servedAt.push(Number(process.hrtime.bigint() / 1000n))
+        else if (answer.from === 'lease') leasedAt.push(processClock())
+        else if (leases) servedAt.push(answer.now)
       } catch (error) {
         errors.add(String(error))
       }
@@ -90,10 +97,16 @@ serve<Job, Result>(
       const began = Date.now()
       await Promise.all(Array.from({ length: callers }, (_, i) => callAgain(limiters[i % connections]!)))
       for (const store of stores) await store.close()
+      servedAt.push(...leasedAt.map((at) => at - ahead))
       return { ...log, booked, waitsMs, servedAt, errors: [...errors], wallMs: [began, Date.now()] }
     }
   },
 )
+
+/** In microseconds, ahead of Redis's clock by an amount that does not change. */
+function processClock(): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}
 
 /** The store, which tells what it answers: decisions do not say when they were made. */
 function heard(store: Store, hear: (answer: Answer, cost: number) => void): Store {
