@@ -9,6 +9,7 @@ import {
   type SemaphoreOptions,
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
+import { stepOf } from './permit-steps.js'
 import { ownMs } from '@sluice/harness/figures'
 import { oneRedis } from './one-redis.js'
 
@@ -36,19 +37,6 @@ function open(options: Partial<SemaphoreOptions> = {}): Semaphore {
   })
   opened.push(semaphore)
   return semaphore
-}
-/** The step that a line of MONITOR asks of lua/semaphore.lua: its last argument begins with the number, as a double. */
-function stepOf(line: string): readonly string[] {
-  if (line.includes(' lua]') || !/"evalsha"/i.test(line)) return []
-  const [, bytes] = /"(?:\\x00){6}(\\x00\\x00|\\xf0\?|\\x00@|\\b@|\\x10@)/.exec(line) ?? []
-  const steps = {
-    '\\x00\\x00': 'take',
-    '\\xf0?': 'wait',
-    '\\x00@': 'poll',
-    '\\b@': 'renew',
-    '\\x10@': 'release',
-  }
-  return [steps[bytes as keyof typeof steps] ?? line]
 }
 const taken = async (semaphore: Semaphore, key?: string) =>
   (await semaphore.acquire(key, { maxWait: 0 })).allowed
