@@ -25,8 +25,15 @@ const ALONE = {
 
 /** @type {Wanted} */
 const MIXED = {
-  consume: { 'one hot key': 0.7, '100,000 keys': 0.75 },
-  decide: { 'one hot key': 1, '100,000 keys': 0.9 },
+  consume: { 'one hot key': 0.7, '100,000 keys': 0.85, '100,000 returning keys': 0.8 },
+  decide: {
+    'one hot key': 1,
+    '100,000 keys': 1.1,
+    '100,000 returning keys': 1.1,
+    '100,000 in random order': 1,
+    '100,000 fresh strings': 1,
+    '100,000 new keys': 1.1,
+  },
   log: 0.9,
 }
 

@@ -22,11 +22,12 @@ answering(async (/** @type {{ what: 'check' | 'measure' | 'measure mixed' }} */ 
 async function measure() {
   /** @type {Record<string, number>} */
   const perSecond = {}
-  for (const [title, { limit, keys, warm }] of Object.entries(workloads)) {
-    const contender = await open(limit)
+  for (const [title, { limit, keys, warm, order }] of Object.entries(workloads)) {
+    const opened = await open(limit)
+    const contender = order === 'fresh' ? withFreshStrings(opened) : opened
     if (contender.hotKeyOnly && keys > 1) continue
     if (warm) {
-      const names = keysNamed('user', keys)
+      const names = order === 'shuffled' ? shuffled(keysNamed('user', keys)) : keysNamed('user', keys)
       await drive(contender, names, { calls: keys })
       await drive(contender, names, { ms: WARM_UP_MS })
       perSecond[title] = await drive(contender, names, { ms: MEASURED_MS })
@@ -44,4 +45,20 @@ async function measure() {
  */
 function keysNamed(prefix, count) {
   return Array.from({ length: count }, (_, i) => `${prefix}:${i}`)
+}
+
+/** @param {import('../contender.js').Contender} contender @returns {import('../contender.js').Contender} */
+function withFreshStrings(contender) {
+  return { ...contender, call: (key) => contender.call('ip:' + key) }
+}
+
+/** The same order in every process. @param {string[]} names */
+function shuffled(names) {
+  let random = 1
+  for (let i = names.length - 1; i > 0; i--) {
+    random = (Math.imul(random, 1664525) + 1013904223) >>> 0
+    const j = Math.floor((random / 2 ** 32) * (i + 1))
+    ;[names[i], names[j]] = [/** @type {string} */ (names[j]), /** @type {string} */ (names[i])]
+  }
+  return names
 }

@@ -2,6 +2,7 @@ import type { Charge, Policy } from '../../algorithms/contract/policy.js'
 import { Ring, State } from '../../algorithms/contract/state.js'
 import { ownText } from '../../values/key.js'
 import type { Undo } from './bookings.js'
+import { KeyIndex } from './key-index.js'
 
 /** The first cell of every row; the policies' cells follow in declared order. */
 const BORN = 0
@@ -123,7 +124,7 @@ class Rows {
   size = 0
   /** The largest row that was ever allocated. */
   top = 0
-  readonly #index = new KeyIndex()
+  #index = new KeyIndex(this)
   pages: Page[]
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
@@ -188,7 +189,7 @@ class Rows {
     page.cells[base] = 0
     page.keys[row & PAGE_MASK] = key
     this.#fillRings(page, this.ringBaseOf(row))
-    this.#index.set(key, row)
+    this.#index.add(key, row)
     this.size++
     return row
   }
@@ -197,7 +198,7 @@ class Rows {
   free(row: number): void {
     const page = this.pageOf(row)
     const base = this.baseOf(row)
-    this.#index.delete(page.keys[row & PAGE_MASK]!)
+    this.#index.delete(page.keys[row & PAGE_MASK]!, row)
     page.keys[row & PAGE_MASK] = undefined
     page.notes[row & PAGE_MASK] = 0
     page.cells.fill(0, base, base + this.stride)
@@ -208,7 +209,7 @@ class Rows {
   }
 
   #shrink(): void {
-    this.#index.clear()
+    this.#index = new KeyIndex(this)
     this.pages = [this.#firstPage()]
     this.top = 0
     this.#free = 0
@@ -257,57 +258,3 @@ const PAGE_SIZE = 1 << PAGE_BITS
 const PAGE_MASK = PAGE_SIZE - 1
 const DENIAL_BITS = 3
 const MOST_DENIALS = 7
-
-/**
- * Maps keys to row numbers. Few keys lie in one Map, many in 256 small ones, because one large Map would stall the process:
- * growing to a million keys takes 40 ms and more, shrinking while a million keys expire 20 ms. The last six characters choose
- * the shard, because keys differ there; an uneven spread costs no more than those stalls.
- */
-class KeyIndex {
-  /** Undefined once the keys are in shards. */
-  #few: Map<string, number> | undefined = new Map()
-  #shards: (Map<string, number> | undefined)[] = []
-
-  /** The row of `key`, 0 if it has none. */
-  get(key: string): number {
-    return (this.#few ?? this.#shards[shardOf(key)])?.get(key) ?? 0
-  }
-
-  set(key: string, row: number): void {
-    if (this.#few && this.#few.size >= FEW) this.#split(this.#few)
-    const map = this.#few ?? (this.#shards[shardOf(key)] ??= new Map<string, number>())
-    map.set(key, row)
-  }
-
-  delete(key: string): void {
-    const map = this.#few ?? this.#shards[shardOf(key)]
-    map?.delete(key)
-  }
-
-  /** To be called once all keys are deleted. */
-  clear(): void {
-    this.#few = new Map()
-    this.#shards = []
-  }
-
-  #split(few: Map<string, number>): void {
-    this.#few = undefined
-    this.#shards = Array<undefined>(SHARDS).fill(undefined)
-    for (const [key, row] of few) this.set(key, row)
-  }
-}
-
-const FEW = 2048
-const SHARDS = 256
-
-/** FNV-1a of the last characters, folded: shards of even size fill their Maps, which grow by doubling, alike. */
-function shardOf(key: string): number {
-  let hash = 0x811c9dc5
-  for (let i = Math.max(0, key.length - MIXED); i < key.length; i++) {
-    hash = Math.imul(hash ^ key.charCodeAt(i), 0x01000193)
-  }
-  return (hash ^ (hash >>> 15)) & (SHARDS - 1)
-}
-
-/** Characters at the end of a key that choose its shard. */
-const MIXED = 6

@@ -58,18 +58,20 @@ export class Table {
 
   /**
    * Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. A key that has no row is decided on row 0,
-   * which is blank.
+   * which is blank, but a plain call that surely passes gets a row first.
    */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
-    const row = this.cursor.rows.find(key)
-    this.cursor.select(row)
+    let row = this.cursor.rows.find(key)
     const { bookings } = this
     let answer: Answer | undefined
-    if (row !== 0 && cost > 0 && PLAIN[ask] && (bookings.size === 0 || !bookings.has(row))) {
-      answer = this.#plain?.decide(list, row, now, cost, maxWait)
+    if (cost > 0 && PLAIN[ask] && (bookings.size === 0 || !bookings.has(row))) {
+      if (row !== 0) this.cursor.select(row)
+      else if (this.#plain && fitsWithin(list.policies, cost)) row = this.#add(key, now)
+      if (row !== 0) answer = this.#plain?.decide(list, row, now, cost, maxWait)
     }
     if (!answer) {
+      this.cursor.select(row)
       const call = this.#call
       call.list = list
       call.key = key
@@ -340,6 +342,12 @@ class OpenCall {
   binding = 0
 
   constructor(public list: PolicyList) {}
+}
+
+/** Whether a key that has consumed nothing may consume `cost`. */
+function fitsWithin(policies: readonly Policy[], cost: number): boolean {
+  for (let i = 0; i < policies.length; i++) if (cost > policies[i]!.capacity) return false
+  return true
 }
 
 function reasonOf(

@@ -115,8 +115,8 @@ describe('sweeping', () => {
     jest.useRealTimers()
   })
 
-  it('frees keys as new ones come, so that memory follows the live keys', () => {
-    const { store, limiter } = open(1_000_000)
+  it('frees keys as new ones come from a quarter of maxKeys on, so that memory follows the live keys', () => {
+    const { store, limiter } = open(4000)
     for (let i = 0; i < 1000; i++) void limiter.decide(`old${i}`)
     clock.pass(60_000)
     for (let i = 0; i < 1000; i++) void limiter.decide(`new${i}`)
@@ -129,8 +129,21 @@ describe('sweeping', () => {
     for (let i = 0; i < 1000; i++) void limiter.decide(`old${i}`)
     clock.pass(60_000)
     await jest.advanceTimersByTimeAsync(1000)
+    expect(store.size).toBe(1000) // full again for less than 5 s
+    clock.pass(5000)
+    await jest.advanceTimersByTimeAsync(1000)
     jest.useRealTimers()
     expect(store.size).toBe(0)
+  })
+
+  it('frees at once what is full again in the background of a store that is a quarter full', async () => {
+    jest.useFakeTimers()
+    const { store, limiter } = open(4000)
+    for (let i = 0; i < 1000; i++) void limiter.decide(`old${i}`)
+    clock.pass(60_000)
+    await jest.advanceTimersByTimeAsync(1000)
+    jest.useRealTimers()
+    expect(store.size).toBeLessThan(1000)
   })
 
   it('keeps usage that still counts under a tier with a smaller limit', () => {

@@ -1,0 +1,176 @@
+/** The rows in which an index looks a key up. */
+export interface KeyedRows {
+  /** The key in `row`, undefined when the row is free. */
+  keyAt(row: number): string | undefined
+}
+
+/**
+ * Finds the row of a key. Few keys lie in a Map. Many lie in a hash table of segments: one that is full is split in two, so that no
+ * call waits until a large table is copied, as the call does that makes a Map grow. A slot holds a row and the hash of its key, and
+ * the key itself is read only where the hashes are equal.
+ *
+ * The first slot of a key follows from its hash, and the key lies there or in one of the REACH - 1 slots behind it. A key that finds
+ * no place there lies in a Map, so that keys which were made to collide cost little more than in a Map.
+ */
+export class KeyIndex {
+  /** Undefined once the keys are in segments. */
+  #few: Map<string, number> | undefined = new Map()
+  /** The segment of a hash, by its lowest bits. A segment that shares fewer of them stands in several places. */
+  #segments: Segment[] = []
+  #mask = 0
+
+  constructor(private readonly rows: KeyedRows) {}
+
+  /** The row of `key`, 0 if it has none. */
+  get(key: string): number {
+    if (this.#few !== undefined) return this.#few.get(key) ?? 0
+    const hash = hashOf(key)
+    const { slots, misplaced } = this.#segments[hash & this.#mask]!
+    let slot = firstSlotOf(hash)
+    for (let n = 0; n < REACH; n++) {
+      const row = slots[slot]!
+      if (row === 0) break
+      if (slots[slot + 1] === hash && this.rows.keyAt(row) === key) return row
+      slot = (slot + 2) & LAST_SLOT
+    }
+    return misplaced?.get(key) ?? 0
+  }
+
+  /** Adds a key that has no row yet. `rows` must hold it already. */
+  add(key: string, row: number): void {
+    const few = this.#few
+    if (few === undefined) this.#place(key, hashOf(key), row)
+    else if (few.set(key, row).size > FEW) this.#leave(few)
+  }
+
+  /** Removes a key that has a row. */
+  delete(key: string, row: number): void {
+    if (this.#few !== undefined) {
+      this.#few.delete(key)
+      return
+    }
+    const hash = hashOf(key)
+    const segment = this.#segments[hash & this.#mask]!
+    if (!segment.remove(hash, row)) segment.misplaced!.delete(key)
+  }
+
+  #leave(few: ReadonlyMap<string, number>): void {
+    if (randoms[LONGEST] === 0) crypto.getRandomValues(randoms)
+    this.#few = undefined
+    this.#segments = [new Segment(0)]
+    for (const [key, row] of few) this.#place(key, hashOf(key), row)
+  }
+
+  #place(key: string, hash: number, row: number): void {
+    const segment = this.#segments[hash & this.#mask]!
+    if (segment.size < MOST_KEYS && segment.put(hash, row)) return
+    if (segment.size >= FEWEST_KEYS && segment.depth < DEEPEST) {
+      this.#split(segment, hash)
+      this.#place(key, hash, row)
+    } else (segment.misplaced ??= new Map<string, number>()).set(key, row)
+  }
+
+  /** Puts the keys of a segment into two, by the next bit of their hashes. */
+  #split({ slots, depth, misplaced }: Segment, hash: number): void {
+    if (1 << depth > this.#mask) {
+      this.#segments = this.#segments.concat(this.#segments)
+      this.#mask = this.#segments.length - 1
+    }
+    const halves = [new Segment(depth + 1), new Segment(depth + 1)] as const
+    const first = hash & ((1 << depth) - 1)
+    for (let i = first; i <= this.#mask; i += 1 << depth) this.#segments[i] = halves[(i >>> depth) & 1]!
+    for (let slot = 0; slot < slots.length; slot += 2) {
+      const row = slots[slot]!
+      if (row !== 0) this.#place(this.rows.keyAt(row)!, slots[slot + 1]!, row)
+    }
+    for (const [key, row] of misplaced ?? []) this.#place(key, hashOf(key), row)
+  }
+}
+
+class Segment {
+  /** A row and the hash of its key, in turns; row 0 where the slot is free. */
+  readonly slots = new Int32Array(2 * SLOTS)
+  /** Keys in the slots. */
+  size = 0
+  /** The rows of keys that found no place in the slots. */
+  misplaced: Map<string, number> | undefined = undefined
+
+  /** `depth`: how many of the lowest bits of the hash its keys share. */
+  constructor(readonly depth: number) {}
+
+  /** Returns whether there was a place within reach. */
+  put(hash: number, row: number): boolean {
+    const { slots } = this
+    let slot = firstSlotOf(hash)
+    for (let n = 0; n < REACH; n++) {
+      if (slots[slot] === 0) {
+        slots[slot] = row
+        slots[slot + 1] = hash
+        this.size++
+        return true
+      }
+      slot = (slot + 2) & LAST_SLOT
+    }
+    return false
+  }
+
+  /** Frees the slot of `row`. Later ones move up, so that a search may end at the first free slot. Returns whether it was here. */
+  remove(hash: number, row: number): boolean {
+    const { slots } = this
+    let hole = firstSlotOf(hash)
+    for (let n = 1; slots[hole] !== row; n++) {
+      if (n === REACH) return false
+      hole = (hole + 2) & LAST_SLOT
+    }
+    for (let slot = (hole + 2) & LAST_SLOT; slots[slot] !== 0; slot = (slot + 2) & LAST_SLOT) {
+      const toFirst = (slot - firstSlotOf(slots[slot + 1]!)) & LAST_SLOT
+      if (toFirst < ((slot - hole) & LAST_SLOT)) continue // it would lie before its first slot
+      slots[hole] = slots[slot]!
+      slots[hole + 1] = slots[slot + 1]!
+      hole = slot
+    }
+    slots[hole] = 0
+    this.size--
+    return true
+  }
+}
+
+/** Where a key lies if its place is free. Segments are chosen by the lowest bits of the hash, slots by others. */
+function firstSlotOf(hash: number): number {
+  return (hash >>> 14) & LAST_SLOT
+}
+
+/**
+ * The NH hash of UMAC (RFC 4418) of all characters, by random numbers of this process: whoever does not know these cannot make keys
+ * that collide, as one can for every hash that is a polynomial of the characters. Two keys have the same hash with a probability of
+ * at most 2^-16. The last lines mix its bits (the finalizer of MurmurHash3).
+ */
+function hashOf(key: string): number {
+  const { length } = key
+  let hash = (randoms[LONGEST]! + length) | 0
+  let i = 0
+  for (; i < length - 1; i += 2) {
+    const product = Math.imul(key.charCodeAt(i) + randoms[i]!, key.charCodeAt(i + 1) + randoms[i + 1]!)
+    hash = (hash + product) | 0
+  }
+  if (i < length) hash = (hash + Math.imul(key.charCodeAt(i) + randoms[i]!, randoms[i + 1]!)) | 0
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
+  return hash ^ (hash >>> 16)
+}
+
+/** Most characters of a key in a store: longer ones are stored as their digest. */
+const LONGEST = 128
+const randoms = new Int32Array(LONGEST + 1)
+
+/** Keys that a Map finds sooner. */
+const FEW = 1024
+const SLOTS = 2048
+const LAST_SLOT = 2 * SLOTS - 2
+/** Slots that a search reads at most. */
+const REACH = 32
+/** Keys of a segment above which it is split, and those below which a split would not help: their hashes are alike. */
+const MOST_KEYS = 0.75 * SLOTS
+const FEWEST_KEYS = 0.5 * SLOTS
+/** Of 2^13 segments each holds some 1,000 of the 2^23 keys of a full store. */
+const DEEPEST = 13
