@@ -33,6 +33,8 @@ import { goalTable, markdownOf } from './figures/table.js'
  * @property {number} rounds
  * @property {number} seconds
  *
+ * @typedef {import('./figures/chart.js').Panel} Panel
+ *
  * @typedef {Figures & { run: Run }} Record What docs/benchmarks/NAME.json holds.
  */
 
@@ -60,7 +62,7 @@ export function publish(part, record) {
   writeFileSync(new URL(`${part.name}.md`, folder), `${pageOf(part, record)}\n`)
   const { panels, run } = record
   if (!panels) return
-  const chart = chartOf({ title: part.title, note: noteOf(run), panels })
+  const chart = chartOf({ title: part.title, notes: notesOf(run), panels: panels.filter(isInOrder) })
   writeFileSync(new URL(`${part.name}.svg`, folder), chart)
 }
 
@@ -88,40 +90,42 @@ const VERDICTS =
   'A goal is met where the whole 95 % bootstrap interval of the ratio reaches it, missed where no part of it does, else not shown, after two repetitions. A verdict in brackets does not count, for the reason beside it: fewer than 31 rounds, a load of 0.3 or more before the run, or a spread of the figures that Sluice is compared with (of their middle half) of 10 % or more.'
 
 /** Panels of the overview: from each page the one that most would ask for. */
-const OVERVIEW = /** @type {const} */ ([
-  ['memory', 'one hot key', 'In memory, one hot key'],
-  ['redis', '256 callers', 'Redis, 256 callers'],
-  ['http', 'Express', 'Express'],
+export const OVERVIEW = /** @type {const} */ ([
+  ['memory', 'one hot key', 'one hot key', 'In memory: decisions a second of CPU'],
+  ['memory', '100,000 keys', 'returning callers', 'In memory: decisions a second of CPU'],
+  ['redis', '256 callers', 'Over Redis', 'decisions a second, 256 callers'],
 ])
 
-/** Writes the chart that README and docs/benchmarks begin with, once all of its parts have been measured. */
-export function publishOverview() {
-  const panels = []
-  for (const [name, title, shown] of OVERVIEW) {
-    const record = load(name)
-    const panel = record?.panels?.find((each) => each.title === title)
-    if (!record || !panel) return
-    panels.push({
-      note: noteOf(record.run),
-      panel: { ...panel, title: shown, bars: panel.bars.filter(isInOverview) },
-    })
-  }
-  const chart = chartOf({
-    title: 'Decisions a second, by library',
-    note: panels[0]?.note ?? '',
-    panels: panels.map(({ panel }) => panel),
+/** The panels of the overview, without variants of Sluice and floors; undefined until all have been measured. */
+export function overviewPanels() {
+  const panels = OVERVIEW.map(([name, title, shown, about]) => {
+    const panel = load(name)?.panels?.find((each) => each.title === title)
+    return panel && { title: shown, about, bars: panel.bars.filter(isInOverview) }
   })
+  return panels.every((panel) => panel !== undefined) ? panels : undefined
+}
+
+/** Writes the chart that docs/benchmarks begins with, and that README has. */
+export function publishOverview() {
+  const [panels, first] = [overviewPanels(), load(OVERVIEW[0][0])]
+  if (!panels || !first) return
+  const chart = chartOf({ title: 'Decisions a second, by library', notes: notesOf(first.run), panels })
   writeFileSync(new URL('decisions.svg', folder), chart)
 }
 
-/** One line of Sluice in each, and no variants. @param {import('./figures/chart.js').Bar} bar */
+/** @param {import('./figures/chart.js').Bar} bar */
 function isInOverview({ name, kind }) {
-  if (kind === 'sluice') return name === 'Sluice' || name === 'Sluice, await consume'
-  return name !== 'bare GCRA' && name !== 'EVALSHA return 1' && name !== 'PING'
+  return kind === 'peer' || name === 'Sluice' || name === 'Sluice, await consume'
+}
+
+/** Noise turned the bars of a panel round where what limits is faster than nothing: such a panel is not drawn. @param {Panel} panel */
+function isInOrder({ bars }) {
+  const bare = bars.find(({ name }) => name === 'no limiter')
+  return bare === undefined || bars.every(({ value }) => value <= bare.value)
 }
 
 /** @param {Run} run */
-function noteOf({ date, machine, versions }) {
+function notesOf({ date, machine, versions }) {
   const [node = '', sluice = ''] = versions.split(', ')
-  return `${date} · ${machine} · ${node} · ${sluice} · more is better`
+  return [`${date} · ${node} · ${sluice}`, machine]
 }

@@ -1,5 +1,5 @@
-// Measured values as bars, in columns of panels. A card with a background of its own, whose colours follow the reader's
-// light or dark mode; no script, and fonts that every system has.
+// Measured values as bars: a line a contender, and in a line the bars of one panel, or of two that have the same contenders.
+import { box, MARGIN, picture, text, WIDTH } from './drawing.js'
 
 /**
  * @typedef {object} Bar
@@ -12,104 +12,120 @@
  * @property {string} about What the values are.
  * @property {readonly Bar[]} bars
  *
+ * @typedef {readonly [Panel, ...Panel[]]} Group One or two.
+ *
  * @typedef {object} Chart
  * @property {string} title
- * @property {string} note Where and when it was measured.
+ * @property {readonly string[]} notes Where and when it was measured.
  * @property {readonly Panel[]} panels
  */
 
-const WIDTH = 920
-const MARGIN = 28
-const GAP = 40
-const MOST_COLUMNS = 3
-const HEAD = 78
-const PANEL_HEAD = 48
-const ROW = 36
+const HEAD = 88
+const GROUP_HEAD = 56
+const ROW = 24
 const BETWEEN = 26
-const FOOT = 44
+const NOTE = 22
+/** Room for a character of a name, for a value, and for a bar with its value. */
+const CHARACTER = { usual: 8.6, ours: 9.6 }
+const VALUE = 62
+const COLUMN = 120
+const GAP = 18
 
-const STYLE = `
-  .card { fill: #ffffff; stroke: #d8dee6 } .track { fill: #eef1f5 }
-  .title { fill: #14181f; font-weight: 650; font-size: 19px } .panel { fill: #14181f; font-weight: 600; font-size: 15px }
-  .about, .note { fill: #667080; font-size: 12px } .name { fill: #3c4552; font-size: 12.5px }
-  .value { fill: #3c4552; font-size: 12.5px; font-variant-numeric: tabular-nums } .ours { fill: #0b7a55; font-weight: 650 }
-  .sluice { fill: #12a06f } .peer { fill: #93a1b5 } .floor { fill: #cdd5df }
-  @media (prefers-color-scheme: dark) {
-    .card { fill: #12161d; stroke: #2b333f } .track { fill: #1e252f }
-    .title, .panel { fill: #eef2f7 } .about, .note { fill: #8d98a8 } .name, .value { fill: #c3ccd8 } .ours { fill: #4fd6a4 }
-    .sluice { fill: #2fc48d } .peer { fill: #66758a } .floor { fill: #3d4856 }
-  }`
+/** @type {Readonly<Record<Bar['kind'], string>>} */
+const STYLES = { sluice: 'good', peer: 'none', floor: 'rest' }
 
 /** @param {Chart} chart */
-export function chartOf({ title, note, panels }) {
-  const columns = Math.min(MOST_COLUMNS, panels.length)
-  const width = (WIDTH - 2 * MARGIN - (columns - 1) * GAP) / columns
-  /** @type {string[]} */
-  const parts = []
+export function chartOf({ title, notes, panels }) {
+  const parts = [text('title', MARGIN, 44, title), text('note', MARGIN, 70, 'More is better.')]
   let top = HEAD
-  for (let first = 0; first < panels.length; first += columns) {
-    const row = panels.slice(first, first + columns)
-    row.forEach((panel, i) => parts.push(panelAt(panel, MARGIN + i * (width + GAP), top, width)))
-    top += PANEL_HEAD + Math.max(...row.map(({ bars }) => bars.length)) * ROW + BETWEEN
+  for (const group of groupsOf(panels)) {
+    parts.push(...groupAt(group, top))
+    top += GROUP_HEAD + namesOf(group).length * ROW + BETWEEN
   }
-  const height = top - BETWEEN + FOOT
+  notes.forEach((note, i) => parts.push(text('note', MARGIN, top + 8 + i * NOTE, note)))
+  return picture(title, top + notes.length * NOTE + 8, parts)
+}
+
+/** A panel, and the next one with it where it has nearly the same contenders. @param {readonly Panel[]} panels */
+function groupsOf(panels) {
+  /** @type {[Panel, ...Panel[]][]} */
+  const groups = []
+  for (const panel of panels) {
+    const last = groups.at(-1)
+    const names = new Set(panel.bars.map(({ name }) => name))
+    const isAlike = last?.length === 1 && namesOf(last).filter((name) => !names.has(name)).length <= 1
+    if (last && isAlike && startOf([...last, panel]) + 2 * COLUMN + GAP <= WIDTH - MARGIN) last.push(panel)
+    else groups.push([panel])
+  }
+  return groups
+}
+
+/** Highest value of the first panel first. @param {Group} group */
+function namesOf(group) {
+  const bars = group.flatMap((panel) => panel.bars.toSorted((one, other) => other.value - one.value))
+  return [...new Set(bars.map(({ name }) => name))]
+}
+
+/** Where the bars of a group begin. @param {Group} group */
+function startOf(group) {
+  const bars = group.flatMap((panel) => panel.bars)
+  const widths = bars.map(
+    ({ name, kind }) => name.length * (kind === 'sluice' ? CHARACTER.ours : CHARACTER.usual),
+  )
+  return MARGIN + Math.max(...widths) + GAP
+}
+
+/** @param {Group} group @param {number} y */
+function groupAt(group, y) {
+  const names = namesOf(group)
+  const start = startOf(group)
+  const width = (WIDTH - MARGIN - start - (group.length - 1) * GAP) / group.length
+  const [{ title, about }] = group
+  const [head, ...heads] = group.length > 1 ? [about, ...group.map((panel) => panel.title)] : [title, about]
+  const columns = group.flatMap((panel, i) => columnAt(panel, names, start + i * (width + GAP), y, width))
   return [
-    `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" font-family="ui-sans-serif, system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, sans-serif">`,
-    `<title>${escaped(title)}</title>`,
-    `<style>${STYLE}\n</style>`,
-    `<rect class="card" x="0.5" y="0.5" width="${WIDTH - 1}" height="${height - 1}" rx="12"/>`,
-    text('title', MARGIN, 42, title),
-    ...parts,
-    text('note', MARGIN, height - 18, note),
-    '</svg>',
-    '',
-  ].join('\n')
+    text('part', MARGIN, y + 16, head),
+    ...heads.map((each, i) => text('note', start + i * (width + GAP) + width, y + 40, each, 'end')),
+    ...names.map((name, i) => text(styleOf('note', kindOf(group, name)), MARGIN, baseOf(y, i), name)),
+    ...columns,
+  ]
 }
 
 /**
- * Highest value first.
  * @param {Panel} panel
+ * @param {readonly string[]} names
  * @param {number} x
  * @param {number} y
  * @param {number} width
  */
-function panelAt({ title, about, bars }, x, y, width) {
+function columnAt({ bars }, names, x, y, width) {
   const most = Math.max(...bars.map(({ value }) => value))
-  const rows = bars
-    .toSorted((one, other) => other.value - one.value)
-    .map(({ name, value, kind }, i) => {
-      const top = y + PANEL_HEAD + i * ROW
-      const length = Math.max(3, (value / most) * width)
-      const ours = kind === 'sluice' ? ' ours' : ''
-      return [
-        text(`name${ours}`, x, top + 12, name),
-        text(`value${ours}`, x + width, top + 12, compact(value), 'end'),
-        `<rect class="track" x="${x.toFixed(1)}" y="${top + 18}" width="${width.toFixed(1)}" height="7" rx="3.5"/>`,
-        `<rect class="${kind}" x="${x.toFixed(1)}" y="${top + 18}" width="${length.toFixed(1)}" height="7" rx="3.5"/>`,
-      ].join('')
-    })
-  return [text('panel', x, y + 12, title), text('about', x, y + 30, about), ...rows].join('\n')
+  return bars.flatMap(({ name, value, kind }) => {
+    const base = baseOf(y, names.indexOf(name))
+    return [
+      box(STYLES[kind], x, base - 10, Math.max(3, (value / most) * (width - VALUE)), 9),
+      text(styleOf('figure', kind), x + width, base, compact(value), 'end'),
+    ]
+  })
 }
 
-/**
- * @param {string} style
- * @param {number} x
- * @param {number} y
- * @param {string} content
- * @param {'start' | 'end'} [anchor]
- */
-function text(style, x, y, content, anchor = 'start') {
-  const place = anchor === 'end' ? ' text-anchor="end"' : ''
-  return `<text class="${style}" x="${x.toFixed(1)}" y="${y}"${place}>${escaped(content)}</text>`
+/** @param {number} y @param {number} i */
+function baseOf(y, i) {
+  return y + GROUP_HEAD + 8 + i * ROW
+}
+
+/** @param {Group} group @param {string} name */
+function kindOf(group, name) {
+  return group.flatMap(({ bars }) => bars).find((bar) => bar.name === name)?.kind
+}
+
+/** @param {string} style @param {Bar['kind']} [kind] */
+function styleOf(style, kind) {
+  return kind === 'sluice' ? `${style} ours` : style
 }
 
 /** Three digits that matter: 5.21 M, 207 k. @param {number} value */
-function compact(value) {
+export function compact(value) {
   if (value >= 999_500) return `${(value / 1e6).toPrecision(3)} M`
   return value >= 1000 ? `${Number((value / 1000).toPrecision(3))} k` : String(Math.round(value))
-}
-
-/** @param {string} content */
-function escaped(content) {
-  return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;')
 }
