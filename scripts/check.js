@@ -11,7 +11,9 @@ runSubject('check', {
   peers: ['', 'which packages of docs/migrate have a newer version than the lock; asks the registry'],
   mistakes: ['', 'that each mistake of verify -- sabotage still has its place in the sources'],
   workflows: ['', "GitHub's workflows by actionlint, and that they call only what runs here"],
-  cli: ['build', "that README's answer to 'What limit should I set?' is what the command prints, and the schema of policy files"],
+  cli: ['build', "that the example in docs/cli.md is what the command prints, and the schema of policy files"],
   metrics: ['build prometheus', 'that docs/metrics.md holds the table of instruments, and that promtool takes the alerts and their tests'],
+  pictures: ['build', 'that docs/pictures, and their words, are what the library shows; --write draws them'],
+  figures: ['build', 'that the figures in README are those of docs/benchmarks; --write writes them'],
   lua: ['build lua', 'luacheck on the scripts as Redis gets them'],
 })

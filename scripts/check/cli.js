@@ -1,4 +1,4 @@
-// Runs the command that README shows over a log that is always the same, and compares its output with README's, and the schema of
+// Runs the command that docs/cli.md shows over a log that is always the same, and compares its output with the page's, and the schema of
 // policy files with the one that is published (--write writes both). Needs the build.
 import { policySchema } from '@sluice/policies'
 import { spawnSync } from 'node:child_process'
@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { shopLog } from '../../packages/bench/src/logs/sample.js'
 
-const PAGE = 'README.md'
+const PAGE = 'docs/cli.md'
 const BETWEEN =
   /(?<=<!-- suggest -->\n\n```sh\nnpx @sluice\/cli (.*)\n```\n\n```text\n)[^]*?(?=```\n\n<!-- end -->)/
 const SCHEMA = 'packages/policies/schema.json'
