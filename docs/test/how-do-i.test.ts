@@ -47,14 +47,18 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
   'Give each plan its own limit': async ({ app }) => {
     const ask = await asking(app)
     expect(await ask(11)).toEqual(passing(10, 1))
-    expect(await ask(11, { 'x-plan': 'paid' })).toEqual(passing(10, 1)) // keeps what he has used
+    expect(await ask(11, { 'x-paid': 'yes' })).toEqual(passing(10, 1)) // keeps what he has used
   },
-  'Limit a tenant and each of his users': async ({ app }) => {
-    const ask = await asking(app)
-    for (const user of ['ann', 'bob'])
-      expect(await ask(11, { 'x-tenant': 'acme', 'x-user': user })).toEqual(passing(10, 1))
-    expect(await ask(1, { 'x-tenant': 'acme', 'x-user': 'cid' })).toEqual(passing(0, 1))
-    expect(await ask(1, { 'x-tenant': 'other', 'x-user': 'cid' })).toEqual(passing(1))
+  'Limit a tenant and each of his users': async ({ ask }) => {
+    const consume = ask as (tenant: string, user: string) => Promise<{ allowed: boolean }>
+    const admitted = async (tenant: string, user: string) => {
+      const answers = await Promise.all(Array.from({ length: 11 }, () => consume(tenant, user)))
+      return answers.filter(({ allowed }) => allowed).length
+    }
+    expect(await admitted('acme', 'ann')).toBe(10)
+    expect(await admitted('acme', 'bob')).toBe(10) // what ann was denied took nothing from acme
+    expect(await admitted('acme', 'cid')).toBe(0)
+    expect(await admitted('other', 'cid')).toBe(10)
   },
   'Run it behind a proxy': async ({ app }) => {
     const ask = await asking(app)
@@ -134,7 +138,7 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
   'Limit by the second and by the hour': async ({ limiter }) => {
     const decisions = await Promise.all(Array.from({ length: 6 }, () => limiter.consume('user:42')))
     expect(decisions.at(-1)).toMatchObject({ allowed: false, policy: '5-per-1s' })
-    expect(decisions.at(-1)?.policies.map(({ name }) => name)).toEqual(['5-per-1s', 'hourly'])
+    expect(decisions.at(-1)?.policies.map(({ name }) => name)).toEqual(['5-per-1s', '100-per-1h'])
   },
   'Charge more for an expensive request': async ({ app }) => {
     const ask = await asking(app)
@@ -144,7 +148,7 @@ const questions: Readonly<Record<string, (made: Made, again: Again) => Promise<v
   'Try a limit before it denies anybody': async ({ limiter }) => {
     const log = jest.spyOn(console, 'log').mockReturnValue()
     for (let i = 0; i < 11; i++) expect((await limiter.consume('ann')).allowed).toBe(true)
-    expect(log.mock.calls).toEqual([['would deny', 'ann']])
+    expect(log.mock.calls).toEqual([['too many', 'ann']])
     log.mockRestore()
   },
   'Limit calls that go out': async (_, again) => {

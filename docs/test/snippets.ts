@@ -65,7 +65,11 @@ function sourcesOf(root: string): readonly string[] {
     .sort()
 }
 
-/** Whether it ends by itself: it needs neither a port nor the network, nor anything it only declares. */
-export function runs({ code }: Snippet): boolean {
+/** What `how-do-i.test.ts` runs, and asks what it is about. */
+const RUN_ELSEWHERE = join('docs', 'how-do-i.md')
+
+/** Whether it is run as it stands: it ends by itself, and needs neither a port nor the network, nor anything it only declares. */
+export function runs({ name, code }: Snippet): boolean {
+  if (name.startsWith(RUN_ELSEWHERE)) return false
   return !/^declare (?:function|const|let|class) |\.listen\(|\bserve\(|https:\/\/|\.internal\b/m.test(code)
 }

@@ -90,7 +90,7 @@ const VERDICTS =
   'A goal is met where the whole 95 % bootstrap interval of the ratio reaches it, missed where no part of it does, else not shown, after two repetitions. A verdict in brackets does not count, for the reason beside it: fewer than 31 rounds, a load of 0.3 or more before the run, or a spread of the figures that Sluice is compared with (of their middle half) of 10 % or more.'
 
 /** Panels of the overview: from each page the one that most would ask for. */
-export const OVERVIEW = /** @type {const} */ ([
+const OVERVIEW = /** @type {const} */ ([
   ['memory', 'one hot key', 'one hot key', 'In memory: decisions a second of CPU'],
   ['memory', '100,000 keys', 'returning callers', 'In memory: decisions a second of CPU'],
   ['redis', '256 callers', 'Over Redis', 'decisions a second, 256 callers'],

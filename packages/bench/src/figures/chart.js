@@ -125,7 +125,7 @@ function styleOf(style, kind) {
 }
 
 /** Three digits that matter: 5.21 M, 207 k. @param {number} value */
-export function compact(value) {
+function compact(value) {
   if (value >= 999_500) return `${(value / 1e6).toPrecision(3)} M`
   return value >= 1000 ? `${Number((value / 1000).toPrecision(3))} k` : String(Math.round(value))
 }
