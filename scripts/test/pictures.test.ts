@@ -1,0 +1,47 @@
+import { Project } from './project.js'
+
+const SCRIPT = 'check/pictures.js'
+const PICTURE = 'docs/pictures/outage.svg'
+
+let project: Project
+beforeEach(() => {
+  project = new Project().write({
+    'README.md': '![](docs/pictures/algorithms.svg)\n',
+    'docs/outages.md': '![](pictures/outage.svg)\n![Another](other.svg)\n',
+  })
+  project.run(SCRIPT, '--write')
+})
+afterEach(() => project.remove())
+
+const isOf = (file: string) => ({
+  status: 1,
+  output: `2 pictures, 1 files differ\n${file} is not what the library shows: npm run check -- pictures --write\n`,
+})
+
+describe('the pictures', () => {
+  it('are drawn with the words that stand for them, the same each time', () => {
+    expect(project.run(SCRIPT)).toEqual({ status: 0, output: '2 pictures, 0 files differ\n' })
+    expect(project.read('README.md')).toContain('fixedWindow 20, all within 4 seconds')
+    expect(project.read('docs/outages.md')).toMatch(/^!\[What passes [^]*'local' 36 a second.*\n!\[Another\]/)
+  })
+
+  it('are in the size of a phone: no text of less than 16 units of 540', () => {
+    for (const picture of [PICTURE, 'docs/pictures/algorithms.svg']) {
+      const svg = project.read(picture)
+      const sizes = [...svg.matchAll(/(?:font-size|font): (?:\d+ )?([\d.]+)px/g)].map(([, px]) => Number(px))
+      expect(svg).toContain('viewBox="0 0 540 ')
+      expect(Math.min(...sizes)).toBeGreaterThanOrEqual(16)
+      expect(svg).toContain('prefers-color-scheme: dark')
+    }
+  })
+
+  it('are found where one shows something else', () => {
+    const drawn = project.read(PICTURE)
+    expect(project.write({ [PICTURE]: drawn.replace('36/s', '12/s') }).run(SCRIPT)).toEqual(isOf(PICTURE))
+  })
+
+  it('are found where its words say something else', () => {
+    const page = project.read('README.md').replace('gcra 10', 'gcra 11')
+    expect(project.write({ 'README.md': page }).run(SCRIPT)).toEqual(isOf('README.md'))
+  })
+})
