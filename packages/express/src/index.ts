@@ -5,9 +5,7 @@ import {
   type Denied,
   expressTrust,
   type RequestLimitOptions,
-  hasHungUp,
-  onConnectionLost,
-  onResponseSent,
+  nodePlatform,
   type Platform,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
@@ -58,20 +56,9 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
 export const decisionOf: (req: Request, limiter?: string) => Decision | undefined = decisionAbout
 
 const express: Platform<Request, Response> = {
-  identity: (req) => req,
-  keepDecisions: () => 'beside',
+  ...nodePlatform,
   address: (req) => req.ip,
-  socketAddress: (req) => req.socket.remoteAddress,
-  hungUp: hasHungUp,
-  header: (req, name) => req.headers[name]?.toString(),
-  rawHeaders: (req) => req.rawHeaders,
   proxyTrust: expressTrust,
-  headersSent: (res) => res.headersSent,
-  setHeader: (res, name, value) => void res.setHeader(name, value),
-  setStatus: (res, status) => void res.status(status),
-  send: (_req, res, _problem, text) => res.end(text),
-  onFinished: onResponseSent,
-  onHungUp: (_req, res, listener) => onConnectionLost(res, listener),
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,
 }

@@ -1,4 +1,4 @@
-import { onConnectionLost, onResponseSent, rememberedHeaders } from '@sluice/http'
+import { onAborted, onConnectionLost, onResponseSent, rememberedHeaders, whenRead } from '@sluice/http'
 import type { Context } from 'hono'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
@@ -18,10 +18,7 @@ export function onSent(c: WithPending, listener: () => void): void {
 /** Calls `listener` if the caller hangs up before the response has been sent. Returns a function that stops listening. */
 export function onGone(c: Context, listener: () => void): () => void {
   const { outgoing } = bindingsOf(c)
-  if (outgoing) return onConnectionLost(outgoing, listener)
-  const { signal } = c.req.raw
-  signal.addEventListener('abort', listener)
-  return () => signal.removeEventListener('abort', listener)
+  return outgoing ? onConnectionLost(outgoing, listener) : onAborted(c.req.raw, listener)
 }
 
 /** `c.env`: in @hono/node-server the request and the response of Node, on Bun the parts of its server. */
@@ -45,7 +42,7 @@ export function complete(c: WithPending): void {
   const listeners = c[LISTENERS]
   if (!listeners) return
   c[LISTENERS] = undefined
-  c.res = watched(c, () => listeners.forEach((listener) => listener()))
+  c.res = whenRead(c.req.raw, c.res, () => listeners.forEach((listener) => listener()))
 }
 
 /** Hono omits headers if a handler returns a Response of its own. Where the latest is there, all of them are. */
@@ -53,14 +50,4 @@ function keepHeaders(c: Context): void {
   let set = rememberedHeaders(c)
   if (!set || c.res.headers.get(set.name) === set.value) return
   for (; set; set = set.earlier) if (!c.res.headers.has(set.name)) c.header(set.name, set.value)
-}
-
-/** The same response, which calls `listener` when the runtime has read the last of its body. */
-function watched({ req, res }: Context, listener: () => void): Response {
-  if (!res.body || req.method === 'HEAD') {
-    listener()
-    return res
-  }
-  const flush = (): void => void (req.raw.signal.aborted || listener())
-  return new Response(res.body.pipeThrough(new TransformStream({ flush })), res)
 }

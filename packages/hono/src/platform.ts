@@ -1,24 +1,25 @@
 import { PolicyError } from '@sluice/core'
-import { type DeclarationOf, func, read, whole } from '@sluice/core/internal'
-import { hasHungUp, lowerCase, type Platform, remembering } from '@sluice/http'
+import { type DeclarationOf, func, read, unchecked } from '@sluice/core/internal'
+import {
+  behindProxies,
+  hasHungUp,
+  lowerCase,
+  type Platform,
+  type ProxyOptions,
+  remembering,
+} from '@sluice/http'
 import type { Context } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import { bindingsOf, onGone, onSent } from './pending.js'
 
-export interface AddressOptions {
+export interface AddressOptions extends ProxyOptions {
   /** The runtime's `getConnInfo`, which returns the address of the connection. Required to count by address. */
   readonly connInfo?: (c: Context) => { readonly remote: { readonly address?: string | undefined } }
-  /**
-   * How many proxies are in front of the application. Each must append its client's address to X-Forwarded-For. With 0 that
-   * header is ignored. Callers that can bypass the proxies choose their own address.
-   * @default 0
-   */
-  readonly trustProxy?: number
 }
 
 const ADDRESS = {
   connInfo: func<NonNullable<AddressOptions['connInfo']>>(),
-  trustProxy: whole(0, 1000, 0),
+  trustProxy: unchecked(),
 } satisfies DeclarationOf<AddressOptions>
 
 /**
@@ -45,14 +46,14 @@ export function platformFor(
       return undefined
     }
   }
+  const header = (c: Context, name: string): string | undefined => c.req.header(name)
   return {
     identity: (c) => c,
-    address: (c) => (trustProxy > 0 && forwardedFor(c, trustProxy)) || socketAddress(c),
+    ...behindProxies({ header, socketAddress }, trustProxy),
     socketAddress,
     hungUp,
-    header: (c, name) => c.req.header(name),
+    header,
     rawHeaders: (c) => bindingsOf(c).incoming?.rawHeaders,
-    proxyTrust: () => (trustProxy > 0 ? 'some' : 'none'),
     decided: (c, decision) => c.set('rateLimit', decision),
     headersSent: (c) => c.finalized,
     // In lower case, as `Headers` keep names.
@@ -72,10 +73,4 @@ function hungUp(c: Context): boolean {
   const { raw } = c.req
   // On a Unix socket Bun has no port, and no address of any caller.
   return raw.signal.aborted || (server.port !== undefined && server.requestIP?.(raw) === null)
-}
-
-/** The address that the outermost proxy has seen. Entries before it may be forged by the caller. */
-function forwardedFor(c: Context, proxies: number): string | undefined {
-  const chain = c.req.header('x-forwarded-for')?.split(',') ?? []
-  return chain.at(-Math.min(proxies, chain.length))?.trim()
 }

@@ -88,3 +88,6 @@ export function onConnectionLost(response: ServerResponse, listener: () => void)
   response.once('close', lost)
   return () => void response.off('close', lost)
 }
+
+/** The frames in which servers of Node call listeners. */
+export const NODE_SERVER = /\bparserOnIncoming\b|\bonServerStream\b/

@@ -4,6 +4,8 @@
 export { addressesOf, clientAddress, expressTrust, fastifyTrust, keepAddresses } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
+export { onAborted, whenRead } from './fetch-exchange.js'
+export { behindProxies, type ProxyOptions } from './forwarded-for.js'
 export { getOrMake } from './get-or-make.js'
 export { createGuard, type Guard, type GuardSteps } from './guard.js'
 export { hasHungUp, isTcp, type NodeRequest, onConnectionLost, onResponseSent } from './hung-up.js'
@@ -29,6 +31,8 @@ export {
   type KeySource,
   userKey,
 } from './keys.js'
+export * from './limit-node-request.js'
+export * from './limit-request.js'
 export {
   type AddressList,
   INHERITED,

@@ -11,7 +11,7 @@ export const row: Row = { number: 37, fault: 'resets', tested: true, run }
 
 /** The applications of the adapters' kit, in two processes. */
 const FILES = [
-  ['express/test/kit-app.ts', 'hono/test/kit-app.ts'],
+  ['express/test/kit-app.ts', 'hono/test/kit-app.ts', 'http/test/kit-app.ts'],
   ['koa/test/kit-app.ts', 'fastify/test/kit-app.ts', 'nest/test/kit-platforms.ts'],
 ]
 
@@ -25,7 +25,7 @@ async function run(share: number): Promise<Outcome> {
   const sum = (of: 'resets' | 'honest') => results.reduce((total, result) => total + result[of], 0)
   const first = wrong.length === 0 ? '' : `; ${wrong.length} wrong: ${wrong[0]}`
   return {
-    pass: adapters.length === 7 && wrong.length === 0,
+    pass: adapters.length === 9 && wrong.length === 0,
     figure:
       `${adapters.join(', ')}: ${sum('resets')} times ${count} resets, ` +
       `${sum('honest')} times ${count} honest requests${first}`,

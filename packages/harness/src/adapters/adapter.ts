@@ -29,9 +29,15 @@ export interface Adapter<Req, Res> {
   readonly lacks?: Readonly<Partial<Record<Feature, string>>>
 }
 
-/** One kind of `proxyTrust` each, and a protocol. */
+/** One kind of `proxyTrust` each, a protocol, and what fetch handlers do not see. */
 export type Feature =
-  'trusting all proxies' | 'trusting a number of proxies' | 'trusting proxies by address' | 'HTTP/2'
+  | 'trusting all proxies'
+  | 'trusting a number of proxies'
+  | 'trusting proxies by address'
+  | 'HTTP/2'
+  | 'responses to errors'
+  | 'ends of large responses'
+  | 'connections without an address'
 
 export interface App<Req, Res> {
   readonly routes: readonly Route<Req, Res>[]

@@ -1,6 +1,7 @@
 import { slidingLog } from '@sluice/core'
 import type { Adapter } from './adapter.js'
 import { rateLimitHeaders } from './headers.js'
+import { itWith } from './it-with.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
@@ -56,7 +57,7 @@ export function callbackCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       async (name) => expect(await failing({ [name]: async () => fail() })).toEqual(REFUSED),
     )
 
-    it.each<[string, () => unknown]>([
+    itWith(adapter, 'responses to errors').each<[string, () => unknown]>([
       ['thrown in', fail],
       ['rejected by', async () => fail()],
     ])('%s onDenied keeps the headers of the denial', async (_, onDenied) => {

@@ -2,10 +2,11 @@ import { type Item, parseList } from 'structured-headers'
 import { slidingLog, tokenBucket } from '@sluice/core'
 import type { Adapter } from './adapter.js'
 import type { Reply } from './client.js'
+import { itWith } from './it-with.js'
 import { stopped } from './limits.js'
 import type { Serve } from './site.js'
 
-export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+export function headerCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('headers', () => {
     it('are X-RateLimit on an allowed request, with the reset as wall time', async () => {
       const site = await serve([{ limiter: stopped(2) }])
@@ -123,7 +124,7 @@ export function headerCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<
       expect([status, headers['x-ratelimit-remaining']]).toEqual([404, '1'])
     })
 
-    it('are kept if the handler fails', async () => {
+    itWith(adapter, 'responses to errors')('are kept if the handler fails', async () => {
       const answer = () => Promise.reject(new Error('no database'))
       const { status, headers } = await (await serve([{ limiter: stopped(2) }], { answer })).send()
       expect([status, headers['x-ratelimit-remaining']]).toEqual([500, '1'])

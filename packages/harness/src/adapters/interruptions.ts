@@ -4,11 +4,12 @@ import { byIp, byUser, type RequestLimitOptions } from '@sluice/http'
 import type { Adapter, Answer } from './adapter.js'
 import { GET, sendRaw } from './client.js'
 import { stopped } from './limits.js'
+import { itWith } from './it-with.js'
 import type { Serve, Site } from './site.js'
 
 const LARGE = 'x'.repeat(16_000_000)
 
-export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
+export function interruptionCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('charge by outcome', () => {
     let limiter: Limiter
     beforeEach(() => {
@@ -61,20 +62,26 @@ export function interruptionCases<Req, Res>(_adapter: Adapter<Req, Res>, serve: 
       expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
     })
 
-    it.each<[string, () => string | AsyncIterable<string>]>([
-      ['a large response', () => LARGE],
+    const BODIES = [
+      ['a large response', () => LARGE, 'ends of large responses'],
       ['a stream', endless],
-    ])('keeps the charge when the caller hangs up in the middle of %s', async (_, body) => {
-      const shouldCharge = jest.fn(() => false)
-      const site = await limited(shouldCharge, () => ({ body: body() }))
-      const closed = site.nextClosed()
-      const socket = sendRaw(site.port, GET)
-      await received(socket, 'xxx')
-      socket.destroy()
-      await closed
-      await site.idle()
-      expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
-    })
+    ] as const
+    for (const [what, body, feature] of BODIES) {
+      itWith(adapter, feature)(
+        `keeps the charge when the caller hangs up in the middle of ${what}`,
+        async () => {
+          const shouldCharge = jest.fn(() => false)
+          const site = await limited(shouldCharge, () => ({ body: body() }))
+          const closed = site.nextClosed()
+          const socket = sendRaw(site.port, GET)
+          await received(socket, 'xxx')
+          socket.destroy()
+          await closed
+          await site.idle()
+          expect([shouldCharge.mock.calls.length, await remaining()]).toEqual([0, 3])
+        },
+      )
+    }
 
     it.each<[string, (wait: () => Promise<void>) => RequestLimitOptions<Req, Res>]>([
       ['skip', (wait) => ({ skip: () => wait().then(() => false) })],

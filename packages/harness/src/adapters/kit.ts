@@ -7,6 +7,7 @@ import { connectionCases } from './connections.js'
 import { entryCases } from './entry.js'
 import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
+import { itWith } from './it-with.js'
 import { loadCases } from './load.js'
 import { redisCases } from './redis.js'
 import { resetTrials } from './resets.js'
@@ -37,7 +38,8 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     waitingCases(adapter, serve)
     connectionCases(adapter, serve)
     loadCases(adapter, serve)
-    trialCases('callers that reset their connections', resetTrials(adapter), 200)
+    const withAddresses = itWith(adapter, 'connections without an address')
+    trialCases('callers that reset their connections', resetTrials(adapter), 200, withAddresses)
     trialCases('callers that do not hang up', unaddressedTrials(adapter), 50)
     spoofingCases(adapter, serve)
     clientCases(adapter, serve)

@@ -1,5 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { Adapter, App, Feature } from './adapter.js'
+import { itWith } from './it-with.js'
 import { stopped, warningsOf } from './limits.js'
 import type { Serve } from './site.js'
 
@@ -40,7 +41,7 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
 
     // Each proxy appends the address that it sees.
     for (const [what, feature, trust, seen] of TRUSTED) {
-      itWith(feature, `gets exactly its limit if ${what} trusted`, async () => {
+      itWith(adapter, feature)(`gets exactly its limit if ${what} trusted`, async () => {
         const { admitted, warnings } = await attack(trust, (madeUp) => ({
           'X-Forwarded-For': `${madeUp}, ${seen}`,
         }))
@@ -48,17 +49,17 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       })
     }
 
-    itWith(SOME, 'gets exactly its limit if its proxy sends a second header', async () => {
+    itWith(adapter, SOME)('gets exactly its limit if its proxy sends a second header', async () => {
       const { admitted } = await attack(1, (madeUp) => ({ 'X-Forwarded-For': [madeUp, '192.0.2.66'] }))
       expect(admitted).toBe(5)
     })
 
-    itWith(SOME, 'gets exactly its limit if its proxy forwards ports', async () => {
+    itWith(adapter, SOME)('gets exactly its limit if its proxy forwards ports', async () => {
       const { admitted } = await attack(1, (_, i) => ({ 'X-Forwarded-For': `192.0.2.66:${50_000 + i}` }))
       expect(admitted).toBe(5)
     })
 
-    itWith(ALL, 'escapes its limit if every proxy is trusted, which is reported once', async () => {
+    itWith(adapter, ALL)('escapes its limit if every proxy is trusted, which is reported once', async () => {
       const { admitted, warnings } = await attack('all', (madeUp) => ({ 'X-Forwarded-For': madeUp }))
       expect(admitted).toBeGreaterThan(5)
       expect(warnings).toEqual(['TRUST_PROXY_PERMISSIVE'])
@@ -74,7 +75,7 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
   })
 
   describe('callers', () => {
-    itWith(SOME, 'that come through one trusted proxy are counted separately', async () => {
+    itWith(adapter, SOME)('that come through one trusted proxy are counted separately', async () => {
       const site = await serve([{ limit: 1, window: '1m' }], { proxyTrust: 1 })
       const from = (address: string) => ({ headers: { 'X-Forwarded-For': address } })
       const requests = [from('198.51.100.1'), from('198.51.100.2'), from('198.51.100.1')]
@@ -88,13 +89,6 @@ export function spoofingCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       expect(site.handled).toBe(1)
     })
   })
-
-  /** `it`; if the framework lacks the feature, the case is skipped and its title has the reason. */
-  function itWith(feature: Feature, title: string, run: () => Promise<void>): void {
-    const reason = adapter.lacks?.[feature]
-    if (reason) it.skip(`${title} [n/a: ${reason}]`, run)
-    else it(title, run)
-  }
 
   /** How many of a caller's requests are served at a limit of 5, and which warnings are reported. */
   async function attack(proxyTrust: ProxyTrust, headers: (madeUp: string, i: number) => OutgoingHttpHeaders) {

@@ -3,7 +3,17 @@
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
 
-const ADAPTERS = ['Express 5', 'Express 4', 'Koa', 'Fastify', 'Hono', 'Nest on Express', 'Nest on Fastify']
+const ADAPTERS = [
+  'Express 5',
+  'Express 4',
+  'Koa',
+  'Fastify',
+  'Hono',
+  'Nest on Express',
+  'Nest on Fastify',
+  'Node',
+  'fetch',
+]
 
 /**
  * The most lines of code that the sources of each may have. Fastify's routes inherit from the plugin, and its malformed

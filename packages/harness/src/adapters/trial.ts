@@ -6,9 +6,14 @@ export interface Trial {
 }
 
 /** Declares trials as tests. */
-export function trialCases(about: string, trials: readonly Trial[], count: number): void {
+export function trialCases(
+  about: string,
+  trials: readonly Trial[],
+  count: number,
+  declare: Pick<jest.It, 'each'> = it,
+): void {
   describe(about, () => {
-    it.each(trials.map(({ name, run }) => [name, run] as const))(
+    declare.each(trials.map(({ name, run }) => [name, run] as const))(
       '%s',
       async (_, run) => expect(await run(count)).toEqual([]),
       30_000,

@@ -1,0 +1,33 @@
+/*
+ * Responses of the Fetch standard, for frameworks that have nothing else: headers that a handler's own response lacks, the
+ * moment at which the runtime has read the last of a body, and callers that hang up.
+ */
+
+/** The response with those of the headers that it does not have. One whose headers cannot be changed is copied. */
+export function withHeaders(response: Response, headers: Headers): Response {
+  const missing = [...headers].filter(([name]) => !response.headers.has(name))
+  try {
+    for (const [name, value] of missing) response.headers.set(name, value)
+    return response
+  } catch {
+    const copy = new Response(response.body, response)
+    for (const [name, value] of missing) copy.headers.set(name, value)
+    return copy
+  }
+}
+
+/** The same response, which calls `listener` when the runtime has read the last of its body. */
+export function whenRead(request: Request, response: Response, listener: () => void): Response {
+  if (!response.body || request.method === 'HEAD') {
+    listener()
+    return response
+  }
+  const flush = (): void => void (request.signal.aborted || listener())
+  return new Response(response.body.pipeThrough(new TransformStream({ flush })), response)
+}
+
+/** Calls `listener` if the caller hangs up. Returns a function that stops listening. */
+export function onAborted({ signal }: Request, listener: () => void): () => void {
+  signal.addEventListener('abort', listener)
+  return () => signal.removeEventListener('abort', listener)
+}

@@ -1,0 +1,34 @@
+import { readOne, whole } from '@sluice/core/internal'
+import type { RequestReader } from './platform.js'
+
+/** The option of platforms whose framework has no setting for proxies. */
+export interface ProxyOptions {
+  /**
+   * How many proxies are in front of the application. Each must append its client's address to X-Forwarded-For. With 0 that
+   * header is ignored. Callers that can bypass the proxies choose their own address.
+   * @default 0
+   */
+  readonly trustProxy?: number
+}
+
+/**
+ * A reader of addresses behind so many proxies: the address that the outermost of them has seen, else that of the socket.
+ * Entries before it may be forged by the caller.
+ * @throws {PolicyError} INVALID_OPTION for a number that cannot be.
+ */
+export function behindProxies<Req>(
+  { header, socketAddress }: Pick<RequestReader<Req>, 'header' | 'socketAddress'>,
+  trustProxy: unknown,
+): Pick<RequestReader<Req>, 'address' | 'proxyTrust'> {
+  const proxies = readOne(PROXIES, trustProxy, 'trustProxy', { what: 'rateLimit' })
+  if (proxies === 0) return { address: socketAddress, proxyTrust: () => 'none' }
+  return {
+    address(req) {
+      const chain = header(req, 'x-forwarded-for')?.split(',') ?? []
+      return chain.at(-Math.min(proxies, chain.length))?.trim() || socketAddress(req)
+    },
+    proxyTrust: () => 'some',
+  }
+}
+
+const PROXIES = whole(0, 1000, 0)

@@ -1,0 +1,122 @@
+import type { Decision } from '@sluice/core'
+import type { MaybePromise } from '@sluice/core/store'
+import { onAborted, whenRead, withHeaders } from './fetch-exchange.js'
+import { behindProxies, type ProxyOptions } from './forwarded-for.js'
+import { createGuard } from './guard.js'
+import { NODE_SERVER } from './hung-up.js'
+import type { RequestLimitOptions } from './options.js'
+import type { Platform } from './platform.js'
+
+/** The response to a request, as callbacks get it. `Response.json(body, response)` makes one of this status and headers. */
+export type ResponseHead = Readonly<Pick<Response, 'status' | 'headers'>>
+
+/** The options of every adapter, for requests of the Fetch standard. */
+export interface LimitRequestOptions extends RequestLimitOptions<Request, ResponseHead>, ProxyOptions {
+  /** Answers a denial in place of the problem details, for example by `Response.json(body, response)`. */
+  readonly onDenied?: (request: Request, response: ResponseHead, decision: Decision) => MaybePromise<Response>
+}
+
+/**
+ * The address at the other end of the connection; undefined or null where the platform knows none. Behind a proxy it is the
+ * proxy's, and `trustProxy` says that X-Forwarded-For is to be read.
+ */
+type Address = string | null | undefined
+
+/** A request that was counted. */
+export interface LimitedRequest {
+  /** The response to a request that may not pass; undefined for others. */
+  readonly denied?: Response | undefined
+  /** The headers to add to the response of the handler. */
+  readonly headers: Headers
+  /** To be called when the response has been sent, for `shouldCharge`. Without a call the charge stays. */
+  readonly finish: (response?: Pick<Response, 'status'>) => void
+}
+
+/** Options of requests that are not counted by their address. */
+type OwnKey = Required<Pick<LimitRequestOptions, 'key'>>
+
+/**
+ * Makes the function that counts a request of the Fetch standard, for a framework without an adapter. The caller's address
+ * may be left out where the options have a `key`.
+ * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
+ * @example
+ * const limit = limitRequest({ limit: 100, window: '1m' })
+ * const { denied, headers, finish } = await limit(request, { address: event.getClientAddress() })
+ * if (denied) return denied
+ */
+export function limitRequest<O extends LimitRequestOptions>(options: O) {
+  const { trustProxy, ...limit } = { ...(options as LimitRequestOptions) }
+  const behind = behindProxies(fetchPlatform, trustProxy)
+  const proxyTrust = (request: Request) => (isForwarded(request) ? 'some' : behind.proxyTrust(request))
+  const guard = createGuard(limit, { ...fetchPlatform, ...behind, proxyTrust })
+  return async function limitRequest(
+    request: Request,
+    ...[caller]: O extends OwnKey ? [{ readonly address?: Address }?] : [{ readonly address: Address }]
+  ): Promise<LimitedRequest> {
+    ADDRESSES.set(request, caller?.address ?? undefined)
+    const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [] }
+    const { headers, listeners } = exchange
+    const finish = ({ status }: Pick<Response, 'status'> = exchange): void => {
+      exchange.status = status
+      if (!request.signal.aborted) for (const listener of listeners.splice(0)) listener()
+    }
+    const denied = await guard(request, exchange)
+    if (!denied) return { headers, finish }
+    const answer = denied.hungUp ? new Response(null, { status: 499 }) : (denied.answer as Response)
+    return { denied: withHeaders(answer, headers), headers, finish }
+  }
+}
+
+/** The options of `limited`. `address` gets what the platform passes to the handler. */
+export type LimitedOptions<Args extends unknown[]> = LimitRequestOptions &
+  (OwnKey | { readonly address: (request: Request, ...args: Args) => Address })
+
+/**
+ * A handler of the Fetch standard behind a limit, for `Bun.serve`, `Deno.serve`, Workers and routes of frameworks. Errors are
+ * thrown.
+ * @throws {PolicyError} for options that cannot work; docs/errors.md has the codes.
+ * @example
+ * Deno.serve(limited(handler, { limit: 100, window: '1m', address: (_request, info) => info.remoteAddr.hostname }))
+ */
+export function limited<Args extends unknown[], Known extends unknown[] = []>(
+  handler: (request: Request, ...args: Args) => MaybePromise<Response>,
+  options: LimitedOptions<Known>,
+): (request: Request, ...args: Args extends [...Known, ...unknown[]] ? Args : Known) => Promise<Response> {
+  const { address, ...limit } = { address: undefined, ...options }
+  const limitCounted = limitRequest(limit)
+  const mayGiveBack = limit.shouldCharge ?? limit.limits
+  return async function limited(request, ...args) {
+    const caller = { address: address?.(request, ...(args as unknown as Known)) }
+    const { denied, headers, finish } = await limitCounted(request, caller)
+    if (denied) return denied
+    const response = await handler(request, ...(args as unknown as Args))
+    // Bun has none where a request became a WebSocket.
+    const complete = response && withHeaders(response, headers)
+    return complete && mayGiveBack ? whenRead(request, complete, () => finish(response)) : complete
+  }
+}
+
+/** A response, as far as it is known, and what to call when it has been sent. */
+type Exchange = { status: number; readonly headers: Headers; readonly listeners: (() => void)[] }
+
+/** By request, as callbacks get no more than that. */
+const ADDRESSES = new WeakMap<Request, string | undefined>()
+
+/** Whether the platform took the address from X-Forwarded-For itself. */
+const isForwarded = (request: Request): boolean =>
+  request.headers.get('x-forwarded-for')?.includes(ADDRESSES.get(request) || 'none') ?? false
+
+const fetchPlatform: Omit<Platform<Request, Exchange>, 'address' | 'proxyTrust'> = {
+  identity: (request) => request,
+  keepDecisions: () => 'beside',
+  socketAddress: (request) => ADDRESSES.get(request),
+  hungUp: ({ signal }) => signal.aborted,
+  header: ({ headers }, name) => headers.get(name) ?? undefined,
+  headersSent: () => false,
+  setHeader: ({ headers }, name, value) => headers.set(name, value),
+  setStatus: (exchange, status) => void (exchange.status = status),
+  send: (_request, exchange, _problem, text) => new Response(text, exchange),
+  onFinished: (_request, { listeners }, listener) => void listeners.push(listener),
+  onHungUp: (request, _exchange, listener) => onAborted(request, listener),
+  handlerFrame: NODE_SERVER,
+}
