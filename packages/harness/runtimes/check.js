@@ -1,4 +1,4 @@
-// What every runtime must do: deciding in memory, hashing, waiting, and Hono. Web standards alone, for workerd too.
+// What every runtime must do: deciding in memory, hashing, waiting, Hono, and handlers behind a limit. Web standards alone, for workerd too.
 import {
   createLimiter,
   fixedWindow,
@@ -8,7 +8,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@sluice/core'
-import { apiKeyKey } from '@sluice/http'
+import { apiKeyKey, limited, limitRequest } from '@sluice/http'
 import { rateLimit } from '@sluice/hono'
 import { Hono } from 'hono'
 
@@ -40,6 +40,77 @@ export async function checkHono() {
   const statuses = []
   for (let i = 0; i < 5; i++) statuses.push((await app.request('/')).status)
   return String(statuses) === '200,200,200,429,429' ? [] : [`statuses ${String(statuses)}`]
+}
+
+/**
+ * The cases of the adapters' kit that need no connection, for `limited` and `limitRequest`.
+ * @returns {Promise<string[]>} what went wrong.
+ */
+export async function checkLimited() {
+  /** @type {string[]} */
+  const wrong = []
+  /**
+   * @param {string} what
+   * @param {unknown} seen
+   * @param {unknown} expected
+   */
+  const is = (what, seen, expected) =>
+    void (String(seen) === String(expected) || wrong.push(`${what}: ${String(seen)}`))
+  /** @param {Record<string, string>} [headers] */
+  const request = (headers = {}) => new Request('http://sluice/', { headers })
+  const ONE = /** @type {const} */ ({ limit: 1, window: '1h' })
+  const keyed = { ...ONE, key: () => 'everybody' }
+
+  const serve = limited(() => new Response('served'), keyed)
+  const [first, denied] = [await serve(request()), await serve(request())]
+  is('served', [first.status, await first.text(), first.headers.get('x-ratelimit-remaining')], '200,served,0')
+  const { title, status } = /** @type {Record<string, unknown>} */ (await denied.json())
+  is(
+    'denied',
+    [denied.status, denied.headers.get('retry-after'), title, status],
+    '429,3600,Quota Exceeded,429',
+  )
+  is('the type of a denial', denied.headers.get('content-type'), 'application/problem+json')
+
+  const redirect = limited(() => Response.redirect('http://sluice/there', 302), keyed)
+  const { status: moved, headers } = await redirect(request())
+  const redirected = [moved, headers.get('location'), headers.get('x-ratelimit-limit')]
+  is('headers of a redirect', redirected, '302,http://sluice/there,1')
+
+  /** @type {string[]} */
+  const seen = []
+  const limiter = createLimiter({ policies: [gcra({ limit: 9, window: '1h' })] })
+  limiter.on('warning', ({ code }) => void seen.push(code))
+  limiter.on('decision', ({ key }) => void seen.push(key))
+  const forged = { 'X-Forwarded-For': '203.0.113.9, 198.51.100.7' }
+  await limitRequest({ limiter })(request(), { address: undefined })
+  await limitRequest({ limiter })(request(forged), { address: '192.0.2.1' })
+  await limitRequest({ limiter, trustProxy: 1 })(request(forged), { address: '192.0.2.1' })
+  const keys = 'ADDRESS_UNKNOWN,ip:unknown,FORWARDED_NOT_TRUSTED,ip:192.0.2.1,ip:198.51.100.7'
+  is('keys and warnings', seen, keys)
+
+  const shared = createLimiter({ policies: [gcra(ONE)] })
+  const shouldCharge = (/** @type {Request} */ _, /** @type {{ status: number }} */ response) =>
+    response.status < 400
+  const failing = limited(() => new Response('failed', { status: 500 }), {
+    limiter: shared,
+    key: () => 'k',
+    shouldCharge,
+  })
+  const failed = await failing(request())
+  const before = (await shared.peek('k')).remaining
+  await failed.text()
+  await new Promise((resolve) => setTimeout(resolve, 0))
+  is('left before and after a failure is sent', [before, (await shared.peek('k')).remaining], '0,1')
+
+  const answering = limited(() => new Response(''), {
+    ...keyed,
+    onDenied: (_, response) => new Response('slow down', response),
+  })
+  await answering(request())
+  const answered = await answering(request())
+  is('the answer of onDenied', [answered.status, await answered.text()], '429,slow down')
+  return wrong
 }
 
 export function honoApp() {

@@ -1,9 +1,10 @@
 // Run by Node, Bun and Deno: prints what went wrong with each part, as JSON. The argument is a URL of Redis.
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
-import { checkCore, checkHono } from './check.js'
+import { checkCore, checkHono, checkLimited } from './check.js'
 
-console.log(JSON.stringify({ core: await checkCore(), hono: await checkHono(), redis: await checkRedis() }))
+const web = { core: await checkCore(), hono: await checkHono(), limited: await checkLimited() }
+console.log(JSON.stringify({ ...web, redis: await checkRedis() }))
 process.exit()
 
 /** @returns {Promise<string[]>} */

@@ -1,8 +1,9 @@
 // Runs the built packages on every runtime and prints a line for each: npm run verify -- runtimes. Exit 1 when a part
 // fails. The runtimes come from npm, into this folder alone: in the root they would take the place of Node in every script.
 import { build } from 'esbuild'
-import { startRedis } from '@sluice/harness/redis'
-import { execFile } from 'node:child_process'
+import { freePort, startRedis, until } from '@sluice/harness/redis'
+import { execFile, spawn } from 'node:child_process'
+import { get } from 'node:http'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -22,14 +23,21 @@ export { LimitState }
 let app
 export default { fetch: (request, env) => (app ??= edgeApp(env.LIMITS)).fetch(request) }`
 
+const BUN = '@oven/bun-linux-x64/bin/bun'
+const DENO = '@deno/linux-x64-glibc/deno'
+const DENO_ARGS = ['--allow-all', '--node-modules-dir=manual', '--no-lock']
+/** @param {number} port */
+const bunServing = (port) =>
+  `import recipe from './docs/recipes/bun.ts'; Bun.serve({ ...recipe, port: ${port}, hostname: '127.0.0.1' })`
+
 /** @type {[string, string, string[]][]} */
 const SERVERS = [
   ...[20, 22, 24, 26].map(
     (version) =>
       /** @type {[string, string, string[]]} */ ([`Node ${version}`, `node-${version}/bin/node`, []]),
   ),
-  ['Bun', '@oven/bun-linux-x64/bin/bun', ['run']],
-  ['Deno', '@deno/linux-x64-glibc/deno', ['run', '--allow-all', '--node-modules-dir=manual', '--no-lock']],
+  ['Bun', BUN, ['run']],
+  ['Deno', DENO, ['run', ...DENO_ARGS]],
 ]
 
 const redis = await startRedis()
@@ -47,7 +55,17 @@ try {
       ]),
     )
   }
-  report('workerd', { ...(await onWorkerd()), edge: await edgeOnWorkerd() })
+  report('workerd', { ...(await onWorkerd()), edge: await edgeOnWorkerd(), recipe: await recipeOnWorkerd() })
+  report('Bun', { recipe: await served(BUN, (port) => ['-e', bunServing(port)]) })
+  report('Deno', {
+    recipe: await served(DENO, (port) => [
+      'serve',
+      '--host=127.0.0.1',
+      `--port=${port}`,
+      ...DENO_ARGS,
+      'docs/recipes/deno.ts',
+    ]),
+  })
 } finally {
   await redis.stop()
 }
@@ -101,6 +119,54 @@ async function edgeOnWorkerd() {
     if (served !== 100) wrong.push(`${served} of 120 requests served`)
     if ((await statusFor('203.0.113.8')) !== 200) wrong.push('another address was refused')
     return wrong
+  })
+}
+
+/** The recipe for a Worker: ten requests a minute from an address. */
+async function recipeOnWorkerd() {
+  return withWorker({ entryPoints: [join(ROOT, 'docs/recipes/worker.ts')] }, (get) =>
+    tenOf(async (address) => (await get('/', { 'cf-connecting-ip': address })).status),
+  )
+}
+
+/**
+ * What is wrong with a recipe that serves ten requests a minute for each address.
+ * @param {(address: string) => Promise<number>} statusFor
+ */
+async function tenOf(statusFor) {
+  const statuses = []
+  for (let i = 0; i < 11; i++) statuses.push(await statusFor('127.0.0.1'))
+  statuses.push(await statusFor('127.0.0.2'))
+  const expected = [...Array(10).fill(200), 429, 200].join()
+  return statuses.join() === expected ? [] : [`statuses ${statuses.join()}`]
+}
+
+/**
+ * Serves a recipe by Bun or Deno, to callers from two addresses.
+ * @param {string} program
+ * @param {(port: number) => string[]} argsOf
+ */
+async function served(program, argsOf) {
+  const port = await freePort()
+  const child = spawn(join(modules, program), argsOf(port), { cwd: ROOT, stdio: 'ignore' })
+  try {
+    await until(`${program} serves`, async () => (await statusFrom(port, '127.0.0.3')) === 200)
+    return await tenOf((address) => statusFrom(port, address))
+  } finally {
+    child.kill()
+  }
+}
+
+/**
+ * @param {number} port
+ * @param {string} localAddress
+ * @returns {Promise<number>}
+ */
+function statusFrom(port, localAddress) {
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, localAddress, agent: false }, (response) => {
+      response.resume().on('end', () => resolve(response.statusCode ?? 0))
+    }).on('error', reject)
   })
 }
 

@@ -1,5 +1,5 @@
 // Run by workerd.
-import { checkCore, checkHono, honoApp } from './check.js'
+import { checkCore, checkHono, checkLimited, honoApp } from './check.js'
 
 const app = honoApp()
 
@@ -7,6 +7,6 @@ export default {
   /** @param {Request} request */
   async fetch(request) {
     if (new URL(request.url).pathname === '/') return app.fetch(request)
-    return Response.json({ core: await checkCore(), hono: await checkHono() })
+    return Response.json({ core: await checkCore(), hono: await checkHono(), limited: await checkLimited() })
   },
 }

@@ -1,0 +1,157 @@
+// Runs the recipes for frameworks (docs/recipes/next, sveltekit) on the frameworks themselves, built as for production, and
+// prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
+// recipe does not compile, or does not admit its limit.
+import { transform } from 'esbuild'
+import { freePort } from '@sluice/harness/redis'
+import { spawn, spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const HERE = dirname(fileURLToPath(import.meta.url))
+const ROOT = join(HERE, '../../..')
+const RECIPES = join(ROOT, 'docs/recipes')
+/** Beside node_modules, where the frameworks look for theirs. */
+const WORK = join(HERE, 'work')
+const LIMIT = 10
+const ENV = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }
+
+rmSync(WORK, { recursive: true, force: true })
+try {
+  compileRecipes()
+  await checkNext()
+  await checkSvelteKit()
+} finally {
+  rmSync(WORK, { recursive: true, force: true })
+}
+
+function compileRecipes() {
+  run('the recipes compile', [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', HERE])
+}
+
+async function checkNext() {
+  const app = application('next')
+  await recipe('next/route.ts', join(app, 'app/hello/route.js'))
+  await recipe('next/proxy.ts', join(app, 'proxy.js'))
+  const next = join(HERE, 'node_modules/next/dist/bin/next')
+  run('Next.js builds', [next, 'build'], app)
+  await serving([next, 'start', '-H', '127.0.0.1', '-p'], app, async (origin) => {
+    /** @param {number} n a caller, as a proxy in front names it */
+    const from = (n) => ({ 'X-Forwarded-For': `203.0.113.9, 192.0.2.${n}` })
+    report('Next.js, route', await wrongOf(`${origin}/hello`, from))
+    report('Next.js, proxy', await wrongOf(`${origin}/api/free`, from))
+  })
+}
+
+async function checkSvelteKit() {
+  const app = application('sveltekit')
+  await recipe('sveltekit/hooks.server.ts', join(app, 'src/hooks.server.js'))
+  run('SvelteKit builds', [join(HERE, 'node_modules/vite/bin/vite.js'), 'build'], app)
+  const env = { ADDRESS_HEADER: 'X-Forwarded-For', XFF_DEPTH: '1', HOST: '127.0.0.1' }
+  await serving(
+    ['build/index.js'],
+    app,
+    async (origin) => {
+      /** @param {number} n */
+      const from = (n) => ({ 'X-Forwarded-For': `203.0.113.9, 192.0.2.${n}` })
+      report('SvelteKit, hook', await wrongOf(`${origin}/`, from))
+    },
+    env,
+  )
+}
+
+/**
+ * What an application needs beside a recipe.
+ * @param {string} name
+ */
+function application(name) {
+  const folder = join(WORK, name)
+  cpSync(join(HERE, name), folder, { recursive: true })
+  return folder
+}
+
+/**
+ * @param {string} from
+ * @param {string} to
+ */
+async function recipe(from, to) {
+  const { code } = await transform(readFileSync(join(RECIPES, from), 'utf8'), { loader: 'ts' })
+  mkdirSync(dirname(to), { recursive: true })
+  writeFileSync(to, code)
+}
+
+/**
+ * What is wrong with a limit of ten requests a minute for each caller, at this address.
+ * @param {string} url
+ * @param {(n: number) => Record<string, string>} from
+ */
+async function wrongOf(url, from) {
+  const wrong = []
+  for (let i = 0; i < LIMIT; i++) {
+    const { status, headers } = await fetch(url, { headers: from(1) })
+    const remaining = headers.get('x-ratelimit-remaining')
+    if (status !== 200 || remaining !== `${LIMIT - 1 - i}`)
+      wrong.push(`request ${i + 1}: ${status}, ${remaining} left`)
+  }
+  const denied = await fetch(url, { headers: from(1) })
+  const { title } = /** @type {{ title?: string }} */ (await denied.json())
+  const [type, wait] = ['content-type', 'retry-after'].map((name) => denied.headers.get(name))
+  if (
+    denied.status !== 429 ||
+    title !== 'Quota Exceeded' ||
+    type !== 'application/problem+json' ||
+    !(Number(wait) > 0)
+  )
+    wrong.push(`request ${LIMIT + 1}: ${denied.status} ${type} ${title}, Retry-After: ${wait}`)
+  const other = await fetch(url, { headers: from(2) })
+  if (other.status !== 200) wrong.push(`another caller: ${other.status}`)
+  return wrong
+}
+
+/**
+ * @param {string} what
+ * @param {readonly string[]} wrong
+ */
+function report(what, wrong) {
+  console.log(
+    wrong.length === 0
+      ? `✓ ${what}: ${LIMIT} of ${LIMIT + 1} requests served, then 429`
+      : `✗ ${what}: ${wrong.join('; ')}`,
+  )
+  if (wrong.length > 0) process.exitCode = 1
+}
+
+/**
+ * @param {string} what
+ * @param {readonly string[]} args
+ */
+function run(what, args, cwd = HERE) {
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8', env: ENV })
+  if (status !== 0) throw new Error(`${what} no more: ${stdout}${stderr}`)
+  console.log(`✓ ${what}`)
+}
+
+/**
+ * Serves an application while requests are sent to it.
+ * @param {readonly string[]} args
+ * @param {string} cwd
+ * @param {(origin: string) => Promise<void>} use
+ */
+async function serving(args, cwd, use, env = {}) {
+  const port = await freePort()
+  const given = args.at(-1) === '-p' ? [...args, `${port}`] : args
+  const child = spawn(process.execPath, given, {
+    cwd,
+    env: { ...ENV, ...env, PORT: `${port}` },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  try {
+    await new Promise((resolve, reject) => {
+      child.stdout.on('data', (text) => /Ready|Listening/.test(String(text)) && resolve(undefined))
+      child.once('exit', (code) => reject(new Error(`${args[0]} ended with ${code}`)))
+    })
+    await use(`http://127.0.0.1:${port}`)
+  } finally {
+    child.kill()
+  }
+}
