@@ -106,8 +106,8 @@ class LeasedKeyspace implements Keyspace {
     return this.state.confirm(booking)
   }
 
-  cancel(booking: Booking): MaybePromise<boolean> {
-    if (!isLeased(booking)) return this.state.cancel(booking)
+  cancel(booking: Booking, caller?: Caller): MaybePromise<boolean> {
+    if (!isLeased(booking)) return this.state.cancel(booking, caller)
     const { key, cost } = booking
     if (booking.lease.putBack(booking)) return true
     const released = this.state.correct({ kind: 'release', key, charge: booking, units: cost })

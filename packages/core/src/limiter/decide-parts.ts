@@ -88,24 +88,24 @@ async function decideElsewhere(parts: readonly LimiterPart[]): Promise<readonly 
  * once. If one is denied now, because another call was faster, the charges of the others are undone.
  */
 async function decideApart(parts: readonly Part[]): Promise<readonly Answer[]> {
-  const first = await Promise.all(parts.map((part) => ask('try', part)))
+  const caller = { gone: false, unsent: true }
+  const all = (ask: 'try' | 'reserve') =>
+    parts.map(async ({ keyspace, key, cost }) => keyspace.decide(ask, key, cost, 0, caller))
+  const first = await Promise.all(all('try'))
   if (isWholeDenied(parts, first)) return first
-  const charges = await Promise.allSettled(parts.map((part) => ask('reserve', part)))
+  const charges = await Promise.allSettled(all('reserve'))
   const failed = charges.find((charge) => charge.status === 'rejected')
   const answers = charges.map((charge, i) => (charge.status === 'fulfilled' ? charge.value : first[i]!))
   if (!failed && !isWholeDenied(parts, answers)) return answers
+  caller.gone = true
+  // Where that fails, the units stay charged until they leave the window or drain.
   await Promise.allSettled(
-    charges.flatMap((charge, i) => ('value' in charge ? [undo(parts[i]!, charge.value)] : [])),
+    parts.map(async ({ keyspace, key, cost }, i) => {
+      const charge = charges[i]!
+      if (charge.status === 'rejected') return
+      await giveBack(charge.value.degraded?.by ?? keyspace, key, cost, charge.value, caller)
+    }),
   )
   if (failed) throw failed.reason
   return answers.map((answer, i) => (isDenied(answer) ? answer : first[i]!))
-}
-
-async function ask(what: 'try' | 'reserve', { keyspace, key, cost }: Part): Promise<Answer> {
-  return keyspace.decide(what, key, cost, 0)
-}
-
-/** Where that fails, the units stay charged until they leave the window or drain. */
-function undo({ keyspace, key, cost }: Part, answer: Answer): Promise<void> {
-  return giveBack(answer.degraded?.by ?? keyspace, key, cost, answer)
 }

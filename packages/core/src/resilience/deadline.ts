@@ -1,8 +1,8 @@
 import { StoreError } from '../values/errors.js'
 
 /**
- * Ends calls that take longer than `ms` milliseconds. One timer serves all calls, because their deadlines end in the order
- * in which they began.
+ * Ends calls that take longer than `ms` milliseconds. One timer serves all calls, in the order in which their deadlines end:
+ * nearly always that in which they began.
  *
  * A deadline measures the store and not this process. Everything that has arrived is read before a call is ended. A call
  * made in a turn of the event loop that blocked the process begins at the end of that turn, because calls that fill no
@@ -31,14 +31,19 @@ export class Deadline {
     readonly traffic: Traffic = { answered: 0, waiting: 0 },
   ) {}
 
-  /** Expires `entry` when its time is over, unless it has ended before. */
-  begin(entry: DeadlineEntry): void {
+  /** Expires `entry` when its time is over, unless it has ended before. Its time may have begun before `now`. */
+  begin(entry: DeadlineEntry, now = entry.since): void {
     entry.endsAt = entry.since + this.ms - this.#uncounted
-    entry.before = this.#last
-    if (this.#last) this.#last.after = entry
+    let before = this.#last
+    while (before && before.endsAt > entry.endsAt) before = before.before
+    const after = before ? before.after : this.#first
+    entry.before = before
+    entry.after = after
+    if (before) before.after = entry
     else this.#first = entry
-    this.#last = entry
-    if (this.#timer === undefined) this.#checkIn(this.ms, entry.since)
+    if (after) after.before = entry
+    else this.#last = entry
+    if (this.#timer === undefined) this.#checkIn(this.ms, now)
     else if (!entry.before && !this.#closed) this.#timer.ref?.()
   }
 

@@ -17,6 +17,7 @@ import type { Deadline } from './deadline.js'
 import type { DenialCache } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
 import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
+import { StoreError } from '../values/errors.js'
 import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
 
 export interface ResilientKeyspaceOptions {
@@ -28,6 +29,7 @@ export interface ResilientKeyspaceOptions {
   readonly mode: 'local' | 'allow' | 'deny' | 'throw'
   readonly health: Health
   readonly denials: DenialCache | undefined
+  /** That of the store, guarded. */
   readonly together: Together | undefined
   /** The state that this process keeps in an outage, under its share of the limits. */
   readonly local: () => Keyspace
@@ -48,13 +50,15 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   readonly penalty: Penalty | undefined
   /** The largest cost that ever fits. */
   readonly capacity: number
-  readonly together: Together | undefined
 
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
     this.penalty = options.remote.penalty
-    this.together = options.together
+  }
+
+  get together(): Together | undefined {
+    return this.options.remote.together && this.options.together
   }
 
   /**
@@ -68,6 +72,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { mode } = this.options
     const isAlone = mode === 'throw' || mode === 'deny'
     if (ask === 'book' && caller && isAlone) return this.#bookUntilMaxWait(call, caller)
+    if (caller && (ask === 'try' || ask === 'reserve')) return this.#decideStep(call, caller)
     return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
@@ -116,8 +121,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#carryOut(booking.key, (keyspace) => keyspace.confirm(booking))
   }
 
-  cancel(booking: Booking): Promise<boolean> {
-    return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking))
+  cancel(booking: Booking, caller?: Caller): Promise<boolean> {
+    return this.#correct(booking.key, (keyspace) => keyspace.cancel(booking), caller)
   }
 
   /**
@@ -195,6 +200,28 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return undefined
   }
 
+  /** Tries or reserves a part of a whole, whose steps have one deadline. A reservation that comes too late for it is undone. */
+  #decideStep(call: PendingCall<Answer>, whole: Caller): MaybePromise<Answer> {
+    const { ms } = this.options.deadline
+    if (call.kind === 'reserve' && whole.since !== undefined) {
+      call.since = whole.since
+      if (performance.now() - call.since >= ms) return this.fallBack(call, outOfTime(ms), true)
+    }
+    return (
+      this.#submit(call) ??
+      new Promise((resolve, failed) => {
+        const answered = (answer: Answer): void => {
+          whole.since = Math.max(whole.since ?? 0, call.since)
+          resolve(answer)
+        }
+        const answeredTooLate = (late: Answer): void => {
+          if (call.kind === 'reserve' && whole.gone) void this.#giveBack(call.key, call.cost, late)
+        }
+        call.receiver = { answered, failed, answeredTooLate }
+      })
+    )
+  }
+
   async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
     const { recovery, remote, deadline } = this.options
     const { kind, key, cost, maxWait } = call
@@ -243,21 +270,26 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return refusal
   }
 
-  async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>): Promise<T> {
-    const refusal = this.refusal(key)
+  /** For a `caller`, whose store has just answered, also while the circuit is open. */
+  async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
+    const refusal = caller ? undefined : this.refusal(key)
     if (refusal) throw notAsked(refusal)
     const { channel, remote, deadline } = this.options
-    return channel.send(() => act(remote), deadline)
+    return channel.send(() => act(remote), deadline, caller?.since)
   }
 
   /** Carries out a correction, and removes the key's cached denials even if it failed: it may have been carried out. */
-  async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>): Promise<T> {
+  async #correct<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     try {
-      return await this.#carryOut(key, act)
+      return await this.#carryOut(key, act, caller)
     } finally {
       this.options.denials?.forget(key)
     }
   }
+}
+
+function outOfTime(ms: number): StoreError {
+  return new StoreError('STORE_TIMEOUT', `the other keys took ${ms} ms to answer`, { sent: false })
 }
 
 /**

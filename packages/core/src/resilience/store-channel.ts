@@ -53,15 +53,15 @@ export class StoreChannel implements Traffic {
   /** Sends a call. Its receiver gets the answer until the deadline, but not before this has returned; a later one is ignored. */
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
-    if (!this.#isStarting) call.beginDeadline()
+    const now = this.#isStarting ? 0 : call.beginDeadline()
     const mustWait = this.#isStarting || this.#queue.size > 0 || this.#inFlight.room <= 0
     if (mustWait) this.#queue.add(call)
-    else call.start(this.#inFlight, call.since)
+    else call.start(this.#inFlight, now)
   }
 
-  /** Carries out `act`, with a promise for the answer. */
-  send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline): Promise<T> {
-    return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline))
+  /** Carries out `act`, with a promise for the answer. The deadline counts from now, or from an earlier instant `since`. */
+  send<T>(act: (caller: Caller) => MaybePromise<T>, deadline: Deadline, since = 0): Promise<T> {
+    return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline, since))
   }
 
   /** The same for a receiver, which may wait for the answer beyond the deadline. */
@@ -69,9 +69,11 @@ export class StoreChannel implements Traffic {
     receiver: LateReceiver<T>,
     act: (caller: Caller) => MaybePromise<T>,
     deadline: Deadline,
+    since = 0,
   ): PendingCall<T> {
     const request: StoreRequest<T> = { ask: (call) => call.receive(act(call)) }
     const call = new PendingCall(this, request, deadline, receiver)
+    call.since = since
     this.submit(call)
     return call
   }
@@ -181,6 +183,7 @@ export class StoreChannel implements Traffic {
 export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
   gone = false
   unsent = true
+  /** May be set before the call is submitted. */
   since = 0
   endsAt = 0
   before: DeadlineEntry | undefined = undefined
@@ -203,9 +206,12 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     public receiver?: LateReceiver<T>,
   ) {}
 
-  beginDeadline(): void {
-    this.since = performance.now()
-    this.deadline.begin(this)
+  /** Returns the instant. */
+  beginDeadline(): number {
+    const now = performance.now()
+    this.since ||= now
+    this.deadline.begin(this, now)
+    return now
   }
 
   /** Sends a call that has waited for room, or drops it unsent where its deadline has passed. */

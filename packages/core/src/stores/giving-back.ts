@@ -1,4 +1,4 @@
-import { type Answer, type DatedCharge, isDenied, type Keyspace } from './store.js'
+import { type Answer, type Caller, type DatedCharge, isDenied, type Keyspace } from './store.js'
 
 /** What a keyspace charged with an answer to a call of `cost` units; undefined if it charged nothing. */
 export function chargeOf(answer: Answer, cost: number): DatedCharge | undefined {
@@ -13,9 +13,10 @@ export async function giveBack(
   key: string,
   cost: number,
   answer: Answer,
+  caller?: Caller,
 ): Promise<void> {
   const charge = chargeOf(answer, cost)
   if (!charge || cost === 0) return
-  if (answer.booking) await keyspace.cancel(answer.booking)
+  if (answer.booking) await keyspace.cancel(answer.booking, caller)
   else await keyspace.correct({ kind: 'release', key, charge, units: cost })
 }

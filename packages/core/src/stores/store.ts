@@ -115,7 +115,7 @@ export interface Keyspace {
    * Gives a booking back, once. If nothing was written since, the key is as if it had never been booked, and the result is
    * true. Otherwise the units of the booking are released, later bookings stay where they are, and the result is false.
    */
-  cancel(booking: Booking): MaybePromise<boolean>
+  cancel(booking: Booking, caller?: Caller): MaybePromise<boolean>
   /** Corrects the state of a key. The result is the units that took effect, 0 for a change without units. */
   correct(change: Correction): MaybePromise<number>
 }
@@ -175,6 +175,11 @@ export interface Caller {
   unsent: boolean
   /** A store may set it, to be called when the caller is gone. Only callers of `book` call it. */
   left?: (() => void) | undefined
+  /**
+   * An instant of `performance.now()`, of a caller that takes several steps: the deadline of all counts from the first. Kept by
+   * what measures it.
+   */
+  since?: number
 }
 
 /** Gets the outcome of one call, once. */

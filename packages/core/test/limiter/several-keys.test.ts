@@ -267,6 +267,74 @@ describe('a call on several keys that loses a race', () => {
   })
 })
 
+describe('a call on several keys whose stores stop answering', () => {
+  const pass = (ms: number) => jest.advanceTimersByTimeAsync(ms)
+  let stores: readonly [RemoteStore, RemoteStore]
+  let limiters: Limiter[]
+  beforeEach(() => {
+    jest.useFakeTimers({ now: Date.UTC(2026, 0, 1) })
+    jest.advanceTimersByTime(1)
+    stores = [new RemoteStore(clock.now), new RemoteStore(clock.now)]
+  })
+  afterEach(() => jest.useRealTimers())
+
+  /** Becomes the outcome of a call, which is answered by the first of two stores alone from its second step on. */
+  const call = async (onStoreError: 'deny' | 'throw'): Promise<{ outcome?: unknown }> => {
+    limiters = stores.map((store, i) => limiterOf(`${i}`, 10, { store, onStoreError }))
+    const seen: { outcome?: unknown } = {}
+    stores[1].holdReplies()
+    consumeAll(limiters.map((limiter) => ({ limiter, key: 'k' }))).then(
+      (whole) => (seen.outcome = whole.allowed),
+      (error: { code: string }) => (seen.outcome = error.code),
+    )
+    await pass(40)
+    stores[1].recover()
+    stores[1].stop()
+    return seen
+  }
+  const left = async () => Promise.all(limiters.map((limiter) => remainingOf(limiter, 'k')))
+
+  it.each([
+    ['throw', 'STORE_TIMEOUT'],
+    ['deny', false],
+  ] as const)('is answered by the deadline of its first step: %s', async (mode, outcome) => {
+    const seen = await call(mode)
+    await pass(9)
+    expect(seen).toEqual({})
+    await pass(11)
+    expect(seen).toEqual({ outcome })
+    expect(stores.map(({ arrived }) => arrived)).toEqual([
+      ['try', 'reserve', 'cancel'],
+      ['try', 'reserve'],
+    ])
+    stores[1].recover()
+    await pass(1)
+    expect(stores[1].arrived).toEqual(['try', 'reserve', 'cancel'])
+    expect(await left()).toEqual([10, 10])
+  })
+
+  it('waits for no undo beyond the deadline', async () => {
+    const seen = await call('deny')
+    await pass(1)
+    stores[0].stop()
+    await pass(19)
+    expect(seen).toEqual({ outcome: false })
+    for (const store of stores) store.recover()
+    await pass(1)
+    expect(await left()).toEqual([10, 10])
+  })
+
+  it('charges nothing once the deadline is over', async () => {
+    limiters = stores.map((store, i) => limiterOf(`${i}`, 10, { store, onStoreError: 'allow' }))
+    stores[1].stop()
+    const whole = consumeAll(limiters.map((limiter) => ({ limiter, key: 'k' })))
+    await pass(60)
+    const degraded = { allowed: true, charged: false, degraded: 'timeout' }
+    expect(await whole).toMatchObject({ allowed: true, decisions: [degraded, degraded] })
+    expect(stores.map(({ arrived }) => arrived)).toEqual([['try'], ['try']])
+  })
+})
+
 describe('a store that cannot decide', () => {
   it('leaves parts to their failure modes, all or none', async () => {
     const store = new RemoteStore(clock.now)

@@ -170,10 +170,9 @@ class StoreInRedis implements RedisStore {
     this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
     this.#groups = new Groups(this.#runner, groupCommit, maxShapes)
-    this.#together = new RedisTogether((id, lists, ofFirst) => {
-      const compose = (): string => composeTogether(lists)
-      return this.#runner.takesManyKeys ? this.#groups.get(`together ${id}`, compose, ofFirst) : undefined
-    })
+    this.#together = new RedisTogether((id, lists, ofFirst) =>
+      this.#groups.get(`together ${id}`, () => composeTogether(lists), ofFirst),
+    )
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
@@ -188,7 +187,7 @@ class StoreInRedis implements RedisStore {
     const keyspace = keyspaceOf(this.#settings.prefix, name, shapes)
     return new RedisKeyspace({
       listId,
-      together: this.#together,
+      together: () => (this.#runner.takesManyKeys ? this.#together : undefined),
       policies,
       penalty,
       keyspace,

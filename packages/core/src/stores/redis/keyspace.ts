@@ -41,7 +41,8 @@ export interface RedisKeyspaceOptions {
   readonly penalty?: Penalty | undefined
   /** Of the policies and the penalty: keyspaces of one id have one script. */
   readonly listId: string
-  readonly together: Together | undefined
+  /** Nothing in a Cluster. */
+  readonly together: () => Together | undefined
   /** Returns what sends the calls of the script for these shapes and this penalty. */
   readonly group: () => GroupCommit
   readonly smallestLimits: SmallestLimits
@@ -51,7 +52,6 @@ export interface RedisKeyspaceOptions {
 export class RedisKeyspace implements Keyspace {
   readonly policies: readonly Policy[]
   readonly penalty: Penalty | undefined
-  readonly together: Together | undefined
   readonly #hasLog: boolean
   /** The latest one: most calls of a keyspace have the same cost. */
   #consumption: ScriptRequest | undefined
@@ -59,9 +59,12 @@ export class RedisKeyspace implements Keyspace {
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
-    this.together = options.together
     options.smallestLimits.observe(options.policies)
     this.#hasLog = options.policies.some(({ algorithm }) => algorithm.ring)
+  }
+
+  get together(): Together | undefined {
+    return this.options.together()
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {

@@ -6,8 +6,8 @@ import { areAlike, nonce, type RedisKeyspace, type RedisPart } from './keyspace.
 import type { ScriptList } from './script/compose.js'
 import { type PackedReply, packRequest, packWhole, unpackWhole } from './script/wire.js'
 
-/** Returns what sends calls on several keys, under these lists; undefined in a Cluster. */
-export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit | undefined
+/** Returns what sends calls on several keys, under these lists. */
+export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
 
 /** Decides parts in one Redis server by one script call. */
 export class RedisTogether implements Together {
@@ -21,7 +21,6 @@ export class RedisTogether implements Together {
     const ids = [...lists.keys()].toSorted()
     const shapes = ids.map((id) => lists.get(id)!)
     const group = this.groupFor(ids.join('\n'), shapes, opened[0]!.keyspace.report)
-    if (!group) return undefined
     try {
       return await new Promise((answered, failed) => {
         group.add(new WholeCall(opened, ids, { answered, failed }, caller))
