@@ -1,0 +1,160 @@
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { memoryStore } from '@sluice/core'
+import { type Address, type Cluster, pause, startCluster, startRedis } from '@sluice/harness/redis'
+import { everyAlgorithm, type PolicySpec } from '../every-algorithm.js'
+import { type Member, startMember } from '../fleet.js'
+import { together } from '../outage.js'
+import {
+  chargedTo,
+  openWholes,
+  type Place,
+  type WholeJob,
+  type WholeResult,
+} from '../scenarios/whole-calls.js'
+import type { Outcome, Row } from '../row.js'
+import { cutShort } from './row-39-cut-short.js'
+
+/** A call on several keys charges all or none: in a race, where processes die, and where stores stop between its steps. */
+export const row: Row = { number: 39, fault: 'several keys', timed: true, run: callOnSeveral }
+
+const ENTRY = 'packages/faults/src/workers/several-keys.ts'
+const PROCESSES = 4
+const TENANT_LIMIT = 50
+const USERS = ['ada', 'ben', 'cem', 'dan', 'eva']
+const TRIES = 80
+const CALLERS = 16
+
+async function callOnSeveral(share: number): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-'))
+  const [server, cluster] = await Promise.all([startRedis(), startCluster({ masters: 3 })])
+  const members = await Promise.all(Array.from({ length: PROCESSES }, startCaller))
+  try {
+    const { host, port } = server
+    const machine = (title: string): Place => ({ machine: title.replaceAll(' ', '-'), folder })
+    return together([
+      await races('memory', [], () => ({ store: memoryStore() })),
+      await races('Redis', members, () => ({ redis: { host, port } })),
+      await races('machine', members, machine),
+      await races('Cluster', members, () => ({ cluster: addressesOf(cluster) })),
+      await deaths(cluster, folder, Math.max(4, Math.round(100 * share))),
+      ...(await cutShort(cluster, Math.max(2, Math.round(20 * share)))),
+    ])
+  } finally {
+    await Promise.all(members.map((member) => member.end()))
+    await Promise.all([server.stop(), cluster.stop()])
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+const startCaller = (): Promise<Member> => startMember(ENTRY, resolve('.'))
+
+function addressesOf({ masters }: Cluster): Address[] {
+  return masters.map(({ host, port }) => ({ host, port }))
+}
+
+/** Users of one tenant race for what he has, from all processes at once; in this one where there are no others. */
+async function races(
+  title: string,
+  members: readonly Member[],
+  placeOf: (title: string) => Place,
+): Promise<Outcome> {
+  const specs: readonly (readonly [string, PolicySpec])[] = [
+    ...everyAlgorithm(TENANT_LIMIT),
+    ['gcra with slots', ['gcra', { limit: TENANT_LIMIT, window: '1d', slots: 16 }]],
+  ]
+  const wrong: string[] = []
+  let [undone, kept] = [0, 0]
+  for (const [algorithm, policy] of specs) {
+    const calls = (USERS.length * TRIES) / Math.max(1, members.length)
+    const place = placeOf(algorithm)
+    const job: WholeJob = {
+      place,
+      tenant: algorithm,
+      policy,
+      users: namesFor(algorithm),
+      calls,
+      callers: CALLERS,
+    }
+    const { result, fault, keeps } = await race(members, job)
+    undone += result.undone
+    kept += keeps
+    if (fault !== undefined) wrong.push(`${algorithm}: ${fault}`)
+  }
+  const isApart = title === 'Cluster'
+  const figure =
+    `${title}: ${isApart ? 'at most' : 'exactly'} ${TENANT_LIMIT} passed and were charged in ${specs.length - wrong.length} of ` +
+    `${specs.length} races` +
+    (isApart ? `, ${undone} charges of lost races undone, ${kept} units of them kept` : '')
+  return { pass: wrong.length === 0, figure: wrong[0] ? `${figure} (${wrong.join('; ')})` : figure }
+}
+
+function namesFor(algorithm: string): string[] {
+  return USERS.map((user) => `${user} of ${algorithm}`)
+}
+
+/** What was not as it should be, and the units that lost races kept. */
+async function race(members: readonly Member[], job: WholeJob) {
+  const results = members.length === 0 ? [await (await openWholes(job)).call()] : await all(members, job)
+  const result = results.reduce((sum, { passed, undone }) => ({
+    passed: sum.passed + passed,
+    undone: sum.undone + undone,
+  }))
+  const [ofTenant, ofUsers] = (await chargedTo(job)) as [number, number]
+  const { passed, undone } = result
+  const isDebt = !('slots' in job.policy[1]) && DEBTS.has(job.policy[0])
+  const most = isDebt ? undone : 0
+  const keeps = ofTenant + ofUsers - 2 * passed
+  const isWrong =
+    passed > TENANT_LIMIT ||
+    (!('cluster' in job.place) && passed !== TENANT_LIMIT) ||
+    Math.min(ofTenant, ofUsers) < passed ||
+    keeps > most
+  return {
+    result,
+    keeps,
+    fault: isWrong ? `${passed} passed, ${ofTenant} and ${ofUsers} charged` : undefined,
+  }
+}
+
+/** They give nothing back of what has drained meanwhile. */
+const DEBTS: ReadonlySet<string> = new Set(['gcra', 'tokenBucket', 'leakyBucket'])
+
+/** All begin at the same moment, when all are ready. */
+async function all(members: readonly Member[], job: WholeJob): Promise<WholeResult[]> {
+  await Promise.all(members.map((member) => member.prepare(job)))
+  return Promise.all(members.map(async (member) => (await member.go()) as WholeResult))
+}
+
+/** Processes that are killed in the middle of a call lose what that call had charged. */
+async function deaths(cluster: Cluster, folder: string, kills: number): Promise<Outcome> {
+  const job: WholeJob = {
+    place: { cluster: addressesOf(cluster) },
+    tenant: 'killed',
+    policy: ['slidingLog', { limit: 100_000, window: '1d' }],
+    users: ['ada'],
+    calls: Infinity,
+    callers: 1,
+    passes: join(folder, 'passes'),
+  }
+  const next = Array.from({ length: kills }, (_, i) => i)
+  const killAgain = async (): Promise<void> => {
+    for (let i = next.pop(); i !== undefined; i = next.pop()) {
+      const member = await startCaller()
+      await member.prepare(job)
+      const killed = member.go().catch(() => {})
+      await pause(20 + 7.3 * (i % 11)) // at another point of a call each time
+      await member.end()
+      await killed
+    }
+  }
+  await Promise.all([killAgain(), killAgain(), killAgain()])
+  const passed = statSync(job.passes!).size
+  const charged = await chargedTo(job)
+  const lost = charged.map((units) => units - passed)
+  return {
+    pass: passed > kills && lost.every((units) => units >= 0 && units <= kills),
+    figure: `${kills} processes killed midway in ${passed} calls: ${lost.join(' and ')} units lost (bar ${kills})`,
+  }
+}

@@ -1,0 +1,111 @@
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { consumeAll, createLimiter, type Limiter, type LimiterOptions, type Store } from '@sluice/core'
+import { redisStore } from '@sluice/core/redis'
+import { machineStore } from '@sluice/machine'
+import type { Address } from '@sluice/harness/redis'
+import { policyOf, type PolicySpec } from '../every-algorithm.js'
+import { watched } from './watched-store.js'
+
+/* Calls on behalf of users of a tenant, each of them on both keys, for row 39. */
+
+/** Where the state of the keys is. */
+export type Place =
+  | { readonly redis: Address }
+  | { readonly cluster: readonly Address[] }
+  | { readonly machine: string; readonly folder: string }
+  | { readonly store: Store }
+
+export interface WholeJob {
+  readonly place: Place
+  readonly tenant: string
+  readonly policy: PolicySpec
+  /** Those whose turn it is, one after the other. */
+  readonly users: readonly string[]
+  readonly calls: number
+  readonly callers: number
+  /** A file that gets a byte for each call that passed, before its caller calls again. */
+  readonly passes?: string
+}
+
+export interface WholeResult {
+  readonly passed: number
+  /** Charges that were undone because a race was lost. */
+  readonly undone: number
+}
+
+/** Opens the store of a job, and makes its calls. */
+export async function openWholes(job: WholeJob) {
+  const { place, tenant, policy, users, calls, callers, passes } = job
+  const seen = { passed: 0, undone: 0 }
+  const opened = storeAt(place)
+  const count = (step: string): void => void (step === 'cancel' && seen.undone++)
+  const limiters = limitersOf('cluster' in place ? watched(opened, count) : opened, policy)
+  await limiters.tenants.peek(tenant)
+  const file = passes === undefined ? undefined : openSync(passes, 'a')
+  let made = 0
+  const callAgain = async (): Promise<void> => {
+    while (made < calls) {
+      const { allowed } = await callFor(limiters, tenant, users[made++ % users.length]!)
+      if (!allowed) continue
+      seen.passed++
+      if (file !== undefined) writeSync(file, '.')
+    }
+  }
+  return {
+    async call(): Promise<WholeResult> {
+      await Promise.all(Array.from({ length: callers }, callAgain))
+      if (file !== undefined) closeSync(file)
+      return seen
+    },
+    close: () => closeAt(place, opened),
+  }
+}
+
+/** Units that are charged to the tenant, and to all users. */
+export async function chargedTo({ place, tenant, policy, users }: WholeJob): Promise<readonly number[]> {
+  const store = storeAt(place)
+  const limiters = limitersOf(store, policy)
+  const ofUsers = await Promise.all(users.map((user) => usedOf(limiters.users, user)))
+  const charged = [await usedOf(limiters.tenants, tenant), ofUsers.reduce((sum, units) => sum + units, 0)]
+  await closeAt(place, store)
+  return charged
+}
+
+export async function usedOf(limiter: Limiter, key: string): Promise<number> {
+  const { limit, remaining } = await limiter.peek(key)
+  return limit - remaining
+}
+
+export interface Limiters {
+  readonly tenants: Limiter
+  readonly users: Limiter
+}
+
+/** A user has two fifths of what his tenant has. */
+export function limitersOf(
+  store: Store,
+  [factory, options]: PolicySpec,
+  settings: Partial<LimiterOptions> = { deadline: '30s', onStoreError: 'throw' },
+): Limiters {
+  const open = (name: string, limit: number): Limiter =>
+    createLimiter({ name, policies: [policyOf([factory, { ...options, limit }])], store, ...settings })
+  return { tenants: open('tenants', options.limit), users: open('users', 0.4 * options.limit) }
+}
+
+export function callFor({ tenants, users }: Limiters, tenant: string, user: string) {
+  return consumeAll([
+    { limiter: tenants, key: tenant },
+    { limiter: users, key: user },
+  ])
+}
+
+function storeAt(place: Place): Store {
+  if ('store' in place) return place.store
+  if ('redis' in place) return redisStore(place.redis)
+  if ('machine' in place) return machineStore({ name: place.machine, folder: place.folder })
+  return redisStore({ cluster: place.cluster })
+}
+
+async function closeAt(place: Place, store: Store): Promise<void> {
+  if (!('store' in place)) await store.close()
+}
