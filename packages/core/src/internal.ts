@@ -34,6 +34,7 @@ export {
   type Declaration,
   type DeclarationOf,
   duration,
+  flag,
   func,
   nearestTo,
   oneOf,

@@ -77,16 +77,6 @@ export class Recorder<Req> {
     recorded.latest = decision
     recorded.order = nextOrder(all as RecordedDecision[])
   }
-
-  /** Replaces an earlier decision after its charge was given back. Returns the decisions of all limiters. */
-  replace(req: Req, before: Decision, after: Decision): readonly RequestDecision[] {
-    const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
-    for (const recorded of all as readonly RecordedDecision[]) {
-      if (recorded.decision === before) recorded.decision = after
-      if (recorded.latest === before) recorded.latest = after
-    }
-    return all
-  }
 }
 
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>

@@ -11,7 +11,7 @@ import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
 import { byIp, holdsRawIpv6, type KeyFunction, type KeySource } from './keys.js'
 import { type ChoosePolicies, type RequestLimitOptions, limiterOf, policyChooser } from './options.js'
 import { chain, type Platform, type SetHeader } from './platform.js'
-import { guardOfSeveral } from './several-limits.js'
+import { type AskAboutSeveral, guardOfSeveral } from './several-limits.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 import { type WaitingRequests, waitingRequests } from './waiting.js'
 
@@ -22,8 +22,7 @@ export interface Guard<Req, Res> {
   readonly limiter: Limiter
   /** All limiters that count a request, in their order. */
   readonly limiters: readonly Limiter[]
-  /** Gives back what this guard charged for a request that another guard denied, and corrects the headers. */
-  readonly giveBack: (req: Req, res: Res, decision: Decision) => Promise<void>
+  readonly options: RequestLimitOptions<Req, Res>
 }
 
 /** Steps of a guard that others may be put around, for requests that are decided together. */
@@ -40,20 +39,21 @@ export interface GuardSteps<Req, Res> {
 /**
  * Makes the function that an adapter calls on each request: skip, key, cost, policies, decision, headers, answer. It waits
  * only for callbacks and stores that are async. If a callback throws or rejects, so does the call, and nothing is charged.
- * `around` returns the steps to take in place of the guard's own.
+ * `around` returns the steps to take in place of the guard's own, `aroundSeveral` stands around the decision on `limits`.
  * @throws {PolicyError} for options that cannot work.
  */
 export function createGuard<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
   around?: (steps: GuardSteps<Req, Res>) => GuardSteps<Req, Res>,
+  aroundSeveral?: AskAboutSeveral<Req>,
 ): Guard<Req, Res> {
-  if (options?.limits !== undefined) return guardOfSeveral(options, platform)
+  if (options?.limits !== undefined) return guardOfSeveral(options, platform, aroundSeveral)
   const guard = new RequestGuard(options, platform, around)
   const { limiter } = guard
   if (!options.limiter) warnInsideHandler(limiter, platform.handlerFrame)
   const check = guard.choosesAccess ? guard.enter.bind(guard) : guard.identify.bind(guard)
-  return Object.assign(check, { limiter, limiters: [limiter], giveBack: guard.giveBack.bind(guard) })
+  return Object.assign(check, { limiter, limiters: [limiter], options })
 }
 
 /** The steps in their order. A request that waits for nothing takes them in one tick and makes no closure. */
@@ -208,12 +208,5 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     const writeHeaders = this.#writeHeaders
     if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
     return all
-  }
-
-  async giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
-    const difference = await decision.settle(0)
-    const all = this.#recorder.replace(req, decision, decision.afterGivingBack(-difference))
-    const writeHeaders = this.#writeHeaders
-    if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
   }
 }

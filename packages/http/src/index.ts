@@ -8,6 +8,7 @@ export { onAborted, whenRead } from './fetch-exchange.js'
 export { behindProxies, type ProxyOptions } from './forwarded-for.js'
 export { getOrMake } from './get-or-make.js'
 export { createGuard, type Guard, type GuardSteps } from './guard.js'
+export { type AskAboutSeveral, combineGuards, type CombinableGuard } from './several-limits.js'
 export { hasHungUp, isTcp, type NodeRequest, onConnectionLost, onResponseSent } from './hung-up.js'
 export {
   type HeaderFormat,
@@ -41,7 +42,7 @@ export {
   REQUEST_LIMIT,
   type RequestLimitOptions,
 } from './options.js'
-export type { Platform, Problem, RequestReader } from './platform.js'
+export { chain, type Platform, type Problem, type RequestReader } from './platform.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'
 export type { RequestWaitOptions } from './waiting.js'

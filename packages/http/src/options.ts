@@ -184,9 +184,7 @@ export function partsOf<Req, Res>(
 ): readonly RequestLimitOptions<Req, Res>[] {
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const { limits } = options
-  if (!Array.isArray(limits) || limits.length === 0 || limits.length > MOST_PARTS) {
-    throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, limits)
-  }
+  checkMostParts(limits)
   for (const name of ['limiter', 'name', 'tiers', 'penalty', ...Object.keys({ ...LIMIT, ...WAITING })]) {
     if (options[name as keyof typeof options] !== undefined) throw conflictingOptions(name, 'limits')
   }
@@ -195,6 +193,11 @@ export function partsOf<Req, Res>(
     const ofLimiter = part.limiter ? undefined : pick(options, INHERITED.byLimiters)
     return { ...ofLimiter, ...pick(options, DEFAULTS_OF_PARTS), ...part }
   })
+}
+
+export function checkMostParts<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {
+  if (Array.isArray(parts) && parts.length > 0 && parts.length <= MOST_PARTS) return
+  throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)
 }
 
 /** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */

@@ -18,14 +18,21 @@ import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { getOrMake } from './get-or-make.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
 import { byIp, holdsRawIpv6, type KeySource } from './keys.js'
-import { limiterOf, partsOf, policyChooser, type RequestLimitOptions } from './options.js'
-import { chain, type Platform, type SetHeader } from './platform.js'
+import { checkMostParts, limiterOf, partsOf, policyChooser, type RequestLimitOptions } from './options.js'
+import { chain, type Platform } from './platform.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 
 /*
  * A request under several limits, in one decision: it is charged under all of them, or under none. Guards one after the other
  * are independent: what the first has charged stays charged when the second denies.
  */
+
+/** Asks about a request under these keys, or takes the answer to one that was asked about before. */
+export type AskAboutSeveral<Req> = (
+  req: Req,
+  parts: readonly PartOptions[],
+  ask: () => MaybePromise<Denied | undefined>,
+) => MaybePromise<Denied | undefined>
 
 /**
  * Makes the guard of options with `limits`.
@@ -34,19 +41,57 @@ import { warn, warnInsideHandler } from './setup-warnings.js'
 export function guardOfSeveral<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
   platform: Platform<Req, Res>,
+  around?: AskAboutSeveral<Req>,
 ) {
-  const guard = new SeveralGuard(options, platform)
-  const { limiters } = guard
-  return Object.assign(guard.check.bind(guard), {
-    limiter: limiters[0]!,
-    limiters,
-    giveBack: guard.giveBack.bind(guard),
+  const frame = frameOf(options, platform)
+  const parts = partsOf(options).map((part) => new OneLimit(part, limiterOf(part), frame))
+  const guard = new SeveralGuard(parts, platform, around)
+  const limiters = parts.map(({ limiter }) => limiter)
+  checkNames(limiters)
+  return Object.assign(guard.check.bind(guard), { limiter: limiters[0]!, limiters, options })
+}
+
+/**
+ * Makes one guard of several, whose limits are decided together. Each keeps its own callbacks, headers and answer.
+ * @throws {PolicyError} INVALID_OPTION if they have more than 16 limits.
+ */
+export function combineGuards<Req, Res>(
+  guards: readonly CombinableGuard<Req, Res>[],
+  platform: Platform<Req, Res>,
+  around?: AskAboutSeveral<Req>,
+) {
+  const frames = new Map<object, Frame<Req, Res>>()
+  const parts = guards.map(({ options, limiter, place }) => {
+    const frame = getOrMake(frames, options, () => frameOf(options, platform))
+    const { skip: _ofFrame, ...alone } = options
+    return new OneLimit(place === undefined ? alone : partsOf(options)[place]!, limiter, frame)
   })
+  checkMostParts(parts)
+  const guard = new SeveralGuard(parts, platform, around)
+  const limiters: readonly Limiter[] = parts.map(({ limiter }) => limiter)
+  return Object.assign(guard.check.bind(guard), { limiters })
+}
+
+/** A guard of one limit, or one of the limits of a guard, as far as another is made of it. */
+export interface CombinableGuard<Req, Res> {
+  readonly limiter: Limiter
+  readonly options: RequestLimitOptions<Req, Res>
+  /** Of one of `options.limits`. */
+  readonly place?: number
+}
+
+/** What the limits of one guard have in common: who is counted at all, and how requests are answered. */
+type Frame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
+
+function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
+  const setHeader = headerSetter(options.headerNames, platform)
+  const writeHeaders: WriteHeaders | undefined = headerWriter(options)
+  const respond: Responder<Req, Res> = responder(options.onDenied, platform, setHeader)
+  return { options, platform, setHeader, writeHeaders, respond }
 }
 
 /** One limit, as requests are counted under it. */
 class OneLimit<Req, Res> {
-  readonly limiter: Limiter
   readonly source: KeySource<Req>
   readonly recorder: Recorder<Req>
   readonly reportExceeded: ReportExceeded<Req, Res> | undefined
@@ -57,14 +102,14 @@ class OneLimit<Req, Res> {
 
   constructor(
     options: RequestLimitOptions<Req, Res>,
-    whole: RequestLimitOptions<Req, Res>,
-    platform: Platform<Req, Res>,
+    readonly limiter: Limiter,
+    readonly frame: Frame<Req, Res>,
   ) {
-    const limiter = limiterOf(options)
-    this.limiter = limiter
+    const { platform, writeHeaders } = frame
+    const { onExceeded } = frame.options
     this.source = { ...platform, ...addressReader(platform), warn: (warning) => warn(limiter, warning) }
-    this.recorder = new Recorder(limiter, headerWriter(whole) !== undefined, platform)
-    this.reportExceeded = whole.onExceeded && exceededReporter(limiter, whole.onExceeded)
+    this.recorder = new Recorder(limiter, writeHeaders !== undefined, platform)
+    this.reportExceeded = onExceeded && exceededReporter(limiter, onExceeded)
     this.shouldCharge = options.shouldCharge
     this.#options = options
     this.#keyOf = options.key ?? byIp<Req>()
@@ -106,59 +151,57 @@ interface Decided<Req, Res> {
   readonly decision: Decision
 }
 
-class SeveralGuard<Req, Res> {
-  readonly limiters: readonly Limiter[]
-  readonly #platform: Platform<Req, Res>
-  readonly #parts: readonly OneLimit<Req, Res>[]
-  readonly #writeHeaders: WriteHeaders | undefined
-  readonly #setHeader: SetHeader<Res>
-  readonly #respond: Responder<Req, Res>
-  readonly #chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
+/** The limits of one frame, and whether a request is counted under them. */
+interface Framed<Req, Res> {
+  readonly frame: Frame<Req, Res>
+  readonly parts: readonly OneLimit<Req, Res>[]
+  readonly chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
+}
 
-  constructor(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
-    const parts = partsOf(options).map((part) => new OneLimit(part, options, platform))
-    this.limiters = parts.map(({ limiter }) => limiter)
-    checkLimiters(this.limiters)
-    this.#platform = platform
-    this.#parts = parts
-    this.#writeHeaders = headerWriter(options)
-    this.#setHeader = headerSetter(options.headerNames, platform)
-    this.#respond = responder(options.onDenied, platform, this.#setHeader)
-    this.#chooseAccess = accessChooser(options, parts[0]!.source)
+class SeveralGuard<Req, Res> {
+  readonly #frames: readonly Framed<Req, Res>[]
+
+  constructor(
+    parts: readonly OneLimit<Req, Res>[],
+    private readonly platform: Platform<Req, Res>,
+    private readonly around: AskAboutSeveral<Req> | undefined,
+  ) {
+    this.#frames = [...new Set(parts.map(({ frame }) => frame))].map((frame) => {
+      const own = parts.filter((part) => part.frame === frame)
+      return { frame, parts: own, chooseAccess: accessChooser(frame.options, own[0]!.source) }
+    })
   }
 
   check(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let counted
     try {
-      const access = this.#chooseAccess?.(req) ?? 'count'
-      counted = chain(access, (known) => (known === 'count' ? this.#count(req, []) : known))
+      counted = this.#enter(req, [], 0)
     } catch (error) {
       return ifHungUp(error)
     }
     if (!(counted instanceof Promise)) return this.#decide(req, res, counted)
-    keepAddresses(req, this.#platform)
+    keepAddresses(req, this.platform)
     return counted.then((later) => this.#decide(req, res, later), ifHungUp)
   }
 
-  /** Adds to `counted` the parts from `next` on, in their order. */
-  #count(req: Req, counted: Counted<Req, Res>[], next = 0): MaybePromise<readonly Counted<Req, Res>[]> {
-    const part = this.#parts[next]
-    if (!part) return counted
-    return chain(part.of(req), (call) => {
-      if (call) counted.push({ part, call })
-      return this.#count(req, counted, next + 1)
+  /** Adds to `counted` the parts of the frames from `next` on. Returns the responder of a frame that forbids the request. */
+  #enter(req: Req, counted: Counted<Req, Res>[], next: number): MaybePromise<Entered<Req, Res>> {
+    const framed = this.#frames[next]
+    if (!framed) return counted
+    return chain(framed.chooseAccess?.(req) ?? 'count', (access) => {
+      if (access === 'forbid') return framed.frame.respond
+      const parts = access === 'count' ? framed.parts : []
+      return chain(countParts(req, parts, counted, 0), () => this.#enter(req, counted, next + 1))
     })
   }
 
-  #decide(
-    req: Req,
-    res: Res,
-    counted: readonly Counted<Req, Res>[] | 'pass' | 'forbid',
-  ): MaybePromise<Denied | undefined> {
-    if (counted === 'forbid') return this.#respond.forbid(req, res)
-    if (counted === 'pass' || counted.length === 0) return undefined
-    const decided = decideAll(counted.map(({ call }) => call))
-    return chain(decided, (whole) => this.#obey(req, res, decidedParts(counted, whole), whole))
+  #decide(req: Req, res: Res, counted: Entered<Req, Res>): MaybePromise<Denied | undefined> {
+    if (!Array.isArray(counted)) return counted.forbid(req, res)
+    if (counted.length === 0) return undefined
+    const calls = counted.map(({ call }) => call)
+    const ask = (): MaybePromise<Denied | undefined> =>
+      chain(decideAll(calls), (whole) => this.#obey(req, res, decidedParts(counted, whole), whole))
+    return this.around ? this.around(req, calls, ask) : ask()
   }
 
   /** Records the decisions and writes their headers; answers a denied request. */
@@ -172,20 +215,25 @@ class SeveralGuard<Req, Res> {
       moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
     )
     const all = this.#record(req, decided, binding)
-    this.#write(all, res)
+    if (!this.platform.headersSent(res)) {
+      for (const { writeHeaders, setHeader } of new Set(decided.map(({ part }) => part.frame))) {
+        writeHeaders?.(all, res, setHeader)
+      }
+    }
     if (!whole.allowed) {
       for (const { part, decision } of decided) {
         if (!decision.allowed) part.reportExceeded?.(req, res, decision.key, decision)
       }
-      return this.#respond.deny(req, res, binding.decision, all)
+      return binding.part.frame.respond.deny(req, res, binding.decision, all)
     }
     const byCallback = new Map<NonNullable<OneLimit<Req, Res>['shouldCharge']>, Decision[]>()
     for (const { part, decision } of decided) {
       if (part.shouldCharge) getOrMake(byCallback, part.shouldCharge, () => []).push(decision)
     }
     for (const [shouldCharge, decisions] of byCallback) {
-      const settle = () => void settleByOutcome(this.limiters[0]!, decisions, () => shouldCharge(req, res))
-      this.#platform.onFinished(req, res, settle)
+      const settle = () =>
+        void settleByOutcome(decided[0]!.part.limiter, decisions, () => shouldCharge(req, res))
+      this.platform.onFinished(req, res, settle)
     }
     return undefined
   }
@@ -199,23 +247,30 @@ class SeveralGuard<Req, Res> {
     let all: readonly RequestDecision[] = []
     for (const each of decided) {
       all = each.part.recorder.record(req, each.decision)
-      if (each !== binding) this.#platform.decided?.(req, each.decision)
+      if (each !== binding) this.platform.decided?.(req, each.decision)
     }
     binding.part.recorder.bind(req, binding.decision)
-    this.#platform.decided?.(req, binding.decision)
+    this.platform.decided?.(req, binding.decision)
     return all
   }
+}
 
-  #write(all: readonly RequestDecision[], res: Res): void {
-    const writeHeaders = this.#writeHeaders
-    if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
-  }
+/** The parts under which a request is counted, or what answers one that is forbidden. */
+type Entered<Req, Res> = Counted<Req, Res>[] | Responder<Req, Res>
 
-  async giveBack(req: Req, res: Res, decision: Decision): Promise<void> {
-    const difference = await decision.settle(0)
-    const { recorder } = this.#parts[0]!
-    this.#write(recorder.replace(req, decision, decision.afterGivingBack(-difference)), res)
-  }
+/** Adds to `counted` those of `parts` from `next` on that count a request, in their order. */
+function countParts<Req, Res>(
+  req: Req,
+  parts: readonly OneLimit<Req, Res>[],
+  counted: Counted<Req, Res>[],
+  next: number,
+): MaybePromise<void> {
+  const part = parts[next]
+  if (!part) return undefined
+  return chain(part.of(req), (call) => {
+    if (call) counted.push({ part, call })
+    return countParts(req, parts, counted, next + 1)
+  })
 }
 
 /** The parts whose store was asked, each key once. Of a part that was not asked nothing is known. */
@@ -231,7 +286,7 @@ function decidedParts<Req, Res>(
 }
 
 /** Limits are listed by their names in headers, and found by them. */
-function checkLimiters(limiters: readonly Limiter[]): void {
+function checkNames(limiters: readonly Limiter[]): void {
   const own = [...new Set(limiters)]
   const twice = own.find(({ name }, i) => own.findIndex((other) => other.name === name) !== i)
   if (!twice) return

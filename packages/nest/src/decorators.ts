@@ -18,8 +18,8 @@ export interface Marked<Options> {
 }
 
 /**
- * Limits a handler, or all handlers of a class together, in addition to the limits of the class and the module. Several count
- * separately. The default name is `Class` or `Class.method`, with a number from the second on; subclasses that inherit a limit
+ * Limits a handler, or all handlers of a class together, in addition to the limits of the class and the module. All of them
+ * are one decision: a call is charged under each, or under none; one that is `independent` counts by itself. The default name is `Class` or `Class.method`, with a number from the second on; subclasses that inherit a limit
  * without a name of its own each count for themselves. Requires `RateLimitGuard`.
  * @example
  * ```ts

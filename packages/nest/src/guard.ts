@@ -2,15 +2,15 @@ import { type CanActivate, type ExecutionContext, Inject, Injectable } from '@ne
 import { ForbiddenException, HttpException, HttpStatus } from '@nestjs/common'
 import type { Decision } from '@sluice/core'
 import { closeUnread, type Denied } from '@sluice/http'
-import type { Limit } from './limit-maker.js'
-import { Limits } from './limits.js'
+import { type CountCall, Limits } from './limits.js'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 import { callOf } from './platform.js'
 
 /**
- * Counts each call of a handler against all limits that apply to it. If one denies, the charges of the others are given back
- * and a RateLimitException is thrown (a WsException in gateways). Whether global, local or both, it counts a call once.
+ * Counts each call of a handler under all limits that apply to it: under those that are independent one after the other, then
+ * under the others in one decision, so that one that denies leaves them all uncharged. For a denied call it throws a
+ * RateLimitException (a WsException in gateways). Whether global, local or both, it counts a call once.
  */
 @Injectable()
 export class RateLimitGuard implements CanActivate {
@@ -33,9 +33,9 @@ export class RateLimitGuard implements CanActivate {
 /** Nest passes the same context to all guards of a call. A property costs less than a WeakSet. */
 const COUNTED = Symbol.for('sluice.nest.counted')
 
-type LimitAnswer = ReturnType<Limit>
+type LimitAnswer = ReturnType<CountCall>
 
-function attempt(limit: Limit, call: Call): LimitAnswer {
+function attempt(limit: CountCall, call: Call): LimitAnswer {
   try {
     return limit(call, call)
   } catch (error) {
@@ -47,29 +47,17 @@ function attempt(limit: Limit, call: Call): LimitAnswer {
 async function askRest(
   call: Call,
   first: LimitAnswer,
-  limits: readonly Limit[],
+  limits: readonly CountCall[],
   next: number,
   maxBuffered: number,
 ): Promise<boolean> {
-  try {
-    // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
-    let denied = first instanceof Promise ? await first : first
-    for (let i = next; !denied && i < limits.length; i++) denied = await limits[i]!(call, call)
-    if (!denied) return true
-    if (call.kind !== 'ws') throw exceptionOf(denied, call)
-    closeUnread(call.req, maxBuffered)
-    throw await wsExceptionOf(denied, call)
-  } catch (error) {
-    const charged = call.decisions.splice(0).filter(({ allowed }) => allowed)
-    // The headers then show what is left without the charges.
-    const givenBack = charged.map((decision) => limitOf(decision, limits).giveBack(call, call, decision))
-    if (givenBack.length > 0) await Promise.allSettled(givenBack)
-    throw error
-  }
-}
-
-function limitOf({ limiter }: Decision, limits: readonly Limit[]): Limit {
-  return limits.find(({ limiters }) => limiters.some(({ name }) => name === limiter))!
+  // One denial may decide 12,000 GraphQL operations, so an unnecessary await would be measurable.
+  let denied = first instanceof Promise ? await first : first
+  for (let i = next; !denied && i < limits.length; i++) denied = await limits[i]!(call, call)
+  if (!denied) return true
+  if (call.kind !== 'ws') throw exceptionOf(denied, call)
+  closeUnread(call.req, maxBuffered)
+  throw await wsExceptionOf(denied, call)
 }
 
 /**

@@ -1,8 +1,17 @@
 import { Inject, Injectable, type OnApplicationShutdown, type Type } from '@nestjs/common'
 import { ModuleRef } from '@nestjs/core'
 import { createLimiter, type Limiter, memoryStore, PolicyError, type Store } from '@sluice/core'
-import { checkNames, LIMITER, type LimiterSettings, SETTINGS, unchecked } from '@sluice/core/internal'
 import {
+  checkNames,
+  flag,
+  LIMITER,
+  type LimiterSettings,
+  readOne,
+  SETTINGS,
+  unchecked,
+} from '@sluice/core/internal'
+import {
+  type CombinableGuard,
   createGuard,
   getOrMake,
   type Guard,
@@ -12,17 +21,19 @@ import {
   type RequestLimitOptions,
 } from '@sluice/http'
 import { limiterToken } from './decorators.js'
-import { OperationSteps } from './operations.js'
+import { operationsOfSeveral, OperationSteps } from './operations.js'
 import * as Options from './options.js'
 import { nest } from './platform.js'
 
-/**
- * A limit as it applies to handlers. Of the limits with the same limiter, only the innermost counts a call. `knownAs` is the
- * name that is skipped or overridden: the limiter's, or that of the limit which this one overrides.
- */
-export type Limit = Guard<Options.Call, Options.Call> & {
+/** A limit as it applies to handlers. Of the limits with the same limiter, only the innermost counts a call. */
+export interface Limit extends CombinableGuard<Options.Call, Options.Call> {
+  /** The name that is skipped or overridden: the limiter's, or that of the limit which this one overrides. */
   readonly knownAs: string
+  /** What counts calls under it alone; undefined for one of `limits`. */
+  readonly guard: Guard<Options.Call, Options.Call> | undefined
   readonly given: Options.RateLimitOptions
+  /** Whether it is no part of the decision about a handler's other limits. */
+  readonly independent: boolean
 }
 
 type KeyOfCall = Options.KeyProvider['key']
@@ -38,7 +49,7 @@ export class LimitMaker implements OnApplicationShutdown {
   /** The limiters that it made, and has to close. */
   readonly #limiters: Limiter[] = []
   /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
-  readonly #limits = new Map<object, Map<object, Limit>>()
+  readonly #limits = new Map<object, Map<object, readonly Limit[]>>()
 
   /** @throws {PolicyError} INVALID_OPTION for options of the module that do not exist. */
   constructor(
@@ -61,21 +72,21 @@ export class LimitMaker implements OnApplicationShutdown {
     return limiter
   }
 
-  /** The limit that `given` describes. Without a name and limiter of its own it is named `path`, and `owner` counts for itself. */
-  limit(given: Options.RateLimitOptions, owner: object, path: string): Limit {
+  /** The limits that `given` describes. One without a name and limiter is named `path`, and `owner` counts for itself. */
+  limits(given: Options.RateLimitOptions, owner: object, path: string): readonly Limit[] {
     const { limiter, name, limits } = given
-    if (limits !== undefined) return this.#once(given, given, () => this.#together(given, path))
+    if (limits !== undefined) return this.#once(given, given, () => this.#several(given))
     const isShared = name !== undefined || limiter !== undefined
     return this.#once(given, isShared ? given : owner, () => {
-      if (limiter !== undefined) return this.#make(given, { limiter: this.#limiterOf(limiter) })
+      if (limiter !== undefined) return [this.#make(given, { limiter: this.#limiterOf(limiter) })]
       const counted = { ...this.#ofLimiters, ...pick(given, byLimiters), name: name ?? path }
-      return this.#claimed(this.#make(given, counted))
+      return [this.#claimed(this.#make(given, counted))]
     })
   }
 
   /** The limit `outer` with other options. It counts in the limiter of `outer`, unless the numbers change. */
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
-    return this.#once(changes, owner, () => {
+    const [limit] = this.#once(changes, owner, () => {
       const { name: knownAs, ...rest } = changes
       checkNames(OVERRIDE, rest, { what: '@OverrideRateLimit' })
       const { limiter: _l, name: _n, store: _s, ...given } = outer.given
@@ -83,35 +94,48 @@ export class LimitMaker implements OnApplicationShutdown {
       if (!['limit', 'window', 'policies'].some((number) => number in changes)) {
         const kept = Object.fromEntries(Object.entries(ofCalls).filter(([name]) => !(name in LIMITER)))
         const merged = { ...kept, ...(typeof policies === 'function' && { policies }), ...rest }
-        return Object.assign(this.#make(merged, { limiter: outer.limiter }), { knownAs })
+        return [{ ...this.#make(merged, { limiter: outer.limiter }), knownAs }]
       }
       const merged = { ...(changes.policies ? ofCalls : given), ...rest }
       const limit = this.#claimed(this.#make(merged, { ...outer.limiter[SETTINGS], name }))
-      return Object.assign(limit, { knownAs })
+      return [{ ...limit, knownAs }]
     })
+    return limit!
   }
 
-  #once(options: object, counted: object, make: () => Limit): Limit {
-    const byClass = getOrMake(this.#limits, options, () => new Map<object, Limit>())
+  #once(options: object, counted: object, make: () => readonly Limit[]): readonly Limit[] {
+    const byClass = getOrMake(this.#limits, options, () => new Map<object, readonly Limit[]>())
     return getOrMake(byClass, counted, make)
   }
 
-  /** The limit of several that are decided together, which have names of their own; `path` is what it is known as. */
-  #together(given: Options.RateLimitOptions, path: string): Limit {
-    const limit = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
-    limit.limiters.forEach((limiter, i) => {
-      if (given.limits![i]!.limiter === undefined) this.#own(limiter)
+  /** Those of `limits`, each known by its own name. */
+  #several(given: Options.RateLimitOptions): readonly Limit[] {
+    const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
+    const { limits, ...common } = given
+    return whole.guard!.limiters.map((limiter, place) => {
+      const part = limits![place]!
+      if (part.limiter === undefined) this.#own(limiter)
+      return {
+        ...whole,
+        limiter,
+        place,
+        knownAs: limiter.name,
+        given: { ...common, ...part },
+        guard: undefined,
+      }
     })
-    return Object.assign(limit, { knownAs: path })
   }
 
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
-    const { limiter: _limiter, key = keyOfModule, limits, ...own } = given
+    const { limiter: _limiter, key = keyOfModule, limits, independent = false, ...own } = given
+    readOne(flag(false), independent, 'independent', { what: '@RateLimit' })
     const together = limits && { limits: this.#partsOf(limits) }
     const options = { ...defaults, ...own, ...together, ...counted, ...(key && { key: this.#keyOf(key) }) }
-    const guard = createGuard(options, nest, (steps) => new OperationSteps(steps))
-    return Object.assign(guard, { knownAs: guard.limiter.name, given })
+    const guard = createGuard(options, nest, (steps) => new OperationSteps(steps), operationsOfSeveral())
+    const { limiter } = guard
+    const standsAlone = independent || own.maxWait !== undefined
+    return { guard, limiter, options: guard.options, knownAs: limiter.name, given, independent: standsAlone }
   }
 
   #partsOf(
@@ -166,4 +190,5 @@ const MODULE = Object.fromEntries(
   ['limits', ...Options.DEFAULTS, 'maxBuffered'].map((name) => [name, unchecked()]),
 )
 /** A limit counts in the limiter that it replaces, or in one of its own in the same store. */
-const { limiter: _limiter, store: _store, ...OVERRIDE } = REQUEST_LIMIT
+const { limiter: _limiter, store: _store, ...REPLACED } = REQUEST_LIMIT
+const OVERRIDE = { ...REPLACED, independent: unchecked() }

@@ -2,16 +2,19 @@ import { Inject, Injectable, type OnModuleInit, type Type } from '@nestjs/common
 import { DiscoveryService, MetadataScanner } from '@nestjs/core'
 import { PolicyError } from '@sluice/core'
 import { readOne } from '@sluice/core/internal'
-import { getOrMake, maxBuffered } from '@sluice/http'
+import { combineGuards, getOrMake, maxBuffered } from '@sluice/http'
 import { isSkippedOn, limitsOn, type Marked, overridesOn } from './decorators.js'
 import { type Limit, LimitMaker, MODULE_OPTIONS } from './limit-maker.js'
+import { operationsOfSeveral } from './operations.js'
 import type * as Options from './options.js'
+import { nest } from './platform.js'
 
 /** The limits of every handler. They are made when the application starts, so that invalid options fail there. */
 @Injectable()
 export class Limits implements OnModuleInit {
   /** The most bytes that may wait for a client of a gateway. */
   readonly maxBuffered: number
+  readonly #combined: Combined[] = []
   /** By handler, then by class. */
   readonly #ofHandlers = new WeakMap<object, Map<object, HandlerLimits>>()
 
@@ -36,8 +39,8 @@ export class Limits implements OnModuleInit {
     }
   }
 
-  /** The limits of a call, outermost first, each limiter once: if two levels share one, the inner level's options apply. */
-  of({ kind, context }: Options.Call): readonly Limit[] {
+  /** What counts a call: each limiter once. If two levels share one, the inner level's options apply. */
+  of({ kind, context }: Options.Call): readonly CountCall[] {
     // A field inside an operation is not another operation: only the limits of its own method apply.
     const isField = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
     return this.at(context.getClass(), context.getHandler())[isField ? 'asField' : 'asCall']
@@ -47,7 +50,10 @@ export class Limits implements OnModuleInit {
   at(owner: Type, handler: object): HandlerLimits {
     const byOwner = getOrMake(this.#ofHandlers, handler, () => new Map<object, HandlerLimits>())
     return getOrMake(byOwner, owner, () => {
-      return { asCall: this.#around(owner, handler), asField: this.#limitsOn(handler, owner) }
+      return {
+        asCall: this.#together(this.#around(owner, handler)),
+        asField: this.#together(this.#limitsOn(handler, owner)),
+      }
     })
   }
 
@@ -67,20 +73,39 @@ export class Limits implements OnModuleInit {
     return limits
   }
 
+  /** First the limits that count by themselves, outermost first, then one guard for all others. */
+  #together(limits: readonly Limit[]): readonly CountCall[] {
+    const independent = limits.filter((limit) => limit.independent).map((limit) => this.#guardOf([limit]))
+    const others = limits.filter((limit) => !limit.independent)
+    return others.length === 0 ? independent : [...independent, this.#guardOf(others)]
+  }
+
+  /** Handlers with the same limits share a guard, and so the denials of a GraphQL request. */
+  #guardOf(limits: readonly Limit[]): CountCall {
+    if (limits.length === 1 && limits[0]!.guard) return limits[0]!.guard
+    const isSame = ([others]: Combined): boolean =>
+      others.length === limits.length && others.every((other, i) => other === limits[i])
+    const known = this.#combined.find(isSame)
+    if (known) return known[1]
+    const guard = combineGuards(limits, nest, operationsOfSeveral())
+    this.#combined.push([limits, guard])
+    return guard
+  }
+
   #limitsOfModule(): readonly Limit[] {
-    return (this.options.limits ?? []).map((options) => this.maker.limit(options, this, 'default'))
+    return (this.options.limits ?? []).flatMap((options) => this.maker.limits(options, this, 'default'))
   }
 
   /** The limits on one level, where those without a name are named after the class of the call. */
   #limitsOn(level: object, owner: Type): readonly Limit[] {
     const all = limitsOn(level)
-    return all.map(({ options, subject, method }, i) => {
+    return all.flatMap(({ options, subject, method }, i) => {
       // Those of the class itself are numbered before inherited ones, and on each from the bottom up.
       const earlier = all.filter(
         (other, j) => isUnnamed(other.options) && (other.subject === subject ? j > i : j < i),
       ).length
       const path = pathOf(owner, method)
-      return this.maker.limit(options, owner, earlier === 0 ? path : `${path}-${earlier + 1}`)
+      return this.maker.limits(options, owner, earlier === 0 ? path : `${path}-${earlier + 1}`)
     })
   }
 
@@ -102,11 +127,16 @@ export class Limits implements OnModuleInit {
   }
 }
 
+/** Counts a call under one limit or several. Returns undefined if it may pass; otherwise it has been answered. */
+export type CountCall = ReturnType<typeof combineGuards<Options.Call, Options.Call>>
+
+type Combined = readonly [limits: readonly Limit[], guard: CountCall]
+
 /** The limits of one handler. */
 interface HandlerLimits {
-  readonly asCall: readonly Limit[]
+  readonly asCall: readonly CountCall[]
   /** Those of its method alone, for a field inside a GraphQL operation. */
-  readonly asField: readonly Limit[]
+  readonly asField: readonly CountCall[]
 }
 
 function isLimited(subject: object): boolean {
@@ -122,10 +152,9 @@ function pathOf(owner: Type, method: string | undefined): string {
   return (method === undefined ? owner.name : `${owner.name}.${method}`).slice(-60)
 }
 
-/** The innermost limit that charges a limiter takes the place of the outer one, unless either has other limiters too. */
+/** The innermost limit that charges a limiter takes the place of the outer one, unless either is one of `limits`. */
 function withLimit(limits: readonly Limit[], limit: Limit): readonly Limit[] {
-  const isSame = (other: Limit): boolean =>
-    other.limiter === limit.limiter && other.limiters.length + limit.limiters.length === 2
+  const isSame = (other: Limit): boolean => other.limiter === limit.limiter && !!other.guard && !!limit.guard
   if (!limits.some(isSame)) return [...limits, limit]
   return limits.map((other) => (isSame(other) ? limit : other))
 }

@@ -1,6 +1,6 @@
 import type { Decision, Limiter } from '@sluice/core'
 import type { MaybePromise } from '@sluice/core/store'
-import { type Denied, getOrMake, type GuardSteps } from '@sluice/http'
+import { type AskAboutSeveral, chain, type Denied, getOrMake, type GuardSteps } from '@sluice/http'
 import type { Call } from './options.js'
 import { nest } from './platform.js'
 
@@ -73,9 +73,35 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   }
 }
 
+/** The same for the guard of several limits, whose denial decides the later operations under the same keys. */
+export function operationsOfSeveral(): AskAboutSeveral<Call> {
+  const ofRequests = new WeakMap<object, Map<string, Operations>>()
+  return (call, parts, ask) => {
+    if (call.kind !== 'graphql') return ask()
+    const byKeys = getOrMake(ofRequests, nest.identity(call), () => new Map<string, Operations>())
+    const keys = JSON.stringify(parts.map(({ limiter, key }) => [limiter.name, key]))
+    const operations = getOrMake(byKeys, keys, () => new Operations())
+    return operations.run(() => {
+      const { denial } = operations
+      if (denial) {
+        call.decisions.push(denial.decision)
+        return denial.answers.get(ofRequests)
+      }
+      return chain(ask(), (denied) => {
+        const decision = denied && call.decisions.at(-1)!
+        // A cost that never fits is denied without a store, and says nothing about other costs.
+        if (denied && decision && decision.reason !== 'cost') {
+          operations.denial = { decision, cost: 0, answers: new Map([[ofRequests, denied]]) }
+        }
+        return denied
+      })
+    })
+  }
+}
+
 const MOST_AT_ONCE = 16
 
-/** The operations of one request that one limiter counts under one key. */
+/** The operations of one request that are counted under the same keys. */
 class Operations {
   denial: EarlierDenial | undefined
   #asking = 0

@@ -41,6 +41,12 @@ export interface RateLimitOptions
   extends Omit<RequestLimitOptions<Call, Call>, keyof OfNest | 'limits'>, OfNest {
   /** 1 to 16 limits, each with a name of its own, in one decision: a call is charged under all of them, or under none. */
   readonly limits?: readonly PartOfRateLimit[]
+  /**
+   * Whether it counts by itself: before the other limits of a handler, and also the calls that those deny. Otherwise all limits
+   * of a handler are one decision. Always so with `maxWait`, as calls do not wait for several turns.
+   * @default false
+   */
+  readonly independent?: boolean
 }
 
 /** One limit of several that are decided together. */

@@ -94,8 +94,8 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
       '"all";r=3;t=60, "tenant";r=7;t=60, "user";r=0;t=60',
     )
     const { status, headers, body } = await get(origin, '/b')
-    expect([status, body['violated-policies']]).toEqual([429, ['user']])
-    expect(headers['ratelimit']).toBe('"all";r=3;t=60, "tenant";r=7;t=60, "user";r=0;t=60')
+    expect([status, body['violated-policies']]).toEqual([429, ['user', 'b']])
+    expect(headers['ratelimit']).toBe('"all";r=3;t=60, "tenant";r=7;t=60, "user";r=0;t=60, "b";r=0;t=60')
   })
 
   it('together in `limits` may share limiters with others, which count by themselves', async () => {
@@ -118,7 +118,103 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     expect((await shared.peek('ip:127.0.0.1')).remaining).toBe(8)
   })
 
-  it('report what remains after giving back, if another one denies', async () => {
+  it('are one decision, with one event for each', async () => {
+    const [tenants, users] = [stopped(9), stopped(1)]
+    const events: unknown[] = []
+    for (const limiter of [tenants, users]) limiter.on('decision', (event) => void events.push(event))
+    @Controller()
+    @RateLimit({ limiter: tenants })
+    class Site {
+      @Get() @RateLimit({ limiter: users }) get() {}
+    }
+    expect(await statuses(await serve(Site), '/', '/')).toEqual([200, 429])
+    const charged = { together: 2, charged: true }
+    const uncharged = { together: 2, charged: false }
+    expect(events).toMatchObject([charged, charged, uncharged, uncharged])
+  })
+
+  it('that are independent count before the others, and also what those deny', async () => {
+    const attempts = stopped(3)
+    @Controller()
+    @RateLimit({ limit: 9, window: '1m' })
+    class Site {
+      @Get('a')
+      @RateLimit({ limit: 1, window: '1m' })
+      @RateLimit({ limiter: attempts, independent: true })
+      a() {}
+      @Get('b') b() {}
+    }
+    const origin = await serve(Site, [], { headers: 'ietf' })
+    expect(await statuses(origin, '/a', '/a', '/a')).toEqual([200, 429, 429])
+    expect((await attempts.peek('ip:127.0.0.1')).remaining).toBe(0)
+    const { headers, body } = await get(origin, '/a')
+    expect(body['violated-policies']).toEqual(['shared'])
+    expect(headers['ratelimit']).toBe('"shared";r=0;t=60')
+    expect((await get(origin, '/b')).headers['ratelimit']).toBe('"Site";r=7;t=60')
+  })
+
+  it('that wait for their turn are independent', async () => {
+    const attempts = stopped(3)
+    @Controller()
+    @RateLimit({ limiter: attempts, maxWait: '1s' })
+    class Site {
+      @Get() @RateLimit({ limit: 1, window: '1m' }) get() {}
+    }
+    expect(await statuses(await serve(Site), '/', '/')).toEqual([200, 429])
+    expect((await attempts.peek('ip:127.0.0.1')).remaining).toBe(1)
+  })
+
+  it('keep their own way to answer, their own callers and their own callbacks', async () => {
+    const answered = (name: string) => ({ onDenied: () => ({ name }) })
+    @Controller()
+    @RateLimit({ limit: 1, window: '1m', ...answered('class'), skip: ({ req }) => req.url === '/b' })
+    class Site {
+      @Get('a') @RateLimit({ limit: 9, window: '1m', ...answered('method') }) a() {}
+      @Get('b') @RateLimit({ limit: 2, window: '1m', ...answered('method') }) b() {}
+      @Get('c') @RateLimit({ limit: 2, window: '1m', deny: () => true }) c() {}
+    }
+    const origin = await serve(Site)
+    expect(await statuses(origin, '/c', '/a', '/b', '/b')).toEqual([403, 200, 200, 200])
+    expect([(await get(origin, '/a')).body, (await get(origin, '/b')).body]).toEqual([
+      { name: 'class' },
+      { name: 'method' },
+    ])
+  })
+
+  it('of which a handler has more than 16 stop the application', async () => {
+    const limits = Array.from(
+      { length: 16 },
+      (_each, i) => ({ name: `limit-${i}`, limit: 9, window: '1m' }) as const,
+    )
+    @Controller()
+    class Site {
+      @Get() @RateLimit({ limit: 1, window: '1m' }) get() {}
+    }
+    await expect(serve(Site, limits)).rejects.toMatchObject({ code: 'INVALID_OPTION' })
+  })
+
+  it('of `limits` are skipped and overridden by their names', async () => {
+    @Controller()
+    @RateLimit({
+      limits: [
+        { name: 'tenant', limit: 9, window: '1m' },
+        { name: 'user', limit: 2, window: '1m' },
+      ],
+    })
+    class Site {
+      @Get('a') @SkipRateLimit('user') a() {}
+      @Get('b') @OverrideRateLimit({ name: 'user', limit: 1 }) b() {}
+      @Get('c') @OverrideRateLimit({ name: 'user', cost: () => 2 }) c() {}
+    }
+    const origin = await serve(Site, [], { headers: 'ietf' })
+    const seen = async (path: string) => (await get(origin, path)).headers['ratelimit']
+    expect(await seen('/a')).toBe('"tenant";r=8;t=60')
+    expect(await seen('/b')).toBe('"tenant";r=7;t=60, "user:Site.b";r=0;t=60')
+    expect(await seen('/b')).toBe('"tenant";r=7;t=60, "user:Site.b";r=0;t=60')
+    expect(await seen('/c')).toBe('"tenant";r=6;t=60, "user";r=0;t=60')
+  })
+
+  it('report what is left without the charge, if another one denies', async () => {
     @Controller()
     @RateLimit({ limit: 5, window: '1m' })
     class Site {
@@ -359,17 +455,20 @@ describe.each(PLATFORMS)('limits on %s', (_, http) => {
     })
   })
 
-  it.each([undefined, null, 5, 'login', {}])('stop the application if %p describes them', async (options) => {
-    for (const decorate of [RateLimit, OverrideRateLimit]) {
-      @Controller()
-      class Site {
-        @Get() @decorate(options as never) get() {}
+  it.each([undefined, null, 5, 'login', {}, { limit: 1, window: '1m', independent: 'yes' }])(
+    'stop the application if %p describes them',
+    async (options) => {
+      for (const decorate of [RateLimit, OverrideRateLimit]) {
+        @Controller()
+        class Site {
+          @Get() @decorate(options as never) get() {}
+        }
+        await expect(serve(Site, [{ limit: 9, window: '1m' }])).rejects.toMatchObject({
+          code: 'INVALID_OPTION',
+        })
       }
-      await expect(serve(Site, [{ limit: 9, window: '1m' }])).rejects.toMatchObject({
-        code: 'INVALID_OPTION',
-      })
-    }
-  })
+    },
+  )
 
   it('count a request once if the guard is global and local', async () => {
     @Controller()

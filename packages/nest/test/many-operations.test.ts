@@ -27,6 +27,16 @@ describe('a GraphQL request of 12,000 operations', () => {
     expect(decisions).toEqual([true, true, true, false])
   })
 
+  it('asks several limits until one denies, and never again', async () => {
+    const [limiter, roomy] = [limiterOf(3), limiterOf(9)]
+    const decisions: unknown[] = []
+    roomy.on('decision', ({ charged }) => void decisions.push(charged))
+    const results = await Promise.all((await requestOf([{ limiter }, { limiter: roomy }]))(12_000))
+    expect(results.filter((result) => result === true)).toHaveLength(3)
+    expect(results[11_999]).toBeInstanceOf(RateLimitException)
+    expect(decisions).toEqual([true, true, true, false])
+  })
+
   it.each([0, 200])('asks a remote store about at most 16 more than the %i that it admits', async (limit) => {
     const limiter = limiterOf(Math.max(1, limit))
     if (limit === 0) await limiter.block('ip:192.0.2.0', '1h')

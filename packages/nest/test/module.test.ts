@@ -162,7 +162,7 @@ describe('RateLimitModule', () => {
     })
     const limitsOf = (owner: typeof Site | typeof Orders) =>
       app.get(Limits).at(owner, owner.prototype.get).asCall
-    const limiters = [...limitsOf(Site), ...limitsOf(Orders)].map(({ limiter }) => limiter)
+    const limiters = [...limitsOf(Site), ...limitsOf(Orders)].flatMap((guard) => guard.limiters)
     await app.close()
     const closed = limiters.filter(({ isClosed }) => isClosed).map(({ name }) => name)
     expect(closed).toEqual(['site', 'site:Orders.get', 'Orders.get'])

@@ -206,22 +206,6 @@ export class LimiterDecision {
     return given === 0 ? 0 : -given
   }
 
-  /** This decision after `units` of its charge were given back. For adapters. */
-  afterGivingBack(units: number): Decision {
-    const { parts, remaining, binding } = this.#answer
-    const left = this.#source.policies.map(({ capacity }, i) =>
-      Math.min(capacity, Math.floor((parts ? parts[3 * i + 1]! : remaining) + units)),
-    )
-    const least = Math.min(...left)
-    const answer = {
-      ...this.#answer,
-      remaining: least,
-      binding: parts ? left.indexOf(least) : binding,
-      parts: parts?.map((part, i) => (i % 3 === 1 ? left[(i - 1) / 3]! : part)),
-    }
-    return new Decision(this.#source, answer, this.#key, 'none')
-  }
-
   /** All fields, as a plain object: what `JSON.stringify` writes. */
   toJSON(): DecisionRecord {
     return Object.fromEntries(FIELDS.map((field) => [field, this[field]])) as DecisionRecord
