@@ -22,7 +22,8 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
-export { keyspaceOver, type StateChange, type Update } from './bytes/keyspace-over.js'
+export { keyspaceOver } from './bytes/keyspace-over.js'
+export type { NewState, StateChange, Update, UpdateMany, Updates } from './bytes/updates.js'
 export type { Board } from './board.js'
 export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'

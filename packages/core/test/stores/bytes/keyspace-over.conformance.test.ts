@@ -1,11 +1,11 @@
-import { keyspaceOver, type Store, type Update } from '@sluice/core/store'
+import { keyspaceOver, type Store, type Update, type UpdateMany, type Updates } from '@sluice/core/store'
 import { conformance } from '@sluice/testing'
 
 /*
- * Stores that are somewhere else: each operation is several steps, between which others run. One locks the key, the other
- * compares before it writes and begins again.
+ * Stores that are somewhere else: each operation is several steps, between which others run. One locks the key, one
+ * compares before it writes and begins again, and one does so for many keys at a time.
  */
-const overUpdate = (update: Update, now: () => number): Store => ({
+const overUpdate = (update: Updates, now: () => number): Store => ({
   keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
   now,
   close() {},
@@ -51,5 +51,26 @@ function comparingStore(now: () => number): Store {
   return overUpdate(update, now)
 }
 
+function comparingManyStore(now: () => number): Store {
+  const states = new Map<string, Uint8Array>()
+  const updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
+    const before = ids.map((id) => states.get(id))
+    await later()
+    const after = change(before, now())
+    await later()
+    const lost = ids.filter((id, i) => states.get(id) !== before[i])
+    if (allOrNone && lost.length > 0) return ids
+    for (const [i, id] of ids.entries()) {
+      const { state } = after[i]!
+      if (lost.includes(id)) continue
+      if (state) states.set(id, state)
+      else states.delete(id)
+    }
+    return lost
+  }
+  return overUpdate({ updateMany }, now)
+}
+
 conformance('a store that locks', lockingStore, { sequences: 200 })
 conformance('a store that compares and sets', comparingStore, { sequences: 200 })
+conformance('a store that compares and sets many', comparingManyStore, { sequences: 200 })

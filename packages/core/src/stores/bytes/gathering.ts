@@ -1,0 +1,176 @@
+import { StoreError } from '../../values/errors.js'
+import type { Caller, MaybePromise, Receiver } from '../store.js'
+import type { NewState, StateChange, Updates } from './updates.js'
+
+/** What a call does to the states of its ids. It may be carried out repeatedly, and only the last time counts. */
+export type Act<T> = (change: <R>(id: string, change: Change<R>) => R) => T
+export type Change<R> = (state: Uint8Array | undefined, now: number) => StateChange<R>
+
+/** The one gathering of all that a process changes by the same `updates`. */
+export function gatheringOf(updates: Updates): Gathering {
+  const known = GATHERINGS.get(updates) ?? new Gathering(updates)
+  GATHERINGS.set(updates, known)
+  return known
+}
+
+const GATHERINGS = new WeakMap<Updates, Gathering>()
+
+/**
+ * The updates of one process, at most one of an id at a time. Calls that come while their id is being updated go together in
+ * the next update, in order, each with its own answer: n calls of one key at once cost two updates. If each had an update of
+ * its own, all but one would lose the race and begin again, so that n calls would cost about n * n / 2.
+ */
+export class Gathering {
+  /** Calls that are not sent, the oldest first. */
+  #waiting: Call<unknown>[] = []
+  readonly #batches = new Set<RunningUpdate>()
+  readonly #busyIds = new Set<string>()
+  #isDue = false
+
+  constructor(readonly updates: Updates) {}
+
+  /** Whether a call may have several ids, which are changed in one atomic step. */
+  get takesMany(): boolean {
+    return typeof this.updates !== 'function'
+  }
+
+  run<T>(ids: readonly string[], act: Act<T>, caller?: Caller): MaybePromise<T> {
+    const call = new Call<T>(ids, act, caller)
+    if (this.takesMany || this.#busyIds.has(ids[0]!)) this.#enqueue(call)
+    else {
+      const lost = this.#ask([call])
+      if (Array.isArray(lost)) return call.outcome()
+      this.#follow([call], lost as Promise<readonly string[]>)
+    }
+    return new Promise((answered, failed) => (call.receiver = { answered, failed }))
+  }
+
+  /** What comes in one turn goes together, so a call is sent at the end of the turn. */
+  #enqueue(call: Call<unknown>): void {
+    if (call.caller) call.caller.unsent = true
+    this.#waiting.push(call)
+    if (!this.#isDue) queueMicrotask(() => this.#sendWaiting())
+    this.#isDue = true
+  }
+
+  #sendWaiting(): void {
+    this.#isDue = false
+    for (const batch of this.#batches) if (performance.now() - batch.since > LOST_MS) this.#free(batch)
+    for (let calls = this.#takeCalls(); calls.length > 0; calls = this.#takeCalls()) {
+      const sent = calls
+      this.#follow(calls, (async () => this.#ask(sent))())
+    }
+  }
+
+  /** Takes the calls that may go in one update. One that stays behind keeps later calls of its ids behind it. */
+  #takeCalls(): readonly Call<unknown>[] {
+    const most = this.takesMany ? MANY : ONE
+    if (this.#batches.size >= most.batches) return []
+    const [sent, kept] = [new Set<string>(), new Set(this.#busyIds)]
+    const [now, later]: [Call<unknown>[], Call<unknown>[]] = [[], []]
+    for (const call of this.#waiting) {
+      const fits = call.ids.every((id) => !kept.has(id) && (sent.has(id) || sent.size < most.ids))
+      for (const id of call.ids) (fits ? sent : kept).add(id)
+      ;(fits ? now : later).push(call)
+    }
+    this.#waiting = later
+    return now
+  }
+
+  /** Updates the ids of these calls. Returns those whose calls are to be carried out again. */
+  #ask(calls: readonly Call<unknown>[]): MaybePromise<readonly string[]> {
+    const { updates } = this
+    const ids = [...idsOf(calls)]
+    for (const { caller } of calls) if (caller) caller.unsent = false
+    const change = (before: readonly (Uint8Array | undefined)[], now: number): readonly NewState[] => {
+      const states = new Map(ids.map((id, i) => [id, { state: before[i], expiresAt: Infinity }]))
+      for (const call of calls) call.carryOut(states, now)
+      return [...states.values()]
+    }
+    if (typeof updates === 'function')
+      return updates(ids[0]!, (state, now) => ({ result: NONE, ...change([state], now)[0]! }))
+    return updates.updateMany(ids, change, { allOrNone: calls.some((call) => call.ids.length > 1) })
+  }
+
+  /** Answers the calls when their update has ended, and sends those that wait for it. */
+  #follow(calls: readonly Call<unknown>[], update: Promise<readonly string[]>): void {
+    const batch = { ids: idsOf(calls), since: performance.now() }
+    this.#batches.add(batch)
+    for (const id of batch.ids) this.#busyIds.add(id)
+    const end = (lost: readonly string[], failure?: () => never): void => {
+      const areLost = new Set(lost)
+      const again = calls.filter(({ ids }) => ids.some((id) => areLost.has(id)))
+      this.#free(batch)
+      this.#waiting.unshift(...again)
+      for (const call of calls) if (lost.length === 0 || !again.includes(call)) call.settle(failure)
+      this.#sendWaiting()
+    }
+    update.then(end, (error: unknown) => end(NONE, () => fail(error)))
+  }
+
+  #free(batch: RunningUpdate): void {
+    if (this.#batches.delete(batch)) for (const id of batch.ids) this.#busyIds.delete(id)
+  }
+}
+
+interface RunningUpdate {
+  readonly ids: ReadonlySet<string>
+  readonly since: number
+}
+
+function idsOf(calls: readonly Call<unknown>[]): Set<string> {
+  return new Set(calls.flatMap(({ ids }) => ids))
+}
+
+class Call<T> {
+  /** Set before there is an outcome for it. */
+  receiver: Receiver<T> | undefined
+  outcome: () => T = leftOut
+
+  constructor(
+    readonly ids: readonly string[],
+    readonly act: Act<T>,
+    readonly caller: Caller | undefined,
+  ) {}
+
+  /** A call whose caller is gone is left out. One that throws changes nothing, and fails alone. */
+  carryOut(states: Map<string, NewState>, now: number): void {
+    this.outcome = leftOut
+    if (this.caller?.gone) return
+    const before = this.ids.map((id) => states.get(id)!)
+    try {
+      const result = this.act((id, change) => {
+        const { result, ...after } = change(states.get(id)!.state, now)
+        if (after.state !== states.get(id)!.state) states.set(id, after)
+        return result
+      })
+      this.outcome = () => result
+    } catch (error) {
+      for (const [i, id] of this.ids.entries()) states.set(id, before[i]!)
+      this.outcome = () => fail(error)
+    }
+  }
+
+  settle(outcome = this.outcome): void {
+    try {
+      this.receiver!.answered(outcome())
+    } catch (error) {
+      this.receiver!.failed(error)
+    }
+  }
+}
+
+function leftOut(): never {
+  throw new StoreError('STORE_TIMEOUT', 'the caller gave up before it was carried out', { sent: false })
+}
+
+function fail(error: unknown): never {
+  throw error
+}
+
+const NONE: readonly string[] = []
+/** Most updates that are under way at once, and ids in each. */
+const MANY = { batches: 4, ids: 100 }
+const ONE = { batches: Infinity, ids: 1 }
+/** An update without an outcome for so long keeps no other back: some clients never settle a call after its connection broke. */
+const LOST_MS = 60_000

@@ -1,0 +1,113 @@
+import type { Policy } from '../../algorithms/contract/policy.js'
+import { Chunks } from '../memory/chunks.js'
+import type { PolicyList } from '../memory/policy-lists.js'
+import { Table, type TableOwner } from '../memory/table.js'
+import type { Penalty } from '../penalty.js'
+import type { Answer, Ask, Correction } from '../store.js'
+import { instantsOf, type KeptState, type StateLayout } from './state-bytes.js'
+
+/**
+ * A table of the memory store that holds one key at a time: the state of a key is loaded, decided on or corrected there, and
+ * saved. All of it happens in one step of the process.
+ */
+export class ScratchTable implements TableOwner {
+  readonly chunks = new Chunks<Table>()
+  readonly behind = 0
+  readonly layout: StateLayout
+  readonly #table: Table
+  readonly #row: number
+  #now = 0
+
+  constructor(policies: readonly Policy[]) {
+    this.#table = new Table(policies, this)
+    this.#row = this.#table.rowFor(KEY, 0, this.listOf(policies))
+    this.layout = { cells: this.#table.cursor.cells().length, rings: this.#table.cursor.rings().length }
+  }
+
+  now(): number {
+    return this.#now
+  }
+
+  /** One key needs no eviction. */
+  adding(): void {}
+  added(): void {}
+  removed(): void {}
+
+  /** The list by which calls are decided. A key's state lasts for a full refill at the smallest limits of all lists. */
+  listOf(policies: readonly Policy[], penalty?: Penalty): PolicyList {
+    return this.#table.lists.open(policies, penalty)
+  }
+
+  /** Loads a state, as of the instant `now`; undefined for a key that has consumed nothing. */
+  load(state: KeptState | undefined, now: number): void {
+    const { cursor, restrictions, bookings, refusals } = this.#table
+    this.#now = now
+    cursor.select(this.#row)
+    restrictions.clear(this.#row)
+    bookings.forget(this.#row)
+    refusals.clear(this.#row)
+    cursor.clear(now)
+    if (!state) return
+    cursor.cells().set(state.cells)
+    for (const [i, ring] of cursor.rings().entries()) {
+      const instants = state.rings[i]!
+      for (let k = 0; k < instants.length; k++) ring.push(instants[k]!, 1)
+    }
+    if (state.last > now) bookings.open(this.#row, state.last, cursor.cells(), [])
+    if (state.blockedUntil > now) restrictions.block(this.#row, now, state.blockedUntil, true)
+    if (state.heldUntil > now) restrictions.hold(this.#row, state.heldUntil)
+    if (state.forgottenAt > now) refusals.restore(this.#row, state.refusals, state.forgottenAt)
+  }
+
+  decide(list: PolicyList, ask: Ask, cost: number, maxWait: number): Answer {
+    const answer = this.#table.decide(list, ask, KEY, cost, maxWait)
+    if (answer.reason === undefined) return answer
+    const { at } = this.#table.decide(list, 'peek', KEY, answer.remaining + 1, 0)
+    return { ...answer, nextUnitAt: at }
+  }
+
+  correct(list: PolicyList, change: Correction): number {
+    return this.#table.correct(list, { ...change, key: KEY })
+  }
+
+  get isBlocked(): boolean {
+    return this.#table.restrictions.lastOf(this.#row).blockedUntil > this.#now
+  }
+
+  /** The instant at which the state began. */
+  get born(): number {
+    return this.#table.cursor.born
+  }
+
+  /** The instant after which the state need not be kept any longer, under the smallest limits of all lists. */
+  get expiresAt(): number {
+    const { refusals, lists } = this.#table
+    const { resetAt } = this.decide({ policies: lists.smallest, number: 0, penalty: undefined }, 'peek', 0, 0)
+    return Math.max(resetAt, refusals.forgottenAt(this.#row)) + GRACE
+  }
+
+  /** Returns the state to be kept, no shorter than until the instant `keptUntil`, which an earlier write has named. */
+  save(epoch: number, version: number, keptUntil: number): KeptState {
+    const { cursor, restrictions, bookings, refusals } = this.#table
+    const { blockedUntil, heldUntil } = restrictions.lastOf(this.#row)
+    return {
+      epoch,
+      version,
+      written: this.#now,
+      expiresAt: Math.max(this.expiresAt, keptUntil),
+      last: bookings.lastOf(this.#row),
+      blockedUntil,
+      heldUntil,
+      refusals: refusals.countOf(this.#row),
+      forgottenAt: refusals.forgottenAt(this.#row),
+      cells: cursor.cells(),
+      rings: cursor.rings().map(instantsOf),
+    }
+  }
+}
+
+/** Expiry later than the last moment that matters, so that a late turn finds its booking: 1 s. */
+const GRACE = 1_000_000
+
+/** Every state in the table lies under this key. */
+const KEY = ''

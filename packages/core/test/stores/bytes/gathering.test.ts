@@ -1,0 +1,267 @@
+import { consumeAll, createLimiter, gcra, slidingLog } from '@sluice/core'
+import {
+  type Answer,
+  type Caller,
+  keyspaceOver,
+  type NewState,
+  type Part,
+  type Store,
+  type StoreError,
+  type Update,
+  type UpdateMany,
+  type Updates,
+} from '@sluice/core/store'
+
+/** Lets others run, as a round trip does. */
+const roundTrip = () => new Promise((resolve) => setImmediate(resolve))
+const NOW = 1_800_000_000_000_000
+
+describe('calls that meet an update of their key', () => {
+  let states: Map<string, Uint8Array>
+  let roundTrips: number
+  beforeEach(() => {
+    states = new Map()
+    roundTrips = 0
+  })
+  const open = (updates: Updates, name = 'x', limit = 5) =>
+    keyspaceOver(updates, name, [gcra({ limit, window: '1h' })], () => {})
+  const ask = (keyspace: ReturnType<typeof open>, key: string, caller?: Caller) =>
+    keyspace.decide('consume', key, 1, 0, caller) as Promise<Answer>
+  const reasonsOf = async (answers: readonly Promise<Answer>[]) =>
+    (await Promise.all(answers)).map(({ reason }) => reason)
+
+  /** Reads, decides, and begins again if another was first. */
+  const comparing: Update = async (id, change) => {
+    for (;;) {
+      roundTrips++
+      const before = states.get(id)
+      await roundTrip()
+      const { result, state } = change(before, NOW)
+      if (state === before) return result
+      roundTrips++
+      await roundTrip()
+      if (states.get(id) !== before) continue
+      if (state) states.set(id, state)
+      else states.delete(id)
+      return result
+    }
+  }
+
+  /** The same for many, whose lost ids are done again. */
+  const comparingMany: UpdateMany = async (ids, change, { allOrNone }) => {
+    roundTrips++
+    const before = ids.map((id) => states.get(id))
+    await roundTrip()
+    const after = change(before, NOW)
+    const isWritten = (i: number) => after[i]!.state !== before[i]
+    if (!ids.some((_, i) => isWritten(i))) return []
+    roundTrips++
+    await roundTrip()
+    const lost = ids.filter((id, i) => isWritten(i) && states.get(id) !== before[i])
+    if (allOrNone && lost.length > 0) return ids
+    for (const [i, id] of ids.entries()) if (isWritten(i) && !lost.includes(id)) keep(id, after[i]!)
+    return lost
+  }
+  const keep = (id: string, { state }: NewState) => (state ? states.set(id, state) : states.delete(id))
+
+  describe.each([
+    ['one by one', () => comparing],
+    ['many at a time', () => ({ updateMany: comparingMany })],
+  ])('in a store that updates ids %s', (_, updates) => {
+    it.each([10, 40, 160])('cost at most four round trips, where %d come at once', async (n) => {
+      const keyspace = open(updates(), 'x', n - 1)
+      const reasons = await reasonsOf(Array.from({ length: n }, () => ask(keyspace, 'a')))
+      expect(reasons).toEqual([...Array.from({ length: n - 1 }, () => undefined), 'limit'])
+      expect(roundTrips).toBeLessThanOrEqual(4)
+    })
+
+    it('are counted exactly where several processes race', async () => {
+      const processes = Array.from({ length: 4 }, () => {
+        const own = updates()
+        return typeof own === 'function' ? open((...args) => own(...args)) : open({ ...own })
+      })
+      const calls = processes.flatMap((each) => Array.from({ length: 500 }, () => ask(each, 'a')))
+      expect((await reasonsOf(calls)).filter((reason) => reason === undefined)).toHaveLength(5)
+      expect(roundTrips).toBeLessThanOrEqual(40)
+    })
+
+    it('are left out once their callers are gone', async () => {
+      const keyspace = open(updates())
+      const callers = [1, 2, 3].map(() => ({ gone: false, unsent: false }))
+      await ask(keyspace, 'a')
+      const answers = callers.map((caller) => ask(keyspace, 'a', caller))
+      await Promise.resolve()
+      callers[1]!.gone = true
+      await expect(answers[1]).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: false })
+      expect((await answers[2])!.remaining).toBe(2)
+      expect(callers.map(({ unsent }) => unsent)).toEqual([false, false, false])
+    })
+
+    it('fail alone if one of them throws', async () => {
+      const keyspace = open(updates())
+      const answers = ['a', 'a', 'a'].map((key, i) =>
+        i === 1
+          ? (keyspace.decide('consume', key, Symbol('no cost') as never, 0) as Promise<Answer>)
+          : ask(keyspace, key),
+      )
+      await expect(answers[1]).rejects.toThrow(TypeError)
+      expect([(await answers[0])!.remaining, (await answers[2])!.remaining]).toEqual([4, 3])
+    })
+
+    it('are unsent while they wait', async () => {
+      const keyspace = open(updates())
+      void ask(keyspace, 'a')
+      await Promise.resolve()
+      const caller = { gone: false, unsent: false }
+      const answer = ask(keyspace, 'a', caller)
+      expect(caller.unsent).toBe(true)
+      await answer
+      expect(caller.unsent).toBe(false)
+    })
+  })
+
+  it('are answered at once in a store that answers at once', () => {
+    const keyspace = open((id, change) => {
+      const { result, state } = change(states.get(id), NOW)
+      if (state) states.set(id, state)
+      return result
+    })
+    expect(ask(keyspace, 'a')).toMatchObject({ remaining: 4 })
+  })
+
+  it('fail together if their update does, and the next ones go on', async () => {
+    let fails = true
+    const failing: Update = (id, change) =>
+      fails ? roundTrip().then(() => Promise.reject(new Error('no'))) : comparing(id, change)
+    const keyspace = open(failing)
+    const first = [ask(keyspace, 'a'), ask(keyspace, 'b')]
+    const next = ask(keyspace, 'a')
+    for (const answer of first) await expect(answer).rejects.toThrow('no')
+    fails = false
+    await expect(next).rejects.toThrow('no')
+    expect((await ask(keyspace, 'a')).remaining).toBe(4)
+  })
+
+  it('fail if their update throws at once', async () => {
+    const keyspace = open({
+      updateMany: () => {
+        throw new Error('at once')
+      },
+    })
+    await expect(ask(keyspace, 'a')).rejects.toThrow('at once')
+  })
+
+  it('go on after a minute without an outcome of the update before', async () => {
+    jest.useFakeTimers({ doNotFake: ['queueMicrotask', 'nextTick', 'setImmediate'] })
+    try {
+      let updates = 0
+      const silent: Update = (id, change) => (++updates === 1 ? new Promise(() => {}) : comparing(id, change))
+      const keyspace = open(silent)
+      void ask(keyspace, 'a')
+      const second = ask(keyspace, 'a')
+      jest.advanceTimersByTime(59_000)
+      void ask(keyspace, 'a')
+      await roundTrip()
+      expect(updates).toBe(1)
+      jest.advanceTimersByTime(2_000)
+      void ask(keyspace, 'a')
+      expect((await second).remaining).toBe(4)
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
+  describe('of many keys', () => {
+    it('go in one update, at most a hundred keys in each and four under way', async () => {
+      const sizes: number[] = []
+      let underWay = 0
+      let most = 0
+      const updateMany: UpdateMany = async (ids, ...rest) => {
+        sizes.push(ids.length)
+        most = Math.max(most, ++underWay)
+        const lost = await comparingMany(ids, ...rest)
+        underWay--
+        return lost
+      }
+      const keyspace = open({ updateMany })
+      await Promise.all(Array.from({ length: 950 }, (_, i) => ask(keyspace, `${i}`)))
+      expect(sizes).toEqual([...Array.from({ length: 9 }, () => 100), 50])
+      expect(most).toBe(4)
+    })
+
+    it('do not wait for a key whose update does not end', async () => {
+      const updateMany: UpdateMany = (ids, ...rest) =>
+        ids[0]!.endsWith('locked') ? new Promise(() => {}) : comparingMany(ids, ...rest)
+      const keyspace = open({ updateMany })
+      void ask(keyspace, 'locked')
+      await Promise.resolve()
+      void ask(keyspace, 'locked')
+      expect((await ask(keyspace, 'a')).remaining).toBe(4)
+    })
+  })
+
+  describe('on several keys', () => {
+    const storeOf = (updates: Updates): Store => ({
+      keyspace: (name, policies, report, penalty) => keyspaceOver(updates, name, policies, report, penalty),
+      now: () => NOW,
+      close() {},
+    })
+    const limitersOver = (updates: Updates) => {
+      const store = storeOf(updates)
+      return [
+        createLimiter({ name: 'tenant', policies: [gcra({ limit: 3, window: '1h' })], store }),
+        createLimiter({ name: 'user', policies: [slidingLog({ limit: 1, window: '1h' })], store }),
+      ] as const
+    }
+    const whole = ([tenant, user]: ReturnType<typeof limitersOver>, key: string) =>
+      consumeAll([
+        { limiter: tenant, key: 'acme' },
+        { limiter: user, key },
+      ])
+
+    it('are one update, which charges all or none', async () => {
+      const limiters = limitersOver({ updateMany: comparingMany })
+      expect((await whole(limiters, 'u1')).allowed).toBe(true)
+      expect(roundTrips).toBe(2)
+      expect((await whole(limiters, 'u1')).allowed).toBe(false)
+      expect((await limiters[0].peek('acme')).remaining).toBe(2)
+    })
+
+    it('charge exactly while processes race for one of the keys', async () => {
+      const processes = [1, 2, 3, 4].map(() => limitersOver({ updateMany: comparingMany }))
+      const wholes = processes.flatMap((each, i) => ['a', 'b', 'c'].map((key) => whole(each, `${i}${key}`)))
+      const admitted = (await Promise.all(wholes)).filter(({ allowed }) => allowed)
+      expect(admitted).toHaveLength(3)
+      const spent = await Promise.all(
+        ['a', 'b', 'c'].flatMap((key) => processes.map(([, user], i) => user.peek(`${i}${key}`))),
+      )
+      expect(spent.filter(({ remaining }) => remaining === 0)).toHaveLength(3)
+    })
+
+    it('change nothing if one part throws', async () => {
+      const updates = { updateMany: comparingMany }
+      const [good, bad] = [open(updates, 'good'), open(updates, 'bad')]
+      const part = (keyspace: typeof good, cost: number): Part => ({
+        keyspace,
+        key: 'a',
+        cost,
+        enforce: true,
+      })
+      const broken = good.together!.decide([part(good, 1), part(bad, Symbol('no cost') as never)])
+      await expect(broken).rejects.toThrow(TypeError)
+      expect(states.size).toBe(0)
+    })
+
+    it('are not one step in a store that updates one key at a time', () => {
+      expect(open(comparing).together).toBeUndefined()
+    })
+  })
+
+  it('reject with a StoreError that says they were not sent', async () => {
+    const keyspace = open({ updateMany: comparingMany })
+    const caller = { gone: true, unsent: false }
+    const error = await ask(keyspace, 'a', caller).catch((error: unknown) => error as StoreError)
+    expect(error).toMatchObject({ failure: 'timeout', sent: false })
+    expect(states.size).toBe(0)
+  })
+})
