@@ -1,7 +1,7 @@
 // Programs that the tests need and npm cannot bring: looked for in PATH, and installed from Debian's or Ubuntu's packages
 // where that is possible, that is as root and with apt-get.
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { delimiter, resolve } from 'node:path'
 
 const INSTALL_SECONDS = 300
@@ -11,6 +11,7 @@ const PROGRAMS = {
   redis: { programs: ['redis-server valkey-server'], packages: ['redis-server'] },
   lua: { programs: ['luacheck', 'lua5.1'], packages: ['lua-check', 'lua5.1'] },
   prometheus: { programs: ['prometheus', 'promtool'], packages: ['prometheus'] },
+  postgres: { programs: ['initdb', 'postgres', 'pgbouncer'], packages: ['postgresql', 'pgbouncer'] },
 }
 
 /** @typedef {keyof typeof PROGRAMS} Program */
@@ -43,7 +44,7 @@ export function missingProgram(name) {
  * @param {string} program
  */
 function isThere(program) {
-  const folders = program.includes('/') ? ['.'] : (process.env.PATH ?? '').split(delimiter)
+  const folders = program.includes('/') ? ['.'] : [...(process.env.PATH ?? '').split(delimiter), ...unlisted()]
   return folders.some((folder) => {
     try {
       accessSync(resolve(folder, program), constants.X_OK)
@@ -52,6 +53,13 @@ function isThere(program) {
       return false
     }
   })
+}
+
+/** Folders of programs that Debian keeps out of PATH: each version of Postgres has its own, and daemons are root's. */
+function unlisted() {
+  const versions = '/usr/lib/postgresql'
+  const folders = existsSync(versions) ? readdirSync(versions).map((name) => `${versions}/${name}/bin`) : []
+  return [...folders, '/usr/sbin']
 }
 
 /**

@@ -7,6 +7,7 @@ import { build } from './subjects.js'
 import { FEW_RUNS, leftOut } from './verify/left-out.js'
 
 const missing = missingProgram('redis')
+const missingPostgres = missingProgram('postgres')
 build()
 const args = process.argv.slice(2)
 const isBroad = args.every((arg) => arg.startsWith('-') || (existsSync(arg) && statSync(arg).isDirectory()))
@@ -22,7 +23,7 @@ const { status } = spawnSync(
     env: {
       ...(isBroad && FEW_RUNS),
       ...process.env,
-      ...(missing && { SLUICE_WITHOUT_REDIS: 'true' }),
+      ...((missing ?? missingPostgres) && { SLUICE_WITHOUT_REDIS: 'true' }),
     },
   },
 )
@@ -34,4 +35,5 @@ for (const [name, { about, tests, shortened }] of groups) {
   console.log(`${what}: ${about} (npm run verify -- ${name})`)
 }
 if (missing) console.log(`skipped every test that starts a Redis server: ${missing}`)
+if (missingPostgres) console.log(`skipped every test that starts a Postgres: ${missingPostgres}`)
 process.exitCode = status ?? 1

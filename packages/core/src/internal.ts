@@ -19,7 +19,7 @@ export {
   PermitQueues,
 } from './stores/memory/permit-queues.js'
 export { decideAtOnce } from './stores/together.js'
-export { GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'
+export { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'
 export { REASONS } from './stores/store.js'
 export { onAbort } from './values/abort.js'
 export { systemClock } from './values/clock.js'
@@ -32,6 +32,7 @@ export { digest, ownText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {
   checkNames,
+  clock,
   type Declaration,
   type DeclarationOf,
   duration,

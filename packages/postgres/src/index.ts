@@ -1,1 +1,218 @@
-export {}
+import type { Policy } from '@sluice/core'
+import {
+  clock,
+  Closing,
+  CONTRACT,
+  CONTRACT_NUMBER,
+  type DeclarationOf,
+  denialCache,
+  type DenialCacheOptions,
+  duration,
+  flag,
+  gatheringOf,
+  inCommon,
+  read,
+  storeClosed,
+  systemClock,
+  whole,
+} from '@sluice/core/internal'
+import {
+  type Board,
+  type Clock,
+  type DenialCacheBounds,
+  type Duration,
+  type Keyspace,
+  keyspaceOver,
+  type Penalty,
+  type Permits,
+  type Report,
+  type Store,
+  type UpdateMany,
+} from '@sluice/core/store'
+import { type Database, databaseOf, type PgClient, type PostgresJsClient } from './database.js'
+import { PostgresPermits, postgresBoard } from './permits.js'
+import { Rows } from './rows.js'
+import { type PostgresTableOptions, TABLE } from './schema.js'
+import { Sweep } from './sweep.js'
+
+export type { DenialCacheOptions } from '@sluice/core/internal'
+export type { PgClient, PostgresJsClient } from './database.js'
+export { postgresSchema, type PostgresTableOptions } from './schema.js'
+
+export interface PostgresStoreOptions extends PostgresTableOptions {
+  /**
+   * Whether the store makes its table where there is none. Without it, put what `postgresSchema` returns into a migration.
+   * @default true
+   */
+  readonly createTable?: boolean
+  /**
+   * Whether statements are prepared by name, which saves Postgres their planning. Not through PgBouncer in transaction mode.
+   * @default false
+   */
+  readonly prepare?: boolean
+  /**
+   * Returns microseconds; for tests and simulations only. Default: the clock of Postgres, so that the clocks of processes do
+   * not matter.
+   */
+  readonly clock?: Clock
+  /**
+   * Caches denials, so that repeated calls on an exhausted key need no round trip. Corrections made by other processes (reset,
+   * refund, a shorter block) are seen within `maxAge`. `false` disables the cache.
+   */
+  readonly denialCache?: DenialCacheOptions | false
+  /**
+   * Most calls of this process that wait for Postgres, each until its deadline: 1,000 to 1,000,000. Those beyond are decided
+   * by `onStoreError`, immediately.
+   * @default 10_000
+   */
+  readonly maxPending?: number
+  /**
+   * Longest wait of the first calls for the connection and the table: 0 to 1 minute. Their deadlines begin after that wait. A
+   * number is in milliseconds.
+   * @default '1s'
+   */
+  readonly startTimeout?: Duration
+}
+
+/** Options of `postgresStore`. */
+const POSTGRES_STORE = {
+  ...TABLE,
+  createTable: flag(true),
+  prepare: flag(false),
+  clock,
+  denialCache,
+  maxPending: whole(1000, 1_000_000, 10_000),
+  startTimeout: duration(0, '1m', '1s'),
+} satisfies DeclarationOf<PostgresStoreOptions>
+
+/** Made by `postgresStore`. */
+export interface PostgresStore extends Store {
+  /**
+   * Resolves once Postgres answers and the table is there.
+   * @throws {StoreError} STORE_READONLY on a standby, STORE_ERROR where the table is missing or another, or what the connection
+   * failed with.
+   */
+  ready(): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * A store in Postgres 15 or newer, so that all processes share their limits. Decisions are made in the process, exactly, on
+ * Postgres's own clock: two short statements for all calls that come together, and no lock or transaction in between.
+ *
+ * `client` is a Pool or a connected Client of `pg`, a client of `postgres`, or a URL. From a URL the store makes its own
+ * connections, at most five, which `close()` ends.
+ *
+ * Its table is unlogged unless `logged` is set: a crash or a failover of Postgres empties it.
+ * @throws {PolicyError} INVALID_OPTION for what is neither a client nor a URL, and for a bad option; INVALID_DURATION.
+ * @example
+ * import { createLimiter, gcra } from '@sluice/core'
+ * import { postgresStore } from '@sluice/postgres'
+ * const store = postgresStore('postgres://localhost/app')
+ * const limiter = createLimiter({ name: 'api', policies: [gcra({ limit: 100, window: '1m' })], store })
+ */
+export function postgresStore(
+  client: PgClient | PostgresJsClient | string,
+  options: PostgresStoreOptions = {},
+): PostgresStore {
+  return new StoreInPostgres(client, options)
+}
+
+class StoreInPostgres implements PostgresStore {
+  readonly [CONTRACT] = CONTRACT_NUMBER
+  readonly denialCache?: DenialCacheBounds
+  readonly endpoint?: string
+  readonly maxPending: number
+  readonly #client: object | string
+  readonly #database: Database
+  readonly #rows: Rows
+  readonly #sweep: Sweep
+  readonly #updates: { readonly updateMany: UpdateMany }
+  readonly #startTimeout: number
+  readonly #now: Clock
+  readonly #closing = new Closing()
+  #started: Promise<unknown> | undefined
+
+  constructor(client: PgClient | PostgresJsClient | string, options: PostgresStoreOptions) {
+    const settings = read(POSTGRES_STORE, options, { what: 'postgresStore' })
+    this.maxPending = settings.maxPending
+    if (settings.denialCache) this.denialCache = settings.denialCache
+    this.#startTimeout = settings.startTimeout
+    this.#now = settings.clock ?? systemClock()
+    this.#client = client
+    this.#database = databaseOf(client, settings.prepare)
+    if (this.#database.endpoint) this.endpoint = this.#database.endpoint
+    const rows = new Rows(this.#database, settings)
+    this.#rows = rows
+    this.#sweep = new Sweep(this.#database, settings.table, () => rows.latest)
+    this.#updates = { updateMany: (...update) => this.#update(...update) }
+  }
+
+  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+    this.#warnOfPreparing(report)
+    return keyspaceOver(this.#updates, name, policies, report, penalty)
+  }
+
+  permits(name: string, leaseMs: number): Permits {
+    return new PostgresPermits(gatheringOf(this.#updates), name, leaseMs)
+  }
+
+  board(name: string): Board {
+    return postgresBoard(gatheringOf(this.#updates), name)
+  }
+
+  start(): Promise<unknown> {
+    this.#started ??= Promise.race([this.#rows.setUp().catch(() => {}), this.#waited()])
+    return this.#started
+  }
+
+  async ready(): Promise<void> {
+    this.now()
+    await this.#rows.setUp()
+  }
+
+  now(): number {
+    if (this.#closing.isClosed) throw storeClosed()
+    return this.#now()
+  }
+
+  get closed(): AbortSignal {
+    return this.#closing.signal
+  }
+
+  async close(): Promise<void> {
+    this.#closing.close()
+    this.#sweep.end()
+    await this.#database.close()
+  }
+
+  readonly #update: UpdateMany = async (...update) => {
+    this.now()
+    const lost = await this.#rows.updateMany(...update)
+    this.#sweep.begin()
+    return lost
+  }
+
+  #waited(): Promise<void> {
+    return new Promise((resolve) => {
+      setTimeout(resolve, this.#startTimeout).unref()
+      this.closed.addEventListener('abort', () => resolve(), { once: true })
+    })
+  }
+
+  /** Warns once per client, however many stores and limiters use it. */
+  #warnOfPreparing(report: Report): void {
+    if (!this.#database.prepares || typeof this.#client === 'string') return
+    const reported = inCommon('preparingClients', () => new WeakSet<object>())
+    if (reported.has(this.#client)) return
+    reported.add(this.#client)
+    report({ event: 'warning', ...PREPARES })
+  }
+}
+
+const PREPARES = {
+  code: 'POSTGRES_PREPARES',
+  message:
+    'this client of postgres prepares its statements, which hang through PgBouncer in transaction mode: make it with ' +
+    '{ prepare: false } there',
+}

@@ -1,6 +1,7 @@
 // The environment of Jest on a machine without Redis: a test that asks for a server is skipped, and so is one of a block
-// whose set-up asks for one. Jest cannot skip from inside a test; elsewhere this is an exception of its own, as Python's
-// unittest.SkipTest. `startRedis` throws an error with the code NO_REDIS, and every other error fails the test as ever.
+// whose set-up asks for one; so with Postgres. Jest cannot skip from inside a test; elsewhere this is an exception of its own, as Python's
+// unittest.SkipTest. `startRedis` throws an error with the code NO_REDIS, `startPostgres` NO_POSTGRES, and every other error
+// fails the test as ever.
 import { TestEnvironment } from 'jest-environment-node'
 
 /** @typedef {import('@jest/types').Circus.AsyncEvent} AsyncEvent */
@@ -60,5 +61,10 @@ function testsUnder(block) {
 
 /** @param {unknown} error */
 function wantsRedis(error) {
-  return typeof error === 'object' && error !== null && 'code' in error && error.code === 'NO_REDIS'
+  return (
+    typeof error === 'object' &&
+    error !== null &&
+    'code' in error &&
+    (error.code === 'NO_REDIS' || error.code === 'NO_POSTGRES')
+  )
 }

@@ -1,0 +1,66 @@
+import { writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { freePort } from '../redis/free-port.js'
+import { until } from '../redis/until.js'
+import { makeFolder, OwnedProcess, programOf, removeFolder } from './owned-process.js'
+import type { PostgresServer } from './postgres-server.js'
+
+/** A PgBouncer in transaction mode before a server. */
+export interface PgBouncer {
+  readonly url: string
+  stop(): Promise<void>
+}
+
+export interface PgBouncerOptions {
+  /** Connections to the server. */
+  readonly poolSize?: number
+}
+
+export async function startPgBouncer(
+  server: PostgresServer,
+  { poolSize = 4 }: PgBouncerOptions = {},
+): Promise<PgBouncer> {
+  const folder = makeFolder()
+  const port = await freePort()
+  const ini = join(folder, 'pgbouncer.ini')
+  writeFileSync(
+    ini,
+    `[databases]
+postgres = host=${server.host} port=${server.port} user=postgres dbname=postgres
+[pgbouncer]
+listen_addr = ${server.host}
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = transaction
+default_pool_size = ${poolSize}
+max_client_conn = 200
+`,
+    { mode: 0o644 },
+  )
+  const started = new OwnedProcess(programOf('pgbouncer'), [ini], folder)
+  await until(`a PgBouncer on port ${port}`, () => !started.running || isOpen(server.host, port), 10_000)
+  if (!started.running) {
+    removeFolder(folder)
+    throw new Error(`the PgBouncer on port ${port} exited at once`)
+  }
+  return {
+    url: `postgres://postgres@${server.host}:${port}/postgres`,
+    async stop() {
+      await started.end('SIGKILL')
+      removeFolder(folder)
+    },
+  }
+}
+
+function isOpen(host: string, port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, host)
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}

@@ -1,0 +1,192 @@
+import { PolicyError, StoreError } from '@sluice/core'
+import { expected } from '@sluice/core/internal'
+
+/** A client of `pg`: a Pool, or a Client that is connected. Described by the methods that are used, as no client need be installed. */
+export interface PgClient {
+  query(statement: {
+    readonly text: string
+    readonly values: readonly string[]
+    readonly name?: string
+  }): Promise<{ readonly rows: readonly unknown[] }>
+  on?(event: 'error', listener: (error: Error) => void): unknown
+  off?(event: 'error', listener: (error: Error) => void): unknown
+  end(): Promise<void>
+}
+
+/** A client of `postgres`. */
+export interface PostgresJsClient {
+  // oxlint-disable-next-line typescript/no-explicit-any -- its own type of parameters is wider than text
+  unsafe(text: string, values: any[], options?: { prepare?: boolean }): PromiseLike<readonly unknown[]>
+  end(options?: { timeout?: number }): Promise<void>
+  // oxlint-disable-next-line typescript/no-explicit-any -- as above
+  readonly options: any
+}
+
+/** A row as the statements of this package ask for it: each column as text. */
+export type Row = Readonly<Record<string, string | null>>
+
+/** The database of a store. */
+export interface Database {
+  /** Where it is, for messages, if that is known; never credentials. */
+  readonly endpoint: string | undefined
+  /** Whether the client prepares statements by itself, which PgBouncer does not allow in transaction mode. */
+  readonly prepares: boolean
+  query(statement: Statement, values: readonly string[]): Promise<readonly Row[]>
+  /** Ends the connections that the store made. Those of a client that was handed in stay. */
+  close(): Promise<void>
+}
+
+/** A text of SQL, with the name that it is prepared under. */
+export interface Statement {
+  readonly name: string
+  readonly text: string
+}
+
+/** @throws {PolicyError} INVALID_OPTION for what is neither a client nor a URL. */
+export function databaseOf(client: unknown, prepare: boolean): Database {
+  if (typeof client === 'string') return new OwnDatabase(client, prepare)
+  if (isPostgresJs(client)) return overPostgresJs(client, prepare)
+  if (isPg(client)) return overPg(client, prepare)
+  const what = 'postgresStore takes a Pool or a connected Client of pg, a client of postgres, or a URL'
+  throw expected(PolicyError, 'INVALID_OPTION', what, client)
+}
+
+function isPg(value: unknown): value is PgClient {
+  const { query, end } = (value ?? {}) as Partial<PgClient>
+  return typeof value === 'object' && typeof query === 'function' && typeof end === 'function'
+}
+
+function isPostgresJs(value: unknown): value is PostgresJsClient {
+  return typeof value === 'function' && typeof (value as Partial<PostgresJsClient>).unsafe === 'function'
+}
+
+function overPg(client: PgClient, prepare: boolean): Database {
+  // A connection that breaks while it is idle is an event, which would end a process that does not listen.
+  const ignore = (): void => {}
+  client.on?.('error', ignore)
+  const { options, host, port } = client as PgAddress
+  return {
+    endpoint: addressOf(options?.host ?? host, options?.port ?? port),
+    prepares: false,
+    async query({ name, text }, values) {
+      const { rows } = await client.query({ text, values, ...(prepare && { name }) })
+      return rows as readonly Row[]
+    },
+    async close() {
+      client.off?.('error', ignore)
+    },
+  }
+}
+
+type PgAddress = { readonly options?: { host?: string; port?: number }; host?: string; port?: number }
+
+function overPostgresJs(client: PostgresJsClient, prepare: boolean): Database {
+  const {
+    host,
+    port,
+    prepare: prepares,
+  } = client.options as {
+    host?: readonly string[]
+    port?: readonly number[]
+    prepare?: boolean
+  }
+  return {
+    endpoint: addressOf(host?.[0], port?.[0]),
+    prepares: prepares !== false,
+    query: async ({ text }, values) => {
+      return (await client.unsafe(text, [...values], { prepare })) as readonly Row[]
+    },
+    close: async () => {},
+  }
+}
+
+function addressOf(host: string | undefined, port: number | string | undefined): string | undefined {
+  return host === undefined ? undefined : `${host}:${port ?? 5432}`
+}
+
+/** Connections that the store makes from a URL, with `pg` or, where that is not installed, with `postgres`. */
+class OwnDatabase implements Database {
+  readonly endpoint: string | undefined
+  readonly prepares = false
+  #opened: Promise<Database> | undefined
+  #end: (() => Promise<void>) | undefined
+  #isClosed = false
+
+  constructor(
+    readonly url: string,
+    readonly prepare: boolean,
+  ) {
+    const parsed = URL.canParse(url) ? new URL(url) : undefined
+    if (!parsed || !/^postgres(ql)?:$/.test(parsed.protocol)) {
+      const what = 'the URL of a Postgres begins with postgres:// or postgresql://'
+      throw new PolicyError('INVALID_OPTION', what) // without the URL, which may hold a password
+    }
+    this.endpoint = addressOf(parsed.hostname || undefined, parsed.port || undefined)
+  }
+
+  async query(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
+    this.#opened ??= this.#open()
+    return (await this.#opened).query(statement, values)
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#end?.()
+  }
+
+  async #open(): Promise<Database> {
+    const pg = await load(() => import('pg'), 'pg')
+    const postgres = pg ? undefined : await load(() => import('postgres'), 'postgres')
+    if (!pg && !postgres) {
+      const what =
+        'a connection of its own needs a client package: npm install pg (or postgres), or hand in a client'
+      throw new StoreError('CLIENT_MISSING', what)
+    }
+    const { url, prepare } = this
+    let database: Database
+    if (pg) {
+      const pool = new pg.default.Pool({ connectionString: url, ...OF_PG })
+      this.#end = () => pool.end()
+      database = overPg(pool, prepare)
+    } else {
+      const sql = postgres!.default(url, OF_POSTGRES)
+      this.#end = () => sql.end({ timeout: 1 })
+      database = overPostgresJs(sql as PostgresJsClient, prepare)
+    }
+    if (this.#isClosed) await this.#end()
+    return database
+  }
+}
+
+/** Undefined if the package is missing; one that is installed and fails to load is an error. */
+async function load<T>(loading: () => Promise<T>, name: string): Promise<T | undefined> {
+  try {
+    return await loading()
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    const isMissing = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND'
+    if (isMissing && message.includes(`'${name}'`)) return undefined
+    throw error
+  }
+}
+
+/** One connection for each update that is under way, and one to sweep. */
+const CONNECTIONS = 5
+/**
+ * Of the store's own connections. What has no answer for half a minute is given up with its connection: it may lead nowhere. They
+ * keep no process alive while they are idle.
+ */
+const OF_PG = {
+  max: CONNECTIONS,
+  keepAlive: true,
+  connectionTimeoutMillis: 5000,
+  query_timeout: 30_000,
+  allowExitOnIdle: true,
+}
+const OF_POSTGRES = {
+  max: CONNECTIONS,
+  connect_timeout: 5,
+  prepare: false,
+  fetch_types: false,
+  onnotice: (): void => {},
+}

@@ -1,0 +1,78 @@
+import { SluiceError, StoreError } from '@sluice/core'
+import type { StoreFailure } from '@sluice/core/store'
+
+/**
+ * Converts what a client rejected with into a StoreError. Postgres names the kind of an error by five characters, the SQLSTATE.
+ * A statement that Postgres refused, or that it cancelled, has changed nothing. One that was on its way when its connection
+ * broke may have: `mayBeWritten` says whether it was one that writes.
+ */
+export function storeError(error: unknown, mayBeWritten: boolean): Error {
+  if (error instanceof SluiceError) return error
+  const state = sqlState(error)
+  const failure = state === undefined ? failureOfClient(error) : failureOf(state)
+  const isRefused = state !== undefined && !ENDS_CONNECTION.has(state)
+  const message = `Postgres did not decide: ${textOf(error)}${ADVICE[state ?? ''] ?? ''}`
+  return new StoreError(CODES[failure], message, { cause: error, sent: mayBeWritten && !isRefused })
+}
+
+/** Undefined for an error of the client. Postgres's own have a severity; a code of five characters alone is also EPIPE. */
+export function sqlState(error: unknown): string | undefined {
+  const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown }
+  return typeof severity === 'string' && typeof code === 'string' ? code : undefined
+}
+
+function failureOf(state: string): StoreFailure {
+  return FAILURES[state] ?? FAILURES[state.slice(0, 2)] ?? 'error'
+}
+
+/** By SQLSTATE, or by its first two characters, the class. */
+const FAILURES: Readonly<Record<string, StoreFailure>> = {
+  '08': 'unavailable',
+  '0A000': 'readonly', // an unlogged table, asked for on a standby
+  '25006': 'readonly',
+  '28': 'forbidden',
+  '3D000': 'forbidden',
+  '42501': 'forbidden',
+  '53': 'oom',
+  '53300': 'unavailable',
+  '55P03': 'busy',
+  '57014': 'timeout',
+  '57P01': 'unavailable',
+  '57P02': 'unavailable',
+  '57P03': 'loading',
+  '57P05': 'unavailable',
+}
+
+/** The server ended the connection, perhaps after the statement. */
+const ENDS_CONNECTION: ReadonlySet<string> = new Set(['57P01', '57P02', '57P05'])
+
+const ADVICE: Readonly<Record<string, string>> = {
+  '25006': ': connect to the primary',
+  '0A000': ': connect to the primary',
+  '42501':
+    ": the role needs select, insert, update and delete on the store's table, and create on its schema to make it",
+}
+
+/** An error without a SQLSTATE is of a connection, or a bug. */
+function failureOfClient(error: unknown): StoreFailure {
+  if ((error as Partial<Error> | null)?.message === 'Query read timeout') return 'timeout'
+  return [TypeError, RangeError, ReferenceError].some((Bug) => error instanceof Bug) ? 'error' : 'unavailable'
+}
+
+/** Of a connection that failed for each address of a host name the message is empty. */
+function textOf(error: unknown): string {
+  const { message, code } = (error ?? {}) as { readonly message?: string; readonly code?: string }
+  return message || code || String(error)
+}
+
+const CODES = {
+  timeout: 'STORE_TIMEOUT',
+  unavailable: 'STORE_UNAVAILABLE',
+  overloaded: 'STORE_OVERLOADED',
+  oom: 'STORE_OOM',
+  readonly: 'STORE_READONLY',
+  loading: 'STORE_LOADING',
+  busy: 'STORE_BUSY',
+  forbidden: 'STORE_FORBIDDEN',
+  error: 'STORE_ERROR',
+} as const

@@ -1,0 +1,150 @@
+import { ALIVE_US, CLAIM_US, GRACE_US, type PermitCall } from '@sluice/core/internal'
+import type { TicketState } from '@sluice/core/store'
+
+/*
+ * The permits of one key, and the tickets that wait for one, as a list of numbers. lua/semaphore.lua is the twin for Redis. Nothing
+ * is announced: whoever waits polls.
+ */
+
+/** A ticket of a semaphore that holds a permit until an instant, in microseconds. */
+interface Held {
+  readonly semaphore: number
+  readonly ticket: number
+  until: number
+}
+
+interface Waiting {
+  readonly semaphore: number
+  readonly ticket: number
+}
+
+/** A semaphore with waiting tickets, and the limit that it named last. */
+interface Waiter {
+  readonly semaphore: number
+  limit: number
+  aliveUntil: number
+}
+
+export class PermitQueue {
+  #graceUntil = 0
+  #held: Held[] = []
+  /** The oldest first. */
+  #line: Waiting[] = []
+  #waiters: Waiter[] = []
+
+  /** `numbers` is what `numbers` returned; none for a key without permits. */
+  constructor(numbers: readonly number[]) {
+    const [graceUntil = 0, held = 0, waiting = 0, ...rest] = numbers
+    if (rest.length < 3 * held + 2 * waiting) return
+    this.#graceUntil = graceUntil
+    const triples = triplesOf(rest.slice(0, 3 * held))
+    this.#held = triples.map(([semaphore, ticket, until]) => ({ semaphore, ticket, until }))
+    for (let i = 3 * held; i < 3 * held + 2 * waiting; i += 2) {
+      this.#line.push({ semaphore: rest[i]!, ticket: rest[i + 1]! })
+    }
+    const others = triplesOf(rest.slice(3 * held + 2 * waiting))
+    this.#waiters = others.map(([semaphore, limit, aliveUntil]) => ({ semaphore, limit, aliveUntil }))
+  }
+
+  get numbers(): readonly number[] {
+    const held = this.#held.flatMap(({ semaphore, ticket, until }) => [semaphore, ticket, until])
+    const line = this.#line.flatMap(({ semaphore, ticket }) => [semaphore, ticket])
+    const waiters = this.#waiters.flatMap(({ semaphore, limit, aliveUntil }) => [
+      semaphore,
+      limit,
+      aliveUntil,
+    ])
+    if (held.length + line.length + waiters.length + this.#graceUntil === 0) return []
+    return [this.#graceUntil, this.#held.length, this.#line.length, ...held, ...line, ...waiters]
+  }
+
+  carryOut(call: PermitCall, now: number): readonly TicketState[] {
+    const { step, semaphore, tickets, limit, lease } = call
+    const isTaking = step === 'take' || step === 'wait'
+    this.#expire(now)
+    // An absent queue is begun with a time of grace by steps that expect their tickets in it.
+    if ((step === 'poll' || step === 'renew') && this.numbers.length === 0) this.#graceUntil = now + GRACE_US
+    const isGrace = this.#graceUntil > now
+    if (step === 'wait' || step === 'poll') this.#keepAlive(semaphore, limit, now)
+    for (const ticket of tickets) {
+      if (step === 'release') this.#remove(semaphore, ticket)
+      // Before the queue is served: a holder whose permit was lost has precedence.
+      else if (step === 'renew' && !this.#heldBy(semaphore, ticket) && this.#held.length < limit)
+        this.#hold(semaphore, ticket, now + lease)
+    }
+    if (!isGrace) this.#serve(isTaking ? limit : 0, now)
+    return tickets.map((ticket) => {
+      let held = this.#heldBy(semaphore, ticket)
+      if (!held && this.#isWaiting(semaphore, ticket)) return 'waiting'
+      if (!held && isTaking && !isGrace && this.#line.length === 0 && this.#held.length < limit) {
+        held = this.#hold(semaphore, ticket, 0)
+      }
+      if (held) {
+        held.until = now + lease
+        return 'held'
+      }
+      if (step !== 'wait') return 'unknown'
+      this.#line.push({ semaphore, ticket })
+      return 'waiting'
+    })
+  }
+
+  /** Nothing lasts longer than an hour: an instant beyond was named before the clock was set back. */
+  #expire(now: number): void {
+    const lasts = (until: number): boolean => until > now && until <= now + FAR_US
+    this.#held = this.#held.filter(({ until }) => lasts(until))
+    this.#waiters = this.#waiters.filter(({ aliveUntil }) => lasts(aliveUntil))
+    if (!lasts(this.#graceUntil)) this.#graceUntil = 0
+  }
+
+  #keepAlive(semaphore: number, limit: number, now: number): void {
+    let waiter = this.#waiters.find((each) => each.semaphore === semaphore)
+    if (!waiter) this.#waiters.push((waiter = { semaphore, limit, aliveUntil: 0 }))
+    waiter.limit = limit
+    waiter.aliveUntil = now + ALIVE_US
+  }
+
+  /**
+   * Grants permits to the oldest tickets, each under its own limit; `limit` is that of a ticket about to take one. While a permit is
+   * free under the widest limit, tickets of a silent semaphore leave.
+   */
+  #serve(limit: number, now: number): void {
+    const widest = Math.max(limit, ...this.#waiters.map((each) => each.limit))
+    for (const { semaphore, ticket } of this.#line) {
+      if (this.#held.length >= widest) return
+      const waiter = this.#waiters.find((each) => each.semaphore === semaphore)
+      if (!waiter) this.#remove(semaphore, ticket)
+      else if (this.#held.length >= waiter.limit) return
+      else this.#hold(semaphore, ticket, now + CLAIM_US)
+    }
+  }
+
+  #heldBy(semaphore: number, ticket: number): Held | undefined {
+    return this.#held.find((each) => each.semaphore === semaphore && each.ticket === ticket)
+  }
+
+  #isWaiting(semaphore: number, ticket: number): boolean {
+    return this.#line.some((each) => each.semaphore === semaphore && each.ticket === ticket)
+  }
+
+  #hold(semaphore: number, ticket: number, until: number): Held {
+    this.#remove(semaphore, ticket)
+    const held = { semaphore, ticket, until }
+    this.#held.push(held)
+    return held
+  }
+
+  #remove(semaphore: number, ticket: number): void {
+    const isOther = (each: Waiting): boolean => each.semaphore !== semaphore || each.ticket !== ticket
+    this.#held = this.#held.filter(isOther)
+    this.#line = this.#line.filter(isOther)
+  }
+}
+
+function triplesOf(numbers: readonly number[]): (readonly [number, number, number])[] {
+  return Array.from({ length: Math.floor(numbers.length / 3) }, (_, i) => {
+    return [numbers[3 * i]!, numbers[3 * i + 1]!, numbers[3 * i + 2]!] as const
+  })
+}
+
+const FAR_US = 3_600_000_000

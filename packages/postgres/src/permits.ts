@@ -1,0 +1,101 @@
+import { ALIVE_US, CLAIM_US, type gatheringOf } from '@sluice/core/internal'
+import type { Board, Permits, PermitStep, TicketState } from '@sluice/core/store'
+import { numbersOf, stateOf } from './packed.js'
+import { PermitQueue } from './permit-queue.js'
+
+type Gathering = ReturnType<typeof gatheringOf>
+
+/** The permits of one semaphore of this process: each step is one update of the row of its key. */
+export class PostgresPermits implements Permits {
+  readonly #semaphore = Math.floor(Math.random() * 2 ** 52)
+
+  constructor(
+    readonly gathering: Gathering,
+    readonly name: string,
+    readonly leaseMs: number,
+  ) {}
+
+  async ask(
+    step: PermitStep,
+    key: string,
+    tickets: readonly number[],
+    limit: number,
+  ): Promise<readonly TicketState[]> {
+    const id = JSON.stringify(['permits', this.name]).slice(1) + key // those of keyspaces begin with a bracket
+    const lease = this.leaseMs * 1000
+    const call = { step, semaphore: this.#semaphore, name: this.name, key, tickets, limit, lease }
+    return this.gathering.run([id], (changing) =>
+      changing(id, (state, now) => {
+        const queue = new PermitQueue(numbersOf(state))
+        const result = queue.carryOut(call, now)
+        return { result, ...kept(queue.numbers, now + lease + CLAIM_US + ALIVE_US + A_SECOND) }
+      }),
+    )
+  }
+
+  /** Nothing is announced: LISTEN needs a connection of its own, which PgBouncer does not give. `poll` is enough. */
+  listen(): void {}
+  close(): void {}
+}
+
+/** A board in one row: of each post the instant of its end, its author and its text, each as numbers behind their length. */
+export function postgresBoard(gathering: Gathering, name: string): Board {
+  const id = JSON.stringify(['board', name]).slice(1)
+  const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly Post[]> =>
+    Promise.resolve(
+      gathering.run([id], (changing) =>
+        changing(id, (state, now) => {
+          const posts = postsIn(numbersOf(state)).filter(({ until }) => until > now && until <= now + AN_HOUR)
+          if (!post) return { result: posts, state, expiresAt: Infinity }
+          const { author, text, lifeMs } = post
+          const others = posts.filter((each) => each.author !== author)
+          const all = [...others, { until: now + lifeMs * 1000, author, text }]
+          const numbers = all.flatMap((each) => [each.until, ...unitsOf(each.author), ...unitsOf(each.text)])
+          return { result: all, ...kept(numbers, Math.max(...all.map(({ until }) => until)) + A_SECOND) }
+        }),
+      ),
+    )
+  return {
+    post: async (author, text, lifeMs) => {
+      await change({ author, text, lifeMs })
+    },
+    read: async () => (await change()).map(({ text }) => text),
+  }
+}
+
+interface Post {
+  /** Microseconds. */
+  readonly until: number
+  readonly author: string
+  readonly text: string
+}
+
+function unitsOf(text: string): readonly number[] {
+  return [text.length, ...Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))]
+}
+
+function postsIn(numbers: readonly number[]): readonly Post[] {
+  const posts: Post[] = []
+  let at = 0
+  const textAt = (): string => {
+    const start = at + 1
+    at = start + numbers[start - 1]!
+    return numbers
+      .slice(start, at)
+      .map((unit) => String.fromCharCode(unit))
+      .join('')
+  }
+  while (at < numbers.length) posts.push({ until: numbers[at++]!, author: textAt(), text: textAt() })
+  return posts
+}
+
+function kept(
+  numbers: readonly number[],
+  expiresAt: number,
+): { state: Uint8Array | undefined; expiresAt: number } {
+  return { state: numbers.length > 0 ? stateOf(numbers) : undefined, expiresAt }
+}
+
+const A_SECOND = 1_000_000
+/** No post lives longer: one that does was made before the clock was set back. */
+const AN_HOUR = 3_600_000_000

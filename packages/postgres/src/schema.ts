@@ -1,0 +1,124 @@
+import { PolicyError, StoreError } from '@sluice/core'
+import { type DeclarationOf, flag, read, text } from '@sluice/core/internal'
+import type { Database, Row } from './database.js'
+import { sqlState, storeError } from './failure.js'
+
+export interface PostgresTableOptions {
+  /**
+   * The name of the table: letters, digits and underscores, also behind a schema and a point. In quotes: `Limits` is not
+   * `limits`.
+   * @default 'sluice'
+   */
+  readonly table?: string
+  /**
+   * Whether the table is written to the log of Postgres, so that it outlives a crash and a failover. Each decision then waits for the
+   * disk. Without it a crash or a failover empties the table: all counts, blocks and permits begin anew. docs/outages.md has
+   * both in numbers.
+   * @default false
+   */
+  readonly logged?: boolean
+}
+
+/** Options of a store's table, for those of the store too. */
+export const TABLE = {
+  table: text(
+    'a name of letters, digits and underscores, also behind a schema and a point',
+    /^([A-Za-z_]\w{0,62}\.)?[A-Za-z_]\w{0,62}$/,
+    'sluice',
+  ),
+  logged: flag(false),
+} satisfies DeclarationOf<PostgresTableOptions>
+
+/**
+ * The statement that makes the table, for migrations. A store that makes its table itself carries out the same.
+ * @throws {PolicyError} INVALID_OPTION for a bad option.
+ * @example
+ * import { postgresSchema } from '@sluice/postgres'
+ * console.log(postgresSchema({ table: 'limits' }))
+ */
+export function postgresSchema(options: PostgresTableOptions = {}): string {
+  const { table, logged } = read(TABLE, options, { what: 'postgresSchema', error: PolicyError })
+  // An index on the expiry would make each update write to it, and to every other index: HOT updates need free space alone.
+  return `create ${logged ? '' : 'unlogged '}table if not exists ${quoted(table)} (
+  id uuid primary key,
+  version bigint not null,
+  expires bigint not null,
+  state bytea not null
+) with (fillfactor = 80);
+`
+}
+
+/** The name as it stands in a statement. */
+export function quoted(table: string): string {
+  return table
+    .split('.')
+    .map((part) => `"${part}"`)
+    .join('.')
+}
+
+export interface SetUpOptions {
+  readonly table: string
+  readonly logged: boolean
+  readonly createTable: boolean
+}
+
+/**
+ * Makes the table unless it is there, and checks that it is the store's.
+ * @throws {StoreError} STORE_READONLY on a standby, STORE_ERROR without the table, or with another one of its name.
+ */
+export async function setUp(database: Database, options: SetUpOptions): Promise<void> {
+  try {
+    let found = await look(database, options)
+    if (found.columns === null && options.createTable) {
+      await create(database, options)
+      found = await look(database, options)
+    }
+    check(found, options)
+  } catch (error) {
+    throw storeError(error, false)
+  }
+}
+
+const LOOK = {
+  name: 'sluice look',
+  text: `select pg_is_in_recovery()::text as standby, c.relpersistence::text as kept,
+  (select string_agg(a.attname || ' ' || format_type(a.atttypid, a.atttypmod), ', ' order by a.attname)
+    from pg_attribute a where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns
+from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`,
+}
+
+async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
+  const [found] = await database.query(LOOK, [quoted(table)])
+  if (found!['standby'] === 'true')
+    throw refused('STORE_READONLY', 'this is a standby: connect to the primary')
+  return found!
+}
+
+async function create(database: Database, { table, logged }: SetUpOptions): Promise<void> {
+  const text = postgresSchema({ table, logged })
+  try {
+    await database.query({ name: 'sluice create', text }, [])
+  } catch (error) {
+    // Two that make it at once: the other was first, as "if not exists" looks before it makes.
+    if (!['23505', '42P07', '42710'].includes(sqlState(error) ?? '')) throw error
+  }
+}
+
+const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
+
+function check({ columns, kept }: Row, { table, logged }: SetUpOptions): void {
+  if (columns === null) {
+    const what = `there is no table ${table}: make it with what postgresSchema() returns, or leave createTable true`
+    throw refused('STORE_ERROR', what)
+  }
+  if (columns !== COLUMNS) {
+    throw refused('STORE_ERROR', `the table ${table} must have the columns ${COLUMNS}, it has ${columns}`)
+  }
+  if (logged && kept !== 'p') {
+    throw refused('STORE_ERROR', `the table ${table} is unlogged: alter table ${quoted(table)} set logged`)
+  }
+}
+
+function refused(code: 'STORE_READONLY' | 'STORE_ERROR', message: string): StoreError {
+  return new StoreError(code, message, { sent: false })
+}

@@ -1,0 +1,28 @@
+import { numbersOf, packed, stateOf, unpacked } from '../src/packed.js'
+
+describe('a packed state', () => {
+  it.each([
+    [[]],
+    [[0]],
+    [[127, 128, 129]],
+    [[2 ** 31, 2 ** 32, 2 ** 52 - 1, 2 ** 53]],
+    [[0, 0, 16_383, 16_384]],
+  ])('becomes the same numbers again: %j', (numbers) => {
+    const state = stateOf(numbers)
+    expect(numbersOf(unpacked(packed(state)))).toEqual(numbers)
+    expect(unpacked(packed(state))).toEqual(state)
+  })
+
+  it('takes a byte for each seven bits', () => {
+    expect(packed(stateOf([0, 127, 128, 2 ** 50]))).toHaveLength(1 + 1 + 2 + 8)
+  })
+
+  it.each([
+    ['a number that has no end', [1, 129]],
+    ['a number that is too large', [255, 255, 255, 255, 255, 255, 255, 255, 127]],
+  ])('is none that a keyspace accepts if it has %s', (_, bytes) => {
+    const state = unpacked(Uint8Array.from(bytes))
+    expect(state).toHaveLength(1)
+    expect(numbersOf(state)).toEqual([])
+  })
+})
