@@ -131,7 +131,9 @@ class OwnDatabase implements Database {
 
   async close(): Promise<void> {
     this.#isClosed = true
-    await this.#end?.()
+    const end = this.#end
+    this.#end = undefined
+    await end?.()
   }
 
   async #open(): Promise<Database> {

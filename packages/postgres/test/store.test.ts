@@ -1,0 +1,258 @@
+import { createLimiter, createSemaphore, gcra, slidingWindow } from '@sluice/core'
+import { startPgBouncer } from '@sluice/harness/postgres'
+import { pause, until } from '@sluice/harness/redis'
+import {
+  postgresSchema,
+  type PostgresStore,
+  postgresStore,
+  type PostgresStoreOptions,
+} from '@sluice/postgres'
+import { Client } from 'pg'
+import postgres from 'postgres'
+import { Sweep } from '../src/sweep.js'
+import { onePostgres } from './one-postgres.js'
+
+jest.setTimeout(60_000)
+
+const own = onePostgres()
+const stores: PostgresStore[] = []
+afterEach(() => Promise.all(stores.splice(0).map((store) => store.close())))
+
+let tables = 0
+const open = (options: PostgresStoreOptions = {}, client: Parameters<typeof postgresStore>[0] = own.pool) => {
+  const store = postgresStore(client, { table: `t${++tables}`, ...options })
+  stores.push(store)
+  return store
+}
+const limiterOn = (store: PostgresStore) =>
+  createLimiter({
+    name: 'x',
+    policies: [gcra({ limit: 5, window: '1d', burst: 5 })],
+    store,
+    onStoreError: 'throw',
+    deadline: '10s',
+  })
+const rows = async (sql: string) => (await own.pool.query(sql)).rows as Record<string, unknown>[]
+
+describe('the table', () => {
+  it('is made by the store, unlogged, with one index', async () => {
+    await open({ table: 'made' }).ready()
+    expect(
+      await rows(`select relpersistence, reloptions, (select count(*)::int from pg_index where indrelid = oid) as indexes
+        from pg_class where relname = 'made'`),
+    ).toEqual([{ relpersistence: 'u', reloptions: ['fillfactor=80'], indexes: 1 }])
+  })
+
+  it('is made once where many stores make it at the same moment', async () => {
+    const many = Array.from({ length: 8 }, () => open({ table: 'at_once' }, own.open()))
+    await Promise.all(many.map((store) => store.ready()))
+    expect((await limiterOn(many[0]!).consume('a')).remaining).toBe(4)
+  })
+
+  it('is logged if that is asked for, and may lie in a schema', async () => {
+    await own.pool.query('create schema "Other"')
+    await open({ table: 'Other.Kept', logged: true }).ready()
+    expect(await rows(`select relpersistence from pg_class where relname = 'Kept'`)).toEqual([
+      { relpersistence: 'p' },
+    ])
+  })
+
+  it('is made by a migration', async () => {
+    await own.pool.query(postgresSchema({ table: 'migrated' }))
+    const limiter = limiterOn(open({ table: 'migrated', createTable: false }))
+    expect((await limiter.consume('a')).remaining).toBe(4)
+  })
+
+  it('is an error if it is missing and must not be made', async () => {
+    const store = open({ table: 'missing', createTable: false })
+    const error = { code: 'STORE_ERROR', message: expect.stringContaining('postgresSchema()') }
+    await expect(store.ready()).rejects.toMatchObject(error)
+    await expect(limiterOn(store).consume('a')).rejects.toMatchObject({ ...error, sent: false })
+    await own.pool.query(postgresSchema({ table: 'missing' }))
+    expect((await limiterOn(store).consume('a')).remaining).toBe(4)
+  })
+
+  it('is an error if another has its name', async () => {
+    await own.pool.query('create table other_shape (id text primary key, value int)')
+    await expect(open({ table: 'other_shape' }).ready()).rejects.toMatchObject({
+      code: 'STORE_ERROR',
+      message: expect.stringMatching(/must have the columns expires bigint.*, it has id text, value integer/),
+    })
+  })
+
+  it('is an error if it is unlogged and must outlive a crash', async () => {
+    await open({ table: 'lossy' }).ready()
+    await expect(open({ table: 'lossy', logged: true }).ready()).rejects.toThrow('is unlogged')
+  })
+
+  it('is made again after it was dropped', async () => {
+    const limiter = limiterOn(open({ table: 'dropped' }))
+    await limiter.consume('a')
+    await own.pool.query('drop table dropped')
+    await expect(limiter.consume('a')).rejects.toMatchObject({ code: 'STORE_ERROR', sent: false })
+    expect((await limiter.consume('a')).remaining).toBe(4)
+  })
+
+  it('keeps a gcra in 80 bytes, and updates it in place', async () => {
+    const limiter = createLimiter({
+      name: 'x',
+      policies: [gcra({ limit: 1000, window: '1d' })],
+      store: open({ table: 'small' }),
+    })
+    for (let i = 0; i < 20; i++) await limiter.consume('a')
+    const [row] = await rows('select count(*)::int, max(length(state)) as bytes from small')
+    expect(row!['count']).toBe(1)
+    expect(row!['bytes']).toBeLessThanOrEqual(80)
+  })
+})
+
+describe('a role without rights', () => {
+  beforeAll(() =>
+    own.pool.query(
+      'create role weak login; create role user_of login; revoke create on schema public from public',
+    ),
+  )
+  const as = (role: string) => own.open(own.server.url.replace('postgres@', `${role}@`))
+
+  it('gets one clear error', async () => {
+    await expect(open({ table: 'not_mine' }, as('weak')).ready()).rejects.toMatchObject({
+      code: 'STORE_FORBIDDEN',
+      message: expect.stringMatching(/permission denied for schema public.*needs select, insert/),
+      sent: false,
+    })
+  })
+
+  it('needs four rights on a table that is there', async () => {
+    await own.pool.query(postgresSchema({ table: 'granted' }))
+    await own.pool.query('grant select, insert, update, delete on granted to user_of')
+    expect((await limiterOn(open({ table: 'granted' }, as('user_of'))).consume('a')).remaining).toBe(4)
+    await expect(limiterOn(open({ table: 'granted' }, as('weak'))).consume('a')).rejects.toMatchObject({
+      code: 'STORE_FORBIDDEN',
+      sent: false,
+    })
+  })
+})
+
+describe('a client', () => {
+  it('may be one connection of pg, or a client of postgres', async () => {
+    const client = new Client({ connectionString: own.server.url })
+    await client.connect()
+    const sql = postgres(own.server.url, { prepare: false })
+    const table = `t${++tables}`
+    expect((await limiterOn(open({ table }, client)).consume('a')).remaining).toBe(4)
+    expect((await limiterOn(open({ table, prepare: true }, sql)).consume('a')).remaining).toBe(3)
+    expect((await limiterOn(open({ table, prepare: true })).consume('a')).remaining).toBe(2)
+    await client.end()
+    await sql.end()
+  })
+
+  it('stays open when the store is closed, and listens no more', async () => {
+    const pool = own.open()
+    const listeners = pool.listenerCount('error')
+    const store = open({}, pool)
+    expect(pool.listenerCount('error')).toBe(listeners + 1)
+    await store.ready()
+    await store.close()
+    expect(pool.listenerCount('error')).toBe(listeners)
+    expect((await pool.query('select 1 as one')).rows).toEqual([{ one: 1 }])
+  })
+
+  it('is made from a URL, and ended with the store', async () => {
+    const store = open({ table: 'by_url' }, own.server.url)
+    expect((await limiterOn(store).consume('a')).remaining).toBe(4)
+    expect(store.endpoint).toBe(`127.0.0.1:${own.server.port}`)
+    await store.close()
+    await expect(store.ready()).rejects.toMatchObject({ code: 'CLOSED' })
+    const others = `select count(*)::int from pg_stat_activity where query like '%by_url%' and pid <> pg_backend_pid()`
+    await until('its connections are gone', async () => (await rows(others))[0]!['count'] === 0)
+  })
+
+  it.each([
+    ['an object', {}, 'an object'],
+    ['a promise', Promise.resolve(), 'an object'],
+    ['a URL of another database', 'mysql://root:secret@localhost', 'postgres://'],
+    ['nothing', undefined, 'undefined'],
+  ])('is not %s', (_, client, message) => {
+    const make = () => postgresStore(client as never)
+    expect(make).toThrow(message)
+    expect(make).not.toThrow('secret')
+  })
+
+  it('of postgres that prepares statements is warned of once', async () => {
+    const sql = postgres(own.server.url, { max: 1 })
+    const warnings: unknown[] = []
+    const keyspaces = [open({}, sql), open({}, sql)].map((store) =>
+      store.keyspace('x', [gcra({ limit: 5, window: '1d' })], (notice) => warnings.push(notice)),
+    )
+    expect(keyspaces).toHaveLength(2)
+    expect(warnings).toMatchObject([{ event: 'warning', code: 'POSTGRES_PREPARES' }])
+    await sql.end()
+  })
+})
+
+it('refuses a table name that would need quotes, and unknown options', () => {
+  expect(() => open({ table: 'a"b' })).toThrow('table must be a name of letters')
+  expect(() => open({ prefix: 'x' } as never)).toThrow("there is no option 'prefix' of postgresStore")
+})
+
+it('decides the first call of a process, and calls of several limiters, with one table', async () => {
+  const store = open({ table: 'first' })
+  const calls = ['a', 'b', 'c'].map((key) => limiterOn(store).consume(key))
+  const other = createLimiter({ name: 'y', policies: [slidingWindow({ limit: 2, window: '1m' })], store })
+  const decisions = await Promise.all([...calls, other.consume('a')])
+  expect(decisions.map(({ remaining, degraded }) => [remaining, degraded])).toEqual([
+    [4, undefined],
+    [4, undefined],
+    [4, undefined],
+    [1, undefined],
+  ])
+})
+
+it('shares permits through PgBouncer, first come, first served', async () => {
+  const bouncer = await startPgBouncer(own.server)
+  const table = `t${++tables}`
+  const semaphores = [1, 2].map(() =>
+    createSemaphore({ name: 's', limit: 1, store: open({ table }, own.open(bouncer.url)) }),
+  )
+  const first = await semaphores[0]!.acquire('a')
+  let isServed = false
+  const second = semaphores[1]!.acquire('a', { maxWait: '10s' }).then((permit) => {
+    isServed = true
+    return permit
+  })
+  await pause(300)
+  expect(isServed).toBe(false)
+  await first.release()
+  await (await second).release()
+  await Promise.all(semaphores.map((semaphore) => semaphore.close()))
+  await bouncer.stop()
+})
+
+describe('the sweep', () => {
+  it('deletes what has expired, slice by slice, and passes over what is locked', async () => {
+    await own.pool.query(postgresSchema({ table: 'swept' }))
+    const fill = `insert into swept select gen_random_uuid(), 1, case when n % 2 = 0 then 10 else 1000 end,
+      decode(repeat('ab', 60), 'hex') from generate_series(1, 3000) n`
+    await own.pool.query(fill)
+    const locker = new Client({ connectionString: own.server.url })
+    await locker.connect()
+    await locker.query('begin; select 1 from swept where expires = 10 limit 1 for update')
+    const database = {
+      endpoint: undefined,
+      prepares: false,
+      query: async ({ text }: { text: string }, values: readonly string[]) =>
+        (await own.pool.query(text, [...values])).rows as never,
+      close: async () => {},
+    }
+    const sweep = new Sweep(database, 'swept', () => 500)
+    const gone: number[] = []
+    for (let i = 0; i < 10; i++) gone.push(await sweep.slice())
+    expect(Math.max(...gone)).toBeLessThanOrEqual(1000)
+    expect(await rows('select expires::int, count(*)::int from swept group by 1 order by 1')).toEqual([
+      { expires: 10, count: 1 },
+      { expires: 1000, count: 1500 },
+    ])
+    await locker.query('rollback')
+    await locker.end()
+  })
+})
