@@ -9,7 +9,7 @@ import { missingProgram } from './programs.js'
 export const onSources = ['--import', './scripts/sources/register.js']
 
 /**
- * What it needs before it runs (`build`: the packages as they are published; `redis`, `lua`, `prometheus`: programs), with a
+ * What it needs before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`: programs), with a
  * space between; a line for the list; and what Node runs, if not scripts/COMMAND/SUBJECT.js. Further arguments are appended.
  * @typedef {readonly [needs: string, about: string, ...command: string[]]} Subject
  */
@@ -52,6 +52,7 @@ function prepare(need) {
   if (need === 'build') return build()
   const missing = missingProgram(/** @type {import('./programs.js').Program} */ (need))
   if (!missing) return
+  if (need === 'postgres') return console.log(`What needs a Postgres is skipped: ${missing}`)
   console.log(need === 'redis' ? `This starts a Redis of its own, but ${missing}` : `skipped: ${missing}`)
   process.exit(need === 'redis' ? 1 : 0)
 }

@@ -10,9 +10,9 @@ const FAULTS = 'packages/faults/src'
 runSubject('verify', {
   'left-out': tests(`all the tests that npm test leaves out, which are the next ${groups.length} subjects`, ...groups),
   ...Object.fromEntries(Object.entries(leftOut).map(([name, group]) => [name, tests(group.about, group)])),
-  faults: ['redis build', 'the fault matrix in full, a line a row; numbers choose rows', ...onSources, `${FAULTS}/run.ts`],
+  faults: ['redis postgres build', 'the fault matrix in full, a line a row; numbers choose rows', ...onSources, `${FAULTS}/run.ts`],
   alerts: ['redis prometheus build', 'the alerts that fire on the metrics of fault rows, as docs/runbook.md names them; numbers choose rows', ...onSources, `${FAULTS}/alerts/run.ts`],
-  sabotage: ['redis build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows'],
+  sabotage: ['redis postgres build', 'breaks one mechanism after another and shows that its row fails; numbers choose rows'],
   adapters: ['redis build', 'every HTTP case x every adapter, and the lines that each adapter takes', 'packages/harness/src/adapters/table.js'],
   journey: ['redis', 'the files, functions and promises that one request passes through, or one call that goes out', ...onSources, 'scripts/verify/journey.js'],
   mutation: ['', 'how many deliberate mistakes in the algorithms the tests catch; files choose sources'],

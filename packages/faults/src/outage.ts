@@ -3,11 +3,11 @@ import { pause } from '@sluice/harness/redis'
 import { Load } from './load.js'
 import type { Outcome, Watch } from './row.js'
 
-/** What happens to Redis, and how it ends. */
+/** What happens to the server of a store, and how it ends. */
 export interface Outage {
   readonly title: string
   begin(): unknown
-  /** Resolves when Redis could decide again. */
+  /** Resolves when it could decide again. */
   end(): unknown
   readonly lastsMs: number
 }
@@ -25,7 +25,7 @@ const OPENING_MS = 4 * DEADLINE_MS
 
 /**
  * A limiter under load through an outage, and for a second before and after: every call is answered in time by
- * somebody, none in error, and by Redis again soon after.
+ * somebody, none in error, and by the store again soon after.
  */
 export async function sitOut(
   store: Store,
@@ -75,7 +75,7 @@ export async function sitOut(
     pass,
     figure:
       `${title}: ${load.calls.length} calls, p99 ${p99.toFixed(0)} ms (bar ${DEADLINE_MS + GRACE_MS}), ` +
-      `${open.toFixed(1)} ms once the circuit was open (bar ${OPEN_MS}; ${reasons}), decided by Redis ` +
+      `${open.toFixed(1)} ms once the circuit was open (bar ${OPEN_MS}; ${reasons}), decided by the store ` +
       `${recovery.toFixed(0)} ms after (bar ${RECOVERY_MS}), told ${told.degraded} + ${told.recovered} times` +
       `${load.errors[0] ? `; ${load.errors.length} errors: ${load.errors[0]}` : ''}`,
   }

@@ -1,0 +1,161 @@
+import { resolve } from 'node:path'
+import { createLimiter, gcra } from '@sluice/core'
+import { type PostgresServer, startPgBouncer, startPostgres } from '@sluice/harness/postgres'
+import { until } from '@sluice/harness/redis'
+import { postgresStore } from '@sluice/postgres'
+import { Pool } from 'pg'
+import { type Member, startMember } from '../fleet.js'
+import { sitOut, together } from '../outage.js'
+import type { Outcome, Row } from '../row.js'
+import type { PostgresJob, PostgresResult } from '../workers/postgres-caller.js'
+import { hinder } from './row-41-hindered.js'
+
+/** Postgres is raced for, stops, dies, is replaced by its standby, and is kept from deciding by what others do to it. */
+export const row: Row = { number: 41, fault: 'Postgres', timed: true, run: share }
+
+const ENTRY = 'packages/faults/src/workers/postgres-caller.ts'
+const LIMIT = 1000
+
+async function share(part: number): Promise<Outcome> {
+  const server = await startPostgres().catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'NO_POSTGRES') return error.message
+    throw error
+  })
+  if (typeof server === 'string') return { pass: true, figure: `skipped: ${server}` }
+  try {
+    const lastsMs = Math.max(500, 2000 * part)
+    const outcomes = [
+      await race(server, Math.max(1, Math.round(3 * part))),
+      await outlast(server, { title: 'SIGSTOP', logged: false, lastsMs }),
+      await outlast(server, { title: 'SIGKILL', logged: false, lastsMs }),
+      await outlast(server, { title: 'SIGKILL', logged: true, lastsMs }),
+      await promote(server),
+      await hinder(server),
+    ]
+    return together(outcomes)
+  } finally {
+    await server.stop()
+  }
+}
+
+/** Four processes, directly and through PgBouncer in transaction mode. */
+async function race(server: PostgresServer, runs: number): Promise<Outcome> {
+  const members = await Promise.all(Array.from({ length: 4 }, () => startMember(ENTRY, resolve('.'))))
+  const bouncer = await startPgBouncer(server)
+  let exact = 0
+  try {
+    for (const url of [server.url, bouncer.url]) {
+      for (let run = 0; run < runs; run++) {
+        const job: PostgresJob = { url, key: `${url} ${run}`, limit: LIMIT, calls: 500 }
+        const results = await all(members, job)
+        const admitted = results.reduce((sum, result) => sum + result.admitted, 0)
+        if (admitted === LIMIT && results.every(({ degraded }) => degraded === 0)) exact++
+      }
+    }
+  } finally {
+    await bouncer.stop()
+    await Promise.all(members.map((member) => member.end()))
+  }
+  const figure = `4 processes race, half of it through PgBouncer: exactly ${LIMIT} admitted in ${exact} of ${2 * runs}`
+  return { pass: exact === 2 * runs, figure }
+}
+
+/** All begin at the same moment, when all are ready. */
+async function all(members: readonly Member[], job: PostgresJob): Promise<PostgresResult[]> {
+  await Promise.all(members.map((member) => member.prepare(job)))
+  return Promise.all(members.map(async (member) => (await member.go()) as PostgresResult))
+}
+
+interface Fault {
+  readonly title: 'SIGSTOP' | 'SIGKILL'
+  readonly logged: boolean
+  readonly lastsMs: number
+}
+
+/** Load through a fault. A key that was used up before stays so, unless its table is unlogged and the server was killed. */
+async function outlast(server: PostgresServer, { title, logged, lastsMs }: Fault): Promise<Outcome> {
+  const table = `${title.toLowerCase()}${logged ? '_logged' : ''}`
+  await spend(server, table, logged)
+  const store = postgresStore(server.url, { table, logged })
+  await store.ready()
+  const isStop = title === 'SIGSTOP'
+  const survived = await sitOut(store, {
+    title: `${title}, ${logged ? 'logged' : 'unlogged'}`,
+    begin: () => (isStop ? server.pause() : server.kill()),
+    end: () => (isStop ? server.resume() : server.restart()),
+    lastsMs,
+  })
+  await store.close()
+  const left = await remainingIn(server, table, logged)
+  const expected = isStop || logged ? 0 : 10
+  return {
+    pass: survived.pass && left === expected,
+    figure: `${survived.figure}, ${left} of 10 units there again`,
+  }
+}
+
+/** A standby refuses at set-up, and has as a primary what its table keeps. */
+async function promote(server: PostgresServer): Promise<Outcome> {
+  for (const logged of [true, false]) await spend(server, tableOf(logged), logged)
+  const standby = await server.standby()
+  const pool = new Pool({ connectionString: standby.url, max: 1 })
+  try {
+    const kept = `select 1 from ${tableOf(true)}`
+    await until('the standby to follow', async () => (await pool.query(kept)).rowCount === 1)
+    const refusals = await Promise.all([true, false].map((logged) => refusalOf(standby, logged)))
+    await server.kill()
+    await standby.promote()
+    const [logged, unlogged] = [
+      await remainingIn(standby, tableOf(true), true),
+      await remainingIn(standby, tableOf(false), false),
+    ]
+    const pass = refusals.every((code) => code === 'STORE_READONLY') && logged === 0 && unlogged === 10
+    const figure = `a standby refuses (${refusals.join()}); promoted: ${logged} of 10 units there again if logged, ${unlogged} if not`
+    return { pass, figure }
+  } finally {
+    await pool.end()
+    await standby.stop()
+    await server.restart()
+  }
+}
+
+function tableOf(logged: boolean): string {
+  return logged ? 'promoted_logged' : 'promoted'
+}
+
+async function refusalOf(server: PostgresServer, logged: boolean): Promise<string> {
+  const store = postgresStore(server.url, { table: tableOf(logged), logged })
+  const refusal = await store.ready().then(
+    () => 'none',
+    (error: { readonly code: string }) => error.code,
+  )
+  await store.close()
+  return refusal
+}
+
+async function spend(server: PostgresServer, table: string, logged: boolean): Promise<void> {
+  await withLimiter(server, table, logged, (limiter) => limiter.consume('spent', { cost: 10 }))
+}
+
+async function remainingIn(server: PostgresServer, table: string, logged: boolean): Promise<number> {
+  const { remaining } = await withLimiter(server, table, logged, (limiter) => limiter.peek('spent'))
+  return remaining
+}
+
+async function withLimiter<T>(
+  server: PostgresServer,
+  table: string,
+  logged: boolean,
+  use: (limiter: ReturnType<typeof createLimiter>) => Promise<T>,
+): Promise<T> {
+  const store = postgresStore(server.url, { table, logged })
+  const policies = [gcra({ limit: 10, window: '1d', burst: 10 })]
+  const limiter = createLimiter({ name: 'kept', policies, store, onStoreError: 'throw', deadline: '10s' })
+  try {
+    await store.ready()
+    return await use(limiter)
+  } finally {
+    await limiter.close()
+    await store.close()
+  }
+}
