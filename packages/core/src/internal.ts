@@ -39,6 +39,7 @@ export {
   flag,
   func,
   nearestTo,
+  number,
   oneOf,
   type Option,
   option,

@@ -1,3 +1,8 @@
+/** For an adaptive limit, how the other side ended a call: it served the call, refused it because of its limit, or neither. */
+export type CallOutcome = 'served' | 'refused' | 'failed'
+
+type Release = (outcome: CallOutcome, tookMs?: number) => void | Promise<void>
+
 /**
  * The answer to `acquire`. A denial is a value: check `allowed` before you go on. Release a permit with `release()`, or
  * let `using` or `await using` do it.
@@ -7,10 +12,10 @@ export class Permit {
   readonly allowed: boolean
   /** How long the call waited, in whole milliseconds, rounded up. */
   readonly waitMs: number
-  #release: (() => void | Promise<void>) | undefined
+  #release: Release | undefined
 
   /** Made by semaphores. Without `release` the call is denied. */
-  constructor(waitMs: number, release: (() => void | Promise<void>) | undefined) {
+  constructor(waitMs: number, release: Release | undefined) {
     this.allowed = release !== undefined
     this.waitMs = waitMs
     this.#release = release
@@ -18,12 +23,13 @@ export class Permit {
 
   /**
    * Releases the permit; later calls do nothing. Never rejects: while the store cannot be reached, the release is
-   * repeated until the permit's lease ends, which frees it too.
+   * repeated until the permit's lease ends, which frees it too. An adaptive limit takes account of the
+   * outcome, and of `tookMs`, the time that the other side took: by default all the time for which the permit was held.
    */
-  async release(): Promise<void> {
+  async release(outcome: CallOutcome = 'served', tookMs?: number): Promise<void> {
     const release = this.#release
     this.#release = undefined
-    await release?.()
+    await release?.(outcome, tookMs)
   }
 
   [Symbol.dispose](): void {

@@ -17,7 +17,7 @@ export class Renewal {
   constructor(
     private readonly permits: Permits,
     private readonly leaseMs: number | undefined,
-    private readonly limit: () => number,
+    private readonly limit: (key: string) => number,
   ) {}
 
   /** The tickets that hold a permit of `key`. */
@@ -41,7 +41,7 @@ export class Renewal {
   async release(key: string, ticket: number): Promise<void> {
     remove(this.#held, key, ticket)
     try {
-      await this.permits.ask('release', key, [ticket], this.limit())
+      await this.permits.ask('release', key, [ticket], this.limit(key))
     } catch {
       if (this.leaseMs === undefined) return
       const releasing = this.#releasing.get(key) ?? new Map<number, number>()
@@ -86,7 +86,7 @@ export class Renewal {
     for (const part of inParts(this.held(key))) {
       // Renewing a ticket that was released meanwhile would take its permit again.
       const held = part.filter((ticket) => this.#held.get(key)?.has(ticket))
-      const states = await this.permits.ask('renew', key, held, this.limit())
+      const states = await this.permits.ask('renew', key, held, this.limit(key))
       for (const [i, ticket] of held.entries()) {
         const lost = this.#held.get(key)?.get(ticket)
         if (states[i] !== 'unknown' || !lost) continue
@@ -98,7 +98,7 @@ export class Renewal {
 
   async #repeatReleases(key: string): Promise<void> {
     for (const part of inParts(this.releasing(key))) {
-      await this.permits.ask('release', key, part, this.limit())
+      await this.permits.ask('release', key, part, this.limit(key))
       for (const ticket of part) remove(this.#releasing, key, ticket)
     }
   }

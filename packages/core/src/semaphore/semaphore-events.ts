@@ -12,6 +12,8 @@ export interface SemaphoreEvents {
   released: PermitEnd & { readonly type: 'released' }
   /** The store lost a permit while it was held. */
   lost: PermitEnd & { readonly type: 'lost' }
+  /** An adaptive limit has changed. */
+  adapted: LimitAdapted & { readonly type: 'adapted' }
 }
 
 /** The fields of every event of a permit. */
@@ -35,4 +37,13 @@ export interface PermitWait extends PermitEvent {
 export interface PermitEnd extends PermitEvent {
   /** Whole milliseconds, rounded up. */
   readonly heldMs: number
+}
+
+/** How the limit of a key changed. */
+export interface LimitAdapted extends PermitEvent {
+  readonly limit: number
+  /** The limit before. */
+  readonly from: number
+  /** For `adaptive()`: 'served', 'refused', 'latency' or 'baseline'. */
+  readonly reason: string
 }

@@ -8,6 +8,7 @@ import {
   type DeclarationOf,
   duration,
   func,
+  type Option,
   printableName,
   read,
   required,
@@ -15,6 +16,7 @@ import {
   unchecked,
   whole,
 } from '../values/options.js'
+import type { AdaptiveLimit } from './adaptive-limit.js'
 
 export interface SemaphoreOptions {
   /**
@@ -23,8 +25,11 @@ export interface SemaphoreOptions {
    * @default 'default'
    */
   readonly name?: string
-  /** Most permits held at once, for each key: a whole number from 1 to 1,000,000. */
-  readonly limit: number
+  /**
+   * Most permits held at once, for each key: a whole number from 1 to 1,000,000, or `adaptive()` of @sluice/outbound for a limit
+   * that nobody knows. That one is of this process alone, so it takes no `store`.
+   */
+  readonly limit: number | AdaptiveLimit
   /**
    * How long a permit stays taken after its process died, 1 s to 1 hour. A process that lives renews its permits. Not used
    * with a memory store. A number is in milliseconds.
@@ -62,9 +67,18 @@ export interface SemaphoreAcquireOptions {
 /** Most permits held at once, for each key. */
 export const permitLimit = required(whole(1, 1_000_000, undefined, 'INVALID_LIMIT'))
 
+const limitOrAdaptive: Option<number | AdaptiveLimit> = {
+  ...permitLimit,
+  accepts: `${permitLimit.accepts} or adaptive()`,
+  parse: (value, name) =>
+    typeof (value as AdaptiveLimit | null)?.follow === 'function'
+      ? (value as AdaptiveLimit)
+      : permitLimit.parse(value, name),
+}
+
 const SEMAPHORE = {
   name: printableName,
-  limit: permitLimit,
+  limit: limitOrAdaptive,
   lease: duration('1s', '1h', '30s'),
   store: checkedBy(checkStore),
   deadline,
@@ -74,7 +88,11 @@ const SEMAPHORE = {
 /** @throws {PolicyError} INVALID_OPTION, INVALID_LIMIT, INVALID_NAME, INVALID_DURATION, NAME_REQUIRED. */
 export function readSemaphoreOptions(options: SemaphoreOptions): Settings<typeof SEMAPHORE> {
   const settings = read(SEMAPHORE, options, { what: 'createSemaphore' })
-  if (settings.store === undefined || settings.name !== undefined) return settings
+  if (settings.store === undefined) return settings
+  if (typeof settings.limit !== 'number') {
+    throw new PolicyError('INVALID_OPTION', 'an adaptive limit is of one process: leave out store')
+  }
+  if (settings.name !== undefined) return settings
   throw new PolicyError('NAME_REQUIRED', 'a semaphore with a store needs a name: others may share the store')
 }
 

@@ -5,6 +5,7 @@ import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.js'
+import { KeyLimits } from './adaptive-limit.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
@@ -40,7 +41,7 @@ export class Semaphore {
   readonly #renewal: Renewal
   readonly #waiters: Waiters
   readonly #listeners: Listeners<SemaphoreEvents>
-  #limit: number
+  readonly #limits: KeyLimits
   #inUse = 0
   #closed = false
 
@@ -49,7 +50,7 @@ export class Semaphore {
     const { name = 'default', limit, lease: leaseMs, store, deadline: deadlineMs, onLost } = settings
     this.name = name
     this.#listeners = new Listeners(warningOnce(`semaphore '${name}'`))
-    this.#limit = limit
+    this.#limits = new KeyLimits(limit)
     if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
@@ -58,7 +59,7 @@ export class Semaphore {
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
     this.#permits = resilientPermits(this.#store, { name, leaseMs, deadlineMs, held })
-    const limitNow = (): number => this.#limit
+    const limitNow = (key: string): number => this.#limits.of(key)
     this.#renewal = new Renewal(this.#permits, this.#store.local ? undefined : leaseMs, limitNow)
     this.#waiters = new Waiters(this.#permits, this.#renewal, limitNow, this.#store)
   }
@@ -97,7 +98,11 @@ export class Semaphore {
     this.#inUse++
     if (waiter.hasWaited) this.#listeners.emit('waited', { type: 'waited', ...wait })
     this.#listeners.emit('granted', { type: 'granted', ...wait })
-    return new Permit(waitMs, () => {
+    return new Permit(waitMs, (outcome, tookMs) => {
+      if (heldSince !== undefined && outcome !== 'failed') {
+        const ms = tookMs ?? performance.now() - heldSince
+        this.#adapt(key, this.#limits.ended(stored, ms, outcome === 'refused', waiter.hasWaited))
+      }
       ended('released')
       return this.#renewal.release(stored, ticket)
     })
@@ -129,18 +134,23 @@ export class Semaphore {
     return this.#listeners.on(event, listener, options)
   }
 
-  /** Most permits held at once, for each key. */
+  /** Most permits held at once, for each key. An adaptive limit is that of keys whose calls have not ended. */
   get limit(): number {
-    return this.#limit
+    return this.#limits.initial
+  }
+
+  /** Most permits of a key that are held at once. */
+  limitOf(key = ''): number {
+    return this.#limits.of(storedKey(key))
   }
 
   /**
    * Sets another limit, 1 to 1,000,000, also for the calls that wait. Permits above a lower limit stay held until they are
-   * released. Each process that shares the permits sets its own limit.
+   * released. Each process that shares the permits sets its own limit. An adaptive limit ends.
    * @throws {PolicyError} INVALID_LIMIT.
    */
   resize(limit: number): void {
-    this.#limit = readOne(permitLimit, limit, 'limit', { what: 'resize' })
+    this.#limits.fix(readOne(permitLimit, limit, 'limit', { what: 'resize' }))
     void this.#waiters.pollAll()
   }
 
@@ -151,6 +161,13 @@ export class Semaphore {
     await this.#waiters.close(closedError())
     this.#permits.close()
     if (this.#ownsStore) await this.#store.close()
+  }
+
+  /** Before the permit is released, so that waiting calls are served under the new limit. */
+  #adapt(key: string, change: ReturnType<KeyLimits['ended']>): void {
+    if (!change) return
+    void this.#waiters.pollAll()
+    this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })
   }
 }
 

@@ -22,7 +22,7 @@ export class Waiters {
   constructor(
     private readonly permits: Permits,
     private readonly renewal: Renewal,
-    private readonly limit: () => number,
+    private readonly limit: (key: string) => number,
     private readonly store: Pick<Store, 'local' | 'closed'>,
   ) {}
 
@@ -102,7 +102,7 @@ export class Waiters {
     waiter.isAsking = true
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
-      const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit())
+      const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
       const [state] = asked instanceof Promise ? await waiter.storeWait.over(asked) : asked
       waiter.wasReached = true
       if (state === 'held') this.#taken(waiter, ticket)
@@ -146,7 +146,7 @@ export class Waiters {
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
     try {
-      const polled = this.permits.ask('poll', key, tickets, this.limit())
+      const polled = this.permits.ask('poll', key, tickets, this.limit(key))
       const states = polled instanceof Promise ? await polled : polled
       for (const waiter of waiters) waiter.wasReached = true
       for (const [i, ticket] of tickets.entries()) {
