@@ -19,6 +19,7 @@ runSubject('bench', {
   'redis-cpu': ['build redis', 'CPU inside Redis, bytes a key and round trips of each algorithm, beside peers', `${BENCH}/redis-cpu/main.js`],
   outage: ['build redis', 'Express, Koa and Nest while Redis is stopped and killed under load, beside peers', `${BENCH}/outage/main.js`],
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
+  adaptive: ['', 'simulated: fleets under limits that nobody knows and that halve; used, refused, latency, drift of a day, beside AIMD', ...onSources, 'packages/outbound/test/adaptive/run.ts'],
   machine: ['build redis', 'processes of one machine: machineStore beside Redis and a cluster limiter of a peer', `${BENCH}/machine/main.js`],
   metrics: ['build', 'what a decision in memory takes more when it is observed, and when top keys are counted', `${BENCH}/metrics/main.js`],
   logs: ['build', 'access logs of 5,000,000 lines: lines a second and memory of sluice, beside goaccess', `${BENCH}/logs/main.js`],

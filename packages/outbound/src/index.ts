@@ -1,3 +1,4 @@
+export { adaptive, type AdaptiveOptions, type AdaptiveRateOptions } from './adaptive/options.js'
 export { limitAxios } from './axios.js'
 export { decisionOf } from './decision-of.js'
 export type {

@@ -1,0 +1,130 @@
+/** The bounds of a limit that is searched for, and where the search begins. */
+export interface Bounds {
+  readonly min: number
+  readonly initial: number
+  readonly max: number
+}
+
+/** An attempt that the other side has served or refused. */
+export interface EndedAttempt {
+  /** Milliseconds from its beginning to its end, which is now. */
+  readonly ms: number
+  readonly refused: boolean
+  /** Units that it took of a rate; 1 of a number of calls at once. */
+  readonly units: number
+}
+
+/** Why a limit changed: calls were served under it, refused, or slower than at the baseline; or the baseline is measured. */
+export type AdaptReason = 'served' | 'refused' | 'latency' | 'baseline'
+
+/** How a limit is measured: a rate by time, calls at once by their number. */
+export interface Measure {
+  /** The smallest step. */
+  readonly step: number
+  /** The unit of its times, in milliseconds. */
+  readonly windowMs: number
+  /** Whether a limit is believed under which so many units were served since it was set `ms` ago. */
+  isProven(limit: number, served: number, ms: number): boolean
+}
+
+/**
+ * A limit that goes up until calls are refused, and then stays where they were not. From there it looks up: a step that is
+ * taken back at the first refusal, kept if there is none. Steps begin large, shrink to `LOOK` as they fail, and grow again as
+ * they succeed. Looks of that size come ever more rarely. A refusal outside a look may be due to the look of another process,
+ * so only the second in a row lowers the limit, and each further pair lowers it more.
+ */
+export class Ceiling {
+  limit: number
+  /** The limit before a look; undefined outside looks. */
+  #base: number | undefined
+  /** The next look, as a share of the limit, and when it may begin. */
+  #look = LARGEST_LOOK
+  #lookAt = 0
+  /** Windows between looks. */
+  #lookEvery = FIRST_PAUSE
+  #refusals = 0
+  #refusedAt = -Infinity
+  #since: number
+  #served = 0
+
+  /** `now` is in milliseconds. */
+  constructor(
+    readonly bounds: Bounds,
+    readonly measure: Measure,
+    readonly now: () => number,
+  ) {
+    this.limit = bounds.initial
+    this.#since = now()
+  }
+
+  /** Takes account of an attempt. Returns why the limit has changed; undefined if it has not. */
+  ended({ ms, refused, units }: EndedAttempt): AdaptReason | undefined {
+    const now = this.now()
+    // It went out under another limit and says nothing about this one.
+    if (now - ms < this.#since) return undefined
+    if (refused) return this.#base === undefined ? this.#refused(now) : this.#lookFailed(this.#base, now)
+    this.#served += units
+    // The refusal that a small look causes may go to another process, and the longer the look, the less likely for long.
+    const isShort = this.#base === undefined || this.#look > SMALL_LOOK
+    const forMs = (now - this.#since) / (isShort ? 1 : SMALL_LOOK_ROUNDS)
+    if (!this.measure.isProven(this.limit, this.#served, forMs)) return undefined
+    if (this.#base !== undefined) this.#lookSucceeded(now)
+    return now < this.#lookAt ? this.#set(this.limit, now, 'served') : this.#begin(now)
+  }
+
+  #begin(now: number): AdaptReason | undefined {
+    const { limit } = this
+    this.#base = limit
+    return this.#set(limit + Math.max(this.measure.step, limit * this.#look), now, 'served')
+  }
+
+  #lookSucceeded(now: number): void {
+    this.#base = undefined
+    this.#look = Math.min(LARGEST_LOOK, 1.25 * this.#look)
+    this.#lookEvery = Math.max(FIRST_PAUSE, this.#lookEvery / 2)
+    if (this.#look <= SMALL_LOOK) this.#pause(this.#lookEvery, now)
+  }
+
+  #lookFailed(base: number, now: number): AdaptReason | undefined {
+    this.#base = undefined
+    if (this.#look > LOOK) this.#pause(SHORT_PAUSE, now)
+    else this.#pause((this.#lookEvery = Math.min(2 * this.#lookEvery, LONGEST_PAUSE)), now)
+    this.#look = Math.max(LOOK, this.#look / 2)
+    return this.#set(base, now, 'refused')
+  }
+
+  #refused(now: number): AdaptReason | undefined {
+    if (now - this.#refusedAt > IN_A_ROW * this.measure.windowMs) this.#refusals = 0
+    this.#refusedAt = now
+    this.#look = LOOK
+    this.#pause(this.#lookEvery, now)
+    const isFirst = ++this.#refusals % 2 === 1
+    const share = isFirst ? 0 : (LOWERED[this.#refusals / 2 - 1] ?? LOWERED.at(-1)!)
+    const next = this.limit - (isFirst ? 0 : Math.max(this.measure.step, this.limit * share))
+    return this.#set(next, now, 'refused')
+  }
+
+  #pause(windows: number, now: number): void {
+    this.#lookAt = now + windows * this.measure.windowMs
+  }
+
+  #set(limit: number, now: number, reason: AdaptReason): AdaptReason | undefined {
+    const { min, max } = this.bounds
+    const before = this.limit
+    this.limit = Math.min(max, Math.max(min, limit))
+    this.#since = now
+    this.#served = 0
+    return this.limit === before ? undefined : reason
+  }
+}
+
+/** Shares of the limit. */
+const [LOOK, SMALL_LOOK, LARGEST_LOOK] = [0.05, 0.1, 0.5]
+/** What each pair of refusals in a row takes of the limit. */
+const LOWERED: readonly number[] = [0.05, 0.15, 0.25]
+/** A small look lasts so many times as long. */
+const SMALL_LOOK_ROUNDS = 2.5
+/** Windows between looks: while the steps shrink; at first; at most. */
+const [SHORT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE] = [3, 8, 240]
+/** Refusals are in a row if so many windows or fewer are between them. */
+const IN_A_ROW = 5

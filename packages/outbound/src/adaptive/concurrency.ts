@@ -1,0 +1,103 @@
+import { type AdaptReason, type Bounds, Ceiling } from './ceiling.js'
+
+/**
+ * A number of calls at once that nobody knows. Where the other side refuses calls, a `Ceiling` finds it. Where it lets them wait,
+ * the latency does, by the gradient of Envoy's adaptive concurrency filter: the limit follows baseline / latency, plus one.
+ * The baseline is the latency at three calls at once. It is measured at each full minute, so that all processes of a fleet
+ * measure together: beside others at full load each would measure the queue that they cause, and all limits would drift up.
+ */
+export class AdaptiveConcurrency {
+  readonly #ceiling: Ceiling
+  /** The most calls at once that keep the latency near the baseline. */
+  #most: number
+  #baselineMs: number | undefined
+  #isMeasuring = true
+  #measureAt = 0
+  /** The latency lately. */
+  #latencyMs = 0
+  #since: number
+  #calls = 0
+  #callsMs = 0
+  #waited = 0
+
+  /** `now` is in milliseconds of a clock that the fleet has in common. */
+  constructor(
+    readonly bounds: Bounds,
+    readonly now: () => number,
+  ) {
+    const isProven = (limit: number, served: number): boolean => served >= 2 * limit
+    this.#ceiling = new Ceiling(bounds, { step: 1, windowMs: 1000, isProven }, now)
+    this.#most = bounds.initial
+    this.#since = now()
+  }
+
+  /** A whole number. */
+  get limit(): number {
+    const most = this.#isMeasuring ? AT_BASELINE : this.#most
+    return Math.floor(Math.max(this.bounds.min, Math.min(this.#ceiling.limit, most)))
+  }
+
+  /**
+   * Takes account of a call. `waited`: whether it had to wait for its permit; a limit that no call waits for does not grow.
+   * Returns why the limit has changed; undefined if it has not.
+   */
+  ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
+    const before = this.limit
+    const now = this.now()
+    const isCeiling = !this.#isMeasuring && this.#ceiling.limit <= this.#most
+    let reason: AdaptReason | undefined
+    if (refused || (waited && isCeiling)) reason = this.#ceiling.ended({ ms, refused, units: 1 })
+    if (!this.#isMeasuring && now >= this.#measureAt) {
+      this.#isMeasuring = true
+      reason = 'baseline'
+      // Calls of other processes are still under way.
+      this.#restart(now + this.#latencyMs)
+    } else if (!refused && now - ms >= this.#since) reason = this.#sample(now, ms, waited) ?? reason
+    return this.limit === before ? undefined : reason
+  }
+
+  #sample(now: number, ms: number, waited: boolean): AdaptReason | undefined {
+    this.#calls++
+    this.#callsMs += ms
+    if (waited) this.#waited++
+    if (this.#calls < (this.#isMeasuring ? CALLS : Math.max(CALLS, 2 * this.limit))) return undefined
+    const meanMs = this.#callsMs / this.#calls
+    const reason = this.#isMeasuring ? this.#measured(meanMs, now) : this.#follow(meanMs)
+    this.#restart(now)
+    return reason
+  }
+
+  #measured(meanMs: number, now: number): AdaptReason {
+    const known = this.#baselineMs ?? meanMs
+    this.#baselineMs = known + SMOOTHING * (meanMs - known)
+    this.#isMeasuring = false
+    // Of slow calls more rarely, at minutes that the fleet has in common again.
+    const doublings = Math.max(0, Math.ceil(Math.log2((MOST_MEASURED * (now - this.#since)) / MINUTE_MS)))
+    const everyMs = MINUTE_MS * 2 ** doublings
+    this.#measureAt = (Math.floor(now / everyMs) + 1) * everyMs
+    return 'baseline'
+  }
+
+  #follow(meanMs: number): AdaptReason {
+    this.#latencyMs = meanMs
+    const gradient = Math.min(1, Math.max(0.5, (TOLERANCE * this.#baselineMs!) / meanMs))
+    const next = Math.min(this.limit, this.#most) * gradient + 1
+    if (next < this.#most || 2 * this.#waited >= this.#calls) this.#most = Math.min(next, this.bounds.max)
+    return 'latency'
+  }
+
+  #restart(at: number): void {
+    this.#since = at
+    this.#calls = this.#callsMs = this.#waited = 0
+  }
+}
+
+const AT_BASELINE = 3
+/** Calls whose latency makes a mean. */
+const CALLS = 20
+const SMOOTHING = 0.3
+/** The baseline is measured for at most one part of so many of the time. */
+const MOST_MEASURED = 20
+const MINUTE_MS = 60_000
+/** Latency may exceed the baseline by so much before the limit falls. */
+const TOLERANCE = 1.25

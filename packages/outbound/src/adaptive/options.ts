@@ -1,0 +1,70 @@
+import { type AdaptiveLimit, type Duration, type FollowedLimit, PolicyError } from '@sluice/core'
+import { type DeclarationOf, duration, number, read, required, whole } from '@sluice/core/internal'
+import type { Bounds } from './ceiling.js'
+import { AdaptiveConcurrency } from './concurrency.js'
+import type { RateBounds } from './rate.js'
+
+/** The bounds of a limit that nobody knows, and where its search begins. Each process searches by itself, for each key. */
+export interface AdaptiveOptions {
+  /** The limit never falls below: the least that is of use. */
+  readonly min: number
+  /** The first limit: one that the other side surely serves. */
+  readonly initial: number
+  /** The limit never rises above: the most that your side can do. */
+  readonly max: number
+}
+
+/** A rate that nobody knows, in units per window, such as 0.5 to 200 calls a second. */
+export interface AdaptiveRateOptions extends AdaptiveOptions {
+  /**
+   * The window over which the other side counts, 100 ms to 1 day, as far as that is known; a number is in milliseconds.
+   * @default '1s'
+   */
+  readonly window?: Duration
+}
+
+/**
+ * A number of calls at once that nobody knows, for `limit` of a semaphore. It goes up until calls are refused or become slow,
+ * and stays below. `limitFetch` and the other clients, and queues, report what becomes of calls; code that takes permits
+ * itself says so by `permit.release('refused')`.
+ * @example
+ * const semaphore = createSemaphore({ limit: adaptive({ min: 1, initial: 4, max: 100 }) })
+ * const limited = limitFetch(fetch, { limiter, semaphore })
+ * @throws {PolicyError} INVALID_LIMIT, INVALID_OPTION.
+ */
+export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
+  const bounds = inOrder(read(CONCURRENCY, options, { what: 'adaptive' }))
+  const follow = (): FollowedLimit => new AdaptiveConcurrency(bounds, fleetTime)
+  return { initial: follow().limit, follow }
+}
+
+/** The bounds of a rate. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
+export function rateBoundsOf(options: AdaptiveRateOptions, name: string): RateBounds {
+  const { window: windowMs, ...bounds } = read(RATE, options, { what: name, prefix: `${name}.` })
+  return { ...inOrder(bounds), windowMs }
+}
+
+function inOrder<B extends Bounds>(bounds: B): B {
+  const { min, initial, max } = bounds
+  if (min <= initial && initial <= max) return bounds
+  throw new PolicyError(
+    'INVALID_OPTION',
+    `adaptive needs min <= initial <= max, got ${min}, ${initial}, ${max}`,
+  )
+}
+
+/** Milliseconds since 1970, as steady as the process's own clock. */
+export function fleetTime(): number {
+  return performance.timeOrigin + performance.now()
+}
+
+const atOnce = required(whole(1, 1_000_000, undefined, 'INVALID_LIMIT'))
+const CONCURRENCY = { min: atOnce, initial: atOnce, max: atOnce } satisfies DeclarationOf<AdaptiveOptions>
+
+const rate = required(number(0.01, 1_000_000, 1))
+const RATE = {
+  min: rate,
+  initial: rate,
+  max: rate,
+  window: duration(100, '1d', '1s'),
+} satisfies DeclarationOf<AdaptiveRateOptions>

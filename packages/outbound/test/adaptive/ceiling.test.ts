@@ -1,0 +1,107 @@
+import { Ceiling } from '../../src/adaptive/ceiling.js'
+
+/** A limit in steps of 1 that is believed after two calls, and the instants at which it changes. */
+function open(bounds = { min: 1, initial: 10, max: 1000 }) {
+  let now = 0
+  const measure = { step: 1, windowMs: 1000, isProven: (_: number, served: number) => served >= 2 }
+  const ceiling = new Ceiling(bounds, measure, () => now)
+  const end = (refused: boolean, afterMs = 100, ms = 0) => {
+    now += afterMs
+    return ceiling.ended({ ms, refused, units: 1 })
+  }
+  return {
+    ceiling,
+    end,
+    now: () => now,
+    serve: (calls = 2, afterMs = 100) => Array.from({ length: calls }, () => end(false, afterMs)).at(-1),
+    /** Milliseconds until calls that are served raise the limit. */
+    untilLook() {
+      const [from, { limit }] = [now, ceiling]
+      while (ceiling.limit === limit) end(false)
+      return now - from
+    },
+  }
+}
+
+/** At a ceiling of 100, during a look of the smallest size. */
+function shrunken() {
+  const opened = open({ min: 1, initial: 100, max: 1000 })
+  const failedLook = () => {
+    opened.end(true)
+    return opened.untilLook()
+  }
+  opened.serve()
+  for (let step = 0; step < 4; step++) failedLook()
+  return { ...opened, failedLook }
+}
+
+it('goes up by half of itself while calls are served, to max', () => {
+  const { ceiling, serve } = open({ min: 1, initial: 10, max: 30 })
+  expect([serve(), ceiling.limit]).toEqual(['served', 15])
+  serve()
+  expect(ceiling.limit).toBe(22.5)
+  serve(10)
+  expect(ceiling.limit).toBe(30)
+})
+
+it('goes back to the limit that was served at the first refusal, and takes a smaller step soon after', () => {
+  const { ceiling, serve, end, untilLook } = open()
+  serve()
+  expect([end(true), ceiling.limit]).toEqual(['refused', 10])
+  expect(untilLook()).toBe(3000)
+  expect(ceiling.limit).toBe(12.5)
+})
+
+it('takes no account of a call that was sent under another limit', () => {
+  const { ceiling, serve, end } = open()
+  serve()
+  end(true, 50, 60)
+  expect(ceiling.limit).toBe(15)
+})
+
+it('looks above its ceiling half as often after each look that fails', () => {
+  const { ceiling, failedLook } = shrunken()
+  const pauses = Array.from({ length: 7 }, failedLook)
+  expect(ceiling.limit).toBe(105)
+  expect(pauses).toEqual([16_000, 32_000, 64_000, 128_000, 240_000, 240_000, 240_000])
+})
+
+it('keeps what a look has found, and looks further', () => {
+  const { ceiling, serve, untilLook } = shrunken()
+  serve(5)
+  untilLook()
+  expect(ceiling.limit).toBeGreaterThan(105 * 1.05)
+})
+
+describe('outside of looks', () => {
+  /** At a limit of 100, before the next look. */
+  function rest() {
+    const opened = open({ min: 10, initial: 100, max: 1000 })
+    opened.serve()
+    opened.end(true)
+    return opened
+  }
+
+  it('a single refusal changes nothing, since the look of another process may cause it', () => {
+    const { ceiling, end } = rest()
+    expect([end(true), ceiling.limit]).toEqual([undefined, 100])
+    expect([end(true, 5001), ceiling.limit]).toEqual([undefined, 100])
+  })
+
+  it('each second refusal in a row lowers it, further each time, and never below min', () => {
+    const { ceiling, end } = rest()
+    const limits = Array.from({ length: 8 }, () => {
+      end(true)
+      return Math.round(ceiling.limit)
+    })
+    expect(limits).toEqual([100, 95, 95, 81, 81, 61, 61, 45])
+    for (let i = 0; i < 20; i++) end(true)
+    expect(ceiling.limit).toBe(10)
+  })
+
+  it('a refusal puts off the next look', () => {
+    const { end, untilLook } = rest()
+    end(true)
+    expect(untilLook()).toBe(8000)
+  })
+})
