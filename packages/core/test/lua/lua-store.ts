@@ -33,7 +33,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
     const group = new GroupCommit(runner, composeScript(policies, penalty))
     return new RedisKeyspace({
       listId: '',
-      together: undefined,
+      together: () => undefined,
       policies,
       penalty,
       keyspace: name,
