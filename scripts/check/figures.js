@@ -49,12 +49,14 @@ function comparison({ bars }) {
     .filter(({ value }) => value <= ours)
     .map(({ name, value }) => ({ name, ratio: ours / value }))
   const [least] = behind
-  const faster =
-    least &&
-    `${short(least.ratio)} times as many decisions as ${least.name}, and more beside the other ${behind.length - 1}.`
-  if (ahead.length === 0) return `Sluice makes ${faster}`
-  const slower = ahead.map(({ name, value }) => `${name} (${short(value / ours)} times as fast)`)
-  return `Sluice is slower than ${slower.join(', ')}. It makes ${faster}`
+  const slower = ahead.map(({ name, value }) => `${name} (${short(value / ours)} times as fast)`).join(', ')
+  const faster = least && `${short(least.ratio)} times as fast as ${least.name}${andMore(behind.length - 1)}`
+  return `Sluice is ${[slower && `slower than ${slower}`, faster].filter(Boolean).join('; ')}.`
+}
+
+/** @param {number} others */
+function andMore(others) {
+  return others > 0 ? `, and more beside the other ${others}` : ''
 }
 
 /** The judged ratios of a page's goals. @param {string} name @param {RegExp} path */

@@ -5,7 +5,12 @@ import { algorithms } from './pictures/algorithms.js'
 import { outage } from './pictures/outage.js'
 
 const FOLDER = 'docs/pictures'
-const PAGES = ['README.md', ...readdirSync('docs').filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)] // prettier-ignore
+const PAGES = [
+  'README.md',
+  ...readdirSync('docs')
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+]
 
 const pictures = { algorithms: algorithms(), outage: await outage() }
 /** @type {[file: string, content: string][]} */
