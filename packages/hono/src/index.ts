@@ -1,5 +1,5 @@
 import { type Decision } from '@sluice/core'
-import { createGuard, decisionAbout, type Denied, type RequestLimitOptions } from '@sluice/http'
+import { createGuard, decisionAbout, type Denied, refuseSlips, type RequestLimitOptions } from '@sluice/http'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import { complete } from './pending.js'
 import { type AddressOptions, platformFor } from './platform.js'
@@ -33,6 +33,7 @@ export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const { connInfo, trustProxy, ...limit } = { ...options }
+  refuseSlips(limit)
   const guard = createGuard(limit, platformFor({ connInfo, trustProxy }, limit))
   return function rateLimit(c, next) {
     const denied = guard(c, c)

@@ -20,7 +20,7 @@ export interface LimitRequestOptions extends RequestLimitOptions<Request, Respon
  * The address at the other end of the connection; undefined or null where the platform knows none. Behind a proxy it is the
  * proxy's, and `trustProxy` says that X-Forwarded-For is to be read.
  */
-type Address = string | null | undefined
+type CallerAddress = string | null | undefined
 
 /** A request that was counted. */
 export interface LimitedRequest {
@@ -51,7 +51,7 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
   const guard = createGuard(limit, { ...fetchPlatform, ...behind, proxyTrust })
   return async function limitRequest(
     request: Request,
-    ...[caller]: O extends OwnKey ? [{ readonly address?: Address }?] : [{ readonly address: Address }]
+    ...[caller]: O extends OwnKey ? [{ readonly address?: CallerAddress }?] : [{ readonly address: CallerAddress }]
   ): Promise<LimitedRequest> {
     ADDRESSES.set(request, caller?.address ?? undefined)
     const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [] }
@@ -69,7 +69,7 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
 
 /** The options of `limited`. `address` gets what the platform passes to the handler. */
 export type LimitedOptions<Args extends unknown[]> = LimitRequestOptions &
-  (OwnKey | { readonly address: (request: Request, ...args: Args) => Address })
+  (OwnKey | { readonly address: (request: Request, ...args: Args) => CallerAddress })
 
 /**
  * A handler of the Fetch standard behind a limit, for `Bun.serve`, `Deno.serve`, Workers and routes of frameworks. Errors are

@@ -24,6 +24,8 @@ import type { MaybePromise } from '@sluice/core/store'
 import { type HeaderOptions, HEADERS } from './headers.js'
 import type { KeyFunction } from './keys.js'
 import { chain } from './platform.js'
+import { addName } from './setup-warnings.js'
+import { refuseSlips } from './slips.js'
 import { WAITING, type RequestWaitOptions } from './waiting.js'
 
 /** Addresses and CIDR blocks: '192.0.2.1', '10.0.0.0/8', '2001:db8::/32'. */
@@ -108,8 +110,13 @@ type LimitOption = 'limiter' | 'limit' | 'window'
  * @throws {PolicyError} INVALID_OPTION for options that are unknown, missing, of a wrong type or in conflict.
  */
 export function limiterOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Limiter {
+  refuseSlips(options)
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
-  return options.limiter ? checkShared(options, options.limiter) : createLimiter(limiterOptionsOf(options))
+  const limiter = options.limiter
+    ? checkShared(options, options.limiter)
+    : createLimiter(limiterOptionsOf(options))
+  addName(limiter)
+  return limiter
 }
 
 /**
@@ -182,6 +189,7 @@ const MOST_PARTS = 16
 export function partsOf<Req, Res>(
   options: RequestLimitOptions<Req, Res>,
 ): readonly RequestLimitOptions<Req, Res>[] {
+  refuseSlips(options)
   read(REQUEST_LIMIT, options, { what: 'rateLimit' })
   const { limits } = options
   checkMostParts(limits)

@@ -1,13 +1,15 @@
 import type { Limiter } from '@sluice/core'
+import { inCommon } from '@sluice/core/internal'
 
 /*
  * Set-ups that run but do not limit as intended. Each is detected while requests are served and reported once per limiter;
  * requests are never refused for it.
  */
 
-const SETTINGS =
-  "Express: app.set('trust proxy', 1); Koa: proxy with maxIpsCount; Fastify: trustProxy with the proxies' addresses; " +
-  'Hono: the option trustProxy'
+export const SETTINGS =
+  "Express: app.set('trust proxy', 1); Koa: new Koa({ proxy: true, maxIpsCount: 1 }); Fastify: " +
+  "Fastify({ trustProxy: ['10.0.0.0/8'] }), the proxies' addresses; Nest: as its platform; Hono, limited and limitRequest: " +
+  'the option trustProxy: 1'
 
 const MESSAGES = {
   TRUST_PROXY_PERMISSIVE:
@@ -54,9 +56,29 @@ const MESSAGES = {
 /** The code of a warning; docs/errors.md has a section for each. */
 export type SetupWarning = keyof typeof MESSAGES
 
-/** Reports a warning by its code, once for each limiter. */
+/**
+ * Reports a warning by its code, once for each limiter. One about a proxy is of all limiters of the process: without listeners it
+ * is written once, with their names.
+ */
 export function warn(limiter: Limiter, warning: SetupWarning): void {
-  limiter.warn(warning, MESSAGES[warning])
+  const message = MESSAGES[warning]
+  limiter.warn(
+    warning,
+    message,
+    warning.startsWith('FORWARDED') ? `limiters ${allNames()}: ${message}` : undefined,
+  )
+}
+
+/** The names of limiters of requests in this process. Bounded, as a limiter made in a handler may have a name for each request. */
+const names = inCommon('request-limiters', () => new Set<string>())
+const MOST_NAMES = 100
+
+export function addName({ name }: Limiter): void {
+  if (names.size < MOST_NAMES) names.add(name)
+}
+
+function allNames(): string {
+  return [...names].map((name) => `'${name}'`).join(', ')
 }
 
 let reportedInHandler = false

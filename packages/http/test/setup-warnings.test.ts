@@ -66,6 +66,20 @@ describe('a setup warning is reported once, by its code', () => {
     expect(warnings.map((warning) => warning.code)).toEqual(['TRUST_PROXY_PERMISSIVE'])
   })
 
+  it('FORWARDED_NOT_TRUSTED, once in a process without listeners, with the names of its limiters', async () => {
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    const policies = [slidingLog({ limit: 9, window: '1m' })]
+    const guards = ['orders', 'logins'].map((name) => guardOf({ limiter: createLimiter({ name, policies }) }))
+    await pass(guards, FORWARDED)
+    expect(emitWarning.mock.calls).toEqual([
+      [
+        expect.stringMatching(/^limiters .*'orders', 'logins': requests carry X-Forwarded-For/),
+        expect.objectContaining({ code: 'FORWARDED_NOT_TRUSTED' }),
+      ],
+    ])
+    emitWarning.mockRestore()
+  })
+
   it('LIMITER_IN_HANDLER, once for all limiters made in handlers', () => {
     const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
     for (let i = 0; i < 3; i++) handleRequest()

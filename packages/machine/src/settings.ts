@@ -73,11 +73,12 @@ interface MachineSettings {
 }
 
 /** @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, INVALID_OPTION, INVALID_DURATION. */
-export function readOptions(options: MachineStoreOptions): MachineSettings {
+export function readOptions(options: Partial<MachineStoreOptions> = {}): MachineSettings {
   const settings = read(MACHINE_STORE, options, { what: 'machineStore' })
   const { name, serve, folder, denialCache, ...host } = settings
   if (name === undefined) {
-    const message = 'machineStore needs a name: processes with stores of one name share their state'
+    const message =
+      "machineStore needs a name: processes with stores of one name share their state, so write machineStore({ name: 'api' })"
     throw new PolicyError('NAME_REQUIRED', message)
   }
   return { name, serve, denialCache, meetingPoint: meetingPointOf(name, folder), host }

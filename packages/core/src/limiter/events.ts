@@ -1,6 +1,6 @@
 import type { Notice, Outage } from '../stores/store.js'
 import { Listeners } from '../values/listeners.js'
-import { warnProcess } from '../values/process-warning.js'
+import { warnProcess, warnProcessOnce } from '../values/process-warning.js'
 import { ANSWER, type Decision } from './decision.js'
 
 /** The events of a limiter, by name. Fields of one name mean the same in all events of Sluice. */
@@ -97,13 +97,15 @@ export class Events {
 
   /**
    * Reports a likely mistake in the set-up, once per code or `id`: as a 'warning' event if that has listeners, else as a
-   * process warning. Listeners that are passive get it in both cases. `isUnheard`: listeners cannot get it.
+   * process warning. Listeners that are passive get it in both cases. `isUnheard`: listeners cannot get it. `ofProcess` is
+   * the process warning of a mistake that all limiters of a process share, which is written once.
    */
-  warn(code: string, message: string, id = code, isUnheard = false): void {
+  warn(code: string, message: string, id = code, isUnheard = false, ofProcess?: string): void {
     if (this.#warned.has(id)) return
     this.#warned.add(id)
     if (isUnheard || !this.listeners.hasActive('warning')) {
-      warnProcess(code, `limiter '${this.limiter}': ${message}`)
+      if (ofProcess === undefined) warnProcess(code, `limiter '${this.limiter}': ${message}`)
+      else warnProcessOnce(code, ofProcess)
     }
     if (!isUnheard) this.listeners.emit('warning', { type: 'warning', limiter: this.limiter, code, message })
   }

@@ -227,8 +227,8 @@ export class Limiter {
   }
 
   /** Reports a likely mistake once per code. For adapters. */
-  warn(code: string, message: string): void {
-    this.#events.warn(code, message)
+  warn(code: string, message: string, ofProcess?: string): void {
+    this.#events.warn(code, message, code, false, ofProcess)
   }
 
   /** Rejects the calls that wait and all later ones. Closes the store if the limiter made it. */

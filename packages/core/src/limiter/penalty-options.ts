@@ -12,7 +12,7 @@ import {
   required,
   whole,
 } from '../values/options.js'
-import { warnProcess } from '../values/process-warning.js'
+import { warnProcessOnce } from '../values/process-warning.js'
 import { notShort } from '../values/short-duration.js'
 
 /**
@@ -78,17 +78,13 @@ export const penalty = checkedBy((given, name): Penalty => {
   return { after: rest.after, factor: rest.factor, ...us, ...(rest.then === 'fresh' && { then: 'fresh' }) }
 })
 
-/** The names of limiters that were warned of in this process. */
-const warned = new Set<string>()
-
 /** Reports, once for a name, what a full allowance after each block lets through under a window that is longer than the block. */
 export function warnIfFresh(limiter: string, policies: readonly Policy[], { then, block }: Penalty): void {
   const [longest] = policies.toSorted((one, other) => other.window - one.window)
-  if (then !== 'fresh' || longest!.window <= block || warned.has(limiter)) return
-  warned.add(limiter)
+  if (then !== 'fresh' || longest!.window <= block) return
   const allowed = `${longest!.capacity} units every ${formatDuration(block / 1000)}`
   const why = `'${longest!.name}' is full again after each block, so it allows ${allowed}`
-  warnProcess('PENALTY_FRESH', `penalty of '${limiter}': ${why}`)
+  warnProcessOnce('PENALTY_FRESH', `penalty of '${limiter}': ${why}`, `PENALTY_FRESH ${limiter}`)
 }
 
 const DAY_MS = 86_400_000

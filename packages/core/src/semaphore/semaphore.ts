@@ -21,7 +21,8 @@ import { Waiters } from './waiters.js'
 
 /**
  * Bounds how many calls run at once, over all processes that share the store. Calls are served in the order in which they
- * came.
+ * came. `await using` runs on Node 24 as it stands; TypeScript 5.2 and esbuild compile it for older ones. Without it, call
+ * `permit.release()` in a `finally`.
  * @example
  * const semaphore = createSemaphore({ limit: 5 })
  * await using permit = await semaphore.acquire('reports', { maxWait: '10s' })

@@ -1,3 +1,5 @@
+import { inCommon } from './contract.js'
+
 /** Writes a warning of the process, or to the console where there are none. */
 export function warnProcess(code: string, text: string): void {
   if (typeof process === 'object' && typeof process.emitWarning === 'function') {
@@ -5,4 +7,11 @@ export function warnProcess(code: string, text: string): void {
   } else {
     console.warn(`SluiceWarning [${code}] ${text}`)
   }
+}
+
+/** Writes a warning once in this process for its code, or for `id`. */
+export function warnProcessOnce(code: string, text: string, id = code): void {
+  const warned = inCommon('warned', () => new Set<string>())
+  if (!warned.has(id)) warnProcess(code, text)
+  warned.add(id)
 }

@@ -1,7 +1,6 @@
-import { inCommon } from '../../../values/contract.js'
 import { storeClosed } from '../../../values/closing.js'
 import { StoreError } from '../../../values/errors.js'
-import { warnProcess } from '../../../values/process-warning.js'
+import { warnProcessOnce } from '../../../values/process-warning.js'
 import { addressOf, type RedisConnection, type RedisKey, type ScriptReply } from '../redis-connection.js'
 import { type Endpoint, endpointOf } from './endpoint.js'
 import { storeError } from '../clients/failure.js'
@@ -139,10 +138,7 @@ export class OwnConnection implements RedisConnection {
 
 /** Warns once per process: if no caller awaits the first calls, nothing else shows the failure. */
 function warnOfMissingPackage({ code, message }: StoreError): void {
-  const warned = inCommon('warnedCodes', () => new Set<string>())
-  if (code !== 'CLIENT_MISSING' || warned.has(code)) return
-  warned.add(code)
-  warnProcess(code, message)
+  if (code === 'CLIENT_MISSING') warnProcessOnce(code, message)
 }
 
 /** The failure of a call that was never written. A refusal by the server is left as it is. */

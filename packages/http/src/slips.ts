@@ -1,0 +1,44 @@
+import { PolicyError } from '@sluice/core'
+import { byApiKey, byIp, byUser } from './keys.js'
+import { SETTINGS } from './setup-warnings.js'
+
+/*
+ * First attempts that cannot work, although they look as if they did, or whose error would not say what to write. Each is refused
+ * when the limit is made, with the line to write.
+ */
+
+/** @throws {PolicyError} INVALID_OPTION with the line to write in place of a known slip. */
+export function refuseSlips(given: unknown): void {
+  const options = Object(given) as { readonly limit?: unknown; readonly key?: unknown }
+  const { limit, key } = options
+  if (REQUEST.some((name) => name in options)) {
+    throw slip(
+      'rateLimit was given a request in place of options',
+      "app.use(rateLimit({ limit: 100, window: '1m' }))",
+    )
+  }
+  if (typeof limit === 'function') {
+    const own = "const PAID = [slidingLog({ limit: 1000, window: '1m' })]"
+    const policies = "policies: (req) => (req.headers['x-plan'] === 'paid' ? PAID : undefined)"
+    throw slip(
+      'limit is a number, and policies may be a function of the request',
+      `${own}; rateLimit({ limit: 100, window: '1m', ${policies} })`,
+    )
+  }
+  const made = READY.find(([ready]) => ready === key)
+  if (made) throw slip(`key must be what ${made[0].name} returns, got the function itself`, `key: ${made[1]}`)
+  if ('trustProxy' in options) throw slip('proxies are trusted by a setting of the framework', SETTINGS)
+}
+
+/** Properties of requests, and of contexts of Koa and Hono, as far as they are their own. No option has one of these names. */
+const REQUEST = ['url', 'req', 'raw', 'finalized']
+
+const READY: readonly (readonly [(...args: never) => unknown, string])[] = [
+  [byIp, 'byIp()'],
+  [byUser, 'byUser((req) => req.user?.id)'],
+  [byApiKey, "byApiKey('x-api-key')"],
+]
+
+function slip(what: string, line: string): PolicyError {
+  return new PolicyError('INVALID_OPTION', `${what}. Write: ${line}`)
+}

@@ -1,0 +1,112 @@
+import { slidingLog } from '@sluice/core'
+import express from 'express'
+import { Hono } from 'hono'
+import Koa from 'koa'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { rateLimit } from '@sluice/express'
+import { rateLimit as rateLimitHono } from '@sluice/hono'
+import { rateLimit as rateLimitKoa } from '@sluice/koa'
+import { byApiKey, byIp, byUser } from '../src/index.js'
+
+const LIMIT = { limit: 9, window: '1m' } as const
+
+describe('a first attempt that cannot work is refused at start, and the line of its message works', () => {
+  it.each<[string, object]>([
+    ['a key function that was not called', { ...LIMIT, key: byIp }],
+    ['one of users', { ...LIMIT, key: byUser }],
+    ['one of API keys', { ...LIMIT, key: byApiKey }],
+    ['one of a limit of several', { limits: [{ ...LIMIT, name: 'a', key: byIp }] }],
+  ])('%s', (_, options) => {
+    const line = lineOf(() => rateLimit(options))
+    const key = run(`({ ${line} })`) as object
+    expect(() => rateLimit({ ...LIMIT, ...key })).not.toThrow()
+  })
+
+  it('a function as limit', async () => {
+    const line = lineOf(() => rateLimit({ limit: (() => 5) as unknown as number, window: '1m' }))
+    const app = express().use(run(line.replace('; ', '; return ')) as express.RequestHandler)
+    app.get('/', (_req, res) => res.end())
+    const limits = ['paid', 'free'].map((plan) => answerOf(app, { 'X-Plan': plan }))
+    expect((await Promise.all(limits)).map(({ headers }) => headers.get('x-ratelimit-limit'))).toEqual([
+      '1000',
+      '100',
+    ])
+  })
+
+  it('trustProxy, which is a setting of Express', async () => {
+    const line = lineOf(() => rateLimit({ ...LIMIT, trustProxy: 1 } as object))
+    const app = express()
+    run(/app\.set\(.*?\)/.exec(line)![0], { app })
+    expect(app.get('trust proxy')).toBe(1)
+    const koa = run(/new Koa\(.*?\)/.exec(line)![0], { Koa }) as Koa
+    expect([koa.proxy, koa.maxIpsCount]).toEqual([true, 1])
+  })
+})
+
+describe('a middleware that was not called is refused with the first request, with the line to write', () => {
+  const APPS: readonly (readonly [string, () => RequestListener])[] = [
+    ['Express', () => express().use(rateLimit as unknown as express.RequestHandler)],
+    ['Koa', () => silent(new Koa().use(rateLimitKoa as unknown as Koa.Middleware)).callback()],
+  ]
+
+  it.each(APPS)('%s', async (_, listener) => {
+    const errors = jest.spyOn(console, 'error').mockReturnValue()
+    expect((await answerOf(listener())).status).toBe(500)
+    errors.mockRestore()
+  })
+
+  it.each<[string, (...args: unknown[]) => unknown, unknown[]]>([
+    ['Express', rateLimit as never, [{ url: '/', method: 'GET' }, {}, () => {}]],
+    ['Koa', rateLimitKoa as never, [new Koa().createContext({} as never, {} as never), () => {}]],
+  ])('%s says so', (_, given, args) => expect(lineOf(() => given(...args))).toMatch(LINE))
+
+  it('Hono says so', async () => {
+    let message = ''
+    const app = new Hono().onError((error, c) => {
+      message = error.message
+      return c.text('', 500)
+    })
+    await app.use(rateLimitHono as never).request('/')
+    expect(message).toMatch(LINE)
+  })
+})
+
+const LINE = /app\.use\(rateLimit\(\{ limit: 100, window: '1m' \}\)\)$/
+
+/** The line to write, of the error that is thrown. */
+function lineOf(refused: () => unknown): string {
+  try {
+    refused()
+  } catch (error) {
+    const { code, message } = error as { code?: string; message: string }
+    expect(code).toBe('INVALID_OPTION')
+    return message.split('Write: ')[1]!
+  }
+  throw new Error('nothing was refused')
+}
+
+/** The value of a line as pasted into a program. */
+function run(line: string, names: object = {}): unknown {
+  const scope = { rateLimit, slidingLog, byIp, byUser, byApiKey, ...names }
+  // oxlint-disable-next-line typescript/no-implied-eval -- lines that messages tell users to write
+  const program = new Function(...Object.keys(scope), line.includes('return ') ? line : `return ${line}`)
+  return program(...Object.values(scope))
+}
+
+function silent(app: Koa): Koa {
+  app.silent = true
+  return app
+}
+
+async function answerOf(listener: RequestListener, headers: Record<string, string> = {}): Promise<Response> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  try {
+    return await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`, { headers })
+  } finally {
+    server.closeAllConnections()
+    server.close()
+  }
+}
