@@ -17,6 +17,7 @@ runSubject('bench', {
   before: ['build redis', 'this build beside an earlier commit', PARTS, 'before'],
   'memory-size': ['build', 'bytes a key in memory, for each algorithm', `${BENCH}/memory/size.js`],
   'redis-cpu': ['build redis', 'CPU inside Redis, bytes a key and round trips of each algorithm, beside peers', `${BENCH}/redis-cpu/main.js`],
+  several: ['build redis', 'two keys in one decision beside two calls, over Redis and in memory, and a union of a peer', `${BENCH}/several/main.js`],
   outage: ['build redis', 'Express, Koa and Nest while Redis is stopped and killed under load, beside peers', `${BENCH}/outage/main.js`],
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
   adaptive: ['', 'simulated: fleets under limits that nobody knows and that halve; used, refused, latency, drift of a day, beside AIMD', ...onSources, 'packages/outbound/test/adaptive/run.ts'],
