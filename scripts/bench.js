@@ -22,6 +22,7 @@ runSubject('bench', {
   outbound: ['build redis', "fleets under a provider's limit: 429s, throughput, gaps, order, beside peers", ...onSources, 'packages/outbound/test/proofs/run.ts'],
   adaptive: ['', 'simulated: fleets under limits that nobody knows and that halve; used, refused, latency, drift of a day, beside AIMD', ...onSources, 'packages/outbound/test/adaptive/run.ts'],
   machine: ['build redis', 'processes of one machine: machineStore beside Redis and a cluster limiter of a peer', `${BENCH}/machine/main.js`],
+  postgres: ['build redis postgres', 'decisions over Postgres beside Redis and a peer, and bytes a key; about two minutes', `${BENCH}/postgres/main.js`],
   metrics: ['build', 'what a decision in memory takes more when it is observed, and when top keys are counted', `${BENCH}/metrics/main.js`],
   logs: ['build', 'access logs of 5,000,000 lines: lines a second and memory of sluice, beside goaccess', `${BENCH}/logs/main.js`],
   leases: ['build', 'simulated: a fleet of 1,000 processes with leases; over the limit, unused, unfair', `${CORE_TESTS}/leases/simulation/fleet.js`],
