@@ -4,7 +4,7 @@ import { QueuedCall, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { KeyQueues, keyQueuesOf } from './key-queue.js'
-import { ACCEPTED, FAILED, type Task, type Verdict } from './task.js'
+import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
 import type { WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
@@ -67,7 +67,7 @@ export class CallQueue {
         const verdict =
           'value' in outcome
             ? (task.judge?.(outcome.value, attempt) ?? ACCEPTED)
-            : ((await task.judgeFailure?.(outcome.error, attempt)) ?? FAILED)
+            : ((await task.judgeFailure?.(outcome.error, attempt)) ?? UNANSWERED)
         const again = this.observe(call, verdict)
         const ended = { ...started, runMs: performance.now() - start }
         if (again) this.#emit('retried', ended)
@@ -133,17 +133,18 @@ export class CallQueue {
   }
 
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
-  observe(call: QueuedCall, { succeeded, pauseMs, again, key = call.terms.key, status }: Verdict): boolean {
+  observe(call: QueuedCall, verdict: Verdict): boolean {
+    const { key = call.terms.key, status } = verdict
     call.answeredKey = key
     const keyQueue = this.#keyQueues.get(key)
-    const { pause } = keyQueue
-    if (succeeded) pause.refusals = 0
-    const ms = Math.min(pauseMs ?? pause.nextBackOffMs(), this.#settings.maxHold)
+    const { holdMs, aloneMs } = keyQueue.heed(verdict, call.sentAt)
+    const ms = Math.min(holdMs, this.#settings.maxHold)
     if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
       this.#emit('held', { key, status, holdMs: Math.ceil(ms) })
     }
-    if (again === false || (this.#closed && !this.#drains)) return false
-    if (Math.max(again, pause.leftMs) > call.until - performance.now()) return false
+    if (verdict.again === false || (this.#closed && !this.#drains)) return false
+    const again = Math.max(verdict.again, aloneMs)
+    if (Math.max(again, keyQueue.pause.leftMs) > call.until - performance.now()) return false
     call.delayMs = again
     return true
   }

@@ -52,6 +52,8 @@ export class QueuedCall {
   decision: Decision | undefined
   permit: Permit | undefined
   isUnderWay = false
+  /** When the current attempt went out, on the clock of `performance.now()`. */
+  sentAt = 0
 
   /** The promise that the caller has. Undefined for calls that a queue cannot clear. */
   result: Promise<unknown> | undefined
@@ -107,6 +109,7 @@ export class QueuedCall {
     this.decision = decision
     this.permit = permit
     this.isUnderWay = true
+    this.sentAt = performance.now()
     this.#end(true)
     this.#resolve()
   }

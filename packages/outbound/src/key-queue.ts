@@ -1,7 +1,9 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
 import { onAbort, ownText, storedKey } from '@sluice/core/internal'
 import type { QueuedCall, Reservation } from './call.js'
+import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
+import type { Verdict } from './task.js'
 
 /**
  * The calls of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
@@ -17,6 +19,8 @@ export class KeyQueue {
   #holding: Promise<void> | undefined
   /** Calls that are added meanwhile are served together. */
   #isReserving = false
+  /** Reserves further turns when more calls may go out after a pause. */
+  #growth: ReturnType<typeof setTimeout> | undefined
 
   constructor(readonly shared: KeyQueues) {}
 
@@ -34,6 +38,7 @@ export class KeyQueue {
   /** The call's reservation passes to the first call of the same cost that has none; without such a call it is cancelled. */
   remove(call: QueuedCall): void {
     this.#calls.delete(call)
+    if (!this.#calls.first(() => true)) clearTimeout(this.#growth)
     const { reservation } = call
     if (!reservation) return
     const { cost, policies } = reservation
@@ -56,6 +61,13 @@ export class KeyQueue {
     return true
   }
 
+  /** Judges the end of an attempt that went out at `sentAt`. */
+  heed(verdict: Verdict, sentAt: number): Heeded {
+    const heeded = this.pause.heed(verdict, sentAt)
+    void this.#reserve()
+    return heeded
+  }
+
   /** Cancels all reservations and makes new ones. */
   reserveAnew(): void {
     for (const { controller } of this.#reservations) controller.abort(ANEW)
@@ -67,11 +79,18 @@ export class KeyQueue {
     this.#isReserving = true
     await this.#holding
     this.#isReserving = false
+    clearTimeout(this.#growth)
     for (;;) {
       const call = this.#calls.first(({ reservation }) => !reservation)
       if (!call || this.#reservations.size >= call.settings.prefetch) return
+      if (this.#reservations.size >= this.pause.allowance) return this.#awaitGrowth()
       void this.#serve(call)
     }
+  }
+
+  #awaitGrowth(): void {
+    const { growsInMs } = this.pause
+    if (growsInMs < Infinity) this.#growth = setTimeout(() => void this.#reserve(), growsInMs)
   }
 
   async #serve(call: QueuedCall): Promise<void> {
@@ -131,6 +150,7 @@ export class KeyQueue {
     if (call) call.reservation = first.reservation
     first.reservation = reservation.call = undefined
     this.#calls.delete(first)
+    this.pause.sent()
     first.grant(decision, permit)
     if (call !== first) call?.recheck()
     if (decision && decision.lateMs > (first.settings.lateness ?? LEAST_LATENESS_MS))
@@ -209,42 +229,6 @@ export function keyQueuesOf(limiter: Limiter, semaphore: Semaphore | undefined):
   return known
 }
 
-/** The pauses of one key that the other side asked for, on the clock of `performance.now()`. */
-class KeyPause {
-  #until = 0
-  #isOn = false
-  /** Refusals in a row that named no time; the next success ends the row. */
-  refusals = 0
-
-  /** Milliseconds until the pause ends. */
-  get leftMs(): number {
-    return Math.max(0, this.#until - performance.now())
-  }
-
-  /** Returns whether this pause ends later than any known before: many replies report the same one. */
-  begin(ms: number): boolean {
-    const until = performance.now() + ms
-    if (until <= this.#until + NEGLIGIBLE_MS) return false
-    this.#until = until
-    this.#isOn = true
-    return true
-  }
-
-  /** Milliseconds to pause after a refusal that names no time; doubles with each in a row, up to a minute. 0 during a pause. */
-  nextBackOffMs(): number {
-    if (this.leftMs > 0) return 0
-    const longest = Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.refusals++)
-    return longest * (0.75 + Math.random() / 4)
-  }
-
-  /** Returns true once after each pause, to the first call that goes out. */
-  takeResumption(): boolean {
-    if (!this.#isOn || this.leftMs > 0) return false
-    this.#isOn = false
-    return true
-  }
-}
-
 /** What to ask for on behalf of the call that has the reservation by now. */
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation
@@ -277,8 +261,6 @@ const MOST_SPARE = 100
 /** Timers alone cause less lateness than this. */
 const LEAST_LATENESS_MS = 10
 const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
-const NEGLIGIBLE_MS = 50
-const LONGEST_BACK_OFF_MS = 60_000
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
 const LEAST_SWEPT = 100
 /** The limiter holds a key whose pause is forgotten here all the same. */

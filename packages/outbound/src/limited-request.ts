@@ -1,8 +1,8 @@
 import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
-import { forbidsRetry, isRefusal, pauseMsOf } from './other-side/pause.js'
+import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import type { Verdict } from './task.js'
+import type { Answer, Verdict } from './task.js'
 
 /** What only the client knows of a request. */
 export interface RequestTraits {
@@ -41,12 +41,13 @@ export class LimitedRequest {
   /** `attempt` counts from 1. */
   verdictOn(reply: OutboundReply, attempt: number): Verdict {
     const { status } = reply
+    const isNamed = REFUSALS.has(status) || this.settings.isRefusal?.({ reply }) === true
     const given = this.settings.pauseOf?.({ reply })
     const own = typeof given === 'number' && given >= 0 ? given : undefined
-    const asked = own ?? pauseMsOf(reply)
-    const isRefused = isRefusal(reply, asked) || (status >= 400 && own !== undefined && own > 0)
-    const again = isRefused && this.#retries(reply, attempt) ? jitterMs(attempt) : false
-    return { succeeded: status < 400, pauseMs: asked, again, key: this.#keyOf(reply), status }
+    const pauseMs = own ?? statedMs(reply, isNamed)
+    const isRefusal = isNamed || asksForPause(status, pauseMs, own)
+    const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
+    return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
 
   #retries(reply: OutboundReply, attempt: number): boolean {
@@ -86,6 +87,19 @@ const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
 function keyOf({ key }: OutboundSettings, request: OutboundRequest): string {
   return typeof key === 'function' ? key(request) : (key ?? request.url.origin)
+}
+
+/**
+ * Whether a pause makes a reply a refusal: that of a 403, which GitHub sends for this and which has other meanings too, and one
+ * that the client's own `pauseOf` has read.
+ */
+function asksForPause(status: number, pauseMs = 0, own = 0): boolean {
+  return status === 403 ? pauseMs > 0 : status >= 400 && own > 0
+}
+
+function answerOf(status: number, isRefusal: boolean): Answer {
+  if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'
+  return status < 500 ? 'served' : 'other'
 }
 
 /** Keeps calls that were refused together from coming back together. */

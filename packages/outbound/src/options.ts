@@ -54,6 +54,11 @@ export interface OutboundOptions extends WaitingOptions {
    * have the usual headers read. A status of 400 or more with a pause counts as a refusal.
    */
   readonly pauseOf?: (outcome: { readonly reply: OutboundReply }) => number | undefined
+  /**
+   * Whether a reply refuses the call beside 429, 503 and 529, for example a 502 of a provider that sends it when it is
+   * overloaded. Two such replies with no success between them pause the key, as those do.
+   */
+  readonly isRefusal?: (outcome: { readonly reply: OutboundReply }) => boolean
   /** Called with what happens to calls. */
   readonly onEvent?: (event: OutboundEvent) => void
 }
@@ -67,6 +72,7 @@ const OUTBOUND = {
   retries: whole(0, 10, 2),
   isRetryable: func<NonNullable<OutboundOptions['isRetryable']>>(),
   pauseOf: func<NonNullable<OutboundOptions['pauseOf']>>(),
+  isRefusal: func<NonNullable<OutboundOptions['isRefusal']>>(),
   onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
 } satisfies DeclarationOf<OutboundOptions>
 

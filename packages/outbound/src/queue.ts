@@ -4,7 +4,7 @@ import type { QueuedCall } from './call.js'
 import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
-import { FAILED, type Verdict } from './task.js'
+import { UNANSWERED, type Verdict } from './task.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -179,7 +179,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         }
       }
       const judgeFailure = (error: unknown, attempt: number) =>
-        isOver ? FAILED : this.#judge(error, attempt)
+        isOver ? UNANSWERED : this.#judge(error, attempt)
       this.#calls.run(call, { start, judgeFailure }).then(resolve, reject)
     })
   }
@@ -189,7 +189,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     const pauseMs = pauseOf?.({ error }) ?? 0
     const again = (await retry?.(error, attempt)) ?? false
     return {
-      succeeded: false,
+      answer: pauseMs > 0 ? 'limited' : 'other',
       pauseMs: pauseMs > 0 ? pauseMs : 0,
       again: typeof again === 'number' && again >= 0 ? again : false,
     }

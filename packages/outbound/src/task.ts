@@ -14,9 +14,15 @@ export interface Task<T> {
   discard?(value: T): void
 }
 
+/**
+ * How the other side answered: it served the call; refused it because of a limit (429), or because it is overloaded (503, 529);
+ * answered in a way that says nothing about either; or not at all.
+ */
+export type Answer = 'served' | 'limited' | 'overloaded' | 'other' | 'none'
+
 /** What the end of an attempt means for the limit, and whether another attempt follows. */
 export interface Verdict {
-  readonly succeeded: boolean
+  readonly answer: Answer
   /** Milliseconds for which no call may go out: 0 for none, undefined after a refusal that does not say how long. */
   readonly pauseMs: number | undefined
   /** Milliseconds until the next attempt at the earliest; false: this outcome is final. */
@@ -26,5 +32,5 @@ export interface Verdict {
   readonly status?: number
 }
 
-export const ACCEPTED: Verdict = { succeeded: true, pauseMs: 0, again: false }
-export const FAILED: Verdict = { succeeded: false, pauseMs: 0, again: false }
+export const ACCEPTED: Verdict = { answer: 'served', pauseMs: 0, again: false }
+export const UNANSWERED: Verdict = { answer: 'none', pauseMs: 0, again: false }

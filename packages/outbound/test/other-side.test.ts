@@ -33,7 +33,7 @@ describe('Retry-After', () => {
     'of %j is as good as none',
     (value) => {
       expect(pause(429, { 'retry-after': value })).toBeUndefined()
-      expect(pause(503, { 'retry-after': value })).toBe(0)
+      expect(pause(503, { 'retry-after': value })).toBeUndefined()
     },
   )
 
@@ -108,8 +108,8 @@ describe('X-RateLimit', () => {
 })
 
 describe('without any header', () => {
-  it('a 429 asks for a pause of unknown length, and no other status asks for one', () => {
-    expect(pause(429, {})).toBeUndefined()
-    expect([200, 404, 500, 503].map((status) => pause(status, {}))).toEqual([0, 0, 0, 0])
+  it('a 429, 503 or 529 asks for a pause of unknown length, and no other status asks for one', () => {
+    for (const status of [429, 503, 529]) expect(pause(status, {})).toBeUndefined()
+    expect([200, 403, 404, 500, 502].map((status) => pause(status, {}))).toEqual([0, 0, 0, 0, 0])
   })
 })

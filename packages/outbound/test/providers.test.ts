@@ -1,4 +1,4 @@
-import { forbidsRetry, isRefusal, pauseMsOf } from '../src/other-side/pause.js'
+import { forbidsRetry, pauseMsOf } from '../src/other-side/pause.js'
 
 /** Answers as providers document them or as they were seen, and what each asks for, in milliseconds. */
 const NOW = Date.UTC(2026, 0, 1, 12)
@@ -110,12 +110,6 @@ const replyOf = (status: number, headers: Record<string, string>) => ({
 it.each(answers)('%s: %d', (_, status, headers, asksMs) => {
   const asked = pauseMsOf(replyOf(status, { date, ...headers }))
   expect(asked).toEqual(asksMs === undefined ? undefined : expect.closeTo(asksMs, 6))
-})
-
-it('takes a 403 for a refusal only where it asks for a pause', () => {
-  expect([undefined, 0, 1].map((ms) => isRefusal(replyOf(403, {}), ms))).toEqual([false, false, true])
-  expect([429, 503, 529].map((status) => isRefusal(replyOf(status, {}), 0))).toEqual([true, true, true])
-  expect([200, 404, 500].map((status) => isRefusal(replyOf(status, {}), 1))).toEqual([false, false, false])
 })
 
 it('recognises that the other side forbids a retry', () => {

@@ -3,15 +3,20 @@ import { httpDateIn, itemsOf, numberIn, numberNamed, resetMsIn } from './values.
 
 /**
  * Milliseconds for which a reply asks for a pause, as `limitFetch` reads it; for `pauseOf` of a queue: by `Retry-After` if it
- * is a refusal, otherwise by a quota that is used up. 0 if it asks for none; undefined for a 429 that does not say how long.
- * The other side chooses the number: bound it.
+ * is a refusal, otherwise by a quota that is used up. 0 if it asks for none; undefined for a refusal (429, 503, 529) that does
+ * not say how long. The other side chooses the number: bound it.
  */
 export function pauseMsOf(reply: OutboundReply): number | undefined {
+  return statedMs(reply, REFUSALS.has(reply.status))
+}
+
+/** As `pauseMsOf`, for a reply that is a refusal whatever its status, or is none. */
+export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
   // Dates are relative to the sender's clock, which `Date` shows.
   const theirs = httpDateIn(reply.header('date'))
   const otherSideNow = Number.isNaN(theirs) ? Date.now() : theirs
-  const asked = REFUSALS.has(status) ? retryAfterMs(reply, otherSideNow) : NaN
+  const asked = isRefusal || status === 403 ? retryAfterMs(reply, otherSideNow) : NaN
   if (asked > 0) return asked
   const quotas = quotasOf(reply, otherSideNow)
   const usedUp = quotas.filter(({ remaining }) => remaining < 1)
@@ -19,16 +24,11 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
   const telling = usedUp.length > 0 || status !== 429 ? usedUp : quotas
   const resets = telling.map(({ resetMs }) => resetMs).filter((ms) => ms > 0)
   if (resets.length > 0) return Math.max(...resets)
-  return status === 429 && Number.isNaN(asked) ? undefined : 0
+  return isRefusal && Number.isNaN(asked) ? undefined : 0
 }
 
-/**
- * Whether a reply refuses the call because of a limit. A 403, which GitHub sends for this, has other meanings too, so it
- * counts only if it asks for a pause.
- */
-export function isRefusal({ status }: OutboundReply, askedMs: number | undefined): boolean {
-  return status === 403 ? askedMs !== undefined && askedMs > 0 : REFUSALS.has(status)
-}
+/** Statuses of a refusal. Anthropic and others reply with 529 when they are overloaded. */
+export const REFUSALS: ReadonlySet<number> = new Set([429, 503, 529])
 
 /** Whether the other side forbids a retry, as OpenAI, Anthropic and Stripe do when one would fail again. */
 export function forbidsRetry(reply: OutboundReply): boolean {
@@ -48,9 +48,6 @@ function retryAfterMs(reply: OutboundReply, otherSideNow: number): number {
   const seconds = numberIn(value)
   return Number.isNaN(seconds) ? httpDateIn(value) - otherSideNow : seconds * 1000
 }
-
-/** Anthropic and others reply with 529 when they are overloaded. */
-const REFUSALS = new Set([403, 429, 503, 529])
 
 /** A quota of the other side: what remains, NaN if unknown, and the milliseconds until its reset. */
 interface ReportedQuota {

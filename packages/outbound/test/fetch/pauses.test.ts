@@ -92,6 +92,98 @@ describe('a pause', () => {
   })
 })
 
+describe('503 and 529 without a stated wait', () => {
+  it('pause the key when no success lies between two of them', async () => {
+    const { fetch, events } = open({ retries: 0 }, (n) =>
+      n === 2 ? new Response() : refusal({}, n % 2 ? 503 : 529),
+    )
+    const held = () => events.filter(({ type }) => type === 'held').length
+    await fetch(URL_)
+    await fetch(URL_)
+    await fetch(URL_)
+    expect(held()).toBe(0)
+    await fetch(URL_)
+    expect(held()).toBe(1)
+  })
+
+  it('of calls from before a pause do not lengthen the next one', async () => {
+    const answers: ((response: Response) => void)[] = []
+    const { fetch, events } = open({ retries: 0 }, () => new Promise((resolve) => answers.push(resolve)))
+    for (let call = 0; call < 5; call++) outcome(fetch(URL_))
+    await pass(10)
+    for (const answer of answers.splice(0, 2)) answer(refusal({}, 503))
+    await pass(1500)
+    for (const answer of answers.splice(0, 3)) answer(refusal({}, 503))
+    await pass(0)
+    expect(events.filter(({ type }) => type === 'held')).toHaveLength(1)
+  })
+})
+
+describe('after a pause', () => {
+  const slow = (answers: ((response: Response) => void)[]) => (n: number) =>
+    n === 1 ? refusal({ 'retry-after': '1' }) : new Promise<Response>((resolve) => answers.push(resolve))
+
+  it('one call goes first, and each answer makes room for two', async () => {
+    const answers: ((response: Response) => void)[] = []
+    const { fetch, sent } = open({ retries: 0 }, slow(answers))
+    await fetch(URL_)
+    for (let call = 0; call < 10; call++) outcome(fetch(URL_))
+    await pass(1500)
+    expect(sent).toHaveLength(2)
+    answers[0]!(new Response())
+    await pass(100)
+    expect(sent).toHaveLength(4)
+    for (const answer of answers) answer(new Response())
+    await pass(50)
+    expect(sent).toHaveLength(8)
+  })
+
+  it('the number of calls doubles with time where answers are slow', async () => {
+    const answers: ((response: Response) => void)[] = []
+    const { fetch, sent } = open({ retries: 0 }, slow(answers))
+    await fetch(URL_)
+    for (let call = 0; call < 100; call++) outcome(fetch(URL_))
+    await pass(1000)
+    answers[0]!(new Response())
+    await pass(760)
+    expect(sent).toHaveLength(2 + 8)
+  })
+
+  it('a call that gets no answer is followed by another, as late as after a refusal', async () => {
+    const { fetch, at } = open({ retries: 0 }, slow([]))
+    await fetch(URL_)
+    for (let call = 0; call < 9; call++) outcome(fetch(URL_))
+    await pass(9000)
+    const gaps = at()
+      .slice(1)
+      .map((instant, i) => instant - at()[i]!)
+    expect(gaps).toEqual([
+      1000,
+      expect.closeTo(875, -2.4),
+      expect.closeTo(1750, -2.8),
+      expect.closeTo(3500, -3.1),
+    ])
+  })
+
+  it('all calls are served under a limit that is far above that of the other side', async () => {
+    let level = 0
+    let drainedAt = performance.now()
+    const shopify = () => {
+      const now = performance.now()
+      level = Math.max(0, level - ((now - drainedAt) * 2) / 1000)
+      drainedAt = now
+      if (level + 1 > 40) return refusal({ 'retry-after': '2.0', 'x-shopify-shop-api-call-limit': '40/40' })
+      const used = Math.ceil(++level)
+      return new Response('ok', { headers: { 'x-shopify-shop-api-call-limit': `${used}/40` } })
+    }
+    const { fetch } = open({}, shopify)
+    await Promise.all(Array.from({ length: 40 }, () => fetch(URL_)))
+    const calls = Array.from({ length: 24 }, () => outcome(fetch(URL_)))
+    await pass(30_000)
+    expect(calls.filter(({ value }) => value?.status === 200)).toHaveLength(24)
+  })
+})
+
 describe('after a redirect', () => {
   const answered = (url: string, response: Response) => Object.defineProperty(response, 'url', { value: url })
 

@@ -155,17 +155,36 @@ describe('a retry', () => {
     expect(sent).toHaveLength(1)
   })
 
+  it('follows a first 503 or 529 that states no wait after about a second, and other calls do not wait', async () => {
+    for (const status of [503, 529]) {
+      const { fetch, at, events } = open({}, (n) => (n === 1 ? refusal({}, status) : new Response()))
+      const call = outcome(fetch(URL_))
+      await pass(10)
+      await fetch(URL_)
+      await pass(990)
+      expect(call.value!.status).toBe(200)
+      expect(at()).toEqual([0, 10, expect.closeTo(875, -2.4)])
+      expect(events.filter(({ type }) => type === 'held')).toEqual([])
+    }
+  })
+
+  it('follows what isRefusal names, by its Retry-After', async () => {
+    const isRefusal: OutboundOptions['isRefusal'] = ({ reply }) => reply.status === 502
+    const { fetch, at } = open({ isRefusal }, (n) =>
+      n === 1 ? refusal({ 'retry-after': '2' }, 502) : new Response(),
+    )
+    const call = outcome(fetch(URL_))
+    await pass(3000)
+    expect(call.value!.status).toBe(200)
+    expect(at()).toEqual([0, 2000])
+  })
+
   it('follows no other status of 400 or more', async () => {
     for (const status of [400, 500, 502, 504]) {
       const { fetch, sent } = open({}, () => refusal({ 'retry-after': '1' }, status))
       expect((await fetch(URL_)).status).toBe(status)
       expect(sent).toHaveLength(1)
     }
-    const { fetch, sent } = open({}, (n) => (n === 1 ? refusal({}, 503) : new Response()))
-    const call = outcome(fetch(URL_))
-    await pass(100)
-    expect(call.value!.status).toBe(200)
-    expect(sent).toHaveLength(2)
   })
 
   it('does not follow a network error, which the caller gets', async () => {

@@ -1,0 +1,126 @@
+import type { Verdict } from './task.js'
+
+/** How long to wait after a reply, in milliseconds. */
+export interface Heeded {
+  /** For all calls of the key. */
+  readonly holdMs: number
+  /** For this call alone. */
+  readonly aloneMs: number
+}
+
+/**
+ * The pauses of one key that the other side asked for, on the clock of `performance.now()`, and the way back to the full rate.
+ * A 429 that states no wait pauses the key; any other refusal does so only when no success lies between it and the one before,
+ * because 1 % of stray 503s would cost a third of the rate otherwise. Such pauses take a second, doubled up to a minute.
+ * After a pause one call goes out, and the others wait for its answer. A call that gets none is followed by another, as late
+ * as after a refusal. Then the number of calls doubles with each round of answers, or with time where those are slow.
+ */
+export class KeyPause {
+  #begunAt = -Infinity
+  #until = 0
+  #isOn = false
+  /** Whether the other side has refused a call since its last success. */
+  #isRefused = false
+  /** Waits in a row of which the other side did not state the length; the next success ends the row. */
+  #backOffs = 0
+  #isRecovering = false
+  /** Calls that went out, and that may go out, since the pause or since the first answer after it. */
+  #sent = 0
+  #allowed = 0
+  /** When another call may go out although there is no answer yet. */
+  #probeAt = Infinity
+  /** When the first answer came. */
+  #answeredAt: number | undefined
+
+  /** Milliseconds until the pause ends. */
+  get leftMs(): number {
+    return Math.max(0, this.#until - performance.now())
+  }
+
+  /** Calls that may go out before a further answer; during a pause, at its end. */
+  get allowance(): number {
+    if (!this.#isRecovering) return Infinity
+    const now = performance.now()
+    if (this.#answeredAt === undefined && now >= this.#probeAt) {
+      this.#probeAt = Infinity
+      this.#backOffs++
+      this.#allowed++
+    }
+    const steps = this.#answeredAt === undefined ? 0 : (now - this.#answeredAt) / DOUBLES_MS
+    if (steps > MOST_STEPS) this.#isRecovering = false
+    return this.#isRecovering ? Math.max(this.#allowed, Math.floor(2 ** steps)) - this.#sent : Infinity
+  }
+
+  /** Milliseconds until the allowance grows by itself, if it is used up. */
+  get growsInMs(): number {
+    const at =
+      this.#answeredAt === undefined
+        ? this.#probeAt
+        : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + 1)
+    return Math.max(1, Math.ceil(at - performance.now()))
+  }
+
+  /** A call goes out. */
+  sent(): void {
+    if (!this.#isRecovering) return
+    this.#sent++
+    if (this.#answeredAt === undefined) this.#probeAt = performance.now() + this.#backOffMs()
+  }
+
+  /** Judges the end of an attempt that went out at `sentAt`. One from before the latest pause says nothing about the time after it. */
+  heed({ answer, pauseMs }: Verdict, sentAt: number): Heeded {
+    const isRecent = sentAt >= this.#begunAt
+    const isRefusal = answer === 'limited' || answer === 'overloaded'
+    if (isRecent && answer === 'served') {
+      this.#isRefused = false
+      this.#backOffs = 0
+    }
+    if (isRecent && !isRefusal && answer !== 'none') this.#grow()
+    const isStray = answer === 'overloaded' && !this.#isRefused
+    if (isRefusal) this.#isRefused = true
+    if (pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0 }
+    if (!isRecent || this.leftMs > 0) return { holdMs: 0, aloneMs: 0 }
+    const ms = this.#backOffMs()
+    if (isStray) return { holdMs: 0, aloneMs: ms }
+    this.#backOffs++
+    return { holdMs: ms, aloneMs: 0 }
+  }
+
+  /** Returns whether this pause ends later than any known before: many replies report the same one. */
+  begin(ms: number): boolean {
+    const now = performance.now()
+    if (now + ms <= this.#until + NEGLIGIBLE_MS) return false
+    this.#begunAt = now
+    this.#until = now + ms
+    this.#isOn = this.#isRecovering = true
+    this.#sent = 0
+    this.#allowed = 1
+    this.#probeAt = Infinity
+    this.#answeredAt = undefined
+    return true
+  }
+
+  /** Returns true once after each pause, to the first call that goes out. */
+  takeResumption(): boolean {
+    if (!this.#isOn || this.leftMs > 0) return false
+    this.#isOn = false
+    return true
+  }
+
+  /** Each answer makes room for two calls. */
+  #grow(): void {
+    if (!this.#isRecovering) return
+    if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
+    this.#answeredAt ??= performance.now()
+    this.#allowed += 2
+  }
+
+  #backOffMs(): number {
+    return Math.min(LONGEST_BACK_OFF_MS, 1000 * 2 ** this.#backOffs) * (0.75 + Math.random() / 4)
+  }
+}
+
+const NEGLIGIBLE_MS = 50
+const LONGEST_BACK_OFF_MS = 60_000
+/** The calls that may go out double in this time where answers take longer. After so many steps they are not counted. */
+const [DOUBLES_MS, MOST_STEPS] = [250, 10]
