@@ -89,13 +89,15 @@ export class Ceiling {
     this.#base = undefined
     if (this.#look > LOOK) this.#pause(SHORT_PAUSE, now)
     else this.#pause((this.#lookEvery = Math.min(2 * this.#lookEvery, LONGEST_PAUSE)), now)
-    this.#look = Math.max(LOOK, this.#look / 2)
+    this.#look = Math.max(LOOK, this.#look / 4)
     return this.#set(base, now, 'refused')
   }
 
   #refused(now: number): AdaptReason | undefined {
     if (now - this.#refusedAt > IN_A_ROW * this.measure.windowMs) this.#refusals = 0
     this.#refusedAt = now
+    // The limit is another one, and what earlier looks have found says nothing about it.
+    if (this.#refusals > 2) this.#lookEvery = FIRST_PAUSE
     this.#look = LOOK
     this.#pause(this.#lookEvery, now)
     const isFirst = ++this.#refusals % 2 === 1
@@ -125,6 +127,6 @@ const LOWERED: readonly number[] = [0.05, 0.15, 0.25]
 /** A small look lasts so many times as long. */
 const SMALL_LOOK_ROUNDS = 2.5
 /** Windows between looks: while the steps shrink; at first; at most. */
-const [SHORT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE] = [3, 8, 240]
+const [SHORT_PAUSE, FIRST_PAUSE, LONGEST_PAUSE] = [3, 12, 240]
 /** Refusals are in a row if so many windows or fewer are between them. */
 const IN_A_ROW = 5

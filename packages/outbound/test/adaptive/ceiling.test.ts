@@ -31,7 +31,7 @@ function shrunken() {
     return opened.untilLook()
   }
   opened.serve()
-  for (let step = 0; step < 4; step++) failedLook()
+  for (let step = 0; step < 2; step++) failedLook()
   return { ...opened, failedLook }
 }
 
@@ -49,7 +49,7 @@ it('goes back to the limit that was served at the first refusal, and takes a sma
   serve()
   expect([end(true), ceiling.limit]).toEqual(['refused', 10])
   expect(untilLook()).toBe(3000)
-  expect(ceiling.limit).toBe(12.5)
+  expect(ceiling.limit).toBe(11.25)
 })
 
 it('takes no account of a call that was sent under another limit', () => {
@@ -63,7 +63,7 @@ it('looks above its ceiling half as often after each look that fails', () => {
   const { ceiling, failedLook } = shrunken()
   const pauses = Array.from({ length: 7 }, failedLook)
   expect(ceiling.limit).toBe(105)
-  expect(pauses).toEqual([16_000, 32_000, 64_000, 128_000, 240_000, 240_000, 240_000])
+  expect(pauses).toEqual([24_000, 48_000, 96_000, 192_000, 240_000, 240_000, 240_000])
 })
 
 it('keeps what a look has found, and looks further', () => {
@@ -102,6 +102,6 @@ describe('outside of looks', () => {
   it('a refusal puts off the next look', () => {
     const { end, untilLook } = rest()
     end(true)
-    expect(untilLook()).toBe(8000)
+    expect(untilLook()).toBe(12_000)
   })
 })
