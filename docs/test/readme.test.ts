@@ -21,6 +21,7 @@ describe('README', () => {
     try {
       const answers = []
       while (answers.length <= 100) {
+        expect(child.exitCode).toBeNull()
         const reply = await fetch(`http://localhost:${port}`).catch(() => wait(20))
         if (reply) answers.push({ reply, body: await reply.text() })
       }
@@ -28,8 +29,7 @@ describe('README', () => {
       const { reply, body } = answers[100]!
       expect(linesOf(reply, body)).toEqual(unified(shown.trimEnd()).split('\n'))
     } finally {
-      child.kill('SIGKILL')
-      await once(child, 'exit')
+      if (child.kill('SIGKILL')) await once(child, 'exit')
       rmSync(file)
     }
   }, 30_000)
