@@ -6,7 +6,7 @@ const config: Config = {
     ? '<rootDir>/packages/harness/src/redis/without-redis.js'
     : 'node',
   maxWorkers: '100%', // most of the time goes into waiting for servers
-  testMatch: ['<rootDir>/{packages,examples,docs,scripts}/**/test/**/*.test.ts'],
+  testMatch: ['<rootDir>/{packages,examples,docs,scripts,site}/**/test/**/*.test.ts'],
   modulePathIgnorePatterns: ['<rootDir>/\\.stryker-tmp'],
   testPathIgnorePatterns: ['/node_modules/', '/dist/'],
   transform: {

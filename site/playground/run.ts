@@ -1,0 +1,259 @@
+import type { Decision } from '@sluice/core'
+import { openLimits } from './limits.js'
+import { type Charges, mostInAnySpan, promiseOf, spansIn } from './promise.js'
+import { MOST_CALLS, type ReadColumn, type ReadScenario } from './scenario.js'
+import { LaterEvents } from './later-events.js'
+import { type Arrivals, arrivalsOf } from './traffic.js'
+
+export const DENIED = 0
+export const ALLOWED = 1
+export const WAITING = 2
+
+/** Parts of the shown time. */
+export const BINS = 400
+
+/** What became of the calls of a column, a row of numbers for each call in their order. Times are milliseconds from the start. */
+export interface ColumnResult {
+  readonly at: Float64Array
+  readonly cost: Float64Array
+  readonly key: Uint16Array
+  /** DENIED, ALLOWED, or WAITING for a turn. */
+  readonly outcome: Uint8Array
+  /** The turn of a call that passes. */
+  readonly turn: Float64Array
+  readonly retryAfter: Float64Array
+  readonly remaining: Float64Array
+  readonly reset: Float64Array
+  /** Units that were charged and not given back. */
+  readonly kept: Float64Array
+  readonly policies: readonly PolicyResult[]
+  readonly totals: Totals
+  /** Calls that clients would have repeated but for the bound on calls. */
+  readonly cutOff: boolean
+}
+
+/** One policy of a column. The curves are those of the shown key, over the shown time. */
+export interface PolicyResult {
+  readonly name: string
+  readonly windowMs: number
+  readonly limit: number
+  readonly capacity: number
+  readonly isAligned: boolean
+  readonly promise: number
+  /** The most units that any key was charged in any span of a window. */
+  readonly most: number
+  readonly used: Float64Array
+  readonly remaining: Float64Array
+}
+
+export interface Totals {
+  readonly served: number
+  readonly denied: number
+  readonly waited: number
+  /** Milliseconds, of one key, from a denial until the end of the last wait before a call of its passes. */
+  readonly longestLockOut: number
+}
+
+/** The shown time, of which an end of 0 is that of the traffic. */
+export function shownTime({ traffic, view }: ReadScenario): { readonly from: number; readonly to: number } {
+  const end = traffic.kind === 'list' ? Math.max(1000, (traffic.calls.at(-1)?.at ?? 0) * 1.02) : traffic.span
+  const to = view.to > view.from ? Math.min(view.to, end) : end
+  return { from: Math.min(view.from, to - 1), to }
+}
+
+/** Called now and then. A promise is waited for; one of false ends the run. */
+type Pause = () => Promise<boolean> | undefined
+
+/** Decides all calls under each column. Undefined where `pause` ended it. */
+export async function run(scenario: ReadScenario, pause: Pause = () => undefined): Promise<readonly ColumnResult[] | undefined> {
+  const arrivals = arrivalsOf(scenario.traffic)
+  const results: ColumnResult[] = []
+  for (const column of scenario.columns) {
+    const result = await new ColumnRun(scenario, column, arrivals, pause).result()
+    if (!result) return undefined
+    results.push(result)
+  }
+  return results
+}
+
+/** The decision about one call, made once more. */
+export async function decisionAt(scenario: ReadScenario, column: number, call: number): Promise<Decision | undefined> {
+  let found: Decision | undefined
+  const run = new ColumnRun(scenario, scenario.columns[column]!, arrivalsOf(scenario.traffic), () => undefined)
+  await run.result((i, decision) => {
+    if (i === call) found = decision
+    return i < call
+  })
+  return found
+}
+
+type Later = { readonly client: number } | { readonly call: number; readonly decision: Decision }
+
+/** One column from its first call to its last. */
+class ColumnRun {
+  readonly #limits
+  readonly #later = new LaterEvents<Later>()
+  readonly #at: number[] = []
+  readonly #cost: number[] = []
+  readonly #key: number[] = []
+  readonly #outcome: number[] = []
+  readonly #turn: number[] = []
+  readonly #retryAfter: number[] = []
+  readonly #remaining: number[] = []
+  readonly #reset: number[] = []
+  readonly #kept: number[] = []
+  readonly #corrections: Promise<void>[] = []
+  readonly #samples: number[][]
+  #sampled = 0
+
+  constructor(
+    readonly scenario: ReadScenario,
+    readonly column: ReadColumn,
+    readonly arrivals: Arrivals,
+    readonly pause: Pause,
+  ) {
+    this.#limits = openLimits(column)
+    this.#samples = column.policies.map(() => [])
+  }
+
+  async result(goOn: (call: number, decision: Decision) => boolean = () => true): Promise<ColumnResult | undefined> {
+    const { arrivals } = this
+    const isStorm = arrivals.clients.length > 0
+    try {
+      for (let next = 0; this.#at.length < MOST_CALLS; ) {
+        const arrivesAt = arrivals.at[next] ?? Infinity
+        const later = this.#later.takeUntil(arrivesAt)
+        if (!later && arrivesAt === Infinity) break
+        const at = later ? later.at : arrivesAt
+        this.#sampleUntil(at)
+        this.#limits.now = at
+        if (later && 'decision' in later.event) this.#settle(later.event.call, later.event.decision)
+        else {
+          const client = later ? later.event.client : isStorm ? next : undefined
+          const key = client === undefined || !later ? arrivals.key[next]! : arrivals.clients[client]!.key
+          const cost = client === undefined || !later ? arrivals.cost[next]! : this.scenario.traffic.cost
+          if (!later) next++
+          const made = this.#limits.decide(`key-${key}`, cost)
+          const decision = made instanceof Promise ? await made : made
+          this.#record(at, key, cost, decision)
+          if (!goOn(this.#at.length - 1, decision)) return undefined
+          this.#follow(at, client, decision)
+        }
+        const paused = this.#at.length % 500 === 0 ? this.pause() : undefined
+        if (paused && !(await paused)) return undefined
+      }
+      this.#sampleUntil(Infinity)
+      await Promise.all(this.#corrections)
+      return this.#summary()
+    } finally {
+      this.#limits.close()
+    }
+  }
+
+  #record(at: number, key: number, cost: number, decision: Decision): void {
+    const { allowed, waitMs } = decision
+    this.#at.push(at)
+    this.#key.push(key)
+    this.#cost.push(cost)
+    this.#outcome.push(!allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED)
+    this.#turn.push(!allowed ? NaN : waitMs > 0 ? this.#limits.turn : at)
+    this.#retryAfter.push(decision.retryAfterMs)
+    this.#remaining.push(decision.remaining)
+    this.#reset.push(decision.resetAfterMs)
+    this.#kept.push(allowed ? cost : 0)
+  }
+
+  /** What a call brings about later: its settling, or the next try of its client. */
+  #follow(at: number, client: number | undefined, decision: Decision): void {
+    const { real, takes, cost, retry } = this.scenario.traffic
+    if (decision.allowed) {
+      const settled = at + decision.waitMs + takes
+      if (real >= 0 && real !== cost) this.#later.add(settled, { call: this.#at.length - 1, decision })
+      return
+    }
+    if (client === undefined) return
+    const wait = this.arrivals.clients[client]!.obeys ? decision.retryAfterMs : retry
+    if (at + wait < this.scenario.traffic.span) this.#later.add(at + wait, { client })
+  }
+
+  #settle(call: number, decision: Decision): void {
+    const { real } = this.scenario.traffic
+    const taken = decision.settle(real).then((units) => void (this.#kept[call]! += Math.min(0, units)))
+    this.#corrections.push(taken)
+  }
+
+  /** The units left at the start of each bin up to an instant. */
+  #sampleUntil(at: number): void {
+    const { from, to } = shownTime(this.scenario)
+    for (; this.#sampled < BINS; this.#sampled++) {
+      const instant = from + (this.#sampled * (to - from)) / BINS
+      if (instant >= at) return
+      this.#limits.now = instant
+      const left = this.#limits.remaining(`key-${this.scenario.view.key}`)
+      for (const [i, samples] of this.#samples.entries()) samples.push(left[i]!)
+    }
+  }
+
+  #summary(): ColumnResult {
+    const byKey = this.#chargesByKey()
+    const shown = byKey.get(this.scenario.view.key) ?? { at: [], units: [] }
+    const { from, to } = shownTime(this.scenario)
+    const policies = this.column.policies.map((policy, i) => ({
+      name: policy.name,
+      windowMs: policy.windowMs,
+      limit: policy.limit,
+      capacity: policy.capacity,
+      isAligned: policy.algorithm.name === 'fixed-window',
+      promise: promiseOf(policy),
+      most: Math.max(0, ...[...byKey.values()].map((charges) => mostInAnySpan(charges, policy.windowMs))),
+      used: spansIn(shown, policy.windowMs, from, to, BINS),
+      remaining: Float64Array.from(this.#samples[i]!),
+    }))
+    return {
+      at: Float64Array.from(this.#at),
+      cost: Float64Array.from(this.#cost),
+      key: Uint16Array.from(this.#key),
+      outcome: Uint8Array.from(this.#outcome),
+      turn: Float64Array.from(this.#turn),
+      retryAfter: Float64Array.from(this.#retryAfter),
+      remaining: Float64Array.from(this.#remaining),
+      reset: Float64Array.from(this.#reset),
+      kept: Float64Array.from(this.#kept),
+      policies,
+      totals: this.#totals(),
+      cutOff: this.#at.length >= MOST_CALLS,
+    }
+  }
+
+  /** Charges count at the turns of their calls, which come in order for each key. */
+  #chargesByKey(): ReadonlyMap<number, Charges> {
+    const byKey = new Map<number, { at: number[]; units: number[] }>()
+    for (const [i, units] of this.#kept.entries()) {
+      if (units <= 0) continue
+      const key = this.#key[i]!
+      let charges = byKey.get(key)
+      if (!charges) byKey.set(key, (charges = { at: [], units: [] }))
+      charges.at.push(this.#turn[i]!)
+      charges.units.push(units)
+    }
+    return byKey
+  }
+
+  #totals(): Totals {
+    const count = { [DENIED]: 0, [ALLOWED]: 0, [WAITING]: 0 }
+    const since = new Map<number, number>()
+    let longestLockOut = 0
+    for (const [i, outcome] of this.#outcome.entries()) {
+      count[outcome as 0 | 1 | 2]++
+      const key = this.#key[i]!
+      if (outcome !== DENIED) since.delete(key)
+      else {
+        const at = this.#at[i]!
+        if (!since.has(key)) since.set(key, at)
+        longestLockOut = Math.max(longestLockOut, at + this.#retryAfter[i]! - since.get(key)!)
+      }
+    }
+    const served = count[ALLOWED] + count[WAITING]
+    return { served, denied: count[DENIED], waited: count[WAITING], longestLockOut }
+  }
+}
