@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { runs, type Snippet, snippetsOf } from './snippets.js'
 
@@ -26,7 +27,9 @@ const TSCONFIG = {
 
 const REDIS_URL = 'redis://localhost:6379'
 const RUNNING = SNIPPETS.filter(runs)
+const POSTGRES_URL = 'postgres://localhost/app'
 const usesRedis = ({ code }: Snippet): boolean => code.includes(REDIS_URL)
+const usesPostgres = ({ code }: Snippet): boolean => code.includes(POSTGRES_URL)
 
 let folder: string
 let output: string
@@ -47,7 +50,7 @@ describe('a snippet', () => {
     expect(errors).toEqual([])
   })
 
-  it.each(named(RUNNING.filter((each) => !usesRedis(each))))(
+  it.each(named(RUNNING.filter((each) => !usesRedis(each) && !usesPostgres(each))))(
     '%s runs as pasted',
     async (_, { file }) => expect(await outputOf(file)).toBe(''),
     20_000,
@@ -79,6 +82,24 @@ describe('a snippet with Redis', () => {
       const path = pathOf(file)
       const url = `redis://${redis.host}:${redis.port}`
       writeFileSync(path, readFileSync(path, 'utf8').replaceAll(REDIS_URL, url))
+      expect(await outputOf(file)).toBe('')
+    },
+    20_000,
+  )
+})
+
+describe('a snippet with Postgres', () => {
+  let postgres: PostgresServer
+  beforeAll(async () => {
+    postgres = await startPostgres()
+  }, 60_000)
+  afterAll(() => postgres?.stop())
+
+  it.each(named(RUNNING.filter(usesPostgres)))(
+    '%s runs as pasted',
+    async (_, { file }) => {
+      const path = pathOf(file)
+      writeFileSync(path, readFileSync(path, 'utf8').replaceAll(POSTGRES_URL, postgres.url))
       expect(await outputOf(file)).toBe('')
     },
     20_000,
