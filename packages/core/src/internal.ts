@@ -39,6 +39,7 @@ export {
   flag,
   func,
   nearestTo,
+  nested,
   number,
   oneOf,
   type Option,

@@ -1,10 +1,12 @@
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
 import { remember } from './decision-of.js'
+import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
+import { parsed, withJson } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import { discard, isNodeStream, observed } from './response-end.js'
+import { discard, isNodeStream, isWebStream, observed } from './response-end.js'
 
 /** The parts of axios that are used, which all its versions have. */
 interface AxiosConfig extends AxiosAddress {
@@ -48,7 +50,7 @@ interface AxiosOutcome {
 export function limitAxios<A extends (config: never) => Promise<unknown>>(
   adapter: A,
   options: OutboundOptions,
-): A {
+): A & LimitedClient {
   const settings = settingsOf(options, 'limitAxios')
   const limited = async (config: AxiosConfig): Promise<AxiosResponse> => {
     const { signal, cancelToken } = config
@@ -80,7 +82,7 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
       cancelToken?.unsubscribe(cancel)
     }
   }
-  return limited as unknown as A
+  return Object.assign(limited as unknown as A, clientOf(settings.queue))
 }
 
 /** Responses and errors show the caller's config, which may be used again, not the copy with the mark. */
@@ -111,19 +113,17 @@ function discardStream(data: unknown): void {
   if (isWebStream(data) || isNodeStream(data)) discard(data)
 }
 
-function isWebStream(data: unknown): data is ReadableStream<Uint8Array> {
-  return data instanceof ReadableStream
-}
-
 function requestOf(config: AxiosConfig): OutboundRequest {
   const { method = 'get', headers } = config
   return { url: urlOf(config), method: method.toUpperCase(), header: (name) => headerOf(headers, name) }
 }
 
 /** The http adapter reports the address that replied; the fetch adapter does not. */
-function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
+function replyOf({ status, headers, request, data }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
-  return { status, url, header: (name) => headerOf(headers, name) }
+  const reply = { status, url, header: (name: string) => headerOf(headers, name) }
+  // A stream stays unread: its caller has asked for it.
+  return withJson(reply, () => (isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)))
 }
 
 function headerOf(headers: unknown, name: string): string | undefined {

@@ -1,9 +1,10 @@
-import { createLimiter, type Limiter, type Policy } from '@sluice/core'
+import { createLimiter, type Limiter, type Policy, PolicyError } from '@sluice/core'
 import { Listeners, warningOnce } from '@sluice/core/internal'
 import { QueuedCall, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { KeyQueues, keyQueuesOf } from './key-queue.js'
+import { RetryBudget } from './retry-budget.js'
 import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -12,6 +13,7 @@ export class CallQueue {
   readonly listeners: Listeners<QueueEvents>
   readonly #settings: WaitingSettings
   readonly #keyQueues: KeyQueues
+  readonly #budget: RetryBudget | undefined
   /** The names in every event. */
   readonly #source: { readonly queue?: string; readonly limiter: string | undefined }
   readonly #waiting = new Set<QueuedCall>()
@@ -25,11 +27,12 @@ export class CallQueue {
 
   /** `name` is that of a queue; clients go by the name of their limiter. */
   constructor(settings: WaitingSettings, name?: string) {
-    const { limiter, semaphore } = settings
+    const { limiter, semaphore, retryBudget } = settings
     this.#settings = settings
     this.#keyQueues = limiter ? keyQueuesOf(limiter, semaphore) : new KeyQueues(undefined, semaphore)
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
     const owner = name === undefined ? `a client of limiter '${limiter?.name}'` : `queue '${name}'`
+    this.#budget = retryBudget && new RetryBudget(retryBudget)
     this.listeners = new Listeners(warningOnce(owner))
   }
 
@@ -49,14 +52,11 @@ export class CallQueue {
 
   /** Makes a task's call when it is its turn, and again as long as its verdicts ask for it. */
   async run<T>(call: QueuedCall, task: Task<T>): Promise<T> {
-    const { key, cost, priority } = call.terms
     let turn = this.next(call)
     for (;;) {
       await turn
       const { attempt } = call
-      const started = { key, cost, priority, attempt }
-      const start = performance.now()
-      this.#emit('started', started)
+      this.started(call)
       let outcome: Outcome<T>
       try {
         outcome = { value: await task.start(call) }
@@ -66,19 +66,15 @@ export class CallQueue {
       try {
         const verdict =
           'value' in outcome
-            ? (task.judge?.(outcome.value, attempt) ?? ACCEPTED)
+            ? ((await task.judge?.(outcome.value, attempt)) ?? ACCEPTED)
             : ((await task.judgeFailure?.(outcome.error, attempt)) ?? UNANSWERED)
         const again = this.observe(call, verdict)
-        const ended = { ...started, runMs: performance.now() - start }
-        if (again) this.#emit('retried', ended)
-        else if ('value' in outcome) {
-          this.#emit('done', ended)
+        this.ended(call, again, outcome)
+        if (!again) {
+          if ('error' in outcome) throw outcome.error
           if (task.deliver) return task.deliver(outcome.value, call, () => this.release(call))
           this.release(call)
           return outcome.value
-        } else {
-          this.#emit('failed', { ...ended, error: outcome.error })
-          throw outcome.error
         }
       } catch (error) {
         this.release(call)
@@ -92,7 +88,7 @@ export class CallQueue {
     }
   }
 
-  /** A call whose attempts its client makes itself: `next`, `observe` and `release` for each. */
+  /** A call whose attempts its client makes itself: `next`, `started`, `observe`, `ended` and `release` for each. */
   open(terms: CallTerms): QueuedCall {
     return new QueuedCall(terms, this.#settings, this.#left)
   }
@@ -108,6 +104,7 @@ export class CallQueue {
       signal?.throwIfAborted()
       const keyQueue = this.#keyQueues.get(key)
       const attempt = ++call.attempt
+      if (attempt === 1) this.#budget?.earn()
       if (this.#closed && (attempt === 1 || !this.#drains)) throw call.exceeded('closed')
       if (keyQueue.waiting >= (this.#settings.maxQueue ?? Infinity)) throw call.exceeded('queue')
       const turn = call.wait(this.#policies)
@@ -132,10 +129,26 @@ export class CallQueue {
     }
   }
 
+  /** Reports that the current attempt is made. */
+  started(call: QueuedCall): void {
+    this.#emit('started', attemptOf(call))
+  }
+
+  /** Reports the end of the current attempt. */
+  ended(call: QueuedCall, again: boolean, outcome: object): void {
+    const { status, givenUp, sentAt } = call
+    const end = { ...attemptOf(call), runMs: performance.now() - sentAt, status, givenUp }
+    if (again) this.#emit('retried', end)
+    else if ('error' in outcome) this.#emit('failed', { ...end, error: outcome.error })
+    else this.#emit('done', end)
+  }
+
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
   observe(call: QueuedCall, verdict: Verdict): boolean {
     const { key = call.terms.key, status } = verdict
     call.answeredKey = key
+    call.status = status
+    call.givenUp = undefined
     const keyQueue = this.#keyQueues.get(key)
     const { holdMs, aloneMs } = keyQueue.heed(verdict, call.sentAt)
     const ms = Math.min(holdMs, this.#settings.maxHold)
@@ -144,9 +157,11 @@ export class CallQueue {
     }
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
     const again = Math.max(verdict.again, aloneMs)
-    if (Math.max(again, keyQueue.pause.leftMs) > call.until - performance.now()) return false
+    const isLate = Math.max(again, keyQueue.pause.leftMs) > call.until - performance.now()
+    const isPaidFor = isLate || Number(verdict.pauseMs) > 0 || (this.#budget?.spend() ?? true)
+    call.givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
     call.delayMs = again
-    return true
+    return call.givenUp === undefined
   }
 
   /** The current attempt is over. Does nothing the second time. */
@@ -184,8 +199,16 @@ export class CallQueue {
     return calls.length
   }
 
-  /** Sets other policies, also for the calls that wait. */
+  /**
+   * Sets other policies, also for the calls that wait.
+   * @throws {PolicyError} INVALID_POLICIES.
+   */
   setPolicies(policies: readonly Policy[]): void {
+    const isList = Array.isArray(policies) && policies.length > 0
+    if (!isList || !policies.every((policy) => policy?.windowMs > 0)) {
+      const what = 'policies must be a list of policies made by gcra() and the like'
+      throw new PolicyError('INVALID_POLICIES', what)
+    }
     this.#policies = policies
     this.#keyQueues.limiter ??= this.#ownLimiter = createLimiter({ policies })
     for (const call of this.#waiting) call.policies = policies
@@ -247,3 +270,8 @@ export class CallQueue {
 
 /** How one attempt ended. */
 type Outcome<T> = { readonly value: T } | { readonly error: unknown }
+
+/** The fields of an event about the current attempt. */
+function attemptOf({ terms: { key, cost, priority }, attempt }: QueuedCall) {
+  return { key, cost, priority, attempt }
+}

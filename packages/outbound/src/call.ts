@@ -45,6 +45,9 @@ export class QueuedCall {
   /** Its place in the heap of its key's queue, -1 outside, and the number of calls that entered before it. */
   place = -1
   order = 0
+  /** Of the reply to the current attempt, and why there is no further one. */
+  status: number | undefined
+  givenUp: 'budget' | 'maxWait' | undefined
   /** The reason for a refusal at the deadline. */
   reason: ExceededReason = 'queue'
 

@@ -26,28 +26,28 @@ export type OutboundEvent =
     })
   /** The first call of this process after a pause goes out. */
   | (ClientEvent & { readonly type: 'resumed'; readonly key: string })
-
-/** What happens in a queue made by `createQueue`. `queue` is its name. */
-export type QueueEvent = { readonly queue: string } & (
-  | OutboundEvent
   /** A call begins to wait, for its first or a further attempt. */
   | (AttemptEvent & { readonly type: 'queued' })
-  /** Its function is called. */
+  /** It is sent, or its function is called. */
   | (AttemptEvent & { readonly type: 'started' })
-  /** Its function succeeded. */
+  /** It was answered, or its function succeeded, and it is not made again. */
   | (AttemptEnd & { readonly type: 'done' })
-  /** Its function failed, and is called again. */
+  /** It was refused, or its function failed, and it is made again. */
   | (AttemptEnd & { readonly type: 'retried' })
-  /** Its function failed, and is not called again. */
+  /** It got no answer, or its function failed, and it is not made again. */
   | (AttemptEnd & { readonly type: 'failed'; readonly error: unknown })
-  /** `pause()` was called. */
-  | (ClientEvent & { readonly type: 'paused' })
-  /** `resume()` was called. */
-  | (ClientEvent & { readonly type: 'continued' })
   /** No call waits any more. */
   | (ClientEvent & { readonly type: 'empty' })
   /** No call waits or is under way any more. */
   | (ClientEvent & { readonly type: 'idle' })
+
+/** What happens in a queue made by `createQueue`. `queue` is its name. */
+export type QueueEvent = { readonly queue: string } & (
+  | OutboundEvent
+  /** `pause()` was called. */
+  | (ClientEvent & { readonly type: 'paused' })
+  /** `resume()` was called. */
+  | (ClientEvent & { readonly type: 'continued' })
 )
 
 /** What all events have in common. `limiter` is the name of the client's limiter; undefined in a queue without one. */
@@ -67,10 +67,17 @@ export interface AttemptEvent extends CallEvent {
   readonly attempt: number
 }
 
-/** The end of one attempt. `runMs` is how long the function took. */
+/** The end of one attempt. `runMs` is how long the answer, or the function, took. */
 export interface AttemptEnd extends AttemptEvent {
   readonly runMs: number
+  /** Of the reply, if there was one. */
+  readonly status: number | undefined
+  /** Why a call that might have been made again is not: its client had no budget for it, or it would be later than `maxWait`. */
+  readonly givenUp: 'budget' | 'maxWait' | undefined
 }
+
+/** The events of a client, by type. */
+export type OutboundEvents = { readonly [E in OutboundEvent as E['type']]: E }
 
 /** The events of a queue, by type. */
 export type QueueEvents = { readonly [E in QueueEvent as E['type']]: E }
@@ -81,18 +88,14 @@ export const OUTBOUND_EVENTS = [
   'denied',
   'held',
   'resumed',
-] as const satisfies readonly OutboundEvent['type'][]
-
-/** The types of events that queues report. */
-export const QUEUE_EVENTS: readonly QueueEvent['type'][] = [
-  ...OUTBOUND_EVENTS,
   'queued',
   'started',
   'done',
   'retried',
   'failed',
-  'paused',
-  'continued',
   'empty',
   'idle',
-]
+] as const satisfies readonly OutboundEvent['type'][]
+
+/** The types of events that queues report. */
+export const QUEUE_EVENTS: readonly QueueEvent['type'][] = [...OUTBOUND_EVENTS, 'paused', 'continued']

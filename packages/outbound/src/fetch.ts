@@ -1,9 +1,11 @@
 import { isResendable, KeptBody } from './body.js'
 import { remember } from './decision-of.js'
+import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
+import { jsonOf, withJson } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import { discard, untilEnd } from './response-end.js'
+import { discard, isWebStream, untilEnd } from './response-end.js'
 
 type Fetch = typeof globalThis.fetch
 type Input = Parameters<Fetch>[0]
@@ -23,11 +25,13 @@ type OtherFetch = (input: any, init?: any) => Promise<{ readonly status: number;
  * const response = await limitedFetch('https://api.example.com/orders')
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch
-export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOptions): F
-export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
+export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient
+export function limitFetch<F extends OtherFetch>(fetch: F, options: OutboundOptions): F & LimitedClient
+export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & LimitedClient {
   const settings = settingsOf(options, 'limitFetch')
-  return async function limitedFetch(input, init) {
+  return Object.assign(limitedFetch, clientOf(settings.queue))
+
+  async function limitedFetch(input: Input, init?: Init): Promise<Response> {
     const given = typeof input === 'object' && 'headers' in input ? input : undefined
     let kept: KeptBody | undefined
     const request = new LimitedRequest(settings, requestOf(input, given, init), {
@@ -61,10 +65,6 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch {
   }
 }
 
-function isWebStream(body: unknown): body is ReadableStream {
-  return typeof (body as { getReader?: unknown } | null | undefined)?.getReader === 'function'
-}
-
 function requestOf(input: Input, given: Request | undefined, init: Init): OutboundRequest {
   return {
     url: new URL(given ? given.url : input),
@@ -73,6 +73,8 @@ function requestOf(input: Input, given: Request | undefined, init: Init): Outbou
   }
 }
 
-function replyOf({ status, url, headers }: Response): OutboundReply {
-  return { status, url, header: (name) => headers.get(name) ?? undefined }
+function replyOf(response: Response): OutboundReply {
+  const { status, url, headers } = response
+  const reply = { status, url, header: (name: string) => headers.get(name) ?? undefined }
+  return withJson(reply, () => jsonOf(response.clone().body))
 }

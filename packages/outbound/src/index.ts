@@ -7,15 +7,18 @@ export type {
   CallEvent,
   ClientEvent,
   OutboundEvent,
+  OutboundEvents,
   QueueEvent,
   QueueEvents,
 } from './events.js'
 export { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 export { limitFetch } from './fetch.js'
+export type { LimitedClient } from './limited-client.js'
 export type { OutboundOptions } from './options.js'
 export { pauseMsOf } from './other-side/pause.js'
 export { createQueue, type Queue } from './queue.js'
 export type { QueueOptions, RunContext, RunOptions } from './queue-options.js'
 export type { OutboundReply, OutboundRequest } from './request.js'
 export { limitUndici } from './undici.js'
+export type { RetryBudgetOptions } from './retry-budget.js'
 export type { WaitingOptions } from './waiting-options.js'

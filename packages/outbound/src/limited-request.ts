@@ -1,6 +1,7 @@
 import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
 import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
+import { PROVIDERS, type Reading } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import type { Answer, Verdict } from './task.js'
 
@@ -38,12 +39,22 @@ export class LimitedRequest {
     return retries > 0 && !isNested(this.traits.options) && isRetryable(this.request)
   }
 
-  /** `attempt` counts from 1. */
-  verdictOn(reply: OutboundReply, attempt: number): Verdict {
+  /** `attempt` counts from 1. At once, unless a hook reads the body. */
+  verdictOn(reply: OutboundReply, attempt: number): Verdict | Promise<Verdict> {
+    const { isRefusal, pauseOf, provider } = this.settings
+    const named = isRefusal?.({ reply })
+    const given = pauseOf?.({ reply })
+    const reading = provider && PROVIDERS[provider](reply)
+    if (named instanceof Promise || given instanceof Promise || reading) {
+      return Promise.all([named, given, reading]).then((found) => this.#verdict(reply, attempt, found))
+    }
+    return this.#verdict(reply, attempt, [named, given, undefined])
+  }
+
+  #verdict(reply: OutboundReply, attempt: number, [named, given, reading]: Found): Verdict {
     const { status } = reply
-    const isNamed = REFUSALS.has(status) || this.settings.isRefusal?.({ reply }) === true
-    const given = this.settings.pauseOf?.({ reply })
-    const own = typeof given === 'number' && given >= 0 ? given : undefined
+    const isNamed = REFUSALS.has(status) || named === true || reading?.isRefusal === true
+    const own = typeof given === 'number' && given >= 0 ? given : reading?.pauseMs
     const pauseMs = own ?? statedMs(reply, isNamed)
     const isRefusal = isNamed || asksForPause(status, pauseMs, own)
     const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
@@ -67,6 +78,13 @@ export class LimitedRequest {
     return keyOf(this.settings, { url: new URL(url), method, header: (name) => this.request.header(name) })
   }
 }
+
+/** What hooks and the reader of a provider found in a reply. */
+type Found = readonly [
+  isRefusal: boolean | undefined,
+  pauseMs: number | undefined,
+  reading: Reading | undefined,
+]
 
 /** A copy of the options of a call that marks it as made by a limited client. Copies of it keep the mark. */
 export function nested<T extends object>(options: T | undefined): T {

@@ -2,6 +2,7 @@ import type { Limiter, Semaphore } from '@sluice/core'
 import {
   type DeclarationOf,
   func,
+  oneOf,
   type Option,
   read,
   required,
@@ -11,6 +12,7 @@ import {
 } from '@sluice/core/internal'
 import { CallQueue } from './call-queue.js'
 import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
+import { PROVIDERS } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
 
@@ -53,12 +55,20 @@ export interface OutboundOptions extends WaitingOptions {
    * Reads a provider's own headers. Returns for how many milliseconds a reply asks for a pause: 0 for none, undefined to
    * have the usual headers read. A status of 400 or more with a pause counts as a refusal.
    */
-  readonly pauseOf?: (outcome: { readonly reply: OutboundReply }) => number | undefined
+  readonly pauseOf?: (outcome: {
+    readonly reply: OutboundReply
+  }) => number | undefined | Promise<number | undefined>
   /**
    * Whether a reply refuses the call beside 429, 503 and 529, for example a 502 of a provider that sends it when it is
    * overloaded. Two such replies with no success between them pause the key, as those do.
    */
-  readonly isRefusal?: (outcome: { readonly reply: OutboundReply }) => boolean
+  readonly isRefusal?: (outcome: { readonly reply: OutboundReply }) => boolean | Promise<boolean>
+  /**
+   * Reads what bodies of this provider say: RetryInfo of Google, THROTTLED and throttleStatus of Shopify's GraphQL, the error
+   * codes of AWS.
+   * @default none is read
+   */
+  readonly provider?: 'google' | 'shopify' | 'aws'
   /** Called with what happens to calls. */
   readonly onEvent?: (event: OutboundEvent) => void
 }
@@ -70,9 +80,11 @@ const OUTBOUND = {
   cost: perRequest(cost),
   priority: perRequest(priority),
   retries: whole(0, 10, 2),
+  retryBudget: { ...WAITING.retryBudget, otherwise: { ratio: 0.1, perSecond: 1 } },
   isRetryable: func<NonNullable<OutboundOptions['isRetryable']>>(),
   pauseOf: func<NonNullable<OutboundOptions['pauseOf']>>(),
   isRefusal: func<NonNullable<OutboundOptions['isRefusal']>>(),
+  provider: oneOf(Object.keys(PROVIDERS) as (keyof typeof PROVIDERS)[]),
   onEvent: func<NonNullable<OutboundOptions['onEvent']>>(),
 } satisfies DeclarationOf<OutboundOptions>
 

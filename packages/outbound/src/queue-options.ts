@@ -1,6 +1,7 @@
 import type { Decision, Duration, Limiter, Semaphore } from '@sluice/core'
 import { type DeclarationOf, duration, func, text, unchecked, whole } from '@sluice/core/internal'
 import type { QueueEvent } from './events.js'
+import type { RetryBudgetOptions } from './retry-budget.js'
 import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
@@ -56,6 +57,17 @@ export interface QueueOptions extends WaitingOptions {
    * @default no pause
    */
   readonly pauseOf?: (outcome: { readonly error: unknown }) => number | undefined
+  /**
+   * Whether a failure is a refusal of the other side for which `pauseOf` knows no time. The second with no success between them
+   * pauses the calls of the key for a second, then 2, 4 ... up to a minute.
+   * @default only a failure with a pause is one
+   */
+  readonly isRefusal?: (outcome: { readonly error: unknown }) => boolean
+  /**
+   * The repetitions that `retry` may make, beyond those that waited as long as `pauseOf` said.
+   * @default not bounded
+   */
+  readonly retryBudget?: RetryBudgetOptions
   /** Called with every event; `queue.on` listens to one type. */
   readonly onEvent?: (event: QueueEvent) => void
 }
@@ -70,6 +82,7 @@ export const QUEUE = {
   priority,
   retry: func<NonNullable<QueueOptions['retry']>>(),
   pauseOf: func<NonNullable<QueueOptions['pauseOf']>>(),
+  isRefusal: func<NonNullable<QueueOptions['isRefusal']>>(),
   onEvent: func<NonNullable<QueueOptions['onEvent']>>(),
 } satisfies DeclarationOf<QueueOptions>
 

@@ -124,11 +124,6 @@ export class Queue<D extends Decision | undefined = Decision> {
    * @throws {PolicyError} INVALID_POLICIES.
    */
   setPolicies(policies: readonly Policy[]): void {
-    const isList = Array.isArray(policies) && policies.length > 0
-    if (!isList || !policies.every((policy) => policy?.windowMs > 0)) {
-      const what = 'policies must be a list of policies made by gcra() and the like'
-      throw new PolicyError('INVALID_POLICIES', what)
-    }
     this.#calls.setPolicies(policies)
   }
 
@@ -185,12 +180,13 @@ export class Queue<D extends Decision | undefined = Decision> {
   }
 
   async #judge(error: unknown, attempt: number): Promise<Verdict> {
-    const { pauseOf, retry } = this.#settings
-    const pauseMs = pauseOf?.({ error }) ?? 0
+    const { pauseOf, isRefusal, retry } = this.#settings
+    const asked = pauseOf?.({ error }) ?? 0
+    const isRefused = asked > 0 || isRefusal?.({ error }) === true
     const again = (await retry?.(error, attempt)) ?? false
     return {
-      answer: pauseMs > 0 ? 'limited' : 'other',
-      pauseMs: pauseMs > 0 ? pauseMs : 0,
+      answer: isRefused ? 'overloaded' : 'other',
+      pauseMs: asked > 0 ? asked : isRefused ? undefined : 0,
       again: typeof again === 'number' && again >= 0 ? again : false,
     }
   }

@@ -1,9 +1,11 @@
 import { isResendable } from './body.js'
 import type { QueuedCall } from './call.js'
+import { HeldResponse } from './held-response.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
+import { withJson } from './other-side/json.js'
 import { RelayController, type RequestController } from './relay-controller.js'
-import type { OutboundReply } from './request.js'
+import type { Verdict } from './task.js'
 import {
   type Dispatch,
   type DispatchOptions,
@@ -20,6 +22,10 @@ export class RelayedRequest implements Handler {
   #request!: LimitedRequest
   #call!: QueuedCall
   #history: readonly URL[] = []
+  /** The response, while its verdict waits for its body. */
+  #held: HeldResponse | undefined
+  /** Whether the end of the current attempt is reported. */
+  #isJudged = false
   /** Bytes skipped of a response that the handler does not see, as the request is sent again; undefined otherwise. */
   #skipped: number | undefined
   #skipTimer: ReturnType<typeof setTimeout> | undefined
@@ -54,6 +60,8 @@ export class RelayedRequest implements Handler {
     this.#controller.detach()
     try {
       await turn
+      this.#isJudged = false
+      this.settings.queue.started(this.#call)
       this.dispatch(nested(this.options), this)
     } catch (error) {
       this.#end()
@@ -77,35 +85,55 @@ export class RelayedRequest implements Handler {
     headers: HeaderValues,
     message?: string,
   ): void {
-    const reply = replyOf(status, headers, this.#history.at(-1)?.href)
-    if (status >= 200 && this.#observe(reply)) {
-      this.#skipped = 0
-      this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
-    } else this.handler.onResponseStart?.(this.#controller, status, headers, message)
+    const pass = (): void => this.handler.onResponseStart?.(this.#controller, status, headers, message)
+    if (status < 200) return pass()
+    const held = new HeldResponse(controller)
+    const reply = withJson(replyOf(status, headers, this.#history.at(-1)?.href), () => held.json())
+    const decide = (verdict: Verdict): void => {
+      this.#held = undefined
+      if (this.#observe(verdict)) {
+        this.#skipped = 0
+        this.#skipTimer = setTimeout(() => controller.abort(new Error(ENDLESS)), LONGEST_SKIP_MS)
+      } else pass()
+      held.release()
+    }
+    const verdict = this.#request.verdictOn(reply, this.#call.attempt)
+    if (!(verdict instanceof Promise)) return decide(verdict)
+    this.#held = held
+    verdict.then(decide, (error: Error) =>
+      held.hasEnded ? this.onResponseError(controller, error) : controller.abort(error),
+    )
   }
 
   onResponseData(controller: RequestController, chunk: Uint8Array): void {
+    if (this.#held) return this.#held.data(chunk, () => this.onResponseData(controller, chunk))
     if (this.#skipped === undefined) return this.handler.onResponseData?.(this.#controller, chunk)
     this.#skipped += chunk.byteLength
     if (this.#skipped > MOST_SKIPPED) controller.abort(new Error(ENDLESS))
   }
 
-  onResponseEnd(_: RequestController, trailers: HeaderValues): void {
+  onResponseEnd(controller: RequestController, trailers: HeaderValues): void {
+    if (this.#held) return this.#held.end(() => this.onResponseEnd(controller, trailers))
     if (this.#skipped !== undefined) return this.#sendAgain()
     this.#end()
     this.handler.onResponseEnd?.(this.#controller, trailers)
   }
 
-  onResponseError(_: RequestController, error: Error): void {
+  onResponseError(controller: RequestController, error: Error): void {
+    this.#held = undefined
     if (this.#skipped !== undefined) return this.#sendAgain()
+    if (!this.#isJudged) this.settings.queue.ended(this.#call, false, { error })
     this.#end()
     this.#fail(error)
   }
 
   /** Returns whether the request is to be sent again. */
-  #observe(reply: OutboundReply): boolean {
-    const verdict = this.#request.verdictOn(reply, this.#call.attempt)
-    return this.settings.queue.observe(this.#call, verdict)
+  #observe(verdict: Verdict): boolean {
+    const { queue } = this.settings
+    const again = queue.observe(this.#call, verdict)
+    this.#isJudged = true
+    queue.ended(this.#call, again, {})
+    return again
   }
 
   /** Waits before the permit is released; otherwise the queue would be idle for a moment. */

@@ -36,14 +36,17 @@ export function observed<T extends Uint8Array>(
 ): ReadableStream<T> {
   // Locked at the first read, so that the stream can still be discarded if no response is made of this one.
   let reader: ReadableStreamDefaultReader<T> | undefined
-  return new ReadableStream<T>(
+  return new ReadableStream(
     {
+      type: 'bytes',
       async pull(controller) {
         try {
           reader ??= stream.getReader()
           const { done, value } = await reader.read()
-          if (!done) return controller.enqueue(value)
+          if (!done) return controller.enqueue(ownBytes(value))
           controller.close()
+          // A reader with a buffer of its own gets it back.
+          controller.byobRequest?.respond(0)
         } catch (error) {
           controller.error(error)
         }
@@ -54,8 +57,14 @@ export function observed<T extends Uint8Array>(
         return (reader ?? stream).cancel(reason)
       },
     },
-    new ByteLengthQueuingStrategy({ highWaterMark: READ_AHEAD }),
-  )
+    { highWaterMark: READ_AHEAD },
+  ) as ReadableStream<T>
+}
+
+/** The bytes in a buffer of their own: the stream takes it away. */
+function ownBytes(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  const isOwn = bytes.byteLength === bytes.buffer.byteLength && bytes.buffer instanceof ArrayBuffer
+  return isOwn ? (bytes as Uint8Array<ArrayBuffer>) : new Uint8Array(bytes)
 }
 
 /** Cancels a body that is not read, of any client. */
@@ -63,6 +72,10 @@ export function discard(body: unknown): void {
   const stream = body as { cancel?: () => Promise<void>; destroy?: () => void } | null | undefined
   if (typeof stream?.cancel === 'function') stream.cancel().catch(() => {})
   else stream?.destroy?.()
+}
+
+export function isWebStream(body: unknown): body is ReadableStream<Uint8Array> {
+  return typeof (body as { getReader?: unknown } | null | undefined)?.getReader === 'function'
 }
 
 /** The parts of a Node stream that are used, also of implementations beside Node's. */

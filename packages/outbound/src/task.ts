@@ -5,7 +5,7 @@ export interface Task<T> {
   /** Makes one attempt. */
   start(call: QueuedCall): T | PromiseLike<T>
   /** Decides what follows a result; without it, the other side has accepted the call. `attempt` counts from 1. */
-  judge?(value: T, attempt: number): Verdict
+  judge?(value: T, attempt: number): Verdict | Promise<Verdict>
   /** Decides what follows a failure; without it, failures have nothing to do with limits. */
   judgeFailure?(error: unknown, attempt: number): Verdict | Promise<Verdict>
   /** Hands the result to the caller, and calls `release` when the call is no longer under way; without it, at once. */

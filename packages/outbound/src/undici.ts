@@ -1,3 +1,5 @@
+import { PolicyError } from '@sluice/core'
+import { clientOf, type LimitedClient } from './limited-client.js'
 import { type OutboundOptions, type OutboundSettings, settingsOf } from './options.js'
 import { RelayedRequest } from './relayed-request.js'
 import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
@@ -9,7 +11,7 @@ import type { Dispatch, DispatchOptions, Handler } from './undici-request.js'
  * requests to a closed dispatcher. Pass the dispatcher too to have waiting requests sent first.
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function limitUndici(options: OutboundOptions): Interceptor
+export function limitUndici(options: OutboundOptions): Interceptor & LimitedClient
 /**
  * Makes a dispatcher with a limit of the given one. `close()` sends the requests that wait first, and `destroy()` fails them,
  * as with the given dispatcher.
@@ -19,13 +21,16 @@ export function limitUndici(options: OutboundOptions): Interceptor
  * const { body } = await request('https://api.example.com/orders', { dispatcher })
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function limitUndici<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D
+export function limitUndici<D extends Dispatcher>(dispatcher: D, options: OutboundOptions): D & LimitedClient
 export function limitUndici<D extends Dispatcher>(
   first: D | OutboundOptions,
   options?: OutboundOptions,
-): D | Interceptor {
+): (D | Interceptor) & LimitedClient {
   const settings = settingsOf(options ?? (first as OutboundOptions), 'limitUndici')
-  return options ? limitedDispatcher(first as D, settings) : interceptorOf(settings)
+  const client = clientOf(settings.queue)
+  return options
+    ? limitedDispatcher(first as D, settings, client)
+    : Object.assign(interceptorOf(settings), client)
 }
 
 /** `ended` is why new requests fail; undefined while the dispatcher is open. */
@@ -33,6 +38,7 @@ function interceptorOf(settings: OutboundSettings, ended?: () => Error | undefin
   return (dispatch) => {
     const send = dispatch as unknown as Dispatch
     const limited = (request: DispatchOptions, handler: Handler): boolean => {
+      if (typeof handler.onRequestStart !== 'function') throw tooOld()
       new RelayedRequest(settings, send, request, handler).begin(ended?.())
       return true
     }
@@ -48,7 +54,20 @@ interface Dispatcher {
 
 type Callback = (error: Error | null, data: null) => void
 
-function limitedDispatcher<D extends Dispatcher>(dispatcher: D, settings: OutboundSettings): D {
+/** Handlers of undici 6 know none of the callbacks of later versions. */
+function tooOld(): PolicyError {
+  return new PolicyError(
+    'INVALID_OPTION',
+    'limitUndici takes a dispatcher of undici 7 or later, got one of undici 6',
+  )
+}
+
+function limitedDispatcher<D extends Dispatcher>(
+  dispatcher: D,
+  settings: OutboundSettings,
+  client: LimitedClient,
+): D & LimitedClient {
+  if ('interceptors' in dispatcher) throw tooOld()
   let ended: Error | undefined
   const composed = dispatcher.compose(interceptorOf(settings, () => ended) as never) as D
   const close = async (): Promise<void> => {
@@ -61,12 +80,14 @@ function limitedDispatcher<D extends Dispatcher>(dispatcher: D, settings: Outbou
     settings.queue.refuseAll(() => reason)
     await dispatcher.destroy(error)
   }
-  const ends: Record<PropertyKey, unknown> = {
+  const own: Record<PropertyKey, unknown> = {
+    ...client,
     close: (callback?: Callback) => calledBack(close(), callback),
     destroy: (error?: Error | Callback | null, callback?: Callback) =>
       typeof error === 'function' ? calledBack(destroy(), error) : calledBack(destroy(error), callback),
   }
-  return new Proxy(composed, { get: (target, key) => ends[key] ?? target[key as keyof D] })
+  return new Proxy(composed, { get: (target, key) => own[key] ?? target[key as keyof D] }) as D &
+    LimitedClient
 }
 
 function calledBack(ended: Promise<void>, callback: Callback | undefined): Promise<void> | undefined {

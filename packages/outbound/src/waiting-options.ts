@@ -2,12 +2,14 @@ import type { Duration, Limiter, Semaphore } from '@sluice/core'
 import {
   type DeclarationOf,
   duration,
+  nested,
   type Option,
   option,
   REFUSED,
   type Settings,
   whole,
 } from '@sluice/core/internal'
+import { RETRY_BUDGET, type RetryBudgetOptions } from './retry-budget.js'
 
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
@@ -40,6 +42,12 @@ export interface WaitingOptions {
    * @default '15m'
    */
   readonly maxHold?: Duration
+  /**
+   * The repetitions of refused calls, beyond those that waited as long as the other side asked for. A call without one gets its
+   * own refusal.
+   * @default { ratio: 0.1, perSecond: 1 }
+   */
+  readonly retryBudget?: RetryBudgetOptions
 }
 
 /** The options of every client and queue. */
@@ -49,6 +57,7 @@ export const WAITING = {
   lateness: duration(0, '1d'),
   maxQueue: whole(1, 1_000_000, 10_000),
   maxHold: duration(1, '1d', '15m'),
+  retryBudget: nested(RETRY_BUDGET),
   limiter: madeBy<Limiter>('createLimiter'),
   semaphore: madeBy<Semaphore>('createSemaphore'),
 } satisfies DeclarationOf<WaitingOptions & { readonly limiter?: Limiter; readonly semaphore?: Semaphore }>

@@ -194,3 +194,18 @@ it.each(['http', 'fetch'] as const)(
     expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(true)
   },
 )
+
+it.each(['http', 'fetch'] as const)(
+  'lets a hook read the body, which passes untouched (%s adapter)',
+  async (kind) => {
+    const pauseOf: OutboundOptions['pauseOf'] = async ({ reply }) =>
+      ((await reply.json!()) as { readonly waitMs: number }).waitMs
+    const answer: Answer = (n, res) =>
+      res
+        .writeHead(n === 1 ? 503 : 200, { 'content-type': 'application/json', 'content-length': 13 })
+        .end(`{"waitMs":${n === 1 ? 30 : 10}}`)
+    const { client } = await open(answer, { pauseOf }, kind)
+    expect((await client.get('/pay')).data).toEqual({ waitMs: 10 })
+    expect(other.arrived).toHaveLength(2)
+  },
+)

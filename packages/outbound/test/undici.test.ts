@@ -1,5 +1,7 @@
 import { createLimiter, createSemaphore, gcra, type Limiter, type Policy } from '@sluice/core'
+import { onSources } from '@sluice/harness/processes'
 import FormData from 'form-data'
+import { spawnSync } from 'node:child_process'
 import { Readable } from 'node:stream'
 import { Agent, fetch, interceptors, request } from 'undici'
 import { type OtherParty, startOtherParty } from '@sluice/harness/servers'
@@ -292,5 +294,86 @@ describe('a dispatcher with a limit', () => {
     expect((await request(other.origin, { dispatcher })).statusCode).toBe(200)
     await dispatcher.close()
     expect(agent.closed).toBe(true)
+  })
+})
+
+describe('a hook that asks for the body', () => {
+  const JSON_TYPE = { 'content-type': 'application/json' }
+  const pauseOf: OutboundOptions['pauseOf'] = async ({ reply }) =>
+    ((await reply.json!()) as { readonly waitMs?: number } | undefined)?.waitMs
+
+  it('has the request sent again, and the handler gets the last reply untouched', async () => {
+    const { dispatcher } = await open(
+      (n, res) =>
+        res.writeHead(n === 1 ? 429 : 200, JSON_TYPE).end(JSON.stringify({ waitMs: n === 1 ? 30 : 0 })),
+      { pauseOf },
+    )
+    const { statusCode, body } = await request(other.origin, { dispatcher })
+    expect([statusCode, await body.json()]).toEqual([200, { waitMs: 0 }])
+    expect(gaps()[0]).toBeGreaterThanOrEqual(29)
+  })
+
+  it('holds back no more than 64 kB', async () => {
+    const text = JSON.stringify('x'.repeat(300_000))
+    const { dispatcher } = await open((_, res) => res.writeHead(429, JSON_TYPE).end(text), {
+      pauseOf,
+      retries: 0,
+    })
+    const { body } = await request(other.origin, { dispatcher })
+    expect(await body.text()).toBe(text)
+  })
+
+  it('that throws fails the request, and releases its permit', async () => {
+    const semaphore = createSemaphore({ limit: 1 })
+    const mistake = async () => Promise.reject(new Error('mistake'))
+    const { dispatcher } = await open(ok, { pauseOf: mistake, semaphore })
+    await expect(request(other.origin, { dispatcher })).rejects.toThrow('mistake')
+    expect((await semaphore.acquire(other.origin, { maxWait: 0 })).allowed).toBe(true)
+  })
+})
+
+it('reports what a queue does', async () => {
+  const { dispatcher } = await open((n, res) =>
+    n === 1
+      ? res.writeHead(429, { 'retry-after-ms': '10' }).end('no')
+      : n === 2
+        ? res.end('ok')
+        : res.destroy(),
+  )
+  await (await request(other.origin, { dispatcher })).body.text()
+  await expect(request(other.origin, { dispatcher })).rejects.toThrow('closed')
+  const ends = events.flatMap((event) =>
+    ['started', 'retried', 'done', 'failed'].includes(event.type) ? [event.type] : [],
+  )
+  expect(ends).toEqual(['started', 'retried', 'started', 'done', 'started', 'failed'])
+})
+
+it('takes other policies while requests wait', async () => {
+  other = await startOtherParty(ok)
+  agent = new Agent()
+  const limited = limitUndici(agent, { limiter: limiterOf(gcra({ limit: 1, window: '20s', burst: 1 })) })
+  const texts = [1, 2].map(async () => (await request(other.origin, { dispatcher: limited })).body.text())
+  await texts[0]
+  limited.setPolicies([gcra({ limit: 1000, window: '1s', burst: 1 })])
+  expect(await texts[1]).toBe('ok')
+})
+
+describe('a dispatcher of undici 6', () => {
+  // Node 20 and 22 bring one along.
+  const itWithOne = process.versions['undici']!.startsWith('6.') ? it : it.skip
+
+  itWithOne('is refused by name', () => {
+    const code = `
+      import { createLimiter, gcra } from '@sluice/core'
+      import { limitUndici } from '@sluice/outbound'
+      await fetch('data:,')
+      const old = globalThis[Symbol.for('undici.globalDispatcher.1')]
+      const limiter = createLimiter({ policies: [gcra({ limit: 1, window: '1s' })] })
+      try { limitUndici(old, { limiter }) } catch (error) { console.log(error.message) }
+      const dispatcher = old.compose(limitUndici({ limiter }))
+      await fetch('http://127.0.0.1:60999', { dispatcher }).catch((error) => console.log(error.cause.message))`
+    const args = [...onSources(), '--input-type=module', '--eval', code]
+    const message = 'limitUndici takes a dispatcher of undici 7 or later, got one of undici 6\n'
+    expect(spawnSync(process.execPath, args, { encoding: 'utf8' }).stdout).toBe(message + message)
   })
 })

@@ -11,13 +11,15 @@ export const limiterOf = (...policies: Policy[]) =>
 export const evenly = () => limiterOf(gcra({ limit: 10, window: '1s', burst: 1 }))
 export const generous = () => limiterOf(gcra({ limit: 1000, window: '1s' }))
 
+const ABOUT_LIMITS = new Set(['waited', 'denied', 'held', 'resumed'])
+
 interface Sent {
   readonly at: number
   readonly url: string
   readonly body: unknown
 }
 
-/** A limited fetch, its requests with their instants, and its events. `answer` gets the number of the request. */
+/** A limited fetch, its requests with their instants, and its events about limits. `answer` gets the number of the request. */
 export function open(
   options: Partial<OutboundOptions> = {},
   answer: (n: number) => Response | Promise<Response> = () => new Response('ok'),
@@ -29,7 +31,7 @@ export function open(
     sent.push({ at: Math.round(performance.now() - start), url: String(input), body: init?.body })
     return answer(sent.length)
   }
-  const onEvent = (event: OutboundEvent) => events.push(event)
+  const onEvent = (event: OutboundEvent) => ABOUT_LIMITS.has(event.type) && events.push(event)
   const fetch = limitFetch(other, { limiter: generous(), onEvent, ...options })
   return { fetch, sent, events, at: () => sent.map(({ at }) => at) }
 }

@@ -33,7 +33,7 @@ describe('options', () => {
     await pass(1000)
     expect(warned.mock.calls).toEqual([
       [
-        "a client of limiter 'test': a listener of 'held' threw: Error: listener",
+        "a client of limiter 'test': a listener of 'queued' threw: Error: listener",
         { type: 'SluiceWarning', code: 'LISTENER_FAILED' },
       ],
     ])

@@ -22,6 +22,22 @@ describe('with a semaphore', () => {
     expect(sent).toHaveLength(4)
   })
 
+  it('a body may be read into buffers of the reader', async () => {
+    const chunks = ['ab', 'cdefg']
+    const body = new ReadableStream({
+      pull: (controller) =>
+        chunks.length > 0 ? controller.enqueue(Buffer.from(chunks.shift()!)) : controller.close(),
+    })
+    const { fetch } = open({ semaphore: limited() }, () => new Response(body))
+    const reader = (await fetch(URL_)).body!.getReader({ mode: 'byob' })
+    let text = ''
+    for (let result; !(result = await reader.read(new Uint8Array(3))).done;)
+      text += Buffer.from(result.value).toString()
+    expect(text).toBe('abcdefg')
+    outcome(fetch(URL_))
+    await pass(0)
+  })
+
   it('a small body that is never read holds no permit', async () => {
     const { fetch, sent } = open({ semaphore: limited() })
     for (let i = 0; i < 5; i++) await fetch(URL_)

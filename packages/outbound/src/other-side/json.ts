@@ -1,0 +1,62 @@
+import type { OutboundReply } from '../request.js'
+import { isWebStream } from '../response-end.js'
+import { REFUSALS } from './pause.js'
+import { numberIn } from './values.js'
+
+/** The reply with `json()`. `read` is called once at most, and only if the body may be read. */
+export function withJson(reply: OutboundReply, read: () => unknown): OutboundReply {
+  let json: Promise<unknown> | undefined
+  return { ...reply, json: () => (json ??= Promise.resolve(mayBeRead(reply) ? read() : undefined)) }
+}
+
+/** Whether the body of a reply may be read before its caller gets it: JSON of a refusal, or of a known and small size. */
+function mayBeRead(reply: OutboundReply): boolean {
+  if (!JSON_TYPE.test(reply.header('content-type') ?? '')) return false
+  return REFUSALS.has(reply.status) || numberIn(reply.header('content-length')) <= MOST_BYTES
+}
+
+/** The JSON in a stream, which is read for it. Undefined if it is none, is larger than 64 kB or takes longer than a second. */
+export async function jsonOf(stream: unknown): Promise<unknown> {
+  const reader = isWebStream(stream) ? stream.getReader() : undefined
+  const stop = (): void => {
+    if (reader) reader.cancel().catch(() => {})
+    else (stream as { destroy?(): void } | null)?.destroy?.()
+  }
+  const timer = setTimeout(stop, LONGEST_MS)
+  const chunks: Uint8Array[] = []
+  try {
+    let bytes = 0
+    for await (const chunk of reader ? chunksOf(reader) : (stream as AsyncIterable<Uint8Array>)) {
+      bytes += chunk.byteLength
+      if (bytes > MOST_BYTES) return undefined
+      chunks.push(chunk)
+    }
+    return parsed(Buffer.concat(chunks))
+  } catch {
+    return undefined
+  } finally {
+    clearTimeout(timer)
+    stop()
+  }
+}
+
+async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<Uint8Array> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return
+    yield value
+  }
+}
+
+/** The value of a text or of its bytes; undefined if it is no JSON. */
+export function parsed(text: unknown): unknown {
+  try {
+    return JSON.parse(String(text))
+  } catch {
+    return undefined
+  }
+}
+
+export const MOST_BYTES = 65_536
+export const LONGEST_MS = 1000
+const JSON_TYPE = /^\s*application\/(?:[\w.+-]+\+)?(?:json|x-amz-json-1\.\d)\s*(?:;|$)/i

@@ -1,0 +1,56 @@
+import { number } from '@sluice/core/internal'
+
+/** How many repetitions a client may make of calls that were refused: the sum of both. */
+export interface RetryBudgetOptions {
+  /**
+   * Repetitions for each call, 0 to 10.
+   * @default 0.1
+   */
+  readonly ratio?: number
+  /**
+   * Repetitions for each second, 0 to 1,000.
+   * @default 1
+   */
+  readonly perSecond?: number
+}
+
+export const RETRY_BUDGET = { ratio: number(0, 10, 0.1), perSecond: number(0, 1000, 1) }
+
+/**
+ * The repetitions that a client may still make, so that a provider in trouble gets little more than its usual calls, as in
+ * Finagle's RetryBudget. What calls have added is forgotten with a time constant of ten seconds, and what seconds add is
+ * worth ten seconds at most: a client may begin with as much.
+ */
+export class RetryBudget {
+  readonly #ratio: number
+  readonly #reserve: number
+  #left: number
+  #at = performance.now()
+
+  constructor({ ratio, perSecond }: Required<RetryBudgetOptions>) {
+    this.#ratio = ratio
+    this.#left = this.#reserve = (perSecond * REMEMBERED_MS) / 1000
+  }
+
+  /** A call is made for the first time. */
+  earn(): void {
+    this.#left = this.#now() + this.#ratio
+  }
+
+  /** Returns whether there is one repetition left, and takes it. */
+  spend(): boolean {
+    this.#left = this.#now()
+    if (this.#left < 1) return false
+    this.#left--
+    return true
+  }
+
+  #now(): number {
+    const now = performance.now()
+    const kept = Math.exp((this.#at - now) / REMEMBERED_MS)
+    this.#at = now
+    return this.#reserve + (this.#left - this.#reserve) * kept
+  }
+}
+
+const REMEMBERED_MS = 10_000
