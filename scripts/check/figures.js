@@ -49,14 +49,14 @@ function comparison({ bars }) {
     .filter(({ value }) => value <= ours)
     .map(({ name, value }) => ({ name, ratio: ours / value }))
   const [least] = behind
-  const slower = ahead.map(({ name, value }) => `${name} (${short(value / ours)} times as fast)`).join(', ')
-  const faster = least && `${short(least.ratio)} times as fast as ${least.name}${andMore(behind.length - 1)}`
-  return `Sluice is ${[slower && `slower than ${slower}`, faster].filter(Boolean).join('; ')}.`
+  const slower = ahead.map(({ name, value }) => `${name} is ${short(value / ours)} times as fast as Sluice`)
+  const faster = least && `Sluice is ${short(least.ratio)} times as fast as ${least.name}${andMore(behind)}`
+  return `${[...slower, faster].filter(Boolean).join('; ')}.`
 }
 
-/** @param {number} others */
-function andMore(others) {
-  return others > 0 ? `, and more beside the other ${others}` : ''
+/** @param {readonly { readonly name: string }[]} behind */
+function andMore([, ...others]) {
+  return others.length > 0 ? `, and more than that beside ${others.map(({ name }) => name).join(', ')}` : ''
 }
 
 /** The judged ratios of a page's goals. @param {string} name @param {RegExp} path */
