@@ -9,7 +9,6 @@
   --@alone local parts = call('TIME')
   --@alone time = parts[1] * 1000000 + parts[2]
   --@alone local now = time
-  --@several local now = time
   --@together local now = instant
   local expires, barred, written, @{all_cells} = unpack('<ddd@{cell_formats}', fixed, @{hot_bytes} + 1)
   latest = max(written, barred)
@@ -35,19 +34,16 @@
     --@several @{kept_view} = @{view}
     --@several kept = kept + @{view_numbers}
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
-    --@several --@for any ring local function write(size)
     --@alone local size = call('SETRANGE', key, '@{hottest}', bytes)
     --@together local size = try('SETRANGE', key, '@{hottest}', bytes)
     --@alone if size == @{length} or size == @{length} + 16 then
     --@together if size == @{length} or size == @{length} + 16 then
-    --@several --@for any ring if size ~= @{length} and size ~= @{length} + 16 then return false end
-      --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
+      --@alone --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
+      --@together --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
       --@alone return pack('<dd@{view_formats}', 0, now, @{view})
       --@together plain, shared_now, taken = true, now, kept
     --@alone end
     --@together end
-    --@several --@for any ring return true
-    --@several --@for any ring end
-    --@several return bytes@{and_write}
+    --@several return bytes, @{length}@{ring_entries}
   end
 end

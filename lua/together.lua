@@ -2,7 +2,7 @@
 -- reply. Wholes are decided one after the other; those beyond the last argument share it.
 
 local keys, call, try = KEYS, redis.call, redis.pcall
-local pack, unpack, sub = struct.pack, struct.unpack, string.sub
+local pack, unpack, sub, spread = struct.pack, struct.unpack, string.sub, table.unpack or _G.unpack
 -- The instant of the wholes that are decided now, how much longer their keys must live, and the result of TIME.
 local time, margin, redis_time
 -- The instant and what plain wholes reply, with -1 for each that has a reply of its own; kept counts those of one whole.
@@ -11,19 +11,20 @@ local numbers, taken, kept, replies = { 0 }, 1, 1, {}
 local lists = {}
 @{lists}
 
--- The numbers of the parts of the last argument, and the functions that decide them as plain calls.
-local parts, plain, are_plain, clock = {}, {}, false, -1
+-- The last argument, how many parts it has, and their functions and numbers as plain calls.
+local argument, count, plain, plain_numbers, are_plain, clock
+-- The same parts as the engine takes them, once it is asked.
+local parts
 
-local function read_parts(argument)
-  local count, at, list, enforced, size, slowest
+local function read_argument()
+  local at, number, size, slowest, _
   clock, count, at = unpack('<dd', argument)
-  parts, plain, are_plain = {}, {}, true
+  plain, plain_numbers, are_plain, parts = {}, {}, true, nil
   for i = 1, count do
-    list, enforced, size, slowest, at = unpack('<dddd', argument, at)
-    parts[i] = { run = lists[list].run, enforced = enforced == 1, argument = sub(argument, at, at + size - 1) }
-    parts[i].slowest = sub(argument, at + size, at + size + slowest - 1)
-    are_plain = are_plain and lists[list].plain and slowest == 0 and unpack('<d', parts[i].argument) > 0
-    plain[i] = are_plain and lists[list].plain(parts[i].argument)
+    number, _, size, slowest, at = unpack('<dddd', argument, at)
+    local list = lists[number]
+    plain[i], plain_numbers[i] = list.plain, { unpack(list.format, argument, at) }
+    are_plain = are_plain and list.plain and slowest == 0 and plain_numbers[i][1] > 0
     at = at + size + slowest
   end
   time, margin = clock, 3600000000
@@ -33,6 +34,25 @@ local function read_parts(argument)
       redis_time = now[1] * 1000000 + now[2]
     end
     time, margin = redis_time, 1000000
+  end
+end
+
+local function read_parts()
+  if parts then
+    return
+  end
+  local at, number, enforced, size, slowest = 17, nil, nil, nil, nil
+  parts = {}
+  for i = 1, count do
+    number, enforced, size, slowest, at = unpack('<dddd', argument, at)
+    local last = at + size + slowest
+    parts[i] = {
+      run = lists[number].run,
+      enforced = enforced == 1,
+      argument = sub(argument, at, at + size - 1),
+      slowest = sub(argument, at + size, last - 1),
+    }
+    at = last
   end
 end
 
@@ -49,6 +69,7 @@ end
 local function decide(first)
   local answers, undo, denied = {}, {}, {}
   local is_denied = false
+  read_parts()
   for i, part in ipairs(parts) do
     answers[i] = run(part, keys[first + i], TRY, 0, part.slowest)
     local flags, _, _, reason = unpack('<dddd', answers[i])
@@ -77,31 +98,37 @@ end
 local states = @{states}
 -- Keys that were written since their states were read.
 local stale = {}
--- Of the parts of one whole: the bytes to write, and the functions that write slots of rings.
-local bytes, write = {}, {}
+-- Of the parts of one whole: the bytes to write, the lengths of the states, and slots of rings with their bytes.
+local bytes, lengths, slots, entries = {}, {}, {}, {}
 
 -- Decides a plain whole, and writes it. Returns false, with nothing written, where it is not plain, and the error of a server
 -- that refuses to write.
 local function decide_plain(first)
   kept = taken
-  for i = 1, #parts do
+  for i = 1, count do
     local key = keys[first + i]
-    bytes[i], write[i] = plain[i](key, states and not stale[key] and (states[first + i] or '') or nil)
+    local state = states and not stale[key] and (states[first + i] or '') or nil
+    bytes[i], lengths[i], slots[i], entries[i] = plain[i](key, state, time, spread(plain_numbers[i]))
     if not bytes[i] then
       return false
     end
   end
-  for i = 1, #parts do
+  for i = 1, count do
     local key = keys[first + i]
     -- If the server takes the first, it takes them all.
-    local size = try('SETRANGE', key, HOTTEST, bytes[i])
+    local size = try('SETRANGE', key, '@{hottest}', bytes[i])
     if type(size) == 'table' then
       return size
     end
-    if write[i] and not write[i](size) then
+    if slots[i] and (size == lengths[i] or size == lengths[i] + 16) then
+      call('SETRANGE', key, slots[i], entries[i])
+    elseif slots[i] then
+      read_parts()
       run(parts[i], key, CONSUME, 0, '')
     end
-    stale[key] = states
+    if states then
+      stale[key] = true
+    end
   end
   numbers[1], taken = time, kept
   return true
@@ -111,7 +138,8 @@ local next_key, whole = 0, 0
 while next_key < #keys do
   whole = whole + 1
   if ARGV[whole] then
-    read_parts(ARGV[whole])
+    argument = ARGV[whole]
+    read_argument()
   end
   local reply = are_plain and (numbers[1] == 0 or numbers[1] == time) and decide_plain(next_key)
   if reply ~= true then
@@ -128,12 +156,12 @@ while next_key < #keys do
     end
     taken, replies[#replies + 1] = taken + 1, reply
     numbers[taken] = -1
-    for i = 1, #parts do
-      stale[keys[next_key + i]] = states
+    for i = 1, count do
+      stale[keys[next_key + i]] = true
     end
   end
-  next_key = next_key + #parts
+  next_key = next_key + count
 end
-local packed = pack('<' .. string.rep('d', taken), (table.unpack or _G.unpack)(numbers, 1, taken))
+local packed = pack('<' .. string.rep('d', taken), spread(numbers, 1, taken))
 table.insert(replies, 1, packed)
 return replies

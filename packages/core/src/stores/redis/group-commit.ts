@@ -136,8 +136,8 @@ export class GroupCommit {
   #sendWaiting(): void {
     const most = this.#partSize()
     while (this.#waiting.length > 0 && this.#batches.room > 0) {
-      const calls = this.#waiting.shift()!.calls
-      const parts = Math.min(Math.ceil(calls.length / most), this.#batches.room)
+      const { calls, keys } = this.#waiting.shift()!
+      const parts = Math.min(Math.ceil(keys / most), this.#batches.room)
       const size = Math.ceil(calls.length / parts)
       for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size))
     }
@@ -169,7 +169,7 @@ export class GroupCommit {
       if (call.keys) keys.push(...call.keys)
       else keys.push(call.key)
       markSent(call)
-      callers += call.duplicates ? 1 + call.duplicates.length : 1
+      callers += call.duplicates ? 1 + call.duplicates.length : keysOf(call)
     }
     const now = this.#now()
     const cohort = this.#calls.begin(now, callers)
@@ -221,13 +221,14 @@ class Batch {
   readonly #byKeyspace = new Map<string, Map<string, ScriptCall>>()
   /** The first call of each key, which holds the equal ones. */
   readonly calls: ScriptCall[] = []
-  /** Number of calls, equal ones included. */
+  keys = 0
+  /** Number of calls, equal ones included; one on several keys counts as so many. */
   size = 0
   /** On logs, which write an entry for each; a single call may have as many as a batch. */
   #units = 0
 
   get isFull(): boolean {
-    return this.calls.length >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
+    return this.keys >= MOST_KEYS || this.size >= MOST_CALLS || this.#units >= MOST_ENTRIES
   }
 
   has({ keyspace, callerKey }: ScriptCall): boolean {
@@ -240,7 +241,10 @@ class Batch {
     let calls = this.#byKeyspace.get(call.keyspace)
     const first = calls?.get(call.callerKey)
     if (first === undefined) {
-      if (this.calls.length >= MOST_KEYS) return false
+      const keys = keysOf(call)
+      if (this.size > 0 && this.keys + keys > MOST_KEYS) return false
+      this.keys += keys
+      this.size += keys - 1
       if (!calls) this.#byKeyspace.set(call.keyspace, (calls = new Map()))
       calls.set(call.callerKey, call)
       this.calls.push(call)
@@ -250,6 +254,10 @@ class Batch {
     this.#units += call.units
     return true
   }
+}
+
+function keysOf({ keys }: ScriptCall): number {
+  return keys ? keys.length : 1
 }
 
 /** Adds the call to the first waiting batch that has room, but to none before another batch with the same key. */

@@ -44,7 +44,11 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   const parts = lists.map(({ policies, penalty }, i) => compose('part', policies, penalty, i + 1))
   const hasRings = lists.some(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
   const states = hasRings ? 'nil' : ALL_STATES
-  return fill(withConstants(textOf('together'), CONSTANTS), { lists: parts.join('\n'), states })
+  return fill(withConstants(textOf('together'), CONSTANTS), {
+    lists: parts.join('\n'),
+    states,
+    hottest: `${HOTTEST}`,
+  })
 }
 
 /** A list of policies, with the penalty under which a script enforces it. */
@@ -80,7 +84,10 @@ function outline(
   penalty: Penalty | undefined,
 ): string {
   const isFew = all.length <= FEW_POLICIES
-  const isPlain = all.every(({ take }) => take)
+  // A part of a call on several keys writes a slot of one ring at most.
+  const isPlain =
+    all.every(({ take }) => take) &&
+    (text === 'script' || all.filter(({ slots }) => slots === 'ring').length < 2)
   const texts: Words = {
     engine: textOf('engine'),
     argument: textOf('argument'),
@@ -160,7 +167,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     has_rings: `${hasRings}`,
     load,
     load_all: hasRings ? 'nil' : ALL_STATES,
-    and_write: hasRings ? ', write' : '',
+    ring_entries: rings.map(({ i }) => `, slot_${i}, bytes_${i}`).join(''),
     load_one: hasRings ? load : "states[i] or ''",
     longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
