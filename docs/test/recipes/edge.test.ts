@@ -2,7 +2,11 @@ import type { Objects } from '../../recipes/durable-objects.js'
 import { edgeApp, LimitState } from '../../recipes/edge.js'
 
 /** One object for each name, as on the platform: its storage answers later, and requests to it may meet. */
-function objectsOf(storages = new Map<string, Map<string, unknown>>(), alarms: number[] = []) {
+function objectsOf(
+  LimitClass = LimitState,
+  storages = new Map<string, Map<string, unknown>>(),
+  alarms: number[] = [],
+) {
   const objects = new Map<string, LimitState>()
   const counts = { asked: 0 }
   const namespace: Objects = {
@@ -10,7 +14,7 @@ function objectsOf(storages = new Map<string, Map<string, unknown>>(), alarms: n
     get: (name: string) => {
       let object = objects.get(name)
       if (!object) {
-        const values = new Map<string, unknown>()
+        const values = storages.get(name) ?? new Map<string, unknown>()
         storages.set(name, values)
         const storage = {
           get: async () => values.get('state') as never,
@@ -47,6 +51,19 @@ describe('the recipe for the edge', () => {
     expect([count(seen, 200), count(seen, 429)]).toEqual([100, 20])
     expect(await statuses(isolates[0]!, 1, '203.0.113.8')).toEqual([200])
     expect(await statuses(isolates[0]!, 1, '2001:db8::1')).toEqual([200])
+  })
+
+  it('asks an object once for each decision', async () => {
+    const { namespace, counts } = objectsOf()
+    await statuses(edgeApp(namespace, '20s'), 50)
+    expect(counts.asked).toBe(50)
+  })
+
+  it('goes on with what an object has stored after the object has left the memory', async () => {
+    const { namespace, objects } = objectsOf()
+    await statuses(edgeApp(namespace, '20s'), 60)
+    objects.clear()
+    expect(count(await statuses(edgeApp(namespace, '20s'), 60), 200)).toBe(40)
   })
 
   it('asks no object about a caller that was denied a moment ago', async () => {

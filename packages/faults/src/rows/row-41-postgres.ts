@@ -26,9 +26,9 @@ async function share(part: number): Promise<Outcome> {
     const lastsMs = Math.max(500, 2000 * part)
     const outcomes = [
       await race(server, Math.max(1, Math.round(3 * part))),
-      await outlast(server, { title: 'SIGSTOP', logged: false, lastsMs }),
-      await outlast(server, { title: 'SIGKILL', logged: false, lastsMs }),
-      await outlast(server, { title: 'SIGKILL', logged: true, lastsMs }),
+      await outlast(server, { title: 'stopped', logged: false, lastsMs }),
+      await outlast(server, { title: 'killed', logged: false, lastsMs }),
+      await outlast(server, { title: 'killed', logged: true, lastsMs }),
       await promote(server),
       await hinder(server),
     ]
@@ -67,18 +67,18 @@ async function all(members: readonly Member[], job: PostgresJob): Promise<Postgr
 }
 
 interface Fault {
-  readonly title: 'SIGSTOP' | 'SIGKILL'
+  readonly title: 'stopped' | 'killed'
   readonly logged: boolean
   readonly lastsMs: number
 }
 
 /** Load through a fault. A key that was used up before stays so, unless its table is unlogged and the server was killed. */
 async function outlast(server: PostgresServer, { title, logged, lastsMs }: Fault): Promise<Outcome> {
-  const table = `${title.toLowerCase()}${logged ? '_logged' : ''}`
+  const table = `${title}${logged ? '_logged' : ''}`
   await spend(server, table, logged)
   const store = postgresStore(server.url, { table, logged })
   await store.ready()
-  const isStop = title === 'SIGSTOP'
+  const isStop = title === 'stopped'
   const survived = await sitOut(store, {
     title: `${title}, ${logged ? 'logged' : 'unlogged'}`,
     begin: () => (isStop ? server.pause() : server.kill()),
