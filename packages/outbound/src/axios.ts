@@ -68,8 +68,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         {
           start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
           judge: (outcome, attempt) => request.verdictOn(replyOf(outcome.response), attempt),
-          deliver(outcome, { decision }, release) {
-            remember(outcome.response, decision!)
+          deliver(outcome, { decisions }, release) {
+            remember(outcome.response, decisions)
             releaseAtEnd(outcome, release)
             return outcome
           },

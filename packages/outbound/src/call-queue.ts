@@ -3,7 +3,7 @@ import { Listeners, warningOnce } from '@sluice/core/internal'
 import { QueuedCall, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
-import { KeyQueues, keyQueuesOf } from './key-queue.js'
+import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
 import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
 import type { WaitingSettings } from './waiting-options.js'
@@ -12,7 +12,8 @@ import type { WaitingSettings } from './waiting-options.js'
 export class CallQueue {
   readonly listeners: Listeners<QueueEvents>
   readonly #settings: WaitingSettings
-  readonly #keyQueues: KeyQueues
+  /** Of each limiter, in the order in which a call takes their turns. */
+  readonly #stages: readonly [KeyQueues, ...KeyQueues[]]
   readonly #budget: RetryBudget | undefined
   /** The names in every event. */
   readonly #source: { readonly queue?: string; readonly limiter: string | undefined }
@@ -27,9 +28,14 @@ export class CallQueue {
 
   /** `name` is that of a queue; clients go by the name of their limiter. */
   constructor(settings: WaitingSettings, name?: string) {
-    const { limiter, semaphore, retryBudget } = settings
+    const { semaphore, retryBudget } = settings
+    const limiters = [settings.limiter ?? []].flat()
+    const [limiter] = limiters
     this.#settings = settings
-    this.#keyQueues = limiter ? keyQueuesOf(limiter, semaphore) : new KeyQueues(undefined, semaphore)
+    // A permit is taken before the last turn, so that no call holds one while it waits for the others.
+    const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore))
+    const [first = new KeyQueues(undefined, semaphore), ...further] = stages
+    this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
     const owner = name === undefined ? `a client of limiter '${limiter?.name}'` : `queue '${name}'`
     this.#budget = retryBudget && new RetryBudget(retryBudget)
@@ -90,7 +96,7 @@ export class CallQueue {
 
   /** A call whose attempts its client makes itself: `next`, `started`, `observe`, `ended` and `release` for each. */
   open(terms: CallTerms): QueuedCall {
-    return new QueuedCall(terms, this.#settings, this.#left)
+    return new QueuedCall(terms, this.#settings, this.#left, this.#movesOn)
   }
 
   /**
@@ -98,11 +104,13 @@ export class CallQueue {
    * @throws {RateLimitExceededError} when there is no turn in time; the signal's reason when it aborts.
    */
   async next(call: QueuedCall): Promise<void> {
-    const { key, cost, priority, signal } = call.terms
+    const { keys, cost, priority, signal } = call.terms
+    const [key] = keys
     const start = performance.now()
     try {
       signal?.throwIfAborted()
-      const keyQueue = this.#keyQueues.get(key)
+      call.stage = 0
+      const keyQueue = this.#queueOf(call)
       const attempt = ++call.attempt
       if (attempt === 1) this.#budget?.earn()
       if (this.#closed && (attempt === 1 || !this.#drains)) throw call.exceeded('closed')
@@ -112,7 +120,7 @@ export class CallQueue {
       this.#waiting.add(call)
       // The limiter holds only the call's own key, so the pause of another key that replied is waited for here.
       const isOwnKey = call.answeredKey === key
-      const delayMs = call.delayMs + (isOwnKey ? 0 : this.#keyQueues.get(call.answeredKey).pause.leftMs)
+      const delayMs = call.delayMs + (isOwnKey ? 0 : this.#stages[0].get(call.answeredKey).pause.leftMs)
       if (delayMs > 0) call.delay = setTimeout(() => this.#enqueue(call), delayMs)
       else this.#enqueue(call)
       this.#emit('queued', { key, cost, priority, attempt })
@@ -145,11 +153,11 @@ export class CallQueue {
 
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
   observe(call: QueuedCall, verdict: Verdict): boolean {
-    const { key = call.terms.key, status } = verdict
+    const { key = call.terms.keys[0], status } = verdict
     call.answeredKey = key
     call.status = status
     call.givenUp = undefined
-    const keyQueue = this.#keyQueues.get(key)
+    const keyQueue = this.#stages[0].get(key)
     const { holdMs, aloneMs } = keyQueue.heed(verdict, call.sentAt)
     const ms = Math.min(holdMs, this.#settings.maxHold)
     if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
@@ -179,7 +187,7 @@ export class CallQueue {
     this.#emit('paused', {})
     for (const call of this.#waiting) {
       if (!call.isQueued) continue
-      this.#keyQueues.get(call.terms.key).remove(call)
+      this.#queueOf(call).remove(call)
       call.reason = 'paused'
       call.recheck()
     }
@@ -210,11 +218,11 @@ export class CallQueue {
       throw new PolicyError('INVALID_POLICIES', what)
     }
     this.#policies = policies
-    this.#keyQueues.limiter ??= this.#ownLimiter = createLimiter({ policies })
-    for (const call of this.#waiting) call.policies = policies
-    for (const key of new Set(Array.from(this.#waiting, (call) => call.terms.key))) {
-      this.#keyQueues.get(key).reserveAnew()
-    }
+    const [first] = this.#stages
+    first.limiter ??= this.#ownLimiter = createLimiter({ policies })
+    const calls = [...this.#waiting].filter(({ stage }) => stage === 0)
+    for (const call of calls) call.policies = policies
+    for (const key of new Set(calls.map((call) => call.key))) first.get(key).reserveAnew()
   }
 
   onIdle(): Promise<void> {
@@ -236,14 +244,34 @@ export class CallQueue {
     if (this.#paused) call.reason = 'paused'
     else {
       call.reason = 'queue'
-      this.#keyQueues.get(call.terms.key).add(call)
+      this.#queueOf(call).add(call)
     }
+  }
+
+  /** A call that has a turn goes on to wait for that of the next limiter; if its key was paused meanwhile, for all of them again. */
+  readonly #movesOn = (call: QueuedCall): boolean => {
+    const isLast = call.stage === this.#stages.length - 1
+    const isPaused = call.stage > 0 && this.#stages[0].get(call.terms.keys[0]).pause.leftMs > 0
+    if (isLast && !isPaused) return false
+    if (isPaused) call.giveBack()
+    // In the queue of the first limiter it counts until it goes out, so that maxQueue bounds them all.
+    if (call.stage > 0) this.#queueOf(call).waiting--
+    call.stage = isPaused ? 0 : call.stage + 1
+    call.policies = call.stage === 0 ? this.#policies : undefined
+    if (call.stage > 0) this.#queueOf(call).waiting++
+    this.#enqueue(call)
+    return true
+  }
+
+  #queueOf(call: QueuedCall): KeyQueue {
+    return this.#stages[call.stage]!.get(call.key)
   }
 
   /** The call no longer waits: it was granted its turn or refused. */
   readonly #left = (call: QueuedCall, isGranted: boolean): void => {
-    const keyQueue = this.#keyQueues.get(call.terms.key)
+    const keyQueue = this.#queueOf(call)
     keyQueue.waiting--
+    if (call.stage > 0) this.#stages[0].get(call.terms.keys[0]).waiting--
     this.#waiting.delete(call)
     if (isGranted) this.#pending++
     else keyQueue.remove(call)
@@ -272,6 +300,6 @@ export class CallQueue {
 type Outcome<T> = { readonly value: T } | { readonly error: unknown }
 
 /** The fields of an event about the current attempt. */
-function attemptOf({ terms: { key, cost, priority }, attempt }: QueuedCall) {
-  return { key, cost, priority, attempt }
+function attemptOf({ terms: { keys, cost, priority }, attempt }: QueuedCall) {
+  return { key: keys[0], cost, priority, attempt }
 }

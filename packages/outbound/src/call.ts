@@ -5,7 +5,8 @@ import type { WaitingSettings } from './waiting-options.js'
 
 /** What a call asks of its queue, with all defaults applied. */
 export interface CallTerms {
-  readonly key: string
+  /** One for each limiter, in their order; the first is the key of the call in events and pauses. */
+  readonly keys: readonly [string, ...string[]]
   readonly cost: number
   readonly priority: number
   readonly maxWaitMs: number
@@ -51,8 +52,10 @@ export class QueuedCall {
   /** The reason for a refusal at the deadline. */
   reason: ExceededReason = 'queue'
 
-  /** The decision that gave the current attempt its turn. Undefined without a limiter. */
-  decision: Decision | undefined
+  /** Place of the limiter whose turn it waits for, among those of its queue. */
+  stage = 0
+  /** The decisions that gave the current attempt its turns, in the order of their limiters. */
+  decisions: Decision[] = []
   permit: Permit | undefined
   isUnderWay = false
   /** When the current attempt went out, on the clock of `performance.now()`. */
@@ -77,14 +80,26 @@ export class QueuedCall {
     readonly terms: CallTerms,
     readonly settings: WaitingSettings,
     readonly left: (call: QueuedCall, isGranted: boolean) => void,
+    /** Called with each turn: whether the call has to wait for a further one before it goes out. */
+    readonly movesOn: (call: QueuedCall) => boolean,
   ) {
-    const { key, cost, priority, maxWaitMs } = terms
+    const { keys, cost, priority, maxWaitMs } = terms
     checkCost(cost)
     if (typeof priority !== 'number' || Number.isNaN(priority)) {
       throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
     }
-    this.answeredKey = key
+    this.answeredKey = keys[0]
     this.until = performance.now() + maxWaitMs
+  }
+
+  /** Its key at the limiter whose turn it waits for. */
+  get key(): string {
+    return this.terms.keys[this.stage]!
+  }
+
+  /** The decision of the last limiter. Undefined without a limiter. */
+  get decision(): Decision | undefined {
+    return this.decisions.at(-1)
   }
 
   /** Whether it is in the queue of its key. */
@@ -97,6 +112,8 @@ export class QueuedCall {
     const { signal } = this.terms
     this.policies = policies
     this.reason = 'queue'
+    this.stage = 0
+    this.decisions = []
     if (this.until < Infinity) {
       this.#deadline = setTimeout(() => this.#expire(), Math.max(0, this.until - performance.now()))
     }
@@ -109,8 +126,9 @@ export class QueuedCall {
 
   /** It is the call's turn. */
   grant(decision: Decision | undefined, permit: Permit | undefined): void {
-    this.decision = decision
+    if (decision) this.decisions.push(decision)
     this.permit = permit
+    if (this.movesOn(this)) return
     this.isUnderWay = true
     this.sentAt = performance.now()
     this.#end(true)
@@ -118,8 +136,16 @@ export class QueuedCall {
   }
 
   refuse(error: unknown): void {
+    this.giveBack()
     this.#end(false)
     this.#reject(error)
+  }
+
+  /** Gives back the turns that it has, without having gone out. */
+  giveBack(): void {
+    void this.permit?.release()
+    this.permit = undefined
+    for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }
 
   /** Refuses the call at its deadline. */
@@ -137,7 +163,7 @@ export class QueuedCall {
   }
 
   exceeded(reason: ExceededReason, decision?: Decision): RateLimitExceededError {
-    return new RateLimitExceededError(this.terms.key, reason, decision)
+    return new RateLimitExceededError(this.key, reason, decision)
   }
 
   #end(isGranted: boolean): void {

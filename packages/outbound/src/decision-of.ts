@@ -14,6 +14,6 @@ export function decisionOf(response: object, limiter?: string): Decision | undef
 }
 
 /** `inner` is the response from which this one was made, if it is another object. */
-export function remember(response: object, decision: Decision, inner: object = response): void {
-  decisions.set(response, [...(decisions.get(inner) ?? []), decision])
+export function remember(response: object, own: readonly Decision[], inner: object = response): void {
+  decisions.set(response, [...(decisions.get(inner) ?? []), ...own])
 }

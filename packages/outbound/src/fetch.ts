@@ -51,10 +51,10 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
           return fetch(input, own)
         },
         judge: (response, attempt) => request.verdictOn(replyOf(response), attempt),
-        deliver(response, { decision }, release) {
+        deliver(response, { decisions }, release) {
           if (!settings.semaphore) release()
           const whole = settings.semaphore ? untilEnd(response, release) : response
-          remember(whole, decision!, response)
+          remember(whole, decisions, response)
           return whole
         },
         discard: (response) => discard(response.body),

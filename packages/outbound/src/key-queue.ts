@@ -4,6 +4,7 @@ import type { QueuedCall, Reservation } from './call.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
 import type { Verdict } from './task.js'
+import type { WaitingSettings } from './waiting-options.js'
 
 /**
  * The calls of this process that wait for one key of a limiter. At most `prefetch` turns are reserved at a time; each is
@@ -94,8 +95,8 @@ export class KeyQueue {
   }
 
   async #serve(call: QueuedCall): Promise<void> {
-    const { policies, until } = call
-    const { key, cost } = call.terms
+    const { key, policies, until } = call
+    const { cost } = call.terms
     const controller = spare.pop() ?? new AbortController()
     const reservation: Reservation = { cost, policies, controller, call, until }
     call.reservation = reservation
@@ -151,10 +152,11 @@ export class KeyQueue {
     first.reservation = reservation.call = undefined
     this.#calls.delete(first)
     this.pause.sent()
+    const { key } = first
     first.grant(decision, permit)
     if (call !== first) call?.recheck()
     if (decision && decision.lateMs > (first.settings.lateness ?? LEAST_LATENESS_MS))
-      this.#payAgain(first, decision)
+      this.#payAgain(key, reservation, first.settings, decision)
   }
 
   /**
@@ -162,9 +164,14 @@ export class KeyQueue {
    * the end of the queue: any span of the window then lacks either the turn that the call missed or this one. The reserve
    * below the provider's limit absorbs 1 % of a window.
    */
-  #payAgain({ terms: { key, cost }, policies, settings }: QueuedCall, decision: Decision): void {
+  #payAgain(
+    key: string,
+    { cost, policies }: Reservation,
+    { lateness }: WaitingSettings,
+    decision: Decision,
+  ): void {
     const windowMs = Math.min(...decision.policies.map((policy) => policy.windowMs))
-    if (settings.lateness === undefined && decision.lateMs <= windowMs / 100) return
+    if (lateness === undefined && decision.lateMs <= windowMs / 100) return
     const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
     this.shared.limiter?.acquire(key, options).catch(() => {})
   }

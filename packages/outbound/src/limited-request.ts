@@ -4,6 +4,7 @@ import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
 import { PROVIDERS, type Reading } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import type { Answer, Verdict } from './task.js'
+import { keysFor } from './waiting-options.js'
 
 /** What only the client knows of a request. */
 export interface RequestTraits {
@@ -25,7 +26,7 @@ export class LimitedRequest {
   ) {
     const { cost, priority, maxWait } = settings
     this.terms = {
-      key: keyOf(settings, request),
+      keys: keysOf(settings, request),
       cost: typeof cost === 'function' ? cost(request) : cost,
       priority: typeof priority === 'function' ? priority(request) : priority,
       maxWaitMs: maxWait,
@@ -73,9 +74,13 @@ export class LimitedRequest {
   /** After a redirect the pause is for the address that replied. */
   #keyOf({ url }: OutboundReply): string {
     const { href, hash } = this.request.url
-    if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.key
+    if (!url || url === (hash === '' ? href : href.slice(0, -hash.length))) return this.terms.keys[0]
     const { method } = this.request
-    return keyOf(this.settings, { url: new URL(url), method, header: (name) => this.request.header(name) })
+    return keysOf(this.settings, {
+      url: new URL(url),
+      method,
+      header: (name) => this.request.header(name),
+    })[0]
   }
 }
 
@@ -103,8 +108,14 @@ function isNested(options: unknown): boolean {
 /** Under a registered symbol, because clients of other copies of this package read it too. */
 const NESTED: unique symbol = Symbol.for('sluice.outbound.nested') as never
 
-function keyOf({ key }: OutboundSettings, request: OutboundRequest): string {
-  return typeof key === 'function' ? key(request) : (key ?? request.url.origin)
+function keysOf(
+  { limiter, key }: OutboundSettings,
+  request: OutboundRequest,
+): readonly [string, ...string[]] {
+  const keys = [key ?? request.url.origin]
+    .flat()
+    .map((each) => (typeof each === 'function' ? each(request) : each))
+  return keysFor(limiter, Array.isArray(key) ? (keys as [string]) : keys[0]!)
 }
 
 /**

@@ -14,21 +14,31 @@ import { CallQueue } from './call-queue.js'
 import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import { PROVIDERS } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
+import {
+  cost,
+  type OneOrSeveral,
+  oneOrSeveral,
+  priority,
+  WAITING,
+  type WaitingOptions,
+} from './waiting-options.js'
 
 export interface OutboundOptions extends WaitingOptions {
-  /** Gives calls their turn. Its key is held when the other side asks for a pause. */
-  readonly limiter: Limiter
+  /**
+   * Gives calls their turn. Its key is held when the other side asks for a pause. Of a list, a call takes the turns one after
+   * the other, in the order given: the narrowest limit first, which is also the one that is held.
+   */
+  readonly limiter: OneOrSeveral<Limiter>
   /**
    * Bounds how many calls are under way at once.
    * @default not bounded
    */
   readonly semaphore?: Semaphore
   /**
-   * The key whose limit a call counts under: one for all calls, or a function of the request.
+   * The key whose limit a call counts under: one for all calls, or a function of the request. A list has one for each limiter.
    * @default the origin of the URL
    */
-  readonly key?: string | ((request: OutboundRequest) => string)
+  readonly key?: OneOrSeveral<string | ((request: OutboundRequest) => string)>
   /**
    * Units that a call takes.
    * @default 1
@@ -76,7 +86,7 @@ export interface OutboundOptions extends WaitingOptions {
 const OUTBOUND = {
   ...WAITING,
   limiter: required(WAITING.limiter),
-  key: perRequest(text('a text', /^/)),
+  key: oneOrSeveral(perRequest(text('a text', /^/))),
   cost: perRequest(cost),
   priority: perRequest(priority),
   retries: whole(0, 10, 2),

@@ -2,7 +2,14 @@ import type { Decision, Duration, Limiter, Semaphore } from '@sluice/core'
 import { type DeclarationOf, duration, func, text, unchecked, whole } from '@sluice/core/internal'
 import type { QueueEvent } from './events.js'
 import type { RetryBudgetOptions } from './retry-budget.js'
-import { cost, priority, WAITING, type WaitingOptions } from './waiting-options.js'
+import {
+  cost,
+  type OneOrSeveral,
+  oneOrSeveral,
+  priority,
+  WAITING,
+  type WaitingOptions,
+} from './waiting-options.js'
 
 export interface QueueOptions extends WaitingOptions {
   /**
@@ -21,20 +28,20 @@ export interface QueueOptions extends WaitingOptions {
    */
   readonly name?: string
   /**
-   * Gives calls their turn.
+   * Gives calls their turn. Of a list, a call takes the turns one after the other, in the order given.
    * @default no limit on the rate; a semaphore is then required
    */
-  readonly limiter?: Limiter
+  readonly limiter?: OneOrSeveral<Limiter>
   /**
    * Bounds how many calls are under way at once.
    * @default not bounded
    */
   readonly semaphore?: Semaphore
   /**
-   * The key whose limit a call counts under, unless the call names one.
+   * The key whose limit a call counts under, unless the call names one. A list has one for each limiter.
    * @default 'default'
    */
-  readonly key?: string
+  readonly key?: OneOrSeveral<string>
   /**
    * Units that a call takes, unless it names a cost.
    * @default 1
@@ -77,7 +84,7 @@ export const QUEUE = {
   maxWait: duration(0, '1d'),
   maxQueue: whole(1, 1_000_000),
   name: text('a text', /^/),
-  key: text('a text', /^/, 'default'),
+  key: oneOrSeveral(text('a text', /^/, 'default')),
   cost,
   priority,
   retry: func<NonNullable<QueueOptions['retry']>>(),
@@ -87,8 +94,8 @@ export const QUEUE = {
 } satisfies DeclarationOf<QueueOptions>
 
 export interface RunOptions {
-  /** The key whose limit the call counts under. */
-  readonly key?: string
+  /** The key whose limit the call counts under; a list has one for each limiter. */
+  readonly key?: OneOrSeveral<string>
   /** Units that the call takes: a whole number from 0 to 2^31. */
   readonly cost?: number
   /** Any number; waiting calls with a higher one go first. */
@@ -106,7 +113,7 @@ export interface RunOptions {
 
 /** Calls check their keys, costs and priorities themselves, those of requests too. */
 export const RUN = {
-  key: unchecked<string | undefined>(),
+  key: unchecked<OneOrSeveral<string> | undefined>(),
   cost: unchecked<number | undefined>(),
   priority: unchecked<number | undefined>(),
   signal: unchecked<AbortSignal | undefined>(),

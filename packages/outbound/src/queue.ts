@@ -5,6 +5,7 @@ import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
 import { UNANSWERED, type Verdict } from './task.js'
+import { keysFor, type OneOrSeveral } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -15,7 +16,7 @@ import { UNANSWERED, type Verdict } from './task.js'
  * const rows = await queue.run(() => query('a'), { priority: 1, maxWait: '1m' })
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function createQueue(options: QueueOptions & { readonly limiter: Limiter }): Queue
+export function createQueue(options: QueueOptions & { readonly limiter: OneOrSeveral<Limiter> }): Queue
 export function createQueue(options: QueueOptions): Queue<Decision | undefined>
 export function createQueue(options: QueueOptions): Queue<Decision | undefined> {
   return new Queue(options)
@@ -34,7 +35,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     if (limiter === undefined && semaphore === undefined) {
       throw new PolicyError('INVALID_OPTION', 'a limiter or a semaphore is required')
     }
-    this.name = settings.name ?? (limiter ?? semaphore!).name
+    this.name = settings.name ?? [limiter ?? semaphore!].flat()[0]!.name
     this.#settings = settings
     this.#calls = new CallQueue(settings, this.name)
     if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.listeners.on(type, onEvent)
@@ -72,7 +73,8 @@ export class Queue<D extends Decision | undefined = Decision> {
       } = read(RUN, options, ABOUT_RUN)
       const { signal, maxWait: maxWaitMs = own.maxWait ?? Infinity } = rest
       timeoutMs = rest.timeout
-      call = this.#calls.open({ key, cost, priority, maxWaitMs, signal })
+      const keys = keysFor(own.limiter, key)
+      call = this.#calls.open({ keys, cost, priority, maxWaitMs, signal })
     } catch (error) {
       return Promise.reject(error)
     }

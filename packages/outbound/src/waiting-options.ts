@@ -1,4 +1,4 @@
-import type { Duration, Limiter, Semaphore } from '@sluice/core'
+import { type Duration, InputError, type Limiter, type Semaphore } from '@sluice/core'
 import {
   type DeclarationOf,
   duration,
@@ -58,9 +58,11 @@ export const WAITING = {
   maxQueue: whole(1, 1_000_000, 10_000),
   maxHold: duration(1, '1d', '15m'),
   retryBudget: nested(RETRY_BUDGET),
-  limiter: madeBy<Limiter>('createLimiter'),
+  limiter: oneOrSeveral(madeBy<Limiter>('createLimiter')),
   semaphore: madeBy<Semaphore>('createSemaphore'),
-} satisfies DeclarationOf<WaitingOptions & { readonly limiter?: Limiter; readonly semaphore?: Semaphore }>
+} satisfies DeclarationOf<
+  WaitingOptions & { readonly limiter?: OneOrSeveral<Limiter>; readonly semaphore?: Semaphore }
+>
 
 /** Durations are in milliseconds. */
 export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQueue'> & {
@@ -81,5 +83,40 @@ export const priority: Option<number> = {
 function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made | undefined> {
   return option(`made by ${factory}()`, (value) =>
     typeof (value as Made | null)?.acquire === 'function' ? (value as Made) : REFUSED,
+  )
+}
+
+/** What each limiter has one of: the same for all, or a list in their order. */
+export type OneOrSeveral<Each> = Each | readonly [Each, ...Each[]]
+
+/** An option that also takes a list of 1 to 16. */
+export function oneOrSeveral<Setting>(
+  one: Option<Setting>,
+): Option<Setting | readonly [Exclude<Setting, undefined>, ...Exclude<Setting, undefined>[]]> {
+  return {
+    ...one,
+    accepts: `${one.accepts}, or a list of up to 16`,
+    parse(value, name) {
+      if (!Array.isArray(value)) return one.parse(value, name)
+      const each = value.map((item) => one.parse(item, name))
+      return each.includes(REFUSED) || each.length < 1 || each.length > 16 ? REFUSED : (each as never)
+    },
+  }
+}
+
+/**
+ * The key at each limiter.
+ * @throws {InputError} INVALID_KEY for a list of keys that is shorter or longer than that of the limiters.
+ */
+export function keysFor(
+  limiter: WaitingSettings['limiter'],
+  given: OneOrSeveral<string>,
+): readonly [string, ...string[]] {
+  const limiters = [limiter ?? []].flat().length || 1
+  if (typeof given === 'string') return Array.from({ length: limiters }, () => given) as [string]
+  if (given.length === limiters) return given
+  throw new InputError(
+    'INVALID_KEY',
+    `${limiters} limiters take one key or a list of ${limiters}, got ${given.length}`,
   )
 }
