@@ -46,7 +46,10 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined
 }
 
-/** Returns a function that makes a call of the line that the format has read last, or returns why it is none. */
+/**
+ * Returns a function that makes a call of the line that the format has read last: who called, when and at what cost.
+ * For a line of which no call can be made it returns the reason, and 'outside' if no selector's `where` matches.
+ */
 export function callReader(
   format: Format,
   hasDurations: boolean,
@@ -61,7 +64,7 @@ export function callReader(
     const found = forwarded[Math.max(0, forwarded.length - trustProxy)]?.trim() ?? part('ip')
     return clientAddress(found) ?? found
   }
-  /** Limiters take no longer key. */
+  /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
   const keyOf = (by: string): string | undefined => {
     const key = by === 'ip' ? address() : part(by)
     return key !== undefined && key.length <= 8192 ? key : undefined

@@ -27,8 +27,9 @@ export interface Detected {
 }
 
 /**
- * The format, and what wraps it, under which most of the first lines have a time and the parts that are asked for.
- * @throws {NoLogError} if there is none.
+ * Finds the format of a log by its first lines: the one, with what wraps it (such as Docker's JSON), under which most
+ * of them have a time and the parts that the options ask for.
+ * @throws {NoLogError} if no format finds a time and each part in any line; it says which flag would help.
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
   const { format: name, fields = {}, selectors, cost } = options
@@ -60,6 +61,10 @@ interface Candidate extends Detected {
   readonly missing: string | undefined
 }
 
+/**
+ * Reads lines as one format in one wrapper, and scores it by how many times and needed parts it found. `missing` is the
+ * first part that no line has.
+ */
 function scored(format: Format, wrapper: Wrapper, lines: Texts, needs: Texts): Candidate {
   const times: number[] = []
   const counts = needs.map(() => 0)

@@ -3,11 +3,11 @@ import { given, jsonOf, microseconds, requestPart } from './format.js'
 import type { TimeReader } from './times.js'
 
 /*
- * Lines of JSON, whoever writes them: the places of the time, the caller and the rest are looked for in the first lines, under
+ * Lines of JSON, whoever writes them: the paths of the time, the caller and the rest are looked for in the first lines, under
  * the names that nginx, Envoy, Caddy, Traefik, loggers and clouds use, the likeliest first.
  */
 
-const PLACES: Readonly<Record<string, string>> = {
+const PATHS: Readonly<Record<string, string>> = {
   time: 'start_time StartUTC time_iso8601 @timestamp msec ts timestamp time time_local datetime date',
   ip: `request.client_ip request.remote_ip client_ip clientIp ClientHost remote_addr remote_ip remoteIp httpRequest.remoteIp
     req.ip req.remoteAddress remoteAddress client.ip ip downstream_remote_address remoteAddr client`,
@@ -39,20 +39,25 @@ class JsonFormat implements Format {
   readonly name = 'json'
   time = NaN
   #line: JsonLine = {}
-  readonly #places = new Map<string, string | undefined>()
+  readonly #paths = new Map<string, string | undefined>()
   readonly #hasDurations: boolean
 
+  /**
+   * Finds out, by the sample of first lines, where the parts of a call lie in each line. A duration is used where its
+   * unit is known, and where the time is that of the end of the call and not of its start.
+   */
   constructor(
     readonly times: TimeReader,
     readonly sample: readonly JsonLine[],
     readonly fields: FieldNames,
   ) {
     // A `duration` without a unit is in seconds where Caddy writes it, and nobody knows elsewhere.
-    const isCaddy = this.#placeOf('ip')?.startsWith('request.') === true
-    const isKnown = this.#placeOf('duration') !== 'duration' || 'duration' in fields || isCaddy
-    this.#hasDurations = isKnown && !/start/i.test(this.#placeOf('time') ?? '')
+    const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
+    const isKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
+    this.#hasDurations = isKnown && !/start/i.test(this.#pathOf('time') ?? '')
   }
 
+  /** Reads a line, whose parts the other methods return then. Returns whether it is JSON. */
   read(line: string): boolean {
     const value = jsonOf(line)
     if (value === undefined) return false
@@ -61,34 +66,46 @@ class JsonFormat implements Format {
     return true
   }
 
+  /**
+   * How long the call of the line took, in microseconds, by the unit that the field's name ends with; 0 where that is
+   * not known.
+   */
   get duration(): number {
-    const place = this.#placeOf('duration')
-    if (!this.#hasDurations || place === undefined) return 0
-    const unit = place === 'responseTime' ? 'ms' : /[_A-Z]?([mun]s)$/.exec(place)?.[1]
-    return microseconds(textAt(this.#line, place), unit)
+    const path = this.#pathOf('duration')
+    if (!this.#hasDurations || path === undefined) return 0
+    const unit = path === 'responseTime' ? 'ms' : /[_A-Z]?([mun]s)$/.exec(path)?.[1]
+    return microseconds(textAt(this.#line, path), unit)
   }
 
+  /** A part of the line's call, such as 'ip' or 'status'; a method or path is cut out of a whole request line. */
   part(name: string): string | undefined {
-    const place = this.#placeOf(name)
-    const text = place === undefined ? undefined : textAt(this.#line, place)
-    return name === 'path' || (name === 'method' && place === 'request') ? requestPart(text, name) : text
+    const path = this.#pathOf(name)
+    const text = path === undefined ? undefined : textAt(this.#line, path)
+    return name === 'path' || (name === 'method' && path === 'request') ? requestPart(text, name) : text
   }
 
-  #placeOf(name: string): string | undefined {
-    if (!this.#places.has(name)) this.#places.set(name, this.fields[name] ?? this.#findPlace(name))
-    return this.#places.get(name)
+  /**
+   * The path in a line at which a part stands: as the user named it, else found once in the sample. Undefined if no
+   * line has it.
+   */
+  #pathOf(name: string): string | undefined {
+    if (!this.#paths.has(name)) this.#paths.set(name, this.fields[name] ?? this.#findPath(name))
+    return this.#paths.get(name)
   }
 
-  /** The first place that most lines have, else the first that any line has. */
-  #findPlace(name: string): string | undefined {
+  /**
+   * Of the paths at which loggers put a part, the first at which most lines of the sample have it, else the first at
+   * which any line has it.
+   */
+  #findPath(name: string): string | undefined {
     if (name.startsWith('field:')) return name.slice('field:'.length)
     const [, header] = /^header:(.+)/.exec(name) ?? []
-    const places = header ? HEADERS.map((prefix) => prefix + header) : (PLACES[name]?.split(/\s+/) ?? [])
+    const paths = header ? HEADERS.map((prefix) => prefix + header) : (PATHS[name]?.split(/\s+/) ?? [])
     const isUseful = (text = ''): boolean =>
       text !== '' && (name !== 'time' || !Number.isNaN(this.times.read(text)))
-    const counts = places.map((place) => this.sample.filter((line) => isUseful(textAt(line, place))).length)
+    const counts = paths.map((path) => this.sample.filter((line) => isUseful(textAt(line, path))).length)
     const best = counts.findIndex((count) => count * 2 > this.sample.length)
-    return places[best >= 0 ? best : counts.findIndex((count) => count > 0)]
+    return paths[best >= 0 ? best : counts.findIndex((count) => count > 0)]
   }
 }
 

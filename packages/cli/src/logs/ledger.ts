@@ -24,6 +24,7 @@ export class Ledger {
   outside = 0
   readonly skipped = new Map<SkipReason, Skipped>()
 
+  /** Counts a line that was skipped, and keeps the first of each reason as the example that the report shows. */
   skip(reason: SkipReason, text: string, source: string, line: number): void {
     const known = this.skipped.get(reason)
     if (known) known.count++

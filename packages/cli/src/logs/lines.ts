@@ -12,7 +12,10 @@ export class LineSplitter {
   /** `refuse` is called with the beginning of a line that is not passed on. */
   constructor(readonly refuse: (reason: 'NUL bytes' | 'longer than 256 KiB', text: string) => void) {}
 
-  /** The lines that the bytes complete. */
+  /**
+   * Returns the lines that these bytes complete, and keeps the rest for the next. Of a line that grows too long the
+   * rest is dropped up to its end.
+   */
   push(bytes: Uint8Array): string[] {
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
     if (this.#isDropping && from === 0) return []
@@ -35,6 +38,7 @@ export class LineSplitter {
     return rest.length > 0 ? this.#cut(rest) : []
   }
 
+  /** Splits bytes that end with a whole line into their lines. Lines that are too long or hold NUL bytes are refused. */
   #cut(bytes: Uint8Array): string[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = bytes.includes(0) // in a text V8 looks for it character by character
@@ -52,6 +56,7 @@ export class LineSplitter {
   }
 }
 
+/** A copy of both, one behind the other. */
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
   if (one.length === 0) return other.slice()
   const both = new Uint8Array(one.length + other.length)

@@ -15,7 +15,7 @@ export class Sorter<T extends Timed> {
 
   constructor(readonly hold: number) {}
 
-  /** Returns whether the item is taken: not if it comes later than that. */
+  /** Takes an item to be sorted. Returns false, and does not take it, if it is older than the newest by more than `hold`. */
   add(item: T): boolean {
     if (item.at < this.#latest - this.hold) return false
     if (item.at > this.#latest) this.#latest = item.at
@@ -28,7 +28,7 @@ export class Sorter<T extends Timed> {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
   }
 
-  /** What is there up to an instant, in order. */
+  /** Takes out the items up to an instant, in order of time. */
   end(until = Infinity): T[] {
     const sorted = this.#pending.sort((one, other) => one.at - other.at)
     let count = sorted.length
@@ -62,7 +62,10 @@ export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[
   yield merged
 }
 
-/** Puts a head back with what is left of its batch, or with its next batch. */
+/**
+ * Puts a head, which is one sequence and its batch at hand, back into the heap; with its next batch where this one is
+ * used up, and not at all where the sequence has ended.
+ */
 async function refill<T extends Timed>(heap: Head<T>[], head: Head<T>): Promise<void> {
   while (head.next === head.batch.length) {
     const { done, value } = await head.source.next()
@@ -77,7 +80,7 @@ async function refill<T extends Timed>(heap: Head<T>[], head: Head<T>): Promise<
   }
 }
 
-/** Takes the earliest head off a binary heap. */
+/** Takes the head whose next item is the earliest off a binary heap, and restores the heap's order. */
 function pop<T extends Timed>(heap: Head<T>[]): Head<T> | undefined {
   const [first] = heap
   const last = heap.pop()

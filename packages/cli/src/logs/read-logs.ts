@@ -93,7 +93,7 @@ class Log {
     yield sorter.end()
   }
 
-  /** Reads a line. Returns why it has no call; undefined if the format has read it. */
+  /** Has the format read a line. Returns why that failed, or undefined if the line was read. */
   #whyNone(line: string): SkipReason | undefined {
     if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
     const { format, wrapper } = this.detected!
@@ -116,12 +116,13 @@ class Log {
       if (this.options.signal?.aborted) return undefined
       if (!this.#hasBegun) throw error
       const { lines } = this.ledger
-      const [rest] = this.#splitter.end() // which counts what it refuses
+      const [rest] = this.#splitter.end() // which counts the lines that it refuses
       if (this.ledger.lines === lines) this.#refuse('cut off', rest ?? (error as Error).message)
       return []
     }
   }
 
+  /** Counts a line of which nothing can be read, in the ledger of all logs and in this log's own numbers of lines. */
   #refuse(reason: SkipReason, text: string): void {
     this.ledger.lines++
     this.ledger.skip(reason, text, this.source.name, ++this.#lines)

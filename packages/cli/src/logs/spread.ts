@@ -22,7 +22,10 @@ export class Spread {
   /** For `alternating`, by caller: the last unit in which it called, and whether it was put at the end. */
   readonly #edges = new Map<string, { start: number; isEnd: boolean }>()
 
-  /** `scale` is the time within which calls meet, in microseconds: after it an alternation begins anew. */
+  /**
+   * `units` says how coarse the log's times are; `way` is how the calls of one unit of time are laid out in it. `scale`
+   * is the window in which calls count together, in microseconds: after a longer pause an alternation begins anew.
+   */
   constructor(
     readonly units: Pick<Reading, 'resolution' | 'hasDurations'>,
     readonly way: Way = 'evenly',
@@ -31,6 +34,10 @@ export class Spread {
     this.#sorter = new Sorter(units.resolution + (units.hasDurations ? LONGEST_US : 0))
   }
 
+  /**
+   * Takes calls in order of their logged times. Returns those that can be passed on, with the instants at which they
+   * began.
+   */
   add(calls: readonly LoggedCall[]): LoggedCall[] {
     for (const call of calls) {
       const start = call.at - (call.at % this.units.resolution)
@@ -40,12 +47,13 @@ export class Spread {
     return this.#sorter.due()
   }
 
+  /** Returns all calls that are left, when the log has ended. */
   end(): LoggedCall[] {
     this.#close(Infinity)
     return this.#sorter.end()
   }
 
-  /** Places the calls of a unit, and begins the next one. */
+  /** Gives the calls of the unit of time that has ended their instants, and begins the unit that starts at `next`. */
   #close(next: number): void {
     if (this.units.resolution > 1) this.#place()
     for (const call of this.#calls) {
@@ -56,6 +64,7 @@ export class Spread {
     this.#start = next
   }
 
+  /** Spreads the calls that were logged with the same time over that unit of time, in the way that was asked for. */
   #place(): void {
     const { resolution } = this.units
     const counts = new Map<string, { all: number; placed: number }>()
@@ -66,14 +75,19 @@ export class Spread {
     }
     for (const call of this.#calls) {
       const count = counts.get(nameOf(call))
-      const isAtEnd = this.way === 'alternating' && this.#isAtEnd(nameOf(call))
+      const isAtEnd = this.way === 'alternating' && this.#alternate(nameOf(call))
       const part = count ? (count.placed++ + 0.5) / count.all : 0
       const offset = isAtEnd ? resolution - 1 : Math.floor(part * resolution)
       call.at = this.#start + offset
     }
   }
 
-  #isAtEnd(name: string): boolean {
+  /**
+   * Whether a caller's calls of this unit of time lie at its end, and not at its start. End and start alternate from
+   * one unit in which it called to the next, so that two bursts meet at the edge; after a pause of a window it is the
+   * end again.
+   */
+  #alternate(name: string): boolean {
     const edge = this.#edges.get(name)
     if (edge?.start === this.#start) return edge.isEnd
     const rest = this.scale + this.units.resolution

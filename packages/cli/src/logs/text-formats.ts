@@ -52,6 +52,7 @@ class TextFormat implements Format {
   readonly #groups: ReadonlyMap<string, number>
   #found: readonly (string | undefined)[] = []
 
+  /** `pattern` has the regular expression of the format and the names of its groups in order. */
   constructor(
     readonly pattern: Pattern,
     readonly times: TimeReader,
@@ -60,6 +61,7 @@ class TextFormat implements Format {
     this.#groups = new Map(pattern.groups.split(' ').map((group, i) => [group, i + 1]))
   }
 
+  /** Reads a line, whose parts `part` returns then. Returns whether it is in the format. */
   read(line: string): boolean {
     const found = this.pattern.pattern.exec(line)
     if (!found) return false
@@ -72,6 +74,7 @@ class TextFormat implements Format {
     return this.pattern.durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
   }
 
+  /** A part of the line that was read last; undefined where the format or the line has none. */
   part(name: string): string | undefined {
     if (name === 'method' || name === 'path') return requestPart(this.part('request'), name)
     return given(this.#found[this.#groups.get(name === 'header:x-forwarded-for' ? 'forwarded' : name)!])

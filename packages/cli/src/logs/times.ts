@@ -7,7 +7,10 @@ export class TimeReader {
   #text = ''
   #us = NaN
 
-  /** Microseconds since 1970; NaN for a text that is no time. */
+  /**
+   * Microseconds since 1970; NaN for a text that is no time. The last text is remembered, as lines of one second have
+   * the same.
+   */
   read(text: string): number {
     if (text === this.#text) return this.#us
     this.#text = text
@@ -23,6 +26,10 @@ const ISO =
   /^(?<year>\d{4})-(?<month>\d\d)-(?<day>\d\d)[T\t ](?<clock>\d\d:\d\d:\d\d)(?<fraction>[.,]\d+)?\s?(?:Z|UTC|(?<zone>[+-]\d\d:?\d\d))?$/
 const MONTHS = 'JanFebMarAprMayJunJulAugSepOctNovDec'
 
+/**
+ * A date with a clock time, as web servers log it or as ISO 8601, in microseconds since 1970. Undefined for another
+ * form, NaN where the month is no month.
+ */
 function dateTime(text: string): number | undefined {
   const found = (CLF.exec(text) ?? ISO.exec(text))?.groups
   if (!found) return undefined

@@ -45,6 +45,7 @@ const SYSLOG =
 class Joiner {
   #parts = ''
 
+  /** Joins the parts of a line that was split. Returns the whole line with its last part, and '' until then. */
   add(part: string, isLast: boolean): string {
     const whole = this.#parts + part
     this.#parts = isLast ? '' : whole.slice(0, LONGEST)
@@ -54,6 +55,7 @@ class Joiner {
 
 const LONGEST = 2 ** 18
 
+/** The text of a member, where the line is a JSON object that has it. */
 function memberOf(line: string, name: string): string | undefined {
   const value = jsonOf(line)?.[name]
   return typeof value === 'string' ? value : undefined

@@ -22,7 +22,7 @@ export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   try {
-    const reading = await opened(paths, given, [selector], signal)
+    const reading = await openLogs(paths, given, [selector], signal)
     const report = hashed(await logs.suggest(reading, options), given)
     const command = replayCommand(paths, given)
     print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
@@ -32,7 +32,10 @@ export const suggest: Run = async (paths, given, signal) => {
   }
 }
 
-/** With the options of `suggest` that the policy file does not hold. */
+/**
+ * The command that replays the same logs with the suggested policies: the options of `suggest` that policies.json does
+ * not hold are given again.
+ */
 function replayCommand(paths: readonly string[], given: Given): string {
   const flags = { cost: 'cost', trustProxy: 'trust-proxy', format: 'format', field: 'field', skew: 'skew' }
   const textOfFlag = (name: string, flag: string) => textsOf(given, name).map((text) => `--${flag} ${text}`)
@@ -60,7 +63,7 @@ export const replay: Run = async (files, given, signal) => {
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
     out!.write(`${JSON.stringify(hashed(line, given))}\n`)
   }
-  const reading = await opened(files.slice(0, -1), given, selectors, signal)
+  const reading = await openLogs(files.slice(0, -1), given, selectors, signal)
   const options = { limiters, against, signal, onDecision: out && write } as const
   const report = hashed(await logs.replay(reading, options), given)
   out?.end()
@@ -82,6 +85,7 @@ export const check: Run = async ([path = STDIN], given) => {
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
+/** A line for each problem of a policy file, as compilers print them: file, line, severity, code. */
 function linesOf(path: string, problems: readonly PolicyProblem[]): string[] {
   const file = path === STDIN ? 'stdin' : path
   return problems.map(({ line, path: at, severity, code, message }) => {
@@ -89,7 +93,10 @@ function linesOf(path: string, problems: readonly PolicyProblem[]): string[] {
   })
 }
 
-/** The policies of a file. One with errors is unreadable. */
+/**
+ * The policies of a file, which must have no errors.
+ * @throws {Error} EPOLICIES with a line for each error.
+ */
 function withoutErrors(path: string): ReadPolicies {
   const file = readPolicies(textOf(path))
   if (file.errors.length === 0) return file
@@ -102,8 +109,8 @@ function textOf(path: string): string {
 
 type Selectors = readonly logs.Selector[]
 
-/** Logs that are being read. */
-function opened(
+/** Opens the logs at these paths, and finds their formats. */
+function openLogs(
   paths: readonly string[],
   given: Given,
   selectors: Selectors,
@@ -112,7 +119,10 @@ function opened(
   return logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, selectors, signal))
 }
 
-/** With digests in place of keys, where that is asked, and without the texts of lines, which have keys too. */
+/**
+ * The report as it may be shown: with --hash-keys each caller's key is replaced by its digest, and quoted lines, which
+ * contain keys too, are left out.
+ */
 function hashed<T>(report: T, given: Given): T {
   if (given['hashKeys'] !== true) return report
   const replaced = (name: string, value: unknown): unknown => {

@@ -11,7 +11,8 @@ const FORMS: readonly (readonly [form: RegExp, measure: (limiter: LimiterReport)
 ]
 
 /**
- * Whether a condition of `--fail-if` holds for a limiter, in one of the answers of a replay.
+ * Reads a condition of `--fail-if`, such as 'denied > 0.1%'. The function that it returns is true for a report in which
+ * some limiter, in any of the report's answers, exceeds it.
  * @throws {UsageError} for a text that is no condition.
  */
 export function parseFailIf(text: string): (report: ReplayReport) => boolean {

@@ -18,8 +18,9 @@ export function sourcesOf(paths: readonly string[], signal: AbortSignal): readon
 }
 
 /**
- * What is packed is written piece by piece, each after the one before was unpacked, so that of a file that ends too early all
- * is there that can be had. On a terminal the bytes that were read are shown each second.
+ * The bytes of a file, unpacked if it begins as gzip does. Each piece is unpacked before the next is written, so that
+ * all that is readable of a truncated file arrives before the error. On a terminal the bytes read are shown each
+ * second.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []
@@ -53,17 +54,20 @@ export class FileShelf implements Shelf {
   #size = 0
   #blocks = 0
 
+  /** Appends a block to the file. All blocks have one size. */
   write(block: Uint8Array): void {
     this.#size = block.length
     writeSync(this.#file, block, 0, this.#size, this.#blocks++ * this.#size)
   }
 
+  /** Reads the block that was written as the `index`-th, counted from 0. */
   read(index: number): Uint8Array {
     const block = new Uint8Array(this.#size)
     readSync(this.#file, block, 0, this.#size, index * this.#size)
     return block
   }
 
+  /** Deletes the file and the folder that was made for it. */
   close(): void {
     closeSync(this.#file)
     rmSync(this.#folder, { recursive: true })

@@ -52,6 +52,7 @@ function endOfPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
+/** The error for a command that does not exist. It suggests the command with the nearest name, or lists all. */
 async function unknownCommand(name: string): Promise<Error> {
   const { nearestTo } = await import('@sluice/core/internal')
   const names = COMMANDS.map(([usage]) => usage.split(' ', 1)[0]!)
@@ -60,7 +61,7 @@ async function unknownCommand(name: string): Promise<Error> {
   return Object.assign(new Error(`there is no command '${name}'; ${advice}`), { name: 'UsageError' })
 }
 
-/** Reports an error. Returns its exit code. */
+/** Prints an error: of use or of input its message, of any other kind its stack, as a defect. Returns the exit code. */
 function failure(error: NodeJS.ErrnoException): number {
   const { name, message, code = '' } = error
   const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)

@@ -14,18 +14,28 @@ export function textsOf(given: Given, name: string): readonly string[] {
   return (given[name] as string[] | undefined) ?? []
 }
 
-/** What `parse` makes of the text that was given last; undefined if none was. */
+/**
+ * An option's value: the text given for it, the last if given several times, as `parse` reads it. Undefined if none was
+ * given.
+ */
 export function valueOf<T>(given: Given, name: string, parse: (text: string) => T): T | undefined {
   const text = textsOf(given, name).at(-1)
   return text === undefined ? undefined : parse(text)
 }
 
-/** A value that was made of a text, if it is one that is expected. */
+/**
+ * Returns the value that was made of an option's text if it is valid.
+ * @throws {UsageError} with what was expected, if it is not.
+ */
 function checked<T>(text: string, value: T, isValid: boolean, expected: string): T {
   if (isValid) return value
   throw new UsageError(`expected ${expected}, got '${text}'`)
 }
 
+/**
+ * An option's text as a number between two bounds, both included.
+ * @throws {UsageError} for any other.
+ */
 function number(text: string, least: number, most: number): number {
   const value = Number(text)
   return checked(text, value, value >= least && value <= most, `a number from ${least} to ${most}`)
@@ -40,7 +50,10 @@ export function selectorOf(given: Given): Selector {
   return { by: valueOf(given, 'by', parseBy), where: valueOf(given, 'where', parseWhere) }
 }
 
-/** How logs are read. */
+/**
+ * The options for reading logs, from the command line's flags.
+ * @throws {UsageError} for a value that is not valid.
+ */
 export function readOptionsOf(
   given: Given,
   selectors: readonly Selector[],
@@ -60,7 +73,10 @@ export function readOptionsOf(
   }
 }
 
-/** What `suggest` looks for. */
+/**
+ * The options of `sluice suggest` from the command line's flags, with their defaults.
+ * @throws {UsageError} for a value that is not valid.
+ */
 export function suggestOptionsOf(given: Given): SuggestOptions {
   const windows = (text: string): number[] =>
     text.split(',').map((window) => parseDuration(window, '--windows'))

@@ -8,13 +8,14 @@ export interface Terminal {
   faint(text: string): string
 }
 
+/** The width and the styles of a stream: without colours where it is no terminal, or where NO_COLOR asks for that. */
 export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Terminal {
   const isColoured = isTTY && !process.env.NO_COLOR
   const style = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   return { width: columns ?? (Number(process.env.COLUMNS) || 80), bold: style(1), faint: style(2) }
 }
 
-/** Rows with their columns beside each other, the first to the left and the others to the right. */
+/** Lines that show rows with their columns aligned: the first to the left, the others to the right. */
 export function table(rows: readonly (readonly string[])[]): string[] {
   const width = (i: number): number => Math.max(...rows.map((row) => row[i]?.length ?? 0))
   const widths = rows[0]!.map((_, i) => width(i))
@@ -34,8 +35,8 @@ export function percent(share: number): string {
   return `${Number((share * 100).toPrecision(share > 0.99 ? 5 : share > 0.1 ? 3 : 2))} %`
 }
 
-/** A length of time in two units: `4.2s`, `3m 20s`. null is for ever. */
-export function length(ms: number | null): string {
+/** A length of time in its two largest units: `4.2s`, `3m 20s`. null is for ever. */
+export function lengthOfTime(ms: number | null): string {
   if (ms === null) return 'for ever'
   if (ms < 60_000) return ms < 1000 ? `${ms}ms` : `${Math.ceil(ms / 100) / 10}s`
   const seconds = Math.ceil(ms / 1000)
@@ -59,7 +60,10 @@ export function printable(text: string): string {
   return text.replace(/[^\x20-\x7e\u00a0-\uffff]/g, '?')
 }
 
-/** A report: what it rests on, its sections, and the sum of lines. */
+/**
+ * A report as text: the figures of the log that it rests on, its sections, and how many lines were read and skipped,
+ * with the first line of each reason to skip.
+ */
 export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Terminal): string {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'

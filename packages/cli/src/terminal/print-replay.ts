@@ -1,7 +1,10 @@
 import type { Comparison, LimiterReport, ReplayReport, Way } from '../index.js'
-import { count, length, type Terminal, pageText, percent, printable, shown, table } from './page.js'
+import { count, lengthOfTime, type Terminal, pageText, percent, printable, shown, table } from './page.js'
 
-/** The report as text. */
+/**
+ * The report of a replay as text. It has three answers, each with a heading, where the log's times are too coarse to
+ * say how calls lay within a unit of them.
+ */
 export function printReplay({ basis, answers }: ReplayReport, page: Terminal): string {
   const isCoarse = answers.length > 1
   const sections = answers.flatMap(({ spread, limiters, against }) => [
@@ -20,6 +23,7 @@ const SPREADS: Readonly<Record<Way, string>> = {
   alternating: 'at its end and at its start by turns',
 }
 
+/** The lines about one limiter: a title, and if it denied anything, by which policies, when, and which callers most. */
 function limiterLines(limiter: LimiterReport, callers: number, page: Terminal): string[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
   const share = `${count(denied)} of ${count(calls, 'call')} denied (${percent(denied / Math.max(1, calls))})`
@@ -27,16 +31,17 @@ function limiterLines(limiter: LimiterReport, callers: number, page: Terminal): 
   if (denied === 0) return [title]
   const [hour, most] = Object.entries(hours).reduce((one, other) => (other[1] > one[1] ? other : one))
   const rows = worst.map(({ key, denied: own, first, longestLockOutMs: ms }) => {
-    return [`  ${printable(key)}`, count(own), shown(first), length(ms)]
+    return [`  ${printable(key)}`, count(own), shown(first), lengthOfTime(ms)]
   })
   return [
     title,
-    `longest lock-out ${length(longestLockOutMs)}; most denials, ${count(most)}, in the hour of ${shown(`${hour}:00`)}`,
+    `longest lock-out ${lengthOfTime(longestLockOutMs)}; most denials, ${count(most)}, in the hour of ${shown(`${hour}:00`)}`,
     ...Object.entries(policies).map(([policy, number]) => `denied by ${policy}: ${count(number)}`),
     ...table([['  caller', 'denied', 'first', 'lock-out'], ...rows]),
   ]
 }
 
+/** The lines about calls that are decided otherwise than before, with the callers who have most of them. */
 function comparisonLines({ allowedToDenied, deniedToAllowed, callers }: Comparison): string[] {
   const sum = `${count(allowedToDenied, 'call')} allowed before and denied now, ${count(deniedToAllowed)} the other way round`
   const rows = callers.map((each) => [

@@ -1,8 +1,11 @@
 import { formatDuration } from '@sluice/core/internal'
 import type { Selector, SuggestReport, WindowReport } from '../index.js'
-import { count, length, type Terminal, pageText, percent, printable, table } from './page.js'
+import { count, lengthOfTime, type Terminal, pageText, percent, printable, table } from './page.js'
 
-/** The report as text. `command` confirms the policy that it ends with. */
+/**
+ * The report of `suggest` as text: the table of limits, a picture of callers' peaks for each window, the recommended
+ * limits, and a policy to copy with the `command` that confirms it.
+ */
 export function printSuggest(
   report: SuggestReport,
   selector: Selector,
@@ -18,12 +21,13 @@ export function printSuggest(
   const advice = windows.flatMap((window) => recommendation(window, report, page))
   return pageText(
     basis,
-    [cells(report, page), ...rows, advice, toCopy(windows, selector, command, page)],
+    [limitsTable(report, page), ...rows, advice, toCopy(windows, selector, command, page)],
     page,
   )
 }
 
-function cells({ windows, basis }: SuggestReport, page: Terminal): string[] {
+/** The table of windows and limits, with the calls and callers that each would have denied. Recommended limits are bold. */
+function limitsTable({ windows, basis }: SuggestReport, page: Terminal): string[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
     if (without) return [[window, '', without]]
@@ -33,7 +37,7 @@ function cells({ windows, basis }: SuggestReport, page: Terminal): string[] {
       if (!figures) return [...title, 'this log is too coarse']
       const { denied, callersHit: hit, longestLockOutMs } = figures
       const shares = [count(denied), percent(denied / basis.calls), count(hit), percent(hit / basis.callers)]
-      return [...title, ...shares, denied === 0 ? '-' : length(longestLockOutMs)]
+      return [...title, ...shares, denied === 0 ? '-' : lengthOfTime(longestLockOutMs)]
     })
   })
   const lines = table([['window', 'limit', 'denied', '', 'callers', '', 'lock-out'], ...rows])
@@ -59,13 +63,17 @@ function picture({ windowMs, peaks, recommended }: WindowReport, page: Terminal)
 const BAR = 34
 const PICTURE = 70
 
+/** Joins pictures to one, side by side, each padded to the width of a picture. */
 function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
   const height = Math.max(...pictures.map((lines) => lines.length))
   const cellsOf = (i: number): string[] => pictures.map((lines) => (lines[i] ?? '').padEnd(PICTURE))
   return Array.from({ length: height }, (_, i) => cellsOf(i).join('').trimEnd())
 }
 
-/** The limit of a window, and who is beyond it. */
+/**
+ * The lines about the limit that is recommended for a window: how many callers it leaves alone, and which it denies
+ * most. None without such a limit.
+ */
 function recommendation(
   { windowMs, recommended, cells }: WindowReport,
   report: SuggestReport,
@@ -86,7 +94,10 @@ function recommendation(
   ]
 }
 
-/** The policy of the window in which usual callers and the others are furthest apart. */
+/**
+ * The lines to copy: the recommended policy of the window in which the limit lies furthest below what the next caller
+ * needs, in TypeScript and as a policy file, and the command that confirms it.
+ */
 function toCopy(
   windows: readonly WindowReport[],
   selector: Selector,

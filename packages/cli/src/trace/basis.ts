@@ -30,6 +30,7 @@ export class Survey {
   last = -Infinity
   #denied = 0
 
+  /** Counts a call, and whether the log says that it was denied. */
   add(call: LoggedCall): void {
     this.calls++
     if (call.denied) this.#denied++
@@ -37,6 +38,7 @@ export class Survey {
     if (call.at > this.last) this.last = call.at
   }
 
+  /** The figures of the log that a report rests on. It is not complete if `signal` has interrupted the reading. */
   basis({ ledger, resolution, formats }: Reading, callers: number, signal?: AbortSignal): Basis {
     const { skipped, ...counts } = ledger
     return {

@@ -5,7 +5,11 @@ export class Callers {
   readonly #maps: Map<string, number>[] = [new Map()]
   size = 0
 
-  numberOf(key: string): number {
+  /**
+   * The number of a key, which a new key is given here: 0, 1, 2 and so on. There are several maps, as one has a largest
+   * size.
+   */
+  numberFor(key: string): number {
     for (const map of this.#maps) {
       const known = map.get(key)
       if (known !== undefined) return known
@@ -15,7 +19,7 @@ export class Callers {
     return this.size++
   }
 
-  /** The items with the keys of their callers in place of the numbers. */
+  /** The items with their callers' keys in place of numbers. One pass over all callers, as no list by number is kept. */
   named<T extends { readonly caller: number }>(
     items: readonly T[],
   ): (Omit<T, 'caller'> & { readonly key: string })[] {

@@ -23,12 +23,19 @@ export class Cell {
   readonly #state: State
   readonly #view: View = { remaining: 0, resetAt: 0 }
 
+  /**
+   * The state is that of one caller at a time; `span` is the length in which a caller within the capacity is never
+   * denied.
+   */
   constructor(readonly policy: Policy) {
     this.span = untouchedSpan(policy)
     this.#state = new State(new Float64Array(policy.algorithm.cells(policy)), 0, new Ring())
   }
 
-  /** The denials among the calls, up to `most` of them. */
+  /**
+   * The denials that the policy would have made among a caller's calls. It begins with empty state and stops after
+   * `most`.
+   */
   hit({ caller, times, costs, from, to }: CallerCalls, most = Infinity): Hit {
     const state = this.#state
     state.cells.fill(0)
@@ -42,7 +49,7 @@ export class Cell {
     return hit
   }
 
-  /** The instant at which the call passes; it is charged if that is now. */
+  /** The instant at which a call would pass, after `at` if it is denied. A call that passes at `at` is charged. */
   #decide(state: State, at: number, cost: number): number {
     const { policy } = this
     const { algorithm } = policy

@@ -53,7 +53,10 @@ export interface Changes {
   deniedToAllowed: number
 }
 
-/** The decisions that limiters would have made about the calls of a log. */
+/**
+ * The decisions that limiters would have made about the calls of a log. Each way to lay out calls within a unit of the
+ * log's times is an answer of its own; there are several only where the log is coarse.
+ */
 export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()
   const survey = new Survey()
@@ -61,7 +64,7 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
   const take = (answer: ReplayedSpread, calls: readonly LoggedCall[]): void => {
     const isFirst = answer === answers[0]
     for (const call of calls) {
-      const caller = callers.numberOf(call.keys.find((key) => key !== undefined)!)
+      const caller = callers.numberFor(call.keys.find((key) => key !== undefined)!)
       if (isFirst) survey.add(call)
       answer.take(call, caller, isFirst ? options.onDecision : undefined)
     }
@@ -77,7 +80,10 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
   return { version: 1, command: 'replay', basis, answers: answers.map((answer) => answer.report()) }
 }
 
-/** One way, unless the log is too coarse for one of the policies. */
+/**
+ * The ways to lay out calls within a unit of the log's times: one where that hardly matters, and all three, as bounds
+ * of the truth, where some policy's window has too few such units.
+ */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
   const least = LEAST_UNITS * resolution
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
@@ -98,6 +104,10 @@ class ReplayedSpread {
   readonly #changes = new Map<number, Changes & { readonly caller: number }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
+  /**
+   * The limiters and those to compare with are replayed with stores of their own, over calls that are laid out in one
+   * way.
+   */
   constructor(
     readonly way: Way,
     reading: Reading,
@@ -111,6 +121,10 @@ class ReplayedSpread {
     this.#others = replayers.slice(options.limiters.length)
   }
 
+  /**
+   * Has all limiters decide a call, and counts it as a change if those to compare with, or the log itself, decided
+   * otherwise.
+   */
   take(call: LoggedCall, caller: number, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
     let isDenied = false
@@ -123,6 +137,7 @@ class ReplayedSpread {
     this.#changes.set(caller, change)
   }
 
+  /** The decisions of each limiter, and where a comparison was asked for, the changes against it. Ends all replays. */
   report(): ReplayAnswer {
     const limiters = this.#limiters.map((limiter) => limiter.report())
     for (const limiter of this.#others) limiter.report()
@@ -130,6 +145,7 @@ class ReplayedSpread {
     return this.options.against === undefined ? answer : { ...answer, against: this.#comparison() }
   }
 
+  /** The sums of changed decisions, and the five callers with most of them. */
   #comparison(): Comparison {
     const size = ({ allowedToDenied, deniedToAllowed }: Changes): number => allowedToDenied + deniedToAllowed
     const most = [...this.#changes.values()].sort((one, other) => size(other) - size(one)).slice(0, 5)
@@ -157,7 +173,10 @@ class Replayer {
     this.#limiter = createLimiter({ name, policies, store: this.#store })
   }
 
-  /** Decides one call. A call that the limiter does not count is not denied. */
+  /**
+   * Decides one call at its logged time, and returns whether it is denied. A call without a key for this limiter is not
+   * counted.
+   */
   denies(call: LoggedCall, onDecision?: LogReplayOptions['onDecision']): boolean {
     const key = call.keys[this.index]
     if (key === undefined) return false
@@ -165,11 +184,12 @@ class Replayer {
     this.#calls++
     const decision = this.#limiter.decide(key, call.cost === 1 ? undefined : { cost: call.cost }) as Decision
     onDecision?.(timeOf(call.at)!, this.#limiter.name, { ...call, keys: [key] }, decision)
-    if (!decision.allowed) this.#count(this.callers.numberOf(key), call.at, decision)
-    else if (this.#hits.size > 0) this.#hits.get(this.callers.numberOf(key))?.allowed()
+    if (!decision.allowed) this.#count(this.callers.numberFor(key), call.at, decision)
+    else if (this.#hits.size > 0) this.#hits.get(this.callers.numberFor(key))?.allowed()
     return !decision.allowed
   }
 
+  /** Counts a denial: for its caller, its hour and the policy that denied it. */
   #count(caller: number, at: number, { policy, retryAfterMs }: Decision): void {
     const hit = this.#hits.get(caller) ?? new Hit(caller)
     this.#hits.set(caller, hit)
@@ -179,9 +199,9 @@ class Replayer {
     this.#hours[hour] = (this.#hours[hour] ?? 0) + 1
   }
 
-  /** Ends the replay. */
+  /** The sums of all decisions. Closes the store, which would go on sweeping otherwise. */
   report(): LimiterReport {
-    void this.#store.close() // which stops its sweeping
+    void this.#store.close()
     const tally = new Tally()
     for (const hit of this.#hits.values()) tally.add(hit)
     const counts = { policies: this.#policies, hours: this.#hours }

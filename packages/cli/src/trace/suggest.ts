@@ -53,7 +53,7 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const take = (calls: readonly LoggedCall[]): void => {
     for (const call of calls) {
       survey.add(call)
-      trace.add(callers.numberOf(call.keys[0]!), call.at, call.cost)
+      trace.add(callers.numberFor(call.keys[0]!), call.at, call.cost)
     }
   }
   for await (const batch of reading.batches) take(spread.add(batch))
@@ -88,7 +88,7 @@ class Column {
     else if (spanMs < SHORTEST * windowMs) this.#without = 'this log is too short'
   }
 
-  /** Adds the peak of one caller. */
+  /** Counts one caller under its peak: the smallest limit that never denies it. */
   measure(calls: CallerCalls): void {
     if (this.#without) return
     const peak = this.#peakOf(calls)
@@ -111,13 +111,20 @@ class Column {
     return limit
   }
 
+  /**
+   * Whether a limit denies none of these calls. Without a replay if the caller's peak shows that; false for a limit
+   * that the algorithm does not take.
+   */
   #isUntouched(limit: number, calls: CallerCalls): boolean {
     const cell = this.#cellOf(limit)
     if (cell === undefined) return false
     return peakIn(calls, cell.span) <= cell.policy.capacity || cell.hit(calls, 1).denied === 0
   }
 
-  /** Chooses the limits to decide by. */
+  /**
+   * Chooses the limits that are shown, one of which may be recommended. Those whose window is too short for the log's
+   * coarse times are shown without figures.
+   */
   choose(callers: number): void {
     if (this.#without || callers === 0) return
     const { untouched, limits } = this.options
@@ -129,7 +136,10 @@ class Column {
     if (this.#decided.some(({ policy }) => policy.limit === limit)) this.#recommended = limit
   }
 
-  /** The smallest limit that leaves this percentage of callers alone. */
+  /**
+   * The smallest limit that denies nothing to this percentage of callers. 1e-9 keeps a product such as 0.9999... below
+   * its whole number from leaving one caller less.
+   */
   #limitFor(percentage: number, callers: number): number {
     let beyond = Math.floor((callers * (100 - percentage)) / 100 + 1e-9)
     const descending = [...this.#peaks].sort(([one], [other]) => other - one)
@@ -140,7 +150,7 @@ class Column {
     return 1
   }
 
-  /** Decides the calls of one caller under each limit. */
+  /** Adds the denials of one caller under each chosen limit. */
   decide(calls: CallerCalls): void {
     let [span, peak] = [0, 0]
     for (const cell of this.#decided) {
@@ -151,6 +161,10 @@ class Column {
     }
   }
 
+  /**
+   * The figures of this window: each limit with its denials, how many callers have which peak, and the recommended
+   * limit with the peak of the next caller above it.
+   */
   report(callers: Callers): WindowReport {
     const limit = this.#recommended
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
@@ -169,12 +183,19 @@ class Column {
     }
   }
 
-  /** The cell of a limit; undefined for a limit that the algorithm does not take. */
+  /**
+   * A policy of this limit with the state to replay calls in, made once; undefined for a limit that the algorithm does
+   * not take.
+   */
   #cellOf(limit: number): Cell | undefined {
     if (!this.#cells.has(limit)) this.#cells.set(limit, this.#newCell(limit))
     return this.#cells.get(limit)
   }
 
+  /**
+   * Makes a policy of this limit with the state to replay calls in; undefined for a limit that the algorithm does not
+   * take.
+   */
   #newCell(limit: number): Cell | undefined {
     try {
       return new Cell(makePolicy(this.#entry(limit)))
@@ -185,6 +206,7 @@ class Column {
     }
   }
 
+  /** A policy of this limit as it stands in a policy file. */
   #entry(limit: number): PolicyEntry {
     const { algorithm, burst } = this.options
     const option = burst === undefined ? undefined : capacityOption(algorithm)

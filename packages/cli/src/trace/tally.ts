@@ -29,6 +29,7 @@ export class Hit {
   longest = 0
   #since = -1
 
+  /** `calls` are all calls of the caller, where that is known. */
   constructor(
     readonly caller: number,
     readonly calls?: number,
@@ -38,7 +39,10 @@ export class Hit {
     this.#since = -1
   }
 
-  /** `until` is when the call would pass. The wait is rounded up to milliseconds, as decisions report it. */
+  /**
+   * Counts a denial. `until` is when that call would pass; the lock-out lasts from the first of denials in a row until
+   * then, each wait rounded up to milliseconds as decisions report it.
+   */
   add(at: number, until: number): void {
     if (this.denied++ === 0) this.first = at
     if (this.#since < 0) this.#since = at
@@ -53,6 +57,7 @@ export class Tally {
   #longest = 0
   #worst: readonly Hit[] = []
 
+  /** Adds the denials of one caller, who is listed if he is among those with most. */
   add(hit: Hit): void {
     this.denied += hit.denied
     this.callersHit++
@@ -61,6 +66,7 @@ export class Tally {
     this.#worst = [...this.#worst, hit].sort((one, other) => other.denied - one.denied).slice(0, MOST)
   }
 
+  /** The sums, with the worst callers by their keys. */
   report(callers: Callers): Figures {
     const worst = callers.named(this.#worst).map(({ first, longest, ...hit }): HitCaller => {
       return { ...hit, first: timeOf(first), longestLockOutMs: lockOutMs(longest) }

@@ -30,6 +30,7 @@ export class Trace {
     this.#shelf = shelf
   }
 
+  /** Keeps a call in the block of its caller's part; a full block goes to the shelf. */
   add(caller: number, at: number, cost: number): void {
     const part = this.#parts[caller % PARTS]!
     const { counts, block, places } = part
@@ -44,7 +45,10 @@ export class Trace {
     part.filled = 0
   }
 
-  /** Calls `visit` with the calls of each caller. Between parts other work of the process gets its turn. */
+  /**
+   * Calls `visit` with the calls of each caller, caller by caller. It pauses between parts, so that other work of the
+   * process gets its turn.
+   */
   async forEach(visit: (calls: CallerCalls) => void): Promise<void> {
     for (let index = 0; index < PARTS; index++) {
       this.#visitPart(index, visit)
@@ -52,6 +56,7 @@ export class Trace {
     }
   }
 
+  /** Sorts the calls of a part by caller, by counting as there are few callers a part, and visits each caller. */
   #visitPart(index: number, visit: (calls: CallerCalls) => void): void {
     const part = this.#parts[index]!
     const ends: number[] = [] // by caller of this part: where his calls begin, and after they were sorted in where they end
@@ -84,6 +89,7 @@ class TraceBlock {
   readonly times: Float64Array
   readonly numbers: Uint32Array
 
+  /** Two views on the same bytes: 16 a call, of which the first 8 are its time and the rest two numbers. */
   constructor(readonly bytes: Uint8Array) {
     this.times = new Float64Array(bytes.buffer)
     this.numbers = new Uint32Array(bytes.buffer)
@@ -98,7 +104,7 @@ class TracePart {
   filled = 0
 }
 
-/** A shelf in memory. */
+/** A shelf that keeps its blocks in memory. */
 export function memoryShelf(): Shelf {
   const blocks: Uint8Array[] = []
   return { write: (block) => void blocks.push(block.slice()), read: (index) => blocks[index]! }
