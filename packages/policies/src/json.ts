@@ -13,6 +13,7 @@ export interface Located {
 
 /** Thrown for a text that is not JSON. */
 export class JsonError extends Error {
+  /** `line` is the line of the fault, from 1. */
   constructor(
     readonly line: number,
     message: string,
@@ -21,7 +22,10 @@ export class JsonError extends Error {
   }
 }
 
-/** @throws {JsonError} for a text that is not JSON, or that nests deeper than 32 levels. */
+/**
+ * Reads JSON, with the line on which each value stands and the names that an object has twice.
+ * @throws {JsonError} for a text that is not JSON, or that nests deeper than 32 levels.
+ */
 export function parseLocated(text: string): Located {
   const parser = new Parser(text.replace(/^\ufeff/, ''))
   const value = parser.value('', 0)
@@ -61,6 +65,10 @@ class Parser {
     return this.#scalar('a value')
   }
 
+  /**
+   * Reads an object up to its brace, and notes each name that it has twice. Without a prototype, as names come from the
+   * file.
+   */
   #members(path: string, depth: number): object {
     const object: Record<string, unknown> = Object.create(null)
     this.#list('}', () => {
@@ -92,6 +100,7 @@ class Parser {
     this.#next()
   }
 
+  /** Reads a text, a number, true, false or null; `what` is what the error says was expected there. */
   #scalar(what: string): unknown {
     try {
       const value: unknown = JSON.parse(this.token)
@@ -102,6 +111,7 @@ class Parser {
     }
   }
 
+  /** Goes on to the next token, which is '' at the end of the file, and counts the lines between. */
   #next(): void {
     TOKEN.lastIndex = this.#at
     const [all, space, token] = TOKEN.exec(this.text) as unknown as [string, string, string]
@@ -110,6 +120,7 @@ class Parser {
     this.token = token
   }
 
+  /** @throws {JsonError} on the line of the token at hand, with what was expected there. */
   fail(expected: string): never {
     const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
     throw new JsonError(this.#line, `expected ${expected}, got ${found}`)

@@ -79,6 +79,7 @@ class PolicyReader {
 
   constructor(readonly located: Located) {}
 
+  /** Reads all limiters of the file. One with an error is left out; the error is in `errors`. */
   file(): readonly ReadLimiter[] {
     const { value, repeated } = this.located
     for (const path of repeated) this.#report(path, 'REPEATED_NAME', 'the name stands twice in one object')
@@ -87,6 +88,10 @@ class PolicyReader {
     return Object.entries(limiters ?? {}).flatMap(([name, entry]) => this.#limiter(name, entry) ?? [])
   }
 
+  /**
+   * Reads one limiter: its policies, by what calls are counted, and which of them. Undefined if anything in it is an
+   * error.
+   */
   #limiter(name: string, value: unknown): ReadLimiter | undefined {
     const path = member('limiters', name)
     const before = this.errors.length
@@ -105,6 +110,7 @@ class PolicyReader {
     return this.errors.length === before ? limiter : undefined
   }
 
+  /** Reads one policy of a limiter. Undefined if anything in it is an error. */
   #policy(path: string, value: unknown): Policy | undefined {
     const before = this.errors.length
     const { algorithm: given, ...options } = this.#object(path, value) ?? {}
@@ -120,7 +126,10 @@ class PolicyReader {
     return this.#attempt(path, () => makePolicy({ algorithm, ...options } as PolicyEntry))
   }
 
-  /** The object at a path. Each name that is not declared is an error. */
+  /**
+   * The object at a path, undefined with an error for any other value. With a declaration, each name that it lacks is
+   * an error.
+   */
   #object(path: string, value: unknown, declaration?: Declaration, what = 'a policy file'): Json | undefined {
     if (typeof value !== 'object' || value === null || Array.isArray(value)) {
       this.#report(path, 'INVALID_OPTION', `expected an object, got ${JSON.stringify(value) ?? 'nothing'}`)
@@ -132,7 +141,10 @@ class PolicyReader {
     return value as Json
   }
 
-  /** What `make` returns. An error of ours becomes a problem at the path. */
+  /**
+   * Returns the result of `make`. If that throws an error of Sluice, it is reported at the path and the result is
+   * undefined.
+   */
   #attempt<T>(path: string, make: () => T): T | undefined {
     try {
       return make()

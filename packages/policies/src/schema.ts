@@ -27,6 +27,7 @@ export function policySchema(): object {
   }
 }
 
+/** The schema of a policy of one algorithm: its own options, and which of them are required. */
 function policyOf(algorithm: AlgorithmName): object {
   const options = Object.entries(optionsOf(algorithm))
   const properties = options.map(([name, { accepts, schema }]) => [name, { description: accepts, ...schema }])

@@ -18,7 +18,7 @@ export interface Where {
 const PARTS = ['ip', 'method', 'path', 'status', 'host']
 
 /**
- * The name of the part that names the caller.
+ * Reads `by`, the part of a call by which it is counted: its address, a header or a field.
  * @throws {InputError} INVALID_KEY.
  */
 export function parseBy(text: unknown): string {
@@ -38,6 +38,11 @@ export function parseWhere(text: unknown): Where {
   return { text, matches: (read) => conditions.every((holds) => holds(read)) }
 }
 
+/**
+ * Reads one condition, such as `path^=/api`. The function that it returns says whether the parts of a call fulfil it; a
+ * part that is missing counts as ''.
+ * @throws {InputError} INVALID_KEY, with the name that was probably meant.
+ */
 function parseCondition(text: string): (read: ReadPart) => boolean {
   const [, name = '', operator = '', value = ''] = /^\s*([^=!^$*\s]+)\s*([!^$*]?=)(.*)$/.exec(text) ?? []
   if (!PARTS.includes(name) && !isNamed(name)) {

@@ -3,7 +3,7 @@ import { formatDuration } from '@sluice/core/internal'
 import type { PolicyProblem, ReadLimiter, ReadPolicies } from './policy-file.js'
 import { mostIn, untouchedSpan } from './span.js'
 
-/** What is allowed in a policy file, and seldom meant. */
+/** Policies in a file that are allowed and seldom meant, such as one that can never deny. */
 export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
   const smells: PolicyProblem[] = []
   for (const { name, policies } of limiters) {
@@ -18,6 +18,7 @@ export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyPro
 
 type Found = readonly (readonly [code: string, message: string])[]
 
+/** The smells of one policy among those of its limiter, as pairs of code and message. */
 function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
   const { algorithm, capacity, limit, windowMs } = policy
   const twice = `${2 * limit} calls may pass within ${formatDuration(windowMs)} around the end of a window`
@@ -30,13 +31,20 @@ function smellsOfPolicy(policy: Policy, policies: readonly Policy[]): Found {
   return all.filter(([isFound]) => isFound).map(([, code, message]) => [code, message])
 }
 
-/** Of two policies that deny the same calls the later is void. */
+/**
+ * Whether a policy never denies what the other admits, so that it could be left out. Of two that deny the same calls
+ * the later one is void.
+ */
 function isVoidBeside(policy: Policy, other: Policy, policies: readonly Policy[]): boolean {
   const isMutual = isNoStricter(policy, other) && isNoStricter(other, policy)
   return isMutual ? policies.indexOf(policy) > policies.indexOf(other) : isNoStricter(policy, other)
 }
 
-/** Whether `policy` always passes what `other` admits. */
+/**
+ * Whether `policy` admits all calls that `other` admits: because `other` never admits more than its capacity in the
+ * span that counts, or because both have one shape and `other` the smaller numbers. Where neither shows it, the answer
+ * is false.
+ */
 function isNoStricter(policy: Policy, other: Policy): boolean {
   if (mostIn(other, untouchedSpan(policy)) <= policy.capacity) return true
   return other.shape === policy.shape && other.limit <= policy.limit && other.capacity <= policy.capacity
@@ -54,6 +62,7 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
   })
 }
 
+/** The losses of callers when one limiter's policies are replaced: its state, where shapes differ, or else lower limits. */
 function changesOf(before: ReadLimiter, after: ReadLimiter): Found {
   const [was, is] = [before, after].map(({ policies }) => policies.map(({ shape }) => shape).join(', '))
   const lost = `the shapes ${was} become ${is}: what was consumed is forgotten, callers begin anew`

@@ -9,15 +9,19 @@ function isDebt({ algorithm }: Policy): boolean {
   return algorithm.name === 'gcra' || /^(gcra-slots|token-bucket|leaky-bucket)/.test(algorithm.name)
 }
 
-/** The time within which calls of one key meet: the window, or the time in which the whole capacity comes back. */
+/**
+ * The time within which calls of one key affect each other, in microseconds: the window, or for algorithms that keep a
+ * debt (gcra and the buckets) the time in which the whole capacity drains.
+ */
 export function scaleOf(policy: Policy): number {
   const { limit, capacity, window } = policy
   return isDebt(policy) && limit > 0 ? (capacity * window) / limit : window
 }
 
 /**
- * A key whose units in every span (t - this, t] are at most the capacity is never denied. Windows of buckets count one bucket
- * more, and a refill at intervals may come one window late.
+ * The length of time, in microseconds, in which a key has to stay within the capacity never to be denied: if its units
+ * in every span of that length (t - span, t] do. A window of buckets counts one bucket more, and a refill at intervals
+ * may come one window late.
  */
 export function untouchedSpan(policy: Policy): number {
   const { window, buckets, tick } = policy
@@ -27,7 +31,7 @@ export function untouchedSpan(policy: Policy): number {
   return isDebt(policy) ? Math.ceil(scale) + tick : window
 }
 
-/** Most units that a policy admits in any span of this length, as docs/algorithms.md promises. */
+/** The most units that a policy admits in any span of this many microseconds, as docs/algorithms.md promises. */
 export function mostIn(policy: Policy, span: number): number {
   const { limit, capacity, window, algorithm } = policy
   const windows = Math.ceil(span / window)
