@@ -91,6 +91,7 @@ export function observe(
   }
 }
 
+/** Counts a limiter's decisions and waits. Returns a function that ends it. Limiters of one name share their counts. */
 function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): () => void {
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
   const { name } = limiter
@@ -119,6 +120,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   }
 }
 
+/** Counts a semaphore's permits and waits. Returns a function that ends it. Semaphores of one name share their counts. */
 function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
   if (semaphore.isClosed) throw new StoreError('CLOSED', `the semaphore '${semaphore.name}' is closed`)
   const { name } = semaphore
@@ -137,6 +139,7 @@ function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
   return () => ends.forEach((end) => end())
 }
 
+/** Counts a queue's calls and waits under `name`. Returns a function that ends it. */
 function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
   const counts = shared(sink, `queue ${name}`, () => new WaitingCounts('queue', name))
   const allowed = waits('queue', name, true)
@@ -153,7 +156,10 @@ function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
   return () => ends.forEach((end) => end())
 }
 
-/** Only a memory store knows how many keys it holds. What a store elsewhere does is reported by its limiters. */
+/**
+ * Reports how many keys a memory store holds. Other stores do not know that: nothing is observed, as their limiters
+ * report what they do.
+ */
 function observeStore(store: Store & { readonly size?: number }, sink: Sink, name: string): () => void {
   if (store.size === undefined) return () => {}
   const id = `store ${name}`
@@ -167,6 +173,7 @@ function observeStore(store: Store & { readonly size?: number }, sink: Sink, nam
   return () => void sink.sources.delete(id)
 }
 
+/** The source of values under an id in a sink; made and added if there is none yet. */
 function shared<S extends Source>(sink: Sink, id: string, make: () => S): S {
   const known = sink.sources.get(id) as S | undefined
   if (known) return known
@@ -179,7 +186,11 @@ function waits(kind: string, name: string, allowed: boolean): Record<string, str
   return { kind, name, result: allowed ? 'allowed' : 'denied' }
 }
 
-/** By what it has and not by its class, because several copies of @sluice/core may meet in one process. */
+/**
+ * The kind of an observed object, by its methods and not by its class: several copies of @sluice/core may meet in one
+ * process.
+ * @throws {PolicyError} INVALID_OPTION for any other object.
+ */
 function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' {
   const parts = (observed ?? {}) as Record<string, unknown>
   const has = (...names: readonly string[]): boolean =>
@@ -194,7 +205,10 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
   )
 }
 
-/** The sink of a meter or registry, which registers its instruments once. @throws {PolicyError} INVALID_OPTION. */
+/**
+ * The sink of a meter or registry, to which values are reported. Each has one, so its instruments are registered once.
+ * @throws {PolicyError} INVALID_OPTION unless exactly one of the two is given.
+ */
 function sinkOf({ meter, prometheus, registry }: Settings<typeof OBSERVE>): Sink {
   if ((meter === undefined) === (prometheus === undefined)) {
     throw new PolicyError('INVALID_OPTION', 'either a meter or prometheus is required, and not both')
@@ -206,6 +220,10 @@ function sinkOf({ meter, prometheus, registry }: Settings<typeof OBSERVE>): Sink
   return sink
 }
 
+/**
+ * The sink of this meter or registry; made and remembered if it has none yet. `owner` comes unchecked, and `make`
+ * checks it.
+ */
 function sinkIn(owner: object, make: () => Sink): Sink {
   const known = owner && SINKS.get(owner)
   if (known) return known

@@ -1,10 +1,13 @@
 import { PolicyError } from '@sluice/core'
 
-/** The text that a caller's function returned of a key. @throws {PolicyError} INVALID_OPTION for what is no string. */
+/**
+ * The text that a function of the user's, given as this option, has returned.
+ * @throws {PolicyError} INVALID_OPTION if it returned anything else.
+ */
 export function returnedText(option: string, returned: unknown): string {
   if (typeof returned === 'string') return returned
   const isPromise = returned instanceof Promise
-  // Otherwise its rejection would end the process.
+  // A promise is an error already; if it rejects as well, unhandled, that would end the process.
   if (isPromise) returned.catch(() => {})
   const got = isPromise ? 'a promise' : returned === Object(returned) ? 'an object' : String(returned)
   throw new PolicyError('INVALID_OPTION', `${option} must return a string, got ${got}`)

@@ -40,7 +40,7 @@ describe('a sample', () => {
     const sampling = new Sampling(xorshift(7))
     for (const truth of [10, 100, 1000, 10_000, 100_000]) {
       let picked = 0
-      for (let i = 0; i < truth; i++) if (sampling.isPicked()) picked++
+      for (let i = 0; i < truth; i++) if (sampling.picksThis()) picked++
       const { count, error } = scaled({ key: 'k', count: picked, error: 0 })
       expect(count).toBeGreaterThanOrEqual(truth)
       expect(count - error).toBeLessThanOrEqual(truth)
@@ -62,12 +62,12 @@ describe('generations', () => {
     const keys = () => generations.summary().keys.map(({ key, count }) => `${key}=${count}`)
     generations.add('old')
     generations.add('new')
-    generations.turn()
+    generations.beginGeneration()
     generations.add('new')
     expect(keys().toSorted()).toEqual(['new=2', 'old=1'])
-    generations.turn()
+    generations.beginGeneration()
     expect(keys()).toEqual(['new=1'])
-    generations.turn()
+    generations.beginGeneration()
     expect(keys()).toEqual([])
   })
 })

@@ -20,7 +20,11 @@ const CREATE = {
   gauge: 'createObservableGauge',
 } as const
 
-/** @throws {PolicyError} INVALID_OPTION where it is no meter. */
+/**
+ * The sink of a meter of OpenTelemetry: observable instruments that read all sources when they are collected, and
+ * histograms.
+ * @throws {PolicyError} INVALID_OPTION for an object that is no meter.
+ */
 export function openTelemetrySink(meter: MeterLike): Sink {
   for (const method of [...Object.values(CREATE), 'createHistogram'] as const) {
     if (typeof meter?.[method] === 'function') continue
@@ -45,6 +49,7 @@ export function openTelemetrySink(meter: MeterLike): Sink {
   }
 }
 
+/** Makes a histogram of durations on the meter, and returns the function that records one in seconds. */
 function histogram(meter: MeterLike, instrument: Instrument): RecordDuration {
   const advice = { explicitBucketBoundaries: DURATION_BUCKETS }
   const created = meter.createHistogram(instrument.name, { ...optionsOf(instrument), advice })

@@ -15,7 +15,10 @@ export interface RegistryLike {
   registerMetric(metric: never): void
 }
 
-/** @throws {PolicyError} INVALID_OPTION where it is not prom-client, or no registry of it. */
+/**
+ * The sink of a registry of prom-client: metrics that read all sources when they are scraped, and histograms.
+ * @throws {PolicyError} INVALID_OPTION for a client that is not prom-client, or a registry that is none of it.
+ */
 export function prometheusSink(client: PromClientLike, registry: RegistryLike): Sink {
   for (const kind of ['Counter', 'Gauge', 'Histogram'] as const) {
     if (typeof client?.[kind] === 'function') continue
@@ -59,7 +62,7 @@ function metricOf(
   const Metric = instrument.kind === 'counter' ? client.Counter : client.Gauge
   return new Metric({
     ...optionsOf(instrument, registry),
-    // Of several workers of node:cluster. prom-client adds up what names no other way.
+    // How prom-client unites the workers of node:cluster: it adds all metrics up that name no other way.
     aggregator: instrument.kind === 'gauge' ? 'min' : 'sum',
     collect(this: { reset(): void; inc(labels: Attributes, value: number): void }) {
       this.reset()
@@ -68,12 +71,13 @@ function metricOf(
   } as never)
 }
 
+/** The options of prom-client for an instrument. */
 function optionsOf(instrument: Instrument, registry: RegistryLike): object {
   const { meaning, attributes } = instrument
   return { name: prometheusName(instrument), help: meaning, labelNames: attributes, registers: [registry] }
 }
 
-/** As the exporters of OpenTelemetry name it, so that both have the same panels and alerts. */
+/** The instrument's name in Prometheus, as OpenTelemetry's exporters write it, so that dashboards and alerts fit both. */
 export function prometheusName({ name, kind, unit }: Instrument): string {
   const withUnit = name.replaceAll('.', '_') + (unit === 's' ? '_seconds' : '')
   return kind === 'counter' ? `${withUnit}_total` : withUnit

@@ -27,7 +27,7 @@ export interface Sink {
   readonly register?: () => void
 }
 
-/** Reads the values of an instrument from all sources, when it is collected. */
+/** Reports the values of one instrument from all sources, whenever it is collected. A source that has ended is removed. */
 export function readAll(sources: Map<string, Source>, instrument: InstrumentId, observe: Observe): void {
   for (const [id, source] of sources) {
     if (source.isOver) sources.delete(id)

@@ -8,13 +8,14 @@ export class BoundedLabels {
     this.#most = most
   }
 
-  numberOf(label: string): number {
+  /** The number of a label. A new label gets the next one; once there are `most`, all further ones share that of 'other'. */
+  numberFor(label: string): number {
     const known = this.#numbers.get(label)
     if (known !== undefined) return known
     // Series of equal labels would hide each other. So a label that is named like the others shares their number, and so do
     // those of malformed Unicode, which are all written alike.
     const isOther = this.#numbers.size >= this.#most || MALFORMED.test(label)
-    if (isOther && label !== OTHER) return this.numberOf(OTHER)
+    if (isOther && label !== OTHER) return this.numberFor(OTHER)
     const number = this.labels.push(label) - 1
     this.#numbers.set(label, number)
     return number

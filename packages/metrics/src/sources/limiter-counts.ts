@@ -23,6 +23,7 @@ export class LimiterCounts implements Source {
   #list: readonly Policy[] | undefined
   #listRows: readonly PolicyCounts[] = []
 
+  /** `name` is that of the limiters. */
   constructor(name: string) {
     this.#name = name
     this.state = new LimiterState(name)
@@ -33,6 +34,10 @@ export class LimiterCounts implements Source {
     this.#rowsOf(policies)
   }
 
+  /**
+   * Counts a decision under its binding policy. Where the policies themselves were asked, each one's own result and its
+   * utilization are counted too.
+   */
   count({ decision, decidedBy }: DecisionEvent): void {
     const policies = policiesOf(decision)
     const rows = policies === this.#list ? this.#listRows : this.#rowsOf(policies)
@@ -52,6 +57,7 @@ export class LimiterCounts implements Source {
     }
   }
 
+  /** Reports the values of one instrument: of each policy, of each tag, or of the limiters' state. */
   read(instrument: InstrumentId, observe: Observe): void {
     const read = READ[instrument]
     if (read) for (const row of this.#rows) row[read](observe)
@@ -63,6 +69,10 @@ export class LimiterCounts implements Source {
     this.tags.forEach((tag, result, count) => observe(count, { limiter: this.#name, tag, result }))
   }
 
+  /**
+   * The counts of each policy in a list, in order. The list of the last decision is remembered, as it is most often the
+   * same.
+   */
   #rowsOf(policies: readonly Policy[]): readonly PolicyCounts[] {
     let rows = this.#rowsByList.get(policies)
     if (!rows) this.#rowsByList.set(policies, (rows = policies.map((policy) => this.#rowOf(policy))))
@@ -72,8 +82,12 @@ export class LimiterCounts implements Source {
     return rows
   }
 
+  /**
+   * The counts of policies of this name, made with the first. Beyond the most names that are kept apart all share
+   * 'other'.
+   */
   #rowOf(policy: Policy): PolicyCounts {
-    const number = this.#policies.numberOf(policy.name)
+    const number = this.#policies.numberFor(policy.name)
     const label = this.#policies.labels[number]!
     return (this.#rows[number] ??= new PolicyCounts(this.#name, label, policy))
   }

@@ -18,7 +18,7 @@ export class LimiterState {
     this.#name = name
   }
 
-  /** Follows what a limiter reports. Returns a function that ends it. */
+  /** Follows a limiter's events until it is closed, or until the function that this returns is called. */
   follow(limiter: Limiter): () => void {
     this.#open.add(limiter)
     const ends = [
@@ -39,6 +39,10 @@ export class LimiterState {
     if (!this.#available.has(limiter)) this.#available.set(limiter, true)
   }
 
+  /**
+   * Reports the value of an instrument for all open limiters of the name together: a store is available if it is for
+   * each.
+   */
   read(instrument: InstrumentId, observe: Observe): void {
     const of = { limiter: this.#name }
     for (const limiter of this.#open) if (limiter.isClosed) this.#forget(limiter)
@@ -56,13 +60,15 @@ export class LimiterState {
     }
   }
 
+  /** Leaves a limiter out of what is reported from now on; its events that were counted stay. */
   #forget(limiter: Limiter): void {
     this.#open.delete(limiter)
     this.#available.delete(limiter)
   }
 
+  /** Counts a warning under its code. */
   #warned(code: string): void {
-    const number = this.#codes.numberOf(code)
+    const number = this.#codes.numberFor(code)
     this.#warnings[number] = (this.#warnings[number] ?? 0) + 1
   }
 }

@@ -20,6 +20,7 @@ export class PolicyCounts {
   readonly #of: Attributes
   #policy: Policy
 
+  /** `name` is the label that the policy's values get, which is 'other' where a limiter has too many. */
   constructor(limiter: string, name: string, policy: Policy) {
     this.#of = { limiter, policy: name }
     this.#policy = policy
@@ -30,6 +31,7 @@ export class PolicyCounts {
     if (this.#of['policy'] !== OTHER) this.#policy = policy
   }
 
+  /** Counts one decision in the cell of its result, reason and decider. */
   countDecision(result: Result, reason: DenialReason | undefined, decidedBy: DecidedBy): void {
     const cell = (result * REASONS.length + reasonNumber(reason)) * DECIDERS.length + deciderNumber(decidedBy)
     this.#cells[cell]!++
@@ -39,6 +41,7 @@ export class PolicyCounts {
     this.#cells[(isDenied ? DENIED : ALLOWED) + bucketOf(capacity - remaining, capacity)]!++
   }
 
+  /** Reports the counts of decisions that are not 0, with the names of result, reason and decider. */
   readDecisions(observe: Observe): void {
     for (const [cell, count] of this.#cells.subarray(0, DECISIONS).entries()) {
       if (count === 0) continue
@@ -53,6 +56,10 @@ export class PolicyCounts {
     }
   }
 
+  /**
+   * Reports how often the policy by itself passed a call and how often it did not: each the sum over the utilization's
+   * buckets.
+   */
   readEvaluations(observe: Observe): void {
     for (const [result, from] of [ALLOWED, DENIED].entries()) {
       const count = this.#cells.subarray(from, from + BUCKETS.length).reduce((sum, each) => sum + each, 0)
@@ -60,6 +67,7 @@ export class PolicyCounts {
     }
   }
 
+  /** Reports how often calls found each bucket of the capacity used up, `bucket` being its upper bound. */
   readUtilization(observe: Observe): void {
     for (const [i, bucket] of BUCKETS.entries()) {
       const count = this.#cells[ALLOWED + i]! + this.#cells[DENIED + i]!
@@ -84,7 +92,7 @@ export function isOverruled({ together, charged, decision }: DecisionEvent): boo
   return together > 1 && !charged && decision.reason === undefined
 }
 
-/** As a number for `countDecision`: allowed, denied, or allowed in shadow mode only. */
+/** The result as the number that `countDecision` takes: 0 allowed, 1 denied, 2 allowed only because of shadow mode. */
 export function resultOf({ allowed, reason }: DecisionEvent['decision']): Result {
   if (!allowed) return 1
   return reason === undefined ? 0 : 2
@@ -96,19 +104,21 @@ export function resultName(result: number): string {
 
 export const RESULT_COUNT = RESULTS.length
 
-/** Comparisons of short texts: a look-up in a table takes three times as long. */
+/** The place of a reason in REASONS. The usual ones are compared first: a look-up in a table takes three times as long. */
 function reasonNumber(reason: DenialReason | undefined): number {
   if (reason === undefined) return 0
   if (reason === 'limit') return 1
   return Math.max(1, REASONS.indexOf(reason))
 }
 
+/** The place in DECIDERS of what decided. The usual ones are compared first, which is faster than a look-up. */
 function deciderNumber(decidedBy: DecidedBy): number {
   if (decidedBy === 'memory') return 0
   if (decidedBy === 'store') return 1
   return Math.max(1, DECIDERS.indexOf(decidedBy))
 }
 
+/** The place in BUCKETS of the smallest share of the capacity that is at least the part used. */
 function bucketOf(used: number, capacity: number): number {
   if (used <= capacity * 0.25) return 0
   if (used <= capacity * 0.5) return 1

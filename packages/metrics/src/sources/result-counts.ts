@@ -11,11 +11,13 @@ export class ResultCounts {
     this.#labels = new BoundedLabels(most)
   }
 
+  /** Counts a decision under a label and its result. */
   add(label: string, decision: Decision): void {
-    const cell = this.#labels.numberOf(label) * RESULT_COUNT + resultOf(decision)
+    const cell = this.#labels.numberFor(label) * RESULT_COUNT + resultOf(decision)
     this.#cells[cell] = (this.#cells[cell] ?? 0) + 1
   }
 
+  /** Calls `each` with every count. */
   forEach(each: (label: string, result: string, count: number) => void): void {
     this.#cells.forEach((count, cell) => {
       const label = this.#labels.labels[Math.floor(cell / RESULT_COUNT)]!

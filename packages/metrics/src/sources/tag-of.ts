@@ -4,7 +4,10 @@ import { OTHER } from './bounded-labels.js'
 /** Makes a short text of a key, for example the tier of a customer. */
 export type TagOf = (key: string) => string
 
-/** The tag of a key; 'other' for one that is too long, and where none can be made, which `warn` gets the reason of. */
+/**
+ * The tag that the user's function makes of a key. It is 'other' if the tag is too long, and if the function fails;
+ * `warn` gets that failure, as a decision must not fail with it.
+ */
 export function tagOf(key: string, make: TagOf, warn: (message: string) => void): string {
   try {
     const tag = returnedText('tag', make(key))

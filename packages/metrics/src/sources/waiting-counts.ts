@@ -8,17 +8,22 @@ export class WaitingCounts implements Source {
   readonly #name: string
   readonly #followed = new Set<Waitable>()
 
+  /** `name` is that of the semaphores or queues. */
   constructor(kind: 'semaphore' | 'queue', name: string) {
     this.#kind = kind
     this.#name = name
   }
 
-  /** Returns a function that ends it. */
+  /** Adds a semaphore or queue to the sums, until it is over or until the function that this returns is called. */
   follow(waitable: Waitable): () => void {
     this.#followed.add(waitable)
     return () => void this.#followed.delete(waitable)
   }
 
+  /**
+   * Reports how many calls wait and how many hold permits, in all that are followed; those that are over are dropped
+   * after it.
+   */
   read(instrument: InstrumentId, observe: Observe): void {
     let [waiting, inUse] = [0, 0]
     for (const waitable of this.#followed) {

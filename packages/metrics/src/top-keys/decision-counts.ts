@@ -17,21 +17,23 @@ export class DecisionCounts {
     this.#current.add(decision.policy, decision)
   }
 
-  turn(): void {
+  /** Begins to count anew, and keeps the counts so far as the previous generation. */
+  beginGeneration(): void {
     this.#previous = this.#current
     this.#current = new ResultCounts(MOST_POLICIES)
   }
 
+  /** The counts of the current and the previous generation together, largest first. */
   list(): readonly DecisionCount[] {
     const both: DecisionCount[] = []
     for (const counts of [this.#current, this.#previous])
       counts.forEach((policy, result, count) => both.push({ policy, result, count }))
-    return added([both])
+    return summed([both])
   }
 }
 
-/** Sums the counts of one policy and result. The most first. */
-export function added(lists: readonly (readonly DecisionCount[])[]): readonly DecisionCount[] {
+/** Lists of counts as one: counts of the same policy and result are added up, and the largest come first. */
+export function summed(lists: readonly (readonly DecisionCount[])[]): readonly DecisionCount[] {
   const sums = new Map<string, DecisionCount>()
   for (const { policy, result, count } of lists.flat()) {
     const id = `${result} ${policy}`

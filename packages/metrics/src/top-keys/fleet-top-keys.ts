@@ -1,6 +1,6 @@
 import { type Duration, PolicyError, type Store, StoreError } from '@sluice/core'
 import { duration, read } from '@sluice/core/internal'
-import { added, type DecisionCount } from './decision-counts.js'
+import { summed, type DecisionCount } from './decision-counts.js'
 import { postsOf } from './post.js'
 import { boardOf } from './posting.js'
 import { scaled } from './sampling.js'
@@ -64,11 +64,14 @@ export async function fleetTopKeys(
     malformed: found.reduce((sum, own) => sum + own.malformed, 0),
     denied: sorted(merged('denied')),
     all: sorted(merged('sampled').map(scaled)),
-    decisions: added(posts.map((post) => post.decisions)),
+    decisions: summed(posts.map((post) => post.decisions)),
   }
 }
 
-/** A client may keep a command for as long as its server is away. */
+/**
+ * Waits for an answer at most this long. A Redis client may keep a command for as long as its server is away.
+ * @throws {StoreError} STORE_TIMEOUT.
+ */
 async function within<T>(ms: number, answer: T | Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<never>((_, reject) => {

@@ -15,6 +15,10 @@ export class KeyCounts {
   readonly #sampling = new Sampling()
   readonly #decisions: DecisionCounts | undefined
 
+  /**
+   * Keeps `size` keys with most denials and as many with most calls, and if other processes see them, decisions by
+   * policy too.
+   */
   constructor(size: number, isShared: boolean) {
     this.size = size
     this.#denied = new Generations(size)
@@ -22,17 +26,24 @@ export class KeyCounts {
     this.#decisions = isShared ? new DecisionCounts() : undefined
   }
 
+  /**
+   * Counts a decision for its key: each denial, and of all calls a random sample. In shadow mode a would-be denial is
+   * one.
+   */
   count(key: string, decision: Decision): void {
     if (decision.reason !== undefined) this.#denied.add(storedKey(key))
-    if (this.#sampling.isPicked()) this.#sampled.add(storedKey(key))
+    if (this.#sampling.picksThis()) this.#sampled.add(storedKey(key))
     this.#decisions?.add(decision)
   }
 
-  /** Begins a new generation. */
-  turn(): void {
-    this.#denied.turn()
-    this.#sampled.turn()
-    this.#decisions?.turn()
+  /**
+   * Begins to count anew. The counts so far are kept as the previous generation, so that a key's figures never restart
+   * at 0.
+   */
+  beginGeneration(): void {
+    this.#denied.beginGeneration()
+    this.#sampled.beginGeneration()
+    this.#decisions?.beginGeneration()
   }
 
   denied(): Summary {
@@ -43,7 +54,7 @@ export class KeyCounts {
     return this.#sampled.summary()
   }
 
-  /** The counts as other processes may read them, of a limiter of that name. */
+  /** The counts as other processes read them; `limiter` is its name, and `hash` hides the keys. */
   post(limiter: string, hash: KeyHash): Post {
     const [denied, sampled] = [hashed(this.denied(), hash), hashed(this.sampled(), hash)]
     return { limiter, size: this.size, denied, sampled, decisions: this.#decisions?.list() ?? [] }
@@ -56,6 +67,7 @@ export class Generations {
   #current: SpaceSaving
   #previous: Summary = NOTHING
 
+  /** `size` is the number of keys that a generation keeps. */
   constructor(size: number) {
     this.#size = size
     this.#current = new SpaceSaving(size)
@@ -65,8 +77,8 @@ export class Generations {
     this.#current.add(key)
   }
 
-  /** Begins a new generation, and forgets what is older than the current one. */
-  turn(): void {
+  /** Begins to count anew. The counts so far are kept as the previous generation; those before them are forgotten. */
+  beginGeneration(): void {
     this.#previous = summaryOf(this.#current)
     this.#current = new SpaceSaving(this.#size)
   }

@@ -22,7 +22,10 @@ function hashStored(key: string): string {
 const DIGITS = 16
 const DIGESTED = 'sha256:'
 
-/** @throws {PolicyError} INVALID_OPTION. */
+/**
+ * The function that hides keys in lists: a digest for true, the user's own function, and for false none.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 export function keyHashOf(hashKeys: boolean | KeyHash | undefined): KeyHash {
   if (typeof hashKeys === 'function') return (key) => returnedText('hashKeys', hashKeys(key))
   if (hashKeys === true) return hashStored

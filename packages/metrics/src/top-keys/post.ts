@@ -13,7 +13,10 @@ export interface Post {
   readonly decisions: readonly DecisionCount[]
 }
 
-/** The posts of one process as a text, some 3 kB for 100 short keys. */
+/**
+ * The text that a process posts for others to read: its lists of top keys, a post for each limiter; 3 kB for 100 short
+ * keys.
+ */
 export function textOf(posts: readonly Post[]): string {
   return JSON.stringify({
     format: FORMAT,
@@ -32,7 +35,10 @@ export interface ReadPosts {
   readonly malformed: number
 }
 
-/** Reads the posts in a text. One of another format has none. */
+/**
+ * Reads the posts in a text of another process. A text of another format has none; posts that are broken are only
+ * counted.
+ */
 export function postsOf(text: string): ReadPosts {
   const { format, posts } = parsed(text)
   if (typeof format === 'number' && format !== FORMAT) return { posts: [], malformed: 0 }
@@ -44,6 +50,7 @@ export function postsOf(text: string): ReadPosts {
   }
 }
 
+/** The fields of a JSON object; none if the text is not JSON. */
 function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
   try {
     return fieldsOf(JSON.parse(text))
@@ -52,6 +59,7 @@ function parsed(text: string): Fields<{ format: unknown; posts: unknown }> {
   }
 }
 
+/** Whether a value, which another process has written, is a sound post. */
 function isPost(value: unknown): value is PackedPost {
   const { limiter, size, denied, sampled, decisions } = fieldsOf<PackedPost>(value)
   return (
@@ -64,6 +72,7 @@ function isPost(value: unknown): value is PackedPost {
   )
 }
 
+/** Whether a value is a sound list of keys with their counts, of at most `size` keys. */
 function isSummary(value: unknown, size: number): boolean {
   const { total, missed, keys } = fieldsOf<PackedSummary>(value)
   return (
@@ -71,12 +80,14 @@ function isSummary(value: unknown, size: number): boolean {
   )
 }
 
+/** Whether a value is a key with its count and the count's possible error. */
 function isKeyCount(value: unknown): boolean {
   if (!Array.isArray(value)) return false
   const [key, count, error] = value as unknown[]
   return typeof key === 'string' && isCount(count) && isCount(error) && error <= count
 }
 
+/** Whether a value is a count of decisions by policy and result. */
 function isDecisionCount(value: unknown): boolean {
   const { policy, result, count } = fieldsOf<DecisionCount>(value)
   return typeof policy === 'string' && typeof result === 'string' && isCount(count)

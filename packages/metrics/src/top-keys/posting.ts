@@ -3,7 +3,10 @@ import type { KeyCounts } from './key-counts.js'
 import type { KeyHash } from './key-hash.js'
 import { textOf } from './post.js'
 
-/** The board on which processes share their top keys. @throws {PolicyError} INVALID_OPTION for a store without boards. */
+/**
+ * The board of a store on which processes leave each other their top keys.
+ * @throws {PolicyError} INVALID_OPTION for a store without boards.
+ */
 export function boardOf(store: Store): Board {
   if (typeof store?.board === 'function') return store.board('top-keys')
   throw new PolicyError(
@@ -35,7 +38,7 @@ class Posting {
     this.#board = board
   }
 
-  /** Returns a function that ends it. */
+  /** Posts the counts of one more limiter from now on. Returns a function that ends that. */
   add(shared: Shared): () => void {
     this.#shared.add(shared)
     this.#timer ??= setInterval(() => void this.#post(), EVERY_MS)
@@ -43,6 +46,7 @@ class Posting {
     return () => this.#remove(shared)
   }
 
+  /** Ends the posts of one limiter, and the timer with the last. */
   #remove(shared: Shared): void {
     this.#shared.delete(shared)
     if (this.#shared.size > 0) return
@@ -50,6 +54,10 @@ class Posting {
     this.#timer = undefined
   }
 
+  /**
+   * Posts the counts of all limiters that are still open, unless the last post has not been answered yet. A store that
+   * is out of reach is no news here, as limiters report it; a failure that no later post makes up for is a warning.
+   */
   async #post(): Promise<void> {
     for (const shared of this.#shared) if (shared.limiter.isClosed) this.#remove(shared)
     if (this.#isPosting || this.#shared.size === 0) return
@@ -63,19 +71,23 @@ class Posting {
     }
   }
 
+  /** The counts of all limiters as one text. */
   #text(): string {
     const posts = [...this.#shared].map(({ limiter, counts, hash }) => counts.post(limiter.name, hash))
     return textOf(posts)
   }
 
-  /** Of what no later post makes up for. Limiters report an outage. */
+  /** Warns, through each limiter, that its top keys do not reach other processes. */
   #warn(error: unknown): void {
     const message = `the top keys of this process cannot be shared: ${String(error)}`
     for (const { limiter } of this.#shared) limiter.warn('TOP_KEYS_NOT_SHARED', message)
   }
 }
 
-/** Returns a function that ends it. @throws {PolicyError} INVALID_OPTION for a store without boards. */
+/**
+ * Posts a limiter's counts to a store's board from now on. Returns a function that ends that.
+ * @throws {PolicyError} INVALID_OPTION for a store without boards.
+ */
 export function share(store: Store, shared: Shared): () => void {
   let posting = POSTINGS.get(store)
   if (!posting) POSTINGS.set(store, (posting = new Posting(boardOf(store))))

@@ -11,13 +11,14 @@ export class Sampling {
   readonly #random: () => number
   #left: number
 
-  /** `random` from 0 to 1. */
+  /** `random` returns a number from 0 to 1, as Math.random does. */
   constructor(random = Math.random) {
     this.#random = random
     this.#left = this.#distance()
   }
 
-  isPicked(): boolean {
+  /** Draws whether the call at hand is sampled; to be called once for each call. */
+  picksThis(): boolean {
     if (--this.#left > 0) return false
     this.#left = this.#distance()
     return true
@@ -32,8 +33,9 @@ export class Sampling {
 const LOG_NOT_PICKED = Math.log(1 - 1 / SAMPLED)
 
 /**
- * The calls behind a count of samples, with the sampling in the error: in 99.99 % of all cases the truth lies between `count -
- * error` and `count` (four standard deviations of a binomial distribution, solved for its mean).
+ * Estimates how many calls lie behind a count of sampled calls. The error includes that of sampling: in 99.99 % of all
+ * cases the truth lies between `count - error` and `count` (four standard deviations of a binomial distribution, solved
+ * for its mean).
  */
 export function scaled({ key, count, error }: KeyCount): KeyCount {
   const upper = Math.ceil((Math.sqrt(count + MARGIN) + Math.sqrt(MARGIN)) ** 2 * SAMPLED)

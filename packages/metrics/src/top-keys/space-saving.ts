@@ -33,6 +33,10 @@ export class SpaceSaving {
     return this.#held < this.size ? 0 : this.#least!.count
   }
 
+  /**
+   * Counts one call of a key. A key that is not held takes the place of the one with the smallest count, if all are
+   * taken.
+   */
   add(key: string): void {
     this.#total++
     const entry = this.#entries.get(key)
@@ -48,6 +52,7 @@ export class SpaceSaving {
     }
   }
 
+  /** Takes up a key while there is room. `ownText` copies it, as a slice would keep the whole request's text in memory. */
   #insert(counted: string): void {
     const key = ownText(counted)
     this.#held++
@@ -55,6 +60,10 @@ export class SpaceSaving {
     this.#entries.set(key, this.#link({ key, error: 0, bucket, before: undefined, after: undefined }))
   }
 
+  /**
+   * Gives the entry with the smallest count to a new key: the count stays and becomes its possible error, as the key
+   * may have come that often before.
+   */
   #replace(counted: string): void {
     const key = ownText(counted)
     const entry = this.#least!.first!
@@ -65,13 +74,17 @@ export class SpaceSaving {
     this.#raise(entry)
   }
 
-  /** To do so now and then takes half the time of a deletion for each replaced key. */
+  /** Removes replaced keys from the map of entries, all at once: to delete each as it is replaced takes twice the time. */
   #forgetReplaced(): void {
     const entries = new Map<string, Entry>()
     for (const [key, entry] of this.#entries) if (entry.key === key) entries.set(key, entry)
     this.#entries = entries
   }
 
+  /**
+   * Moves an entry to the bucket of the next count. An entry that is alone in its bucket takes the bucket along, unless
+   * the next count has a bucket already.
+   */
   #raise(entry: Entry): void {
     const { bucket } = entry
     const { above } = bucket
@@ -81,6 +94,7 @@ export class SpaceSaving {
       return
     }
     const next = this.#bucketOf(bucket.count + 1, bucket)
+    /** Takes an entry out of its bucket's list. */
     unlink(entry)
     if (bucket.first === undefined) this.#remove(bucket)
     entry.bucket = next
@@ -98,6 +112,7 @@ export class SpaceSaving {
     return bucket
   }
 
+  /** Puts an entry first into its bucket's list. */
   #link(entry: Entry): Entry {
     const { bucket } = entry
     entry.before = undefined
@@ -107,6 +122,7 @@ export class SpaceSaving {
     return entry
   }
 
+  /** Takes an empty bucket out of the ascending list of buckets. */
   #remove({ below, above }: Bucket): void {
     if (below) below.above = above
     else this.#least = above

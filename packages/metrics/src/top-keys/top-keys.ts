@@ -70,12 +70,16 @@ export function topKeys(limiter: Limiter, options: TopKeysOptions = {}): TopKeys
   const known = COUNTED.get(limiter)
   if (known) return known
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
-  const counted = count(limiter, options)
+  const counted = beginCounting(limiter, options)
   COUNTED.set(limiter, counted)
   return counted
 }
 
-function count(limiter: Limiter, options: TopKeysOptions): TopKeys {
+/**
+ * Counts the keys of a limiter's decisions from now on, in two generations of half a window each. `stop` ends it; a
+ * closed limiter ends it too.
+ */
+function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const { size, window: windowMs, hashKeys, fleet } = read(TOP_KEYS, options, { what: 'topKeys' })
   const hash = keyHashOf(hashKeys)
   const counts = new KeyCounts(size, fleet !== undefined)
@@ -85,7 +89,7 @@ function count(limiter: Limiter, options: TopKeysOptions): TopKeys {
   })
   // A timer, because to read the clock for each decision takes longer than to count it.
   const timer = setInterval(() => {
-    counts.turn()
+    counts.beginGeneration()
     if (limiter.isClosed) stop()
   }, windowMs / 2)
   timer.unref?.()
