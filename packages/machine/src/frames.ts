@@ -26,6 +26,11 @@ export class FrameWriter {
     return this.#start === this.#end
   }
 
+  /**
+   * Writes a frame to the buffer: its header, the numbers as doubles, then the text, one byte a character where that is
+   * enough.
+   * @throws {RangeError} for a frame that is too long.
+   */
   add(kind: number, tag: number, numbers: readonly number[], text = ''): void {
     const isWide = WIDE.test(text)
     const textBytes = isWide ? 2 * text.length : text.length
@@ -43,13 +48,14 @@ export class FrameWriter {
     this.#end += bytes
   }
 
-  /** The frames since the last call. The bytes are not written again. */
+  /** The bytes of all frames written since the last call. They may be sent as they are: nothing is written over them. */
   take(): Buffer {
     const taken = this.#buffer.subarray(this.#start, this.#end)
     this.#start = this.#end
     return taken
   }
 
+  /** Makes room for this many bytes. A full buffer is replaced and not reused, as the socket may still be sending from it. */
   #reserve(bytes: number): void {
     if (this.#end + bytes <= this.#buffer.length) return
     const pending = this.#buffer.subarray(this.#start, this.#end)
@@ -85,6 +91,10 @@ export class FrameReader {
   }
 }
 
+/**
+ * Reads the frame of this length at `start`.
+ * @throws {MalformedFrame} if its count of numbers needs more bytes than it has.
+ */
 function frameAt(bytes: Buffer, start: number, length: number): Frame {
   const count = bytes.readUInt16LE(start + 8)
   const textAt = start + HEADER_BYTES + 8 * count

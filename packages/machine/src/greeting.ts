@@ -10,7 +10,9 @@ export type Greeting =
   | 'closed'
 
 /**
- * Connects to a server and exchanges greetings. A server that does not answer in time is alive, but stopped or busy.
+ * Connects to the server at `path`, sends the store's name and the epoch of the server before, and waits for its
+ * answer. Resolves with the socket, or with how the server is absent. A server that does not answer in time is alive,
+ * stopped or busy.
  * @throws an error of the system, or of a server that is silent or speaks another protocol.
  */
 export function greet(
@@ -64,7 +66,7 @@ export function greet(
   })
 }
 
-/** Whether a process listens, which may be about to end. Nothing is said to it. */
+/** Whether a process listens at `path`; it may be about to end. Connects, sends nothing, and hangs up. */
 export function isListening(path: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(path, () => socket.destroy())

@@ -45,6 +45,7 @@ export class Host {
   readonly #permits = new PermitQueues(() => this.now())
   readonly #reports = new Map<string, Report>()
 
+  /** Keeps the state in a memory store with these bounds. */
   constructor({ maxKeys, maxShapes, clock }: HostOptions) {
     this.#store = memoryStore({
       ...(maxKeys !== undefined && { maxKeys }),
@@ -57,7 +58,10 @@ export class Host {
     return this.#store.now()
   }
 
-  /** Opens a list for the calls of one process. */
+  /**
+   * Opens the state under one list of policies, for the calls of one process. All lists of one name share one report,
+   * which goes to the process whose call is being carried out.
+   */
   open({ name, policies, penalty }: PolicyListing, caller: HostCaller): HostedKeyspace {
     let report = this.#reports.get(name)
     if (!report) this.#reports.set(name, (report = (notice) => this.caller?.notice(name, notice)))
@@ -66,6 +70,7 @@ export class Host {
     return new HostedKeyspace(this, caller, this.carryOut(caller, open))
   }
 
+  /** Runs `act` as a call of this process, so that what the store reports meanwhile is sent to it. */
   carryOut<T>(caller: HostCaller, act: () => T): T {
     this.caller = caller
     try {
@@ -109,29 +114,34 @@ export class HostedKeyspace {
   readonly #caller: HostCaller
   readonly #keyspace: Keyspace
 
+  /** `keyspace` holds the state; the calls on it are made for `caller`. */
   constructor(host: Host, caller: HostCaller, keyspace: Keyspace) {
     this.#host = host
     this.#caller = caller
     this.#keyspace = keyspace
   }
 
+  /**
+   * Decides a call. To a denial it adds the instant at which one unit more fits, which clients remember denials by and
+   * the memory store by itself leaves out.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const host = this.#host
     host.caller = this.#caller
     const answer = this.#keyspace.decide(ask, key, cost, maxWait) as Answer
     host.caller = undefined
     if (answer.reason === undefined) return answer
-    // Memory leaves out what caches of denials need.
     const { at } = this.#keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
     return { ...answer, nextUnitAt: at }
   }
 
+  /** How a booking stands, by the number that its caller knows it by. One that is not kept any more is lost. */
   confirm(number: number): 'stands' | 'lost' | 'held' {
     const booking = this.#host.bookings.get(number)
     return booking ? (this.#keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
   }
 
-  /** The units of a booking that is forgotten are released. */
+  /** Takes a booking back. If it is not kept any more, its units are released as those of any charge. */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
     const { bookings } = this.#host
     const booking = bookings.get(number)
@@ -154,7 +164,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   readonly #end: () => void
   readonly #keyspaces = new WeakMap<PolicyListing, HostedKeyspace>()
 
-  /** `end` ends the serving of other processes. */
+  /** `end` is called when this server closes; it ends the serving of other processes. */
   constructor(host: Host, listener: ServerListener, end: () => void) {
     this.#host = host
     this.#listener = listener
@@ -169,6 +179,10 @@ export class LocalServer implements MachineServer, PermitHolder {
     return this.#host.now()
   }
 
+  /**
+   * Decides a call of this process itself. A booking gets a number, by which it is confirmed or cancelled as any
+   * client's is.
+   */
   decide(list: PolicyListing, { ask, key, cost, maxWait }: MachineCall): Answer {
     const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
     if (!answer.booking) return answer
@@ -219,7 +233,7 @@ export class LocalServer implements MachineServer, PermitHolder {
     this.#end()
   }
 
-  /** The state under a list, which is opened with its first call. */
+  /** The state under a list of policies, opened with the list's first call. */
   keyspace(list: PolicyListing): HostedKeyspace {
     let keyspace = this.#keyspaces.get(list)
     if (!keyspace) this.#keyspaces.set(list, (keyspace = this.#host.open(list, this)))
@@ -236,7 +250,7 @@ class KeptBookings {
   #numbers = 0
   #sweepAt = LEAST_SWEPT
 
-  /** The number of the booking from now on. */
+  /** Keeps a booking, and returns the number that it has from now on. */
   keep(booking: Booking, now: number): number {
     const number = ++this.#numbers
     this.#byNumber.set(number, booking)
@@ -253,6 +267,7 @@ class KeptBookings {
     this.#byNumber.delete(number)
   }
 
+  /** Forgets bookings whose instant is long past. It runs again when twice as many are kept, so each costs little. */
   #sweep(now: number): void {
     for (const [number, { at }] of this.#byNumber) if (at + KEPT < now) this.#byNumber.delete(number)
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#byNumber.size)

@@ -48,6 +48,7 @@ class StoreOfMachine implements MachineStore {
   #semaphores = 0
   readonly #closing = new Closing()
 
+  /** Begins at once to look for the server; calls made meanwhile wait for it. */
   constructor(options: MachineStoreOptions) {
     const { denialCache, ...membership } = readOptions(options)
     if (denialCache) this.denialCache = denialCache
@@ -63,21 +64,28 @@ class StoreOfMachine implements MachineStore {
     return this.#membership.isReached ? undefined : this.#membership.joined
   }
 
+  /** Resolves when the server is reached, and rejects if the attempt that is being made fails. */
   async ready(): Promise<void> {
     this.now()
     if (!this.#membership.isReached) await this.#membership.joined
   }
 
+  /** The state of one limiter under one list. `report` gets what the server has to say about it. */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#reports.add(name, report)
     return new MachineKeyspace(name, policies, penalty, report, this.#together)
   }
 
+  /**
+   * The time of this store's clock.
+   * @throws {StoreError} CLOSED.
+   */
   now(): number {
     if (this.#closing.isClosed) throw storeClosed()
     return this.#now()
   }
 
+  /** The permits of one semaphore object. The server speaks to it by a number, as several may have one name. */
   permits(name: string, leaseMs: number): Permits {
     const number = ++this.#semaphores
     const onClose = (): unknown => this.#permits.delete(number)
@@ -90,6 +98,7 @@ class StoreOfMachine implements MachineStore {
     return this.#closing.signal
   }
 
+  /** Leaves the server, or if this process is the server, ends it: another process takes over with empty state. */
   close(): void {
     this.#closing.close()
     this.#membership.close()

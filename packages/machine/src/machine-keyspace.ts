@@ -45,6 +45,7 @@ export class MachineKeyspace implements Keyspace {
     return this.#membership.local !== undefined
   }
 
+  /** Decides a call, at once if this process serves. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const call = { ask, key, cost, maxWait, caller }
     const { local } = this.#membership
@@ -52,6 +53,7 @@ export class MachineKeyspace implements Keyspace {
     return this.#membership.ask((server) => server.decide(this.list, call), caller)
   }
 
+  /** How a booking stands. One that an earlier server made is lost with its state. */
   confirm(booking: Booking): MaybePromise<'stands' | 'lost' | 'held'> {
     const booked = booking as MachineBooking
     return this.#membership.ask((server) =>
@@ -59,6 +61,7 @@ export class MachineKeyspace implements Keyspace {
     )
   }
 
+  /** Takes a booking back, once; false if that was done before, or if its server and so its state is gone. */
   cancel(booking: Booking): MaybePromise<boolean> {
     const booked = booking as MachineBooking
     if (booked.isCancelled) return false
@@ -68,7 +71,7 @@ export class MachineKeyspace implements Keyspace {
     )
   }
 
-  /** Units that an earlier server charged are gone with its state. */
+  /** Corrects the state. To release units that an earlier server charged has no effect: they are gone with its state. */
   correct(change: Correction): MaybePromise<number> {
     return this.#membership.ask((server) =>
       change.kind === 'release' && this.#membership.isFormer(change.charge.decidedAt)
@@ -84,6 +87,7 @@ export class MachineTogether implements Together {
 
   constructor(readonly membership: Membership) {}
 
+  /** Decides parts of several keys in one step of the server. */
   async decide(parts: readonly Part[], caller?: Caller): Promise<readonly Answer[]> {
     const own = parts.map(({ keyspace, key, cost, enforce }) => {
       return { list: (keyspace as MachineKeyspace).list, key, cost, enforce }
@@ -97,6 +101,7 @@ export class Reports {
   readonly #byName = new Map<string, Set<WeakRef<Report>>>()
   readonly #collected = new FinalizationRegistry<Reference>((reference) => this.#remove(reference))
 
+  /** Passes notices about limiters of this name to `report` as long as it lives; it is held weakly. */
   add(name: string, report: Report): void {
     const refs = this.#byName.get(name) ?? new Set()
     for (const ref of refs) if (ref.deref() === report) return
@@ -110,6 +115,7 @@ export class Reports {
     for (const ref of this.#byName.get(name) ?? []) ref.deref()?.(notice)
   }
 
+  /** Forgets a report that was collected. */
   #remove({ name, ref }: Reference): void {
     const refs = this.#byName.get(name)
     refs?.delete(ref)
@@ -140,6 +146,7 @@ export class MachinePermits implements Permits {
     this.#options = options
   }
 
+  /** Takes one step, such as take, poll or renew, for some tickets of the semaphore. Returns their new states. */
   ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): TicketStates {
     const { number: semaphore, name, leaseMs, membership } = this.#options
     const call = { step, semaphore, name, key, tickets, limit, lease: leaseMs * 1000 }

@@ -28,7 +28,7 @@ export class SocketFolders implements MeetingPoint {
   readonly #prepare: () => void
 
   /**
-   * `parents` are the folders to choose from.
+   * `parents` are the folders to choose from. `prepare` is called before each use, and may throw.
    * @throws {PolicyError} INVALID_OPTION if a path is too long for a socket, or no folder is this user's.
    */
   constructor(parents: readonly string[], name: string, prepare = (): void => {}) {
@@ -42,11 +42,16 @@ export class SocketFolders implements MeetingPoint {
     return new SocketFolders([parent], name, () => takeParents(parent))
   }
 
+  /** The address of the newest server in each folder that has had one. */
   newest(): readonly string[] {
     this.#home()
     return this.#folders.flatMap((folder) => folder.newest() ?? [])
   }
 
+  /**
+   * Makes this process the server, if none has come since `former`. Undefined if another was faster, in this folder or
+   * in another one: two processes may see different folders as their own.
+   */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const home = this.#home()
     const claim = await home.claim(listener, former)
@@ -58,7 +63,10 @@ export class SocketFolders implements MeetingPoint {
     return claim
   }
 
-  /** The first folder that this user has, or can make. */
+  /**
+   * The first folder that this user has or can make, in which to serve. Warns if a stranger has taken one before it.
+   * @throws {PolicyError} INVALID_OPTION if there is none.
+   */
   #home(): SocketFolder {
     this.#prepare()
     let refusal: PolicyError | undefined
@@ -74,6 +82,10 @@ export class SocketFolders implements MeetingPoint {
   }
 }
 
+/**
+ * Warns of a folder that is taken, once for each text in the process, also where several copies of this package are
+ * loaded.
+ */
 function warnOnce(text: string): void {
   const warned = inCommon('folders', () => new Set<string>())
   if (!warned.has(text)) warnProcess('FOLDER_TAKEN', text)
@@ -92,6 +104,7 @@ export class NamedPipe implements MeetingPoint {
     return [this.#path]
   }
 
+  /** Makes this process the server by listening to the pipe. Undefined if another process listens already. */
   async claim(listener: Server): Promise<Claim | undefined> {
     listener.listen({ path: this.#path, exclusive: true })
     try {

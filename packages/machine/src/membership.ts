@@ -47,6 +47,7 @@ export class Membership {
   /** Settles with the outcome of the latest attempt to reach a server. */
   joined: Promise<void>
 
+  /** Begins at once to look for a server. */
   constructor(options: MembershipOptions, listener: Omit<ServerListener, 'ended'>) {
     this.#options = options
     this.#listener = listener
@@ -68,7 +69,10 @@ export class Membership {
     return decidedAt <= this.#formerLatest
   }
 
-  /** Carries out a call on the server, at once or when it is reached. */
+  /**
+   * Carries out a call on the server: at once if it is reached, otherwise as soon as it is. While no server was found
+   * the call fails at once, and one whose caller has given up meanwhile is never sent.
+   */
   ask<T>(act: (server: MachineServer) => MaybePromise<T>, caller?: Caller): MaybePromise<T> {
     if (this.#server) return act(this.#server)
     if (this.#isClosed) throw storeClosed()
@@ -87,6 +91,7 @@ export class Membership {
     })
   }
 
+  /** Leaves the server, ends it if it is this process, and rejects the calls that wait. */
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)
@@ -97,13 +102,17 @@ export class Membership {
     this.#release()
   }
 
+  /** Makes an attempt to reach a server. Its rejection is handled here, as nobody need be waiting for it. */
   #join(): Promise<void> {
     this.joined = this.#attempt()
     this.joined.catch(() => {})
     return this.joined
   }
 
-  /** Rejects when there is no server to be reached now; it is then looked for again. */
+  /**
+   * Reaches a server, or becomes it, and then lets the waiting calls go on. If that fails they fail, the promise
+   * rejects, and another attempt follows soon.
+   */
   async #attempt(): Promise<void> {
     try {
       const server = await this.#reach()
@@ -119,12 +128,18 @@ export class Membership {
     if (!this.#server) throw unavailable(this.#failure)
   }
 
+  /** Lets the calls that wait for the server go on: they are carried out, or fail if it was not reached. */
   #release(): void {
     const waiting = this.#waiting
     this.#waiting = undefined
     for (const resume of waiting ?? []) resume()
   }
 
+  /**
+   * Greets the newest server, and becomes the server itself where none answers and the options allow it. It begins anew
+   * when another process was faster.
+   * @throws {Error} why no server was reached.
+   */
   async #reach(): Promise<MachineServer> {
     const { meetingPoint, serve } = this.#options
     for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
@@ -143,7 +158,10 @@ export class Membership {
     throw new Error('other processes begin and end to serve all the time')
   }
 
-  /** The first server that answers, or 'closed'; 'refused' where none listens. */
+  /**
+   * Greets the servers at these addresses in turn, until one listens. Its greeting, or 'closed' if it ended just then;
+   * 'refused' where none listens.
+   */
   async #greetAny(addresses: readonly string[]): Promise<Greeting> {
     const { name, serve } = this.#options
     // A process that does not stay has no permits to renew there.
@@ -155,7 +173,10 @@ export class Membership {
     return 'refused'
   }
 
-  /** Undefined if another process was faster. */
+  /**
+   * Becomes the server, unless another process was faster: then undefined. It looks from time to time whether it is
+   * still the newest, and ends if not.
+   */
   async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
     const { meetingPoint, name, host: options } = this.#options
     const host = new Host(options)
@@ -185,6 +206,7 @@ export class Membership {
     return server
   }
 
+  /** The listener of a server, which has another one looked for when that server ends. */
   #serverListener(): ServerListener {
     return {
       ...this.#listener,
@@ -200,7 +222,7 @@ export class Membership {
   }
 }
 
-/** An error of the set-up, such as a folder of another user, is as good a reason as any other not to be reached. */
+/** The error of calls while no server is reached. Any cause will do, also one of the set-up such as a stranger's folder. */
 function unavailable(cause: unknown): StoreError {
   const why = cause instanceof Error ? cause.message : String(cause)
   return new StoreError('STORE_UNAVAILABLE', `the process that serves is not reached: ${why}`, {

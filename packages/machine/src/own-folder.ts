@@ -8,8 +8,8 @@ import { dirname, resolve } from 'node:path'
  */
 
 /**
- * Makes a folder, and those above it, where nothing is. Returns who or what else has its place, as the end of a sentence;
- * undefined where the folder is this user's.
+ * Makes a folder, and those above it, where nothing is. Undefined if the folder is this user's then; otherwise the
+ * reason why it is not, as the end of a sentence.
  * @throws {PolicyError} INVALID_OPTION for an own folder that is open to others, or one that cannot be made.
  */
 export function takeFolder(folder: string): string | undefined {
@@ -56,11 +56,13 @@ function unsafe(part: string, why: string): PolicyError {
   return refusal('lie in directories of root or this user that others cannot write to', part, why)
 }
 
+/** The error about a folder: what it must be, which one it is, and why it is not. */
 function refusal(bound: string, path: string, why: string): PolicyError {
   const message = `the folder of a machineStore must ${bound}, got ${JSON.stringify(path)}, which ${why}`
   return new PolicyError('INVALID_OPTION', message)
 }
 
+/** The file system's record of a folder, which is made if it is missing. */
 function stateOrMade(folder: string): Stats {
   const state = lstatSync(folder, { throwIfNoEntry: false })
   if (state) return state
@@ -83,7 +85,7 @@ function octal({ mode }: Stats): string {
   return `0${(mode & 0o7777).toString(8)}`
 }
 
-/** Reads or makes the folder at a path. What cannot be made there is not this user's. */
+/** Runs `act` on a path. An error that says that no folder can be there, or be made, becomes one that names the path. */
 function at<T>(path: string, act: (path: string) => T): T {
   try {
     return act(path)

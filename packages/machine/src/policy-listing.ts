@@ -12,7 +12,10 @@ export class PolicyListing {
   /** Equal for lists that decide alike. */
   readonly text: string
 
-  /** @throws {PolicyError} INVALID_POLICIES for an algorithm that this package does not have. */
+  /**
+   * A list of policies as processes of a machine send it to the server: shapes and numbers, as text.
+   * @throws {PolicyError} INVALID_POLICIES for an algorithm that this package does not have.
+   */
   constructor(
     readonly name: string,
     readonly policies: readonly Policy[],
@@ -47,7 +50,10 @@ function numbersOf({ after, block, factor, maxBlock, forgetAfter, then }: Penalt
   return [after, block, factor, maxBlock, forgetAfter, then === 'fresh' ? 1 : 0]
 }
 
-/** The penalty of its numbers. @throws {MalformedFrame} */
+/**
+ * Reads a penalty from the numbers in which it was sent.
+ * @throws {MalformedFrame}
+ */
 function penaltyOf(numbers: readonly number[]): Penalty {
   const [after, block, factor = NaN, maxBlock, forgetAfter, isFresh] = numbers
   if (!(factor >= 1 && factor < Infinity)) throw new MalformedFrame(`a penalty that grows by ${factor}`)
@@ -78,17 +84,22 @@ const VARIANTS: Readonly<Record<string, (buckets: number) => object>> = {
   slots: (buckets) => ({ slots: buckets }),
 }
 
+/** Makes a policy of a shape's name and the numbers that are no part of the shape. */
 function policyOf(shape: string, limit: number, capacity: number): Policy {
   const [name = '', windowMs, buckets = '1'] = shape.split('/')
   const { factory, variant } = factoryOf(shape) ?? {}
   if (!factory) throw new Error(`no algorithm is named '${name}'`)
   const numbers = { limit, window: `${windowMs}ms`, capacity, burst: capacity, buckets: Number(buckets) }
-  // Inherited: a factory reads those that it has, and refuses none of the others.
+  // As a prototype: a factory reads the options that it has, and refuses no other, as inherited names are not checked.
   const policy = factory(Object.create({ ...numbers, ...variant?.(Number(buckets)) }) as object)
-  // Leases keep a part of the capacity back, also of algorithms without that option.
+  // Leases make policies of a smaller capacity, also where the algorithm has no option for it.
   return policy.capacity === capacity ? policy : policy.with({ capacity })
 }
 
+/**
+ * The factory of the algorithm that a shape names. An end such as `-weighted` names a variant, which `variant` makes
+ * options of. Undefined for an unknown name.
+ */
 function factoryOf(
   shape: string,
 ): { factory: Factory; variant: ((buckets: number) => object) | undefined } | undefined {

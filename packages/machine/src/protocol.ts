@@ -87,7 +87,10 @@ export function numbersOf(change: Correction): readonly number[] {
   }
 }
 
-/** The correction of a request. @throws {MalformedFrame} */
+/**
+ * Reads the correction in a request of this kind; the order of the numbers is that of `numbersOf`.
+ * @throws {MalformedFrame} for a kind that is no correction.
+ */
 export function correctionOf(kind: number, key: string, numbers: readonly number[]): Correction {
   const [first = NaN, second = NaN, third = NaN, fourth = NaN] = numbers
   switch (kind) {

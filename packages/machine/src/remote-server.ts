@@ -33,7 +33,7 @@ export class RemoteServer implements MachineServer {
   #waiting: RemoteCall[] = []
   #error: Error | undefined
 
-  /** `socket` has greeted and was greeted. */
+  /** `socket` is connected and has exchanged greetings. It does not keep the process alive. */
   constructor(socket: Socket, epoch: number, listener: ServerListener) {
     this.epoch = epoch
     this.#socket = socket
@@ -46,6 +46,7 @@ export class RemoteServer implements MachineServer {
     })
   }
 
+  /** Has the server decide a call, and keeps the latest instant that it named. */
   decide(list: PolicyListing, { ask, key, cost, maxWait, caller }: MachineCall): Promise<Answer> {
     return remoteCall(
       this.#send,
@@ -60,6 +61,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
+  /**
+   * Has the server decide parts of several keys in one step. Each reply comes with its size, as the answers have
+   * different ones.
+   */
   together(parts: readonly MachinePart[], caller?: Caller): Promise<readonly Answer[]> {
     return remoteCall(
       this.#send,
@@ -96,6 +101,7 @@ export class RemoteServer implements MachineServer {
     return this.#effect(REQUEST[change.kind], list, change.key, numbersOf(change))
   }
 
+  /** Takes one step for some tickets of a semaphore on the server. Returns the tickets' states. */
   permits({
     step,
     semaphore,
@@ -115,11 +121,13 @@ export class RemoteServer implements MachineServer {
     )
   }
 
+  /** Rejects all calls with this error, and ends the connection. */
   close(error: Error): void {
     this.#fail(error)
     this.#socket.destroy()
   }
 
+  /** Sends a request whose reply is one number: the units that a correction took, or 1 for done. */
   #effect(kind: number, list: PolicyListing, key: string, numbers: readonly number[]): Promise<number> {
     return remoteCall(
       this.#send,
@@ -130,7 +138,10 @@ export class RemoteServer implements MachineServer {
     )
   }
 
-  /** The number by which the server knows a list. Beyond the bound, the list that was opened first is replaced. */
+  /**
+   * The number by which the server knows a list of policies; the list is sent with its first number. Where the numbers
+   * are used up, the list that was sent first loses its own.
+   */
   #numberOf(list: PolicyListing): number {
     const known = this.#lists.get(list.text)
     if (known !== undefined) return known
@@ -154,7 +165,7 @@ export class RemoteServer implements MachineServer {
     setImmediate(() => this.#flush())
   }
 
-  /** Writes the calls that wait, but none whose caller is gone. */
+  /** Writes the calls of this tick in one piece, but none whose caller has given up. A call that is too long fails alone. */
   #flush(): void {
     const calls = this.#waiting
     this.#waiting = []
@@ -175,6 +186,7 @@ export class RemoteServer implements MachineServer {
     if (!this.#writer.isEmpty && !this.#error) this.#socket.write(this.#writer.take())
   }
 
+  /** Reads what the server sent. Bytes that make no sense end the connection, which rejects all calls. */
   #receive(chunk: Buffer): void {
     try {
       this.#reader.push(chunk, (frame) => this.#read(frame))
@@ -183,6 +195,11 @@ export class RemoteServer implements MachineServer {
     }
   }
 
+  /**
+   * Passes a frame on: to the listener what the server says by itself, and a reply to the oldest call that is not
+   * answered, since replies come in the order of calls. Answered calls are cut off the list now and then, as that takes
+   * time.
+   */
   #read(frame: Frame): void {
     const { kind, numbers, text } = frame
     if (kind === REPLY.granted) return this.#listener.granted(numbers[0]!, numbers[1]!)
@@ -201,7 +218,7 @@ export class RemoteServer implements MachineServer {
     }
   }
 
-  /** Rejects all calls: those that were written may have been carried out. */
+  /** Rejects all calls, once. Those that were written may have been carried out; the others were certainly not. */
   #fail(error: Error): void {
     if (this.#error) return
     this.#error = error
@@ -228,7 +245,10 @@ interface RemoteCall {
   fail(error: unknown): void
 }
 
-/** A call whose result `read` takes from a reply of one kind. */
+/**
+ * Sends a call and resolves with what `read` makes of its reply.
+ * @throws {MalformedFrame} into the connection, which it ends, for a reply of another kind.
+ */
 function remoteCall<T>(
   send: (call: RemoteCall) => void,
   caller: Caller | undefined,
@@ -245,7 +265,7 @@ function remoteCall<T>(
   })
 }
 
-/** The answer in a reply. */
+/** The answer of a store that a reply holds; its `tag` packs the reason and the binding policy's place. */
 function answerIn(
   { tag, numbers }: Pick<Frame, 'tag' | 'numbers'>,
   epoch: number,

@@ -23,14 +23,17 @@ export class ClientSession implements HostCaller, PermitHolder {
   readonly #keyspaces: HostedKeyspace[] = []
   #isGreeted = false
 
-  /** `name` is that of the store. */
+  /** `name` is that of the store; a client that greets with another name is refused. */
   constructor(host: Host, name: string, socket: Socket) {
     this.#host = host
     this.#name = name
     this.#socket = socket
   }
 
-  /** Carries out what has arrived. A frame that makes no sense ends the connection, after the replies to those before it. */
+  /**
+   * Carries out the requests that have arrived and replies to them. A frame that makes no sense ends the connection,
+   * after the replies to those before it.
+   */
   receive(chunk: Buffer): void {
     if (!this.#socket.writable) return
     try {
@@ -46,12 +49,16 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.notice, 0, [], `${name}\n${JSON.stringify(notice)}`)
   }
 
-  /** Sent at once if it was caused by another process. */
+  /**
+   * Reports to the client that a waiting ticket got its permit. It goes out with the replies of this tick, or if
+   * another process's request has caused it, in a message of its own.
+   */
   granted(semaphore: number, ticket: number): void {
     if (this.#writer.isEmpty) queueMicrotask(() => this.#flush())
     this.#writer.add(REPLY.granted, 0, [semaphore, ticket])
   }
 
+  /** Sends the replies so far. A client that does not read them, because its process has stopped, is disconnected. */
   #flush(): void {
     if (this.#writer.isEmpty || !this.#socket.writable) return
     this.#socket.write(this.#writer.take())
@@ -59,6 +66,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     if (this.#socket.writableLength > MOST_UNREAD) this.#socket.destroy()
   }
 
+  /**
+   * Carries out one request. All but openings of lists get a reply, in their order.
+   * @throws {MalformedFrame} for a request that makes no sense.
+   */
   #carryOut({ kind, tag, numbers, text }: Frame): void {
     if (kind === REQUEST.hello) return this.#greet(numbers, text)
     if (!this.#isGreeted) throw new MalformedFrame('a request before the greeting')
@@ -102,6 +113,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     }
   }
 
+  /**
+   * Replies to a greeting. A client that was of another server before shows that state was lost, so permits are granted
+   * only to those who held them, for a while.
+   */
   #greet([protocol, formerEpoch]: readonly number[], name: string): void {
     if (protocol !== PROTOCOL || name !== this.#name) throw new MalformedFrame('another protocol or store')
     this.#isGreeted = true
@@ -109,6 +124,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.#host.epoch])
   }
 
+  /** Decides a call on a list that the client has opened, and replies with the answer. */
   #decide(ask: Ask, list: number, key: string, numbers: readonly number[]): void {
     const cost = whole(numbers[0], LARGEST_COST)
     const answer = this.#keyspaceOf(list).decide(ask, key, cost, whole(numbers[1]))
@@ -116,6 +132,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.answer, tag, all)
   }
 
+  /** Decides parts of several keys in one step, and replies with their answers, each behind its size and tag. */
   #together(numbers: readonly number[], text: string): void {
     const keys = JSON.parse(text) as readonly string[]
     const parts = keys.map((key, i) => ({
@@ -131,7 +148,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     this.#writer.add(REPLY.answers, 0, answers)
   }
 
-  /** The tag and the numbers of an answer. */
+  /** An answer as a tag, of reason and binding policy, and numbers. Its booking is kept here, and sent as a number. */
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const { nextUnitAt, blockedUntil = 0 } = answer
@@ -141,6 +158,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     return { tag: REASONS.indexOf(reason) + 8 * binding, all }
   }
 
+  /** Takes one step for tickets of a semaphore, and replies with their states. */
   #permits(tag: number, numbers: readonly number[], text: string): void {
     const step = PERMIT_STEPS[tag]
     const [semaphore, limit, lease, ...tickets] = numbers.map((number) => whole(number))
@@ -156,6 +174,10 @@ export class ClientSession implements HostCaller, PermitHolder {
     )
   }
 
+  /**
+   * The state under a list that this client has opened.
+   * @throws {MalformedFrame} for any other number.
+   */
   #keyspaceOf(list: number): HostedKeyspace {
     const keyspace = this.#keyspaces[list]
     if (keyspace) return keyspace
@@ -176,7 +198,7 @@ export class Service {
   readonly #name: string
   #isOpen = false
 
-  /** `name` is that of the store. */
+  /** `name` is that of the store. Connections are accepted once `listener` listens, and answered once `open` is called. */
   constructor(host: Host, name: string) {
     this.#host = host
     this.#name = name
@@ -184,7 +206,7 @@ export class Service {
     this.listener.on('error', () => {}) // of connections that could not be accepted
   }
 
-  /** Begins to answer. Processes that have connected before wait for it. */
+  /** Begins to answer. Processes that have connected before have waited for it, so none is refused while a server begins. */
   open(): void {
     this.#isOpen = true
     for (const socket of this.#sockets) socket.resume()
@@ -197,6 +219,7 @@ export class Service {
     this.#host.close()
   }
 
+  /** Serves one connection until it closes. The permits of a process that has gone are given back then. */
   #serve(socket: Socket): void {
     const session = new ClientSession(this.#host, this.#name, socket)
     this.#sockets.add(socket)

@@ -72,7 +72,10 @@ interface MachineSettings {
   readonly host: HostOptions
 }
 
-/** @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, INVALID_OPTION, INVALID_DURATION. */
+/**
+ * The options of a machineStore, checked and with their defaults.
+ * @throws {PolicyError} NAME_REQUIRED, INVALID_NAME, INVALID_OPTION, INVALID_DURATION.
+ */
 export function readOptions(options: Partial<MachineStoreOptions> = {}): MachineSettings {
   const settings = read(MACHINE_STORE, options, { what: 'machineStore' })
   const { name, serve, folder, denialCache, ...host } = settings
@@ -84,6 +87,7 @@ export function readOptions(options: Partial<MachineStoreOptions> = {}): Machine
   return { name, serve, denialCache, meetingPoint: meetingPointOf(name, folder), host }
 }
 
+/** Where the processes of a store meet: sockets in a folder, or on Windows a named pipe of the user and the name. */
 function meetingPointOf(name: string, folder: string | undefined): MeetingPoint {
   if (folder !== undefined && !(typeof folder === 'string' && isAbsolute(folder))) {
     throw expected(PolicyError, 'INVALID_OPTION', 'folder must be an absolute path', folder)
@@ -93,7 +97,10 @@ function meetingPointOf(name: string, folder: string | undefined): MeetingPoint 
   return new NamedPipe(`\\\\.\\pipe\\sluice-${PROTOCOL}-${digest(`${userInfo().username}\n${name}`)}`)
 }
 
-/** Others may have made a folder of the first name. They would have to make all of them to keep a process from its start. */
+/**
+ * The folders in which processes of this user may meet, the preferred one first. There are ten, as another user may
+ * have made a folder of that name, and would have to make all to keep this user's processes from meeting.
+ */
 function ownFolders(): readonly string[] {
   const first = join(tmpdir(), `sluice-${process.getuid!()}`)
   return [first, ...Array.from({ length: 9 }, (_, i) => `${first}-${i + 1}`)]

@@ -44,7 +44,8 @@ export class SocketFolder {
   }
 
   /**
-   * Makes the folder where it is missing. Returns who has the place of its parent if that is not this user, as `takeFolder`.
+   * Makes the folder where it is missing. Undefined if `parent` is this user's; otherwise the reason why it is not, as
+   * `takeFolder` returns it.
    * @throws {PolicyError} INVALID_OPTION if a folder of this user is open to others, or cannot be made.
    */
   take(): string | undefined {
@@ -54,14 +55,20 @@ export class SocketFolder {
     return stranger
   }
 
-  /** The address of the newest server, which may have ended; undefined if there was none. */
+  /**
+   * The address of the newest server, which may have ended; undefined if there was none, or if the folder is not this
+   * user's.
+   */
   newest(): string | undefined {
     if (!isOwnFolder(this.parent) || !isOwnFolder(this.#folder)) return undefined
     const number = this.#highest()
     return number === 0 ? undefined : this.#at(number)
   }
 
-  /** Listens, and becomes the newest after that of `former` in this folder. Undefined if another process was faster. */
+  /**
+   * Makes this process the server: it listens to a socket of a temporary name, and links that to the number after the
+   * newest of `former`. The file system makes such a link once. Undefined if another process was faster.
+   */
   async claim(listener: Server, former: readonly string[]): Promise<Claim | undefined> {
     const own = join(this.#folder, `.${randomBytes(6).toString('hex')}`)
     listener.listen({ path: own, exclusive: true }) // node:cluster shares handles otherwise
@@ -88,8 +95,9 @@ export class SocketFolder {
   }
 
   /**
-   * Also marks the socket as used: services that clean up delete old temporary files. If `stat` fails for another reason, such as
-   * no free descriptors, this process keeps serving: to step down would lose all state.
+   * Whether this process is still the newest server. It also marks the socket as used, since services that clean up
+   * delete old temporary files. If `stat` fails for another reason, such as no free descriptors, the answer is true: to
+   * step down would lose all state.
    */
   #isNewest(path: string, number: number, inode: number): boolean {
     try {
@@ -111,7 +119,7 @@ export class SocketFolder {
     return Math.max(0, ...readdirSync(this.#folder).map(numberOf))
   }
 
-  /** Also deletes sockets of processes that ended before they had a number. */
+  /** Deletes the sockets of servers with lower numbers, and those of processes that ended before they had a number. */
   #deleteBefore(number: number): void {
     for (const name of readdirSync(this.#folder)) {
       const path = join(this.#folder, name)
@@ -125,6 +133,7 @@ function numberOf(name: string): number {
   return /^[1-9]\d{0,8}$/.test(name) ? Number(name) : 0
 }
 
+/** Whether a file was last written more than a minute ago; false for one that is gone. */
 function isOld(path: string): boolean {
   const { mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? { mtimeMs: Infinity }
   return Date.now() - mtimeMs > 60_000
