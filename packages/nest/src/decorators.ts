@@ -73,6 +73,7 @@ export function isSkippedOn(subject: object, name: string): boolean {
   return names !== undefined && (names.length === 0 || names.includes(name))
 }
 
+/** A decorator that adds these options to the metadata of a class or a method, before those that it inherits. */
 function mark(kind: string, options: object | null | undefined): ClassDecorator & MethodDecorator {
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const subject = (descriptor?.value ?? target) as object

@@ -16,15 +16,18 @@ import { callOf } from './platform.js'
 export class RateLimitGuard implements CanActivate {
   constructor(@Inject(Limits) private readonly limits: Limits) {}
 
+  /**
+   * Counts the call against each limit that applies. Async only if a limit is, or if one denies: otherwise the handler
+   * runs in the same tick. A guard that is registered globally and on the handler runs twice, and counts once.
+   */
   canActivate(context: ExecutionContext & { [COUNTED]?: boolean }): boolean | Promise<boolean> {
     if (context[COUNTED]) return true
     context[COUNTED] = true
     const call = callOf(context)
     const limits = call ? this.limits.of(call) : []
-    // If nothing has to be waited for, the handler runs in the same tick.
     for (let i = 0; i < limits.length; i++) {
-      const denied = attempt(limits[i]!, call!)
-      if (denied) return askRest(call!, denied, limits, i + 1, this.limits.maxBuffered)
+      const outcome = attempt(limits[i]!, call!)
+      if (outcome) return askRest(call!, outcome, limits, i + 1, this.limits.maxBuffered)
     }
     return true
   }
@@ -37,13 +40,16 @@ type LimitAnswer = ReturnType<CountCall>
 
 function attempt(limit: CountCall, call: Call): LimitAnswer {
   try {
-    return limit(call, call)
+    return limit(call, call) // A guard takes a request and a response; a call is both.
   } catch (error) {
     return Promise.reject(error)
   }
 }
 
-/** Waits for an async limit, then asks the limits after it. */
+/**
+ * Goes on behind the first limit that denied or is async: waits for its outcome `first`, and while none denies asks the
+ * limits from `next` on. If one denies or fails, the charges of the others are given back and an exception is thrown.
+ */
 async function askRest(
   call: Call,
   first: LimitAnswer,
@@ -80,7 +86,10 @@ export class RateLimitException extends HttpException {
   }
 }
 
-/** The exception for a denied call: the one that `onDenied` returned, or a RateLimitException. */
+/**
+ * The exception for a denied call: the error that `onDenied` returned, or a RateLimitException, which is made once for
+ * a denial that decides several operations.
+ */
 function exceptionOf(denied: Denied & { [EXCEPTION]?: RateLimitException }, { decisions }: Call): Error {
   if (denied.answer instanceof Error) return denied.answer
   if (denied.forbidden) return forbidden(denied.answer as object)
@@ -98,13 +107,17 @@ function forbidden(problem: object): HttpException {
 /** GraphQL operations decided by one denial share one exception, because its stack trace costs more than the rest. */
 const EXCEPTION = Symbol('exception')
 
-/** The same denial in the form that filters of gateways expect. */
+/**
+ * The exception of `exceptionOf` as the WsException that the filters of gateways expect; an error of `onDenied` stays
+ * itself.
+ */
 async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
   const exception = exceptionOf(denied, call)
   if (denied.answer instanceof Error) return exception
   const { WsException } = await (websockets ??= import('@nestjs/websockets'))
   const { extensions } = exception as { extensions?: object }
   const error = { status: 'error', message: exception.message, ...extensions }
+  // With the package ws, whose clients have a `_socket`, the filters of Nest 11 send nothing by themselves.
   if (IS_NEST_11 && call.req._socket) answerOnNest11(call.req, error)
   return Object.assign(new WsException(error), { cause: exception })
 }
@@ -113,8 +126,9 @@ async function wsExceptionOf(denied: Denied, call: Call): Promise<Error> {
 let websockets: Promise<typeof import('@nestjs/websockets')> | undefined
 
 /**
- * The filters of Nest 11 emit an exception on the client. With socket.io that sends it; with `ws` it does nothing, so a
- * listener sends it. One listener per client, which stays, because an application's own filters may emit nothing.
+ * Sends a denial to a WebSocket client on Nest 11, whose filters emit exceptions on the client: with socket.io that
+ * sends them, with `ws` it does nothing, so a listener sends them. There is one listener a client, which stays, because
+ * an application's own filters may emit nothing.
  */
 function answerOnNest11(client: Call['req'], error: object): void {
   ERRORS.add(error)

@@ -51,7 +51,10 @@ export class LimitMaker implements OnApplicationShutdown {
   /** By options and then by the class that counts for itself; the limits that all classes share by the options again. */
   readonly #limits = new Map<object, Map<object, readonly Limit[]>>()
 
-  /** @throws {PolicyError} INVALID_OPTION for options of the module that do not exist. */
+  /**
+   * The store of the module is made here, so that all its limiters share one.
+   * @throws {PolicyError} INVALID_OPTION for options of the module that do not exist.
+   */
   constructor(
     @Inject(MODULE_OPTIONS) private readonly options: Options.RateLimitModuleOptions,
     @Inject(ModuleRef) private readonly modules: ModuleRef,
@@ -60,11 +63,13 @@ export class LimitMaker implements OnApplicationShutdown {
     this.#store = options.store === undefined ? memoryStore() : options.store
   }
 
+  /** Closes the limiters that were made here, and then their store. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#limiters.map((limiter) => limiter.close()))
     await this.#store.close()
   }
 
+  /** Makes a limiter that `forFeature` names. It is this module's, and closed with it. */
   define(options: Options.NamedLimiterOptions): Limiter {
     this.#claim(options.name)
     const limiter = createLimiter({ ...this.#ofLimiters, ...options })
@@ -84,7 +89,10 @@ export class LimitMaker implements OnApplicationShutdown {
     })
   }
 
-  /** The limit `outer` with other options. It counts in the limiter of `outer`, unless the numbers change. */
+  /**
+   * The limit `outer` with other options, made once for each class. It counts in the limiter of `outer`, unless the
+   * numbers change: then it gets a limiter of its own.
+   */
   override(changes: Options.LimitOverride, outer: Limit, owner: object, name: string): Limit {
     const [limit] = this.#once(changes, owner, () => {
       const { name: knownAs, ...rest } = changes
@@ -126,6 +134,7 @@ export class LimitMaker implements OnApplicationShutdown {
     })
   }
 
+  /** Makes the limit: `given` with the module's defaults for requests, counted in the limiter that `counted` describes. */
   #make(given: Options.RateLimitOptions, counted: Partial<LimiterOfGuard>): Limit {
     const { key: keyOfModule, ...defaults } = pick(this.options, byRequests)
     const { limiter: _limiter, key = keyOfModule, limits, independent = false, ...own } = given
@@ -138,6 +147,10 @@ export class LimitMaker implements OnApplicationShutdown {
     return { guard, limiter, options: guard.options, knownAs: limiter.name, given, independent: standsAlone }
   }
 
+  /**
+   * The parts of a limit of several, with their limiters and keys looked up. A value that is no list passes on, as the
+   * guard reports it.
+   */
   #partsOf(
     limits: readonly Options.PartOfRateLimit[],
   ): RequestLimitOptions<Options.Call, Options.Call>['limits'] & {} {
@@ -154,28 +167,38 @@ export class LimitMaker implements OnApplicationShutdown {
     return { ...pick(this.options, byLimiters), store: this.#store }
   }
 
+  /** The limiter that was given, or that forFeature has defined under this name. */
   #limiterOf(shared: Limiter | string): Limiter {
     if (typeof shared !== 'string') return shared
     return this.modules.get<Limiter>(limiterToken(shared), { strict: false })
   }
 
+  /** The limit, whose limiter is this module's from now on. */
   #claimed(limit: Limit): Limit {
-    this.#own(limit.limiter)
+    this.#takeOver(limit.limiter)
     return limit
   }
 
-  #own(limiter: Limiter): void {
+  /**
+   * Makes a limiter this module's: no other may have its name, and it is closed with the module.
+   * @throws {PolicyError} INVALID_OPTION if the name is taken.
+   */
+  #takeOver(limiter: Limiter): void {
     this.#claim(limiter.name)
     this.#limiters.push(limiter)
   }
 
-  /** In one store, two limiters of the same name would share their usage. */
+  /**
+   * Takes a name for one limiter: in one store, two of the same name would share their usage.
+   * @throws {PolicyError} INVALID_OPTION if the name is taken.
+   */
   #claim(name: string): void {
     const taken = `two limiters are named '${name}': rename one, or define it with forFeature and share it`
     if (this.#names.has(name)) throw new PolicyError('INVALID_OPTION', taken)
     this.#names.add(name)
   }
 
+  /** The function that finds a call's key: the one that was given, or the `key` method of a provider of Nest. */
   #keyOf(key: KeyOfCall | Type<Options.KeyProvider>): KeyOfCall {
     if (!(key.prototype as Options.KeyProvider | undefined)?.key) return key as KeyOfCall
     const provider = this.modules.get(key, { strict: false })

@@ -26,6 +26,10 @@ export class Limits implements OnModuleInit {
     this.maxBuffered = readOne(maxBuffered, options.maxBuffered, 'maxBuffered', { what: 'RateLimitModule' })
   }
 
+  /**
+   * Makes the limits of all handlers when the application starts, so that options that cannot work fail then and not
+   * with the first call.
+   */
   onModuleInit(): void {
     const scanner = new MetadataScanner()
     this.#limitsOfModule()
@@ -57,9 +61,13 @@ export class Limits implements OnModuleInit {
     })
   }
 
+  /**
+   * The limits of a handler as a call of its own, outermost first: the module's, the class's, its own, less those that
+   * a level skips and with those that it overrides.
+   */
   #around(owner: Type, handler: object): readonly Limit[] {
     let limits = this.#limitsOfModule()
-    /** An override on an inner level counts again. */
+    /** Limits that the level outside of this one skips; an override may bring them back. */
     let skippedOutside: readonly Limit[] = []
     for (const level of [owner, handler]) {
       const skipped = limits.filter(({ knownAs }) => isSkippedOn(level, knownAs))
@@ -96,7 +104,10 @@ export class Limits implements OnModuleInit {
     return (this.options.limits ?? []).flatMap((options) => this.maker.limits(options, this, 'default'))
   }
 
-  /** The limits on one level, where those without a name are named after the class of the call. */
+  /**
+   * The limits that decorators put on a class or a method. One without a name is named after the class of the call and
+   * the method, with a number from the second on.
+   */
   #limitsOn(level: object, owner: Type): readonly Limit[] {
     const all = limitsOn(level)
     return all.flatMap(({ options, subject, method }, i) => {
@@ -109,6 +120,11 @@ export class Limits implements OnModuleInit {
     })
   }
 
+  /**
+   * The limits with the one that this override names replaced by its changed form; one that the level outside skips
+   * returns.
+   * @throws {PolicyError} INVALID_OPTION if there is no limit of that name.
+   */
   #overridden(
     limits: readonly Limit[],
     skipped: readonly Limit[],

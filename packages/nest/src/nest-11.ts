@@ -20,6 +20,10 @@ export class Nest11Gateways implements OnModuleInit {
     @Inject(DiscoveryService) private readonly discovery: DiscoveryService,
   ) {}
 
+  /**
+   * Checks all gateways when the application starts. Nest 11 runs no global guard in gateways, so limits there would
+   * silently never count.
+   */
   onModuleInit(): void {
     if (!IS_NEST_11 || !this.#guardIsGlobal()) return
     for (const { metatype } of this.discovery.getProviders()) {
@@ -28,12 +32,13 @@ export class Nest11Gateways implements OnModuleInit {
     }
   }
 
+  /** Whether the guard is registered as a global one. Otherwise nobody expects it in gateways. */
   #guardIsGlobal(): boolean {
     const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith(APP_GUARD))
     return global.some(({ metatype, instance }) => isOurs(metatype) || isOurs(instance))
   }
 
-  /** @throws {PolicyError} INVALID_OPTION for a gateway with a limit and no guard. */
+  /** @throws {PolicyError} INVALID_OPTION for a message handler of the gateway that has limits and no guard of its own. */
   #check(gateway: Type): void {
     const prototype = gateway.prototype as Record<string, object>
     for (const name of new MetadataScanner().getAllMethodNames(prototype)) {
@@ -50,6 +55,7 @@ export class Nest11Gateways implements OnModuleInit {
   }
 }
 
+/** Whether a class or a handler has our guard by @UseGuards. */
 function isGuarded(subject: object): boolean {
   const guards = (Reflect.getMetadata(GUARDS, subject) as readonly unknown[] | undefined) ?? []
   return guards.some(isOurs)

@@ -23,16 +23,19 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   readonly limiter: Limiter
   readonly #steps: GuardSteps<Call, Call>
 
+  /** `steps` are those of the guard, which are taken unless an earlier operation of the request decides. */
   constructor(steps: GuardSteps<Call, Call>) {
     this.limiter = steps.limiter
     this.#steps = steps
   }
 
+  /** Finds the cost of an operation and asks. One that an earlier denial decides anyway needs neither. */
   count(call: Call, _call: Call, key: string): MaybePromise<Denied | undefined> {
     const earlier = call.kind === 'graphql' && this.#deniedEarlier(call, key)
     return earlier || this.#steps.count(call, call, key)
   }
 
+  /** Asks the limiter about an operation, after as many as are asked at once, and only if no denial decides it by then. */
   ask(call: Call, _call: Call, key: string, cost: number): MaybePromise<Denied | undefined> {
     if (call.kind !== 'graphql') return this.#steps.ask(call, call, key, cost)
     return this.#of(call, key).run(
@@ -40,12 +43,13 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     )
   }
 
+  /** Answers a denial. For GraphQL it then decides the later operations of the same request. */
   deny(call: Call, _call: Call, key: string, cost: number, decision: Decision): MaybePromise<Denied> {
     if (call.kind !== 'graphql') return this.#steps.deny(call, call, key, cost, decision)
     return this.#answer(call, key, { decision, cost, answers: new Map() })
   }
 
-  /** The answer if the limiter has denied an earlier operation of the request, and so denies this one. */
+  /** The answer to an operation that an earlier denial of the same request decides; undefined if none does. */
   #deniedEarlier(call: Call, key: string, cost?: number): MaybePromise<Denied> | undefined {
     const denial = this.#of(call, key).denialFor(cost)
     if (!denial) return undefined
@@ -53,7 +57,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denial.answers.get(this) ?? this.#answer(call, key, denial)
   }
 
-  /** Answers a denial, which decides the later operations of the same request too. */
+  /** Answers a denial, and has it decide the later operations of the same request too. */
   #answer(call: Call, key: string, denial: EarlierDenial): MaybePromise<Denied> {
     const denied = this.#steps.deny(call, call, key, denial.cost, denial.decision)
     denial.answers.set(this, denied)
@@ -61,7 +65,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denied
   }
 
-  /** The operations of the same request that the limiter counts under this key. */
+  /** The operations of the same request that this limiter counts under this key. */
   #of(call: Call, key: string): Operations {
     const byLimiter = getOrMake(
       OPERATIONS,
@@ -110,15 +114,18 @@ class Operations {
   #next = 0
 
   /**
-   * The denial that decides a further operation of this cost, 0 while it is unknown. The denial of a cost that never fits
-   * decides only operations of at least that cost.
+   * The earlier denial that decides an operation of this cost, which is 0 while it is unknown. A denial of a cost that
+   * never fits decides only operations of at least that cost.
    */
   denialFor(cost = 0): EarlierDenial | undefined {
     const { denial } = this
     return denial && (denial.decision.reason !== 'cost' || cost >= denial.cost) ? denial : undefined
   }
 
-  /** Calls `ask` as soon as fewer than 16 operations are asking. `ask` must check `denialFor` first: a denial may exist by then. */
+  /**
+   * Calls `ask` as soon as fewer than 16 operations are being asked about, so that one denial spares most of a large
+   * request. `ask` must check `denialFor` first: a denial may exist by then.
+   */
   run<T>(ask: () => MaybePromise<T>): MaybePromise<T> {
     if (this.#asking >= MOST_AT_ONCE) {
       const room = new Promise<void>((resolve) => this.#waiting.push(resolve))
@@ -137,10 +144,13 @@ class Operations {
     return answer
   }
 
+  /**
+   * Ends an operation, and starts one that waits, if any. Only one: it starts the next when it is answered, which is at
+   * once if a denial decides it.
+   */
   #done(): void {
     this.#asking--
     if (this.#next === this.#waiting.length) return
-    // Only one, which starts the next when it is answered. If a denial decides it, that is at once.
     const start = this.#waiting[this.#next++]!
     if (this.#next === this.#waiting.length) this.#next = this.#waiting.length = 0
     start()

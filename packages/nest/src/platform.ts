@@ -11,7 +11,7 @@ import {
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
-/** undefined in contexts that are not counted, such as those of microservices. */
+/** The call of an execution context; undefined in contexts that are not counted, such as those of microservices. */
 export function callOf(context: ExecutionContext): Call | undefined {
   const kind = context.getType<string>()
   if (kind !== 'http' && kind !== 'ws' && kind !== 'graphql') return undefined
@@ -21,7 +21,10 @@ export function callOf(context: ExecutionContext): Call | undefined {
   return { kind, req, res, context, decisions: [], raw: res?.raw }
 }
 
-/** Servers put different values into an operation's context: graphql-ws the request in `extra`, Mercurius a `reply` beside it. */
+/**
+ * The request and the response behind a GraphQL operation. Servers keep them in different places of its context:
+ * graphql-ws has the request in `extra`, Mercurius a `reply` beside it.
+ */
 function exchangeOf(operation: Call['req']): Pick<Call, 'req' | 'res'> {
   const { req: given, res, reply } = operation ?? {}
   const req = given?.extra?.request ?? given ?? operation?.request ?? {}
