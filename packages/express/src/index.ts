@@ -33,18 +33,18 @@ export function rateLimit(options: RateLimitOptions): RequestHandler {
   const { requestProperty, ...rest } = { ...options }
   const guard = createGuard(rest, requestProperty === undefined ? express : withProperty(requestProperty))
   return function rateLimit(req: Request, res: Response, next: NextFunction): void {
-    let denied
+    let outcome // undefined if the request may pass; a denied one has been answered already
     try {
-      denied = guard(req, res)
+      outcome = guard(req, res)
     } catch (error) {
       return next(error)
     }
-    if (denied === undefined) next()
-    else if (denied instanceof Promise) {
-      const proceed = (later: Denied | undefined): void => {
-        if (!later) next()
+    if (outcome === undefined) next()
+    else if (outcome instanceof Promise) {
+      const proceed = (denied: Denied | undefined): void => {
+        if (!denied) next()
       }
-      denied.then(proceed, next)
+      outcome.then(proceed, next)
     }
   }
 }
@@ -63,6 +63,10 @@ const express: Platform<Request, Response> = {
   handlerFrame: /\bLayer\.handle/,
 }
 
+/**
+ * The platform of Express, which also writes each decision to this property of the request.
+ * @throws {PolicyError} INVALID_OPTION for the name of a property that requests have already.
+ */
 function withProperty(name: string): Platform<Request, Response> {
   if (typeof name !== 'string' || name === '' || name in IncomingMessage.prototype || TAKEN.includes(name))
     throw new PolicyError(

@@ -13,7 +13,11 @@ type FrameworkErrors = (
   reply: FastifyReply,
 ) => void
 
-/** Limits the requests that reach no route. Does nothing in inner contexts, because the outermost one answers them. */
+/**
+ * Counts the requests whose malformed path reaches no route: Fastify answers these by `frameworkErrors` and runs no
+ * hook. Does nothing in an inner context, which lacks Fastify's internal symbols: the outermost one answers such
+ * requests.
+ */
 export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
   const options = internal(app, 'fastify.options') as { frameworkErrors?: FrameworkErrors } | undefined
   const TrustingRequest = internal(app, 'fastify.Request') as (new () => object) | undefined
@@ -25,14 +29,17 @@ export function limitBadUrls(app: FastifyInstance, limit: RateLimitHook): void {
     limit(request, reply, (failure) => {
       if (failure) return answerFailure(failure, app, request, reply)
       if (frameworkErrors) return frameworkErrors(error, request, reply)
-      // As Fastify answers.
+      // As Fastify answers by default.
       const { code, message, statusCode = 400 } = error
       reply.code(statusCode).send({ error: 'Bad Request', code, message, statusCode })
     })
   }
 }
 
-/** Answers as Fastify does in routes. It gave the request a context with only its own error handler. */
+/**
+ * Answers an error of the limit by the application's error handler, as for a request with a route. The context that
+ * Fastify gives these requests has only its own handler.
+ */
 function answerFailure(
   failure: Error,
   app: FastifyInstance,
@@ -50,12 +57,16 @@ function answerFailure(
   reply.send(failure)
 }
 
-/** The value that an object itself keeps under one of Fastify's symbols; undefined in inner contexts, which inherit it. */
+/**
+ * The value that an object itself keeps under one of Fastify's symbols, found by the symbol's description. Undefined in
+ * inner contexts, which only inherit it.
+ */
 function internal(object: object, description: string): unknown {
   const symbol = symbolOf(object, description)
   return symbol && Reflect.get(object, symbol)
 }
 
+/** Sets the value under one of Fastify's symbols; does nothing if the object has no such symbol, as in another version. */
 function setInternal(object: object, description: string, value: unknown): void {
   const symbol = symbolOf(object, description)
   if (symbol) Reflect.set(object, symbol, value)

@@ -14,16 +14,16 @@ export function rateLimitHook(options: RateLimitOptions): RateLimitHook {
   const guard = createGuard(options, fastify)
   // Errors go to `done`, because Fastify catches none that is thrown about a malformed path.
   return function rateLimit(request, reply, done) {
-    let denied
+    let outcome // undefined if the request may pass
     try {
-      denied = guard(request, reply)
-      if (denied && !(denied instanceof Promise)) return answer(reply, denied)
+      outcome = guard(request, reply)
+      if (outcome && !(outcome instanceof Promise)) return answer(reply, outcome)
     } catch (error) {
       return done(error as Error)
     }
-    if (denied === undefined) return done()
-    const proceed = (later: Denied | undefined): void => (later ? answer(reply, later) : done())
-    denied.then(proceed).then(undefined, done)
+    if (outcome === undefined) return done()
+    const proceed = (denied: Denied | undefined): void => (denied ? answer(reply, denied) : done())
+    outcome.then(proceed).then(undefined, done)
   }
 }
 

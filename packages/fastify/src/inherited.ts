@@ -40,7 +40,11 @@ export function withDefaults(route: RateLimitOptions, app: AppContext, at: Route
   return { ...defaults, ...(sharesStore && { name: nameOf(at, name) }), ...route }
 }
 
-/** In a shared store a limiter must have the same name in every process: the plugin's, the method and the path. */
+/**
+ * The name of a route's limiter: the plugin's name, the method and the path. It has to be the same in every process
+ * that shares a store, so it is made of nothing else. Where these make no valid name, a digest keeps different routes
+ * apart.
+ */
 function nameOf({ method, url = '' }: RouteLocation, plugin = ''): string {
   const name = [plugin, String(method), url].filter(Boolean).join(' ')
   if (/^[ -~]{1,64}$/.test(name)) return name

@@ -31,17 +31,22 @@ declare module 'hono' {
  */
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler
 export function rateLimit<E extends Env>(options: RateLimitOptions<E>): MiddlewareHandler<E>
+/** In Hono the context is both the request and the response that the guard takes. */
 export function rateLimit(options: RateLimitOptions): MiddlewareHandler {
   const { connInfo, trustProxy, ...limit } = { ...options }
   refuseSlips(limit)
   const guard = createGuard(limit, platformFor({ connInfo, trustProxy }, limit))
   return function rateLimit(c, next) {
-    const denied = guard(c, c)
-    if (!(denied instanceof Promise)) return proceed(denied, c, next)
-    return denied.then((later) => proceed(later, c, next))
+    const outcome = guard(c, c)
+    if (!(outcome instanceof Promise)) return proceed(outcome, c, next)
+    return outcome.then((denied) => proceed(denied, c, next))
   }
 }
 
+/**
+ * Runs the handlers after the limit, or for a denied request answers with what `onDenied` returned. Both end with the
+ * response getting the limit's headers.
+ */
 function proceed(denied: Denied | undefined, c: Context, next: Next): Promise<void> {
   if (!denied) return next().then(() => complete(c))
   if (!c.finalized) c.res = (denied.answer as Response | undefined) ?? c.body(null)

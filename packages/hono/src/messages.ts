@@ -75,7 +75,7 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
       const message = { c, event, ws }
       const proceed = (denied: Denied | undefined): unknown =>
         denied ? refuse(message, denied) : events.onMessage?.(event, ws)
-      const denied = guard(message, message)
+      const denied = guard(message, message) // Platforms have a request and a response; a message is both.
       if (!last && !(denied instanceof Promise)) return void proceed(denied)
       const handle = async (): Promise<void> => {
         try {
@@ -101,7 +101,10 @@ const MESSAGES = Object.fromEntries(
   Object.entries(REQUEST_LIMIT).filter(([name]) => !(FOR_RESPONSES as readonly string[]).includes(name)),
 )
 
-/** A message has no response: nothing is set or sent by the guard. */
+/**
+ * The platform of messages, whose addresses and headers are those of the request that opened the connection. A message
+ * has no response, so the guard's steps that set or send something do nothing.
+ */
 function messagePlatform(request: Platform<Context, Context>): Platform<Message, Message> {
   return {
     identity: (message) => message,

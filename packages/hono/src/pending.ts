@@ -29,15 +29,22 @@ interface Bindings {
   requestIP?(request: Request): object | null
 }
 
-/** On Node, the request and the response that Hono was called with; on Bun the server. */
+/** What the server has passed to Hono as `env`: on Node its request and response, on Bun the server. {} elsewhere. */
 export function bindingsOf(c: Context): Bindings {
   const env = c.env as (Bindings & { readonly server?: Bindings }) | undefined
   return env?.server ?? env ?? {}
 }
 
-/** Adds the headers and the listeners to the response. To be called once the handler has responded. */
+/**
+ * Puts the limit's headers on the response, and has the listeners of `onSent` called at its end. To be called once the
+ * handler has responded.
+ */
 export function complete(c: WithPending): void {
   if (!c.finalized) return
+  /**
+   * Sets the limit's headers again if they are missing: Hono omits them where a handler returns a Response of its own.
+   * If the latest of them is there, all are.
+   */
   keepHeaders(c)
   const listeners = c[LISTENERS]
   if (!listeners) return

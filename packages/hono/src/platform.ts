@@ -23,8 +23,9 @@ const ADDRESS = {
 } satisfies DeclarationOf<AddressOptions>
 
 /**
- * The platform of an application whose limit has these other options.
- * @throws {PolicyError} INVALID_OPTION for options that cannot work.
+ * The platform of an application: its requests' addresses by `connInfo` and `trustProxy`. The limit's options say
+ * whether addresses are needed at all.
+ * @throws {PolicyError} INVALID_OPTION where they are needed and `connInfo` is missing.
  */
 export function platformFor(
   address: Partial<Record<keyof AddressOptions, unknown>>,
@@ -67,10 +68,14 @@ export function platformFor(
   }
 }
 
+/**
+ * Whether the caller has gone: on Node its socket says so; elsewhere the request's signal or, on Bun, an address that
+ * is missing where the server has a port.
+ */
 function hungUp(c: Context): boolean {
   const server = bindingsOf(c)
   if (server.incoming) return hasHungUp(server.incoming)
   const { raw } = c.req
-  // On a Unix socket Bun has no port, and no address of any caller.
+  // On a Unix socket Bun knows no address of any caller, so that proves nothing; such a server has no port.
   return raw.signal.aborted || (server.port !== undefined && server.requestIP?.(raw) === null)
 }

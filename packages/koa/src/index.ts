@@ -47,20 +47,21 @@ export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState>
 export function rateLimit<StateT, ContextT = {}>(
   options: RateLimitOptions<StateT, ContextT>,
 ): Middleware<StateT & RateLimitState, ContextT>
+/** Errors, the application's too, pass `rethrow`, so that the answer to them has the limit's headers. */
 export function rateLimit(options: RateLimitOptions): Middleware<RateLimitState> {
   const guard = createGuard(options, koa)
   return function rateLimit(ctx: Context, next: Next): Promise<void> | void {
     const fail = (error: unknown): never => rethrow(error, ctx.response)
-    let denied
+    let outcome // undefined if the request may pass; a denied one has been answered already
     try {
-      denied = guard(ctx, ctx.response)
+      outcome = guard(ctx, ctx.response)
     } catch (error) {
       return fail(error)
     }
-    if (denied === undefined) return next().catch(fail)
-    if (!(denied instanceof Promise)) return undefined
-    const proceed = (later: Denied | undefined): Promise<void> | void => (later ? undefined : next())
-    return denied.then(proceed).catch(fail)
+    if (outcome === undefined) return next().catch(fail)
+    if (!(outcome instanceof Promise)) return undefined
+    const proceed = (denied: Denied | undefined): Promise<void> | void => (denied ? undefined : next())
+    return outcome.then(proceed).catch(fail)
   }
 }
 
@@ -91,12 +92,16 @@ const koa: Platform<Context, Response> = {
   handlerFrame: /\bkoa-compose\b|\bApplication\.handleRequest\b/,
 }
 
-/** Koa answers an error, also `ctx.throw(404)`, with only the headers in the error itself, so the limits are added there. */
+/**
+ * Throws an error on with the limits' headers added to it: Koa answers an error, also `ctx.throw(404)`, with only the
+ * headers that the error itself has.
+ */
 function rethrow(error: unknown, res: Response): never {
   if (error instanceof Error && rememberedHeaders(res)) addHeaders(error, res)
   throw error
 }
 
+/** Adds the headers that the limits have set on the response to those of an error. */
 function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
   const added: Record<string, string> = {}
   for (let set = rememberedHeaders(res); set; set = set.earlier) added[set.name] ??= set.value
@@ -109,6 +114,7 @@ function addHeaders(error: Error & { headers?: unknown }, res: Response): void {
   }
 }
 
+/** Whether an object is a literal, of this realm or another, and not an instance of a class. */
 function isPlainObject(value: object): boolean {
   const prototype = Object.getPrototypeOf(value)
   return prototype === null || Object.getPrototypeOf(prototype) === null
