@@ -13,8 +13,9 @@ export type Access = 'count' | 'pass' | 'forbid'
 type Test<Req> = (req: Req) => MaybePromise<boolean>
 
 /**
- * Makes the function that asks `deny`, `allow` and `skip` about a request, in this order and only as far as the first that
- * applies; undefined if none of them is given. It throws a HungUpError if a list needs the address of a caller that is gone.
+ * Makes the function that decides by `deny`, `allow` and `skip`, in this order, whether a request is answered 403,
+ * passes uncounted, or is counted; undefined if none of the three is given. It asks only as far as the first that
+ * applies, and throws a HungUpError if a list needs the address of a caller that is gone.
  * @throws {PolicyError} INVALID_OPTION for an invalid list.
  */
 export function accessChooser<Req, Res>(
@@ -36,6 +37,10 @@ export function accessChooser<Req, Res>(
   }
 }
 
+/**
+ * The test of a list option: the user's own function, or one that looks whether the list contains the caller's address.
+ * @throws {PolicyError} INVALID_OPTION for anything else.
+ */
 function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test<Req> {
   if (typeof given === 'function') return given as Test<Req>
   if (!Array.isArray(given)) {
@@ -79,8 +84,9 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
 }
 
 /**
- * Bits below the prefix are ignored, as routers do: 10.1.2.3/8 is 10.0.0.0/8. Callers have no address within 64:ff9b::/96
- * (NAT64) and 2002::/16 (6to4), because they count by the IPv4 address inside. A block of these would match nothing.
+ * Reads a CIDR block; undefined for any other text. Bits below the prefix are ignored, as routers do: 10.1.2.3/8 is
+ * 10.0.0.0/8. Blocks within 64:ff9b::/96 (NAT64) and 2002::/16 (6to4) count as no blocks: callers there have the IPv4
+ * address inside as their name, so such a block would match nothing.
  */
 function blockOf(entry: unknown): Block | undefined {
   const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []

@@ -33,13 +33,19 @@ export function clientAddress(text: string | undefined, ipv6Prefix = IPV6_PREFIX
 const OCTET = '(?:25[0-5]|2[0-4]\\d|1\\d\\d|[1-9]?\\d)'
 const IPV4 = new RegExp(`^${OCTET}(?:\\.${OCTET}){3}$`)
 
-/** Some proxies forward the port, which changes with each connection; each connection would count as a new caller. */
+/**
+ * The address without its port. Some proxies forward the port, which changes with each connection, so each connection
+ * would count as a new caller.
+ */
 function withoutPort(text: string): string {
   const match = /^\[([^\]]+)\](?::\d{1,5})?$/.exec(text) ?? /^([\d.]+):\d{1,5}$/.exec(text)
   return match ? match[1]! : text
 }
 
-/** The eight groups, or undefined. The zone is dropped: it names an interface of the receiver. */
+/**
+ * The eight groups of an IPv6 address, or undefined if the text is none. The zone is dropped, as it names an interface
+ * of the receiver.
+ */
 function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)
   if (zone === '') return undefined
@@ -56,8 +62,8 @@ function ipv6Groups(text: string): readonly number[] | undefined {
 }
 
 /**
- * The IPv4 address that an IPv6 address represents. With NAT64 (RFC 6052) all IPv4 callers would share one /64. With 6to4
- * (RFC 3056) every IPv4 address owns 65,536 networks of /64.
+ * The IPv4 address that an IPv6 address stands for, or undefined. With NAT64 (RFC 6052) all IPv4 callers would share
+ * one /64. With 6to4 (RFC 3056) every IPv4 address owns 65,536 networks of /64.
  */
 function ipv4Inside(groups: readonly number[]): string | undefined {
   const [a, b, c, d, e, f, g, h] = groups as [number, number, number, number, number, number, number, number]
@@ -85,7 +91,10 @@ function ipv4Text(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
 
-/** Callers are counted by network, because a provider gives each customer at least a /64, which is 2^64 addresses. */
+/**
+ * The network that contains an IPv6 address. Callers are counted by network, because a provider gives each customer at
+ * least a /64, which is 2^64 addresses.
+ */
 function networkOf(groups: readonly number[], prefix: number): string {
   const masked = groups.map((group, i) => {
     const bits = Math.min(16, Math.max(0, prefix - 16 * i))
@@ -122,7 +131,10 @@ export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresse
   return kept.get(source.identity(req)) ?? readAddresses(req, source)
 }
 
-/** Reads the addresses of requests: those that were kept, else the current ones. */
+/**
+ * Makes the functions that read a request's addresses. Those that `keepAddresses` has kept are returned as they were;
+ * others are read now, which fails once the connection is gone.
+ */
 export function addressReader<Req>(
   source: AddressSource<Req>,
 ): Pick<RequestReader<Req>, 'address' | 'socketAddress'> & { hungUp(req: Req): boolean } {
@@ -142,7 +154,10 @@ export function addressReader<Req>(
   }
 }
 
-/** Keeps the addresses of a request. To be called before what may need them is waited for. */
+/**
+ * Keeps the addresses of a request for later. To be called before anything is waited for, because a framework may not
+ * know them any more once the connection has closed.
+ */
 export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
   const request = source.identity(req)
   if (!kept.has(request)) kept.set(request, readAddresses(req, source))
@@ -157,16 +172,21 @@ export class HungUpError extends Error {
   }
 }
 
+/** Whether an error says that the caller has hung up. */
 export function isHungUp(error: unknown): error is HungUpError {
-  // Not instanceof: the ESM and the CJS build of this package may meet in one process.
+  // By its name: the ESM and the CJS build of this package, with a class each, may meet in one process.
   return (error as Error | undefined)?.name === 'HungUpError'
 }
 
+/**
+ * The addresses of a request as they are now. A caller has hung up if its socket has no address any more, or if reading
+ * it fails for that reason.
+ */
 function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
   try {
     const address = source.address(req)
     const socketAddress = source.socketAddress(req)
-    // Also if the framework reports an address: callers can write a text there that is none.
+    // Even if the framework reports an address, since that may be any text which a caller wrote into a header.
     const hungUp = !socketAddress && source.hungUp?.(req) === true
     return { address, socketAddress, hungUp }
   } catch (error) {
@@ -226,13 +246,16 @@ const FORWARDED = 'forwarded'
 
 type ProxyHeader = typeof X_FORWARDED_FOR | typeof FORWARDED
 
-/** The header by which a proxy names its client: X-Forwarded-For, else Forwarded, if the request has one of them. */
+/** The header by which a proxy names its client: X-Forwarded-For, else Forwarded; undefined if the request has neither. */
 function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | undefined {
   if (reader.header(req, X_FORWARDED_FOR) !== undefined) return X_FORWARDED_FOR
   return reader.header(req, FORWARDED) === undefined ? undefined : FORWARDED
 }
 
-/** In one pass over names and values. Few names have one of the two lengths, and only these are compared. */
+/**
+ * The same as `proxyHeader`, from the list of names and values in one pass. Few names have one of the two lengths, and
+ * only these are compared.
+ */
 function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
   let found: ProxyHeader | undefined
   for (let i = 0; i < rawHeaders.length; i += 2) {
@@ -244,14 +267,14 @@ function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined 
   return found
 }
 
-/** Reads the setting 'trust proxy' of the Express application that a request is for. */
+/** How many proxies the Express application of a request trusts, by its setting 'trust proxy': 'all', 'some' or 'none'. */
 export function expressTrust({ app }: { readonly app?: ExpressAppLike | undefined }): ProxyTrust {
-  // Applications inherit the settings of those they are mounted on through the prototype. `app.get` searches for them.
+  // A mounted application inherits settings through the prototype, so none has to be searched for as `app.get` does.
   const setting = app?.settings?.['trust proxy']
   return setting === true ? 'all' : setting ? 'some' : 'none'
 }
 
-/** Infers the setting `trustProxy` from a Fastify request, because the setting itself cannot be read. */
+/** How many proxies a Fastify server trusts, as its requests show: the setting `trustProxy` itself cannot be read. */
 export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
   if (request.ips === undefined) return 'none'
   if (trustsStrangers(request)) return 'all'
@@ -260,8 +283,8 @@ export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
 }
 
 /**
- * Whether Fastify trusts every proxy. Tested once per server with a made-up request from an unknown address through 30
- * unknown proxies, more than a real chain ever has.
+ * Whether a Fastify server trusts every proxy. That is tried once for each server, with a made-up request from an
+ * unknown address through 30 unknown proxies, more than a real chain ever has.
  */
 function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
   return getOrMake(TRUSTS, server, () => {

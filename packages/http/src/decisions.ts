@@ -46,13 +46,17 @@ export class Recorder<Req> {
   readonly #inHeaders: boolean
   readonly #platform: RequestIdentity<Req>
 
+  /** `inHeaders` says whether the guard writes its decisions to headers. */
   constructor(limiter: Limiter, inHeaders: boolean, platform: RequestIdentity<Req>) {
     this.#limiter = limiter
     this.#inHeaders = inHeaders
     this.#platform = platform
   }
 
-  /** Returns the decisions of all limiters about the request. */
+  /**
+   * Adds a decision to those about the request, and returns those of all limiters. They are kept on the request itself,
+   * or in a map beside it where a platform asks for that.
+   */
   record(req: Req, decision: Decision): readonly RequestDecision[] {
     const platform = this.#platform
     const request = platform.identity(req)
@@ -68,7 +72,7 @@ export class Recorder<Req> {
     return all
   }
 
-  /** Makes `decision` the latest about the request. */
+  /** Makes a decision, which was recorded before, the latest about the request, which `decisionAbout` returns. */
   bind(req: Req, decision: Decision): void {
     const all = decisionsAbout(this.#platform.identity(req), this.#platform.keepDecisions?.(req))
     const recorded = (all as RecordedDecision[]).find(
@@ -81,7 +85,10 @@ export class Recorder<Req> {
 
 type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisions' | 'repeats'>
 
-/** Adds a further decision to those about a request, `all`, and reports what it shows about the set-up. */
+/**
+ * Adds a further decision to `all` about a request. It warns if one limiter has counted the request twice, or if two
+ * limiters share a name. Of one limiter the most restrictive decision is kept, and the latest beside it.
+ */
 function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded
   if (!keys && isCounted(all, limiter, decision.key)) warn(limiter, 'COUNTED_TWICE')
@@ -155,6 +162,7 @@ export function mostRestrictiveOfEach(all: readonly RequestDecision[]): readonly
   return [...byLimiter.values()]
 }
 
+/** The decision that leaves the caller less: a denial, the longer denial, or the smaller `remaining`; the first if equal. */
 export function moreRestrictive(one: Decision, other: Decision): Decision {
   if (one.allowed !== other.allowed) return one.allowed ? other : one
   if (!one.allowed) return other.retryAfterMs > one.retryAfterMs ? other : one

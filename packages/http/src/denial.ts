@@ -19,9 +19,9 @@ export interface Denied {
 export type Responder<Req, Res> = ReturnType<typeof responder<Req, Res>>
 
 /**
- * Answers the requests of one guard that may not pass. A response that has begun is left to its handler. If the store failed
- * and no policy denied the request, the caller has done nothing wrong: 503, to be retried in a second. A denial by the local
- * policies in an outage is a 429.
+ * Makes the functions that answer requests which may not pass: `deny` for a limit, `forbid` for the list `deny`. A
+ * response that has begun is left alone. Where the store failed and no policy denied, the caller has done nothing
+ * wrong, so the answer is 503, to be retried in a second; a denial by the local policies in an outage is a 429.
  */
 export function responder<Req, Res>(
   onDenied: ((req: Req, res: Res, decision: Decision) => unknown) | undefined,
@@ -71,7 +71,7 @@ const QUOTA_EXCEEDED = { type: `${TYPES}#quota-exceeded`, title: 'Quota Exceeded
 /** The part that every denial begins with, up to its last comma: the details need no escapes. */
 const QUOTA_TEXT = `${JSON.stringify(QUOTA_EXCEEDED).slice(0, -1)},`
 
-/** A literal: with a spread V8 takes a microsecond and not 30 ns. */
+/** The problem details of a denial. Written out, because with a spread V8 takes a microsecond and not 30 ns. */
 function quotaExceeded(detail: string, names: readonly string[]): Problem {
   const { type, title, status } = QUOTA_EXCEEDED
   return { type, title, status, detail, 'violated-policies': names }
@@ -96,12 +96,16 @@ const FORBIDDEN = {
 
 const FORBIDDEN_TEXT = JSON.stringify(FORBIDDEN)
 
+/** The sentence for people in the answer; without a time to wait the cost is above the whole quota. */
 function detailOf(retryAfter: number | undefined): string {
   if (retryAfter === undefined) return 'This request takes more than the quota ever allows at once.'
   return `Too many requests. Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** Names as in the RateLimit headers. A block, a hold or an outage violates no policy. */
+/**
+ * The names of the policies that denied a request, as in the RateLimit headers. A block, a hold or an outage violates
+ * none.
+ */
 function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): readonly string[] {
   if (all.length === 1 && policiesOf(denied).length === 1)
     return VIOLATIONS.has(denied.reason) ? [denied.limiter] : []
@@ -112,7 +116,7 @@ function violatedPolicies(denied: Decision, all: readonly RequestDecision[]): re
 
 const VIOLATIONS: ReadonlySet<Decision['reason']> = new Set(['limit', 'cost'])
 
-/** A list of names as JSON. */
+/** A list of names as JSON. One plain name, the usual case, needs no escapes. */
 function listText(names: readonly string[]): string {
   const isPlain = names.length === 1 && PLAIN.test(names[0]!)
   return isPlain ? `["${names[0]!}"]` : JSON.stringify(names)
@@ -121,7 +125,10 @@ function listText(names: readonly string[]): string {
 /** Names without characters that JSON escapes, as nearly all are. */
 const PLAIN = /^[\w .:/-]*$/
 
-/** The answer if the caller hung up before it could be identified: the request goes no further, and no key is charged. */
+/**
+ * The outcome for a request whose caller hung up before it could be identified: it goes no further, and no key is
+ * charged. Any other error is thrown on.
+ */
 export function ifHungUp(error: unknown): Denied {
   if (isHungUp(error)) return { answer: undefined, hungUp: true }
   throw error

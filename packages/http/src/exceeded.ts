@@ -4,13 +4,16 @@ import { getOrMake } from './get-or-make.js'
 
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
 
-/** Calls `onExceeded` if a denial is the one with which its key went over its limit. An error in it does not affect the request. */
+/**
+ * Makes the function that reports denials to `onExceeded`: only the one with which a key goes over its limit, not those
+ * that follow. An error in `onExceeded` is a warning and does not affect the request.
+ */
 export function exceededReporter<Req, Res>(
   limiter: Limiter,
   onExceeded: (req: Req, res: Res, decision: Decision) => unknown,
 ): ReportExceeded<Req, Res> {
   return (req, res, key, decision) => {
-    if (decision.reason === 'limit' && wentOver(limiter, storedKey(key), decision))
+    if (decision.reason === 'limit' && recordOver(limiter, storedKey(key), decision))
       void report(req, res, decision)
   }
 
@@ -39,10 +42,10 @@ interface OverLimit {
 }
 
 /**
- * Records that `decision` denied `key`. Returns whether the key went over its limit just now: it was not denied before, or
- * its allowance could have been full again since, and a window has passed since it last went over.
+ * Records that `decision` denied `key`. Returns whether the key went over its limit just now: it was not denied before,
+ * or its allowance could have been full again since, and a window has passed since it last went over.
  */
-function wentOver(limiter: Limiter, key: string, decision: Decision): boolean {
+function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())
   const now = performance.now()
   const before = keys.get(key)

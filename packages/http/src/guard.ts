@@ -104,7 +104,10 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return this.#chooseAccess !== undefined
   }
 
-  /** Counts the request, lets it pass uncounted, or answers 403. */
+  /**
+   * Asks the lists `deny` and `allow` and the option `skip`, and then counts the request, lets it pass uncounted, or
+   * answers 403.
+   */
   enter(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let access
     try {
@@ -117,12 +120,13 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return Promise.resolve(access).then((later) => this.#follow(later, req, res), ifHungUp)
   }
 
+  /** Carries out the outcome of these lists. */
   #follow(access: Access, req: Req, res: Res): MaybePromise<Denied | undefined> {
     if (access === 'count') return this.identify(req, res)
     return access === 'pass' ? undefined : this.#respond.forbid(req, res)
   }
 
-  /** Finds the key. */
+  /** Finds the key of the request by the option `key`, or by its address, and goes on to its cost. */
   identify(req: Req, res: Res): MaybePromise<Denied | undefined> {
     let key
     try {
@@ -136,6 +140,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return Promise.resolve(key).then((later) => this.#steps.count(req, res, later), ifHungUp)
   }
 
+  /** Finds the cost of the request, and asks the limiter. */
   count(req: Req, res: Res, key: string): MaybePromise<Denied | undefined> {
     const { key: ownKey, cost: costOf } = this.#options
     if (ownKey && holdsRawIpv6(key, req, this.#source)) warn(this.limiter, 'KEY_RAW_IPV6')
@@ -143,6 +148,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return chain(costOf(req), (cost) => this.#steps.ask(req, res, key, checkCost(cost)))
   }
 
+  /** Asks the limiter, after the policies for this request were chosen if the option `policies` is a function. */
   ask(req: Req, res: Res, key: string, cost: number): MaybePromise<Denied | undefined> {
     const choosePolicies = this.#choosePolicies
     if (!choosePolicies) return this.#decide(req, res, key, cost, cost === 1 ? undefined : { cost })
@@ -151,6 +157,10 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     )
   }
 
+  /**
+   * Has the limiter decide, now or when it is the request's turn if the guard has requests wait and there is room for
+   * one more.
+   */
   #decide(
     req: Req,
     res: Res,
@@ -160,12 +170,16 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   ): MaybePromise<Denied | undefined> {
     if (this.#waiting?.hasRoom(key)) return this.#decideAtTurn(this.#waiting, req, res, key, options)
     const decision = this.limiter.decide(key, options)
-    // `in` instead of instanceof, as in `consume`.
+    // A promise has no `allowed`; `in` is faster than instanceof, and true for promises of other libraries.
     return 'allowed' in decision
       ? this.#obey(req, res, key, cost, decision)
       : decision.then((later) => this.#obey(req, res, key, cost, later))
   }
 
+  /**
+   * Waits for the request's turn, and obeys the decision. A caller that hangs up while it waits leaves the queue
+   * uncharged.
+   */
   async #decideAtTurn(
     waiting: WaitingRequests,
     req: Req,
@@ -196,6 +210,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     return undefined
   }
 
+  /** Records a denial, reports it, and answers the request. */
   deny(req: Req, res: Res, key: string, _cost: number, decision: Decision): MaybePromise<Denied> {
     const all = this.#record(req, res, decision)
     this.#reportExceeded?.(req, res, key, decision)

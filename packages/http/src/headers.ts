@@ -165,6 +165,7 @@ export function headerSetter<Res>(
   }
 }
 
+/** @throws {PolicyError} INVALID_OPTION unless `name` is a header that can be renamed, and `to` a valid name or false. */
 function checkName(name: string, to: unknown): void {
   if (!(RENAMEABLE as readonly string[]).includes(name)) {
     const what = `headerNames knows ${RENAMEABLE.join(', ')}`

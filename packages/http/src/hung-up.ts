@@ -24,18 +24,23 @@ interface Connection {
   readonly localAddress?: string | undefined
 }
 
-/** Whether a Node request that has no address was sent by a caller that has hung up. */
+/**
+ * Whether the caller of a Node request without an address has hung up, as opposed to one whose connection never has an
+ * address, such as a Unix socket.
+ */
 export function hasHungUp(request: NodeRequest): boolean {
-  // Node also destroys a request whose body has been read, while its caller waits for the response.
+  // A request whose body has been read is destroyed too, while its caller waits for the response.
   if (request.destroyed && !request.readableEnded) return true
-  // First, as reading a socket whose HTTP/2 session is gone throws.
+  // Before the socket is read, which throws once its HTTP/2 session is gone.
   if (request.stream && isGoneStream(request.stream)) return true
   const { socket } = request
+  // A TCP connection has an address as long as it lives, so one without any is gone.
   return Boolean(socket?.destroyed) || isTcp(socket)
 }
 
+/** Whether the HTTP/2 stream of a request has ended. */
 function isGoneStream(stream: { readonly session?: { readonly destroyed: boolean }; destroyed?: boolean }) {
-  // Applications may have put a stream of another kind on the request.
+  // Only streams of HTTP/2 have an `rstCode`; an application may have put another kind on the request.
   return 'rstCode' in stream && (stream.destroyed || !stream.session || stream.session.destroyed)
 }
 

@@ -21,13 +21,17 @@ export function writeDraft11<Res>(all: readonly RequestDecision[], res: Res, set
   set(res, 'RateLimit', list.map(limitItem).join(', '))
 }
 
+/** A policy as an item of RateLimit-Policy: its name, quota and window. */
 function policyItem({ name, policy }: ReportedPolicy): string {
   // The draft has no fractions of a second, and a rounded window would state another rate.
   const window = policy.windowMs % 1000 === 0 ? `;w=${policy.windowMs / 1000}` : ''
   return `${quoted(name)};q=${integer(policy.limit)}${window}`
 }
 
-/** `t` is when the quota is full again or, on a policy that denies, when it would pass; left out if that is never. */
+/**
+ * A policy's state as an item of RateLimit: its name, what is left, and when. `t` is when the quota is full again or,
+ * on a policy that denies, when the call would pass; left out if that is never.
+ */
 function limitItem({ name, state }: ReportedPolicy): string {
   const seconds = wholeSeconds(state.retryAfterMs > 0 ? state.retryAfterMs : state.resetAfterMs)
   const time = Number.isFinite(seconds) ? `;t=${integer(seconds)}` : ''
@@ -67,7 +71,10 @@ export function writeDraft7<Res>(all: readonly RequestDecision[], res: Res, set:
   set(res, 'RateLimit', `limit=${limit}, remaining=${remaining}${reset ? `, reset=${reset}` : ''}`)
 }
 
-/** The drafts require a window in whole seconds. Rounding up never states more than the rate that is allowed. */
+/**
+ * The policies as drafts 6 and 7 list them. They require windows in whole seconds; rounding up never states more than
+ * the rate that is allowed.
+ */
 function quotas(all: readonly RequestDecision[]): string {
   return reportedPolicies(all)
     .map(({ policy }) => `${policy.limit};w=${wholeSeconds(policy.windowMs)}`)
@@ -75,8 +82,8 @@ function quotas(all: readonly RequestDecision[]): string {
 }
 
 /**
- * `reset` is when the quota is full again or, on a denial, the same as Retry-After, which both drafts ask for; undefined if
- * no wait helps.
+ * The values of the most restrictive decision, as texts. `reset` is when the quota is full again or, on a denial, the
+ * same as Retry-After, which both drafts ask for; undefined if no wait helps.
  */
 function stateOf(all: readonly RequestDecision[]) {
   const decision = mostRestrictive(all)
@@ -94,7 +101,10 @@ export interface ReportedPolicy {
   readonly state: PolicyState
 }
 
-/** The policies of all limiters that counted a request, each limiter once. */
+/**
+ * The policies of all limiters that counted a request, with the names that headers give them. A limiter that counted
+ * the request several times is listed once, with its most restrictive decision.
+ */
 export function reportedPolicies(all: readonly RequestDecision[]): readonly ReportedPolicy[] {
   const list: ReportedPolicy[] = []
   for (const decision of mostRestrictiveOfEach(all)) {
@@ -107,7 +117,10 @@ export function reportedPolicies(all: readonly RequestDecision[]): readonly Repo
   return list
 }
 
-/** Two limiters may have the same name, for example the default; two items of a RateLimit list may not. */
+/**
+ * The name, with a number behind it if the list has it already: two limiters may have the same name, for example the
+ * default, and two items of a RateLimit list may not.
+ */
 function uniqueName(name: string, list: readonly ReportedPolicy[]): string {
   const isTaken = (candidate: string): boolean => list.some((reported) => reported.name === candidate)
   let candidate = name

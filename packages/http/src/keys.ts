@@ -153,7 +153,10 @@ export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddr
 /** Names the caller at an address as a socket or a proxy header gives it; undefined for a text that is not an address. */
 type NameAddress = (text: string | undefined) => string | undefined
 
-/** Names callers by their keys. */
+/**
+ * Makes the function that turns an address into the caller's key; undefined for a text that is no address. It remembers
+ * recent ones.
+ */
 function addressKeys(ipv6Prefix: number): NameAddress {
   return rememberRecent((text) => {
     const address = clientAddress(text, ipv6Prefix)
@@ -163,20 +166,25 @@ function addressKeys(ipv6Prefix: number): NameAddress {
 
 const DEFAULT_KEYS = addressKeys(IPV6_PREFIX)
 
+/** A part of a key with its colons escaped, so that parts joined by colons cannot be mistaken for others. */
 function escaped(part: KeyPart): string {
   const text = typeof part === 'string' ? part : numberText(part)
   return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text
 }
 
-/** An object would become `[object Object]`, and undefined `undefined`: one key for all callers. */
+/**
+ * A number as a part of a key.
+ * @throws {InputError} INVALID_KEY for a value of another type: an object would become `[object Object]`, and undefined
+ * `undefined`, which is one key for all callers.
+ */
 function numberText(part: number | bigint): string {
   if (typeof part === 'bigint' || Number.isFinite(part)) return String(part)
   throw expected(InputError, 'INVALID_KEY', 'a part of a key must be a string, a number or a bigint', part)
 }
 
 /**
- * Whether a key contains the caller's own IPv6 address, raw or as a part of `joinKey`. Keys of `byIp` begin with `ip:` and are
- * masked, so they never do.
+ * Whether a key contains the caller's own IPv6 address, raw or as a part of `joinKey`: then a caller has as many keys
+ * as its network has addresses. Keys of `byIp` begin with `ip:` and are masked, so they never do.
  */
 export function holdsRawIpv6<Req>(key: string, req: Req, reader: RequestReader<Req>): boolean {
   if (typeof key !== 'string' || !LIKE_IPV6.test(key) || key.startsWith('ip:')) return false

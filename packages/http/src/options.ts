@@ -227,7 +227,11 @@ function limiterOptionsOf<Req, Res>(options: RequestLimitOptions<Req, Res>): Lim
 
 const OF_LIMITER = Object.keys(LIMITER) as (keyof LimiterOptions)[]
 
-/** The policies that a limiter is made with: `policies` if it is a list, else those of `limit` and `window`. */
+/**
+ * The policies that a limiter is made with: `policies` if it is a list, else one of `limit` and `window`. If `policies`
+ * is a function, which chooses for each request, the first of `tiers` or a stand-in takes their place.
+ * @throws {PolicyError} INVALID_OPTION for options that are missing or in conflict.
+ */
 function ownPolicies<Req, Res>({
   limit,
   window,
@@ -251,6 +255,10 @@ function ownPolicies<Req, Res>({
 /** A limiter cannot be made without policies. `requirePolicies` makes sure that no request is counted under these. */
 const PLACEHOLDER: readonly Policy[] = [slidingLog({ limit: 1, window: '1s' })]
 
+/**
+ * The policies that a function has chosen for a request, which must be given where the limiter has none of its own.
+ * @throws {InputError} INVALID_POLICIES.
+ */
 function requirePolicies(list: readonly Policy[] | undefined): readonly Policy[] {
   if (list) return list
   throw expected(InputError, 'INVALID_POLICIES', 'policies must give a list where there is no limit', list)

@@ -84,8 +84,8 @@ function allNames(): string {
 let reportedInHandler = false
 
 /**
- * Warns if the stack trace shows the framework calling a handler. Once per process, because each request would make a new
- * limiter, which has not warned yet.
+ * Warns if a limiter is made inside a request handler, as the stack trace shows: each request would get a new one and
+ * count from 0. Once per process, because a new limiter has not warned yet.
  */
 export function warnInsideHandler(limiter: Limiter, handlerFrame: RegExp): void {
   if (reportedInHandler || !handlerFrame.test(new Error().stack ?? '')) return

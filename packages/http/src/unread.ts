@@ -21,16 +21,20 @@ export interface ClientConnection {
   }
 }
 
-/** Closes a connection with the status 1008 if more than `most` bytes wait for its client. Returns whether it did. */
+/**
+ * Closes a WebSocket connection with the status 1008 if more than `most` bytes wait for its client to read. Returns
+ * whether it did.
+ */
 export function closeUnread(connection: ClientConnection, most: number): boolean {
   if (!holdsMore(connection, most)) return false
   const { conn } = connection
   const socket = conn ? conn.transport.socket : connection
   socket?.close?.(1008, 'Too Many Requests')
-  conn?.close(true) // at once: it would wait until the client has read its packets
+  conn?.close(true) // true: without waiting until the client has read its packets
   return true
 }
 
+/** Whether more than `most` bytes wait for a client to read, in its socket and in the buffer of socket.io. */
 function holdsMore(connection: ClientConnection, most: number): boolean {
   const { conn } = connection
   const socket = conn ? conn.transport.socket : connection

@@ -24,7 +24,7 @@ export const WAITING = {
   maxWaiting: unchecked(),
 } satisfies DeclarationOf<RequestWaitOptions>
 
-/** The requests of one guard that wait for their turn. Undefined for a guard whose requests do not. */
+/** The waiting requests of one guard. Undefined if its options let no request wait. */
 export function waitingRequests(options: RequestWaitOptions): WaitingRequests | undefined {
   const maxWaitMs = readOne(WAITING.maxWait, options.maxWait, 'maxWait', { what: 'rateLimit' })
   const most = read(MOST, options.maxWaiting ?? {}, { what: 'maxWaiting', prefix: 'maxWaiting.' })
@@ -45,7 +45,10 @@ export class WaitingRequests {
     return this.#all < this.most && (this.#byKey.get(key) ?? 0) < this.mostOfKey
   }
 
-  /** The decision at the turn of a request, or its denial at once; undefined if its caller hung up before. */
+  /**
+   * Waits for the turn of a request, and returns its decision; a denial comes at once. Undefined if its caller hung up
+   * before.
+   */
   async decide(
     limiter: Limiter,
     key: string,
@@ -67,6 +70,7 @@ export class WaitingRequests {
     }
   }
 
+  /** Adds to the requests that wait, in all and of this key. */
   #count(key: string, by: number): void {
     this.#all += by
     const ofKey = (this.#byKey.get(key) ?? 0) + by
