@@ -87,7 +87,10 @@ const algorithm: Algorithm = {
   },
 }
 
-/** Removes the newest entries at or before `at` that still count; later bookings stay. */
+/**
+ * Gives back up to `cost` units: removes the newest entries at or before `at` that still count, while later bookings
+ * stay. Returns how many those were.
+ */
 function refund(state: State, policy: Policy, at: number, cost: number): number {
   const booked = newerThan(state, at)
   const given = Math.min(cost, newerThan(state, at - policy.window) - booked)
@@ -96,8 +99,8 @@ function refund(state: State, policy: Policy, at: number, cost: number): number 
 }
 
 /**
- * Number of entries later than `instant`, by a galloping search from the oldest: between two calls few entries leave the window,
- * so its steps double from one on, and the last step is searched by halves.
+ * Number of entries later than `instant`, by a galloping search from the oldest: between two calls few entries leave
+ * the window, so its steps double from one on, and the last step is searched by halves.
  */
 function newerThan({ ring }: State, instant: number): number {
   let most = ring.size

@@ -181,7 +181,10 @@ const weighted: Algorithm = {
   },
 }
 
-/** The window longer by `byMs`, in milliseconds of `ticks` each, rounded up until the buckets divide it. */
+/**
+ * The length in milliseconds of a window longer by `byMs`. It is rounded up until the buckets divide it, counted in
+ * `ticks` a millisecond.
+ */
 function longerWindow({ windowMs, buckets }: Policy, byMs: number, ticks: number): number {
   let window = windowMs + byMs
   while ((window * ticks) % buckets !== 0) window++
@@ -196,6 +199,7 @@ function show(state: State, policy: Policy, now: number, counted: number, view: 
 
 /** Adds units to a bucket, which is the newest from then on. Returns the instant at which it leaves the window. */
 function record(state: State, policy: Policy, bucket: number, units: number): number {
+  /** Makes `bucket` the newest, if it is later: empties the buckets up to it, whose cells those that leave the window had. */
   slideTo(state, policy, bucket)
   const cell = cellOf(policy, bucket)
   state.set(cell, state.get(cell) + units)
@@ -203,7 +207,7 @@ function record(state: State, policy: Policy, bucket: number, units: number): nu
   return goneAt(policy, bucket)
 }
 
-/** Takes units out of the newest buckets at or before `bucket`. */
+/** Gives back up to `cost` units, out of the newest buckets at or before `bucket`. Returns how many those had. */
 function refund(state: State, policy: Policy, bucket: number, cost: number): number {
   const newest = state.get(NEWEST)
   const oldest = Math.max(newest, bucket) - policy.buckets
@@ -214,7 +218,7 @@ function refund(state: State, policy: Policy, bucket: number, cost: number): num
   return given
 }
 
-/** Takes up to `units` out of a bucket; returns how many were there. */
+/** Takes up to `units` out of a bucket. Returns how many it had of them. */
 function takeFromBucket(state: State, policy: Policy, bucket: number, units: number): number {
   const count = countOf(state, policy, bucket)
   const taken = Math.min(units, count)
@@ -244,7 +248,10 @@ function countedAt(state: State, policy: Policy, instant: number): number {
   return total - Math.floor(faded / (policy.windowTicks / policy.buckets))
 }
 
-/** Sum of the N+1 buckets that end with `bucket`: the running total less the buckets that have left since. */
+/**
+ * The units in the N+1 buckets that end with `bucket`: the running total less the buckets that have left the window by
+ * then.
+ */
 function totalAt(state: State, policy: Policy, bucket: number): number {
   const newest = state.get(NEWEST)
   if (bucket - policy.buckets > newest) return 0
@@ -266,11 +273,13 @@ function goneAt(policy: Policy, bucket: number): number {
   return (bucket + policy.buckets + 1) * width(policy)
 }
 
+/** The units in a bucket; 0 for one that has left the window or is later than the newest. */
 function countOf(state: State, policy: Policy, bucket: number): number {
   const newest = state.get(NEWEST)
   return bucket > newest || bucket < newest - policy.buckets ? 0 : state.get(cellOf(policy, bucket))
 }
 
+/** The cell of a bucket. Buckets are numbered since 1970, and N+1 cells are used in turn. */
 function cellOf(policy: Policy, bucket: number): number {
   const slot = bucket % (policy.buckets + 1)
   return COUNTS + (slot < 0 ? slot + policy.buckets + 1 : slot) // below 0 only in the first window after the Unix epoch

@@ -144,6 +144,10 @@ function refilledAt(policy: Policy, from: number, tokens: number): number {
   return refillBefore(policy, from) + Math.ceil(tokens / policy.limit) * policy.window
 }
 
+/**
+ * The tokens that are missing at an instant: those recorded, less all refills since. Each multiple of the window brings
+ * `limit` tokens.
+ */
 function missingAt(state: State, policy: Policy, instant: number): number {
   const passed = refillBefore(policy, instant) - refillBefore(policy, state.get(SINCE))
   const refilled = (Math.max(0, passed) / policy.window) * policy.limit

@@ -13,7 +13,10 @@ export class Renewal {
   readonly #releasing = new Map<string, Map<number, number>>()
   #timer: ReturnType<typeof setTimeout> | undefined
 
-  /** `leaseMs` is undefined for a store in this process, whose permits need no lease. */
+  /**
+   * `leaseMs` is how long the store keeps a permit without renewal; undefined for a store in this process, which needs
+   * none. `limit` is the semaphore's at the moment.
+   */
   constructor(
     private readonly permits: Permits,
     private readonly leaseMs: number | undefined,
@@ -37,7 +40,10 @@ export class Renewal {
     this.#schedule(this.#renewMs)
   }
 
-  /** Releases the ticket's permit, or takes the ticket out of the queue. Never rejects. */
+  /**
+   * Releases the ticket's permit, or takes the ticket out of the queue. Never rejects: if the store is not reached, the
+   * release is repeated until the lease has ended, which frees the permit too.
+   */
   async release(key: string, ticket: number): Promise<void> {
     remove(this.#held, key, ticket)
     try {
@@ -54,13 +60,14 @@ export class Renewal {
     return Math.min((this.leaseMs ?? 0) / 3, RENEW_US / 1000)
   }
 
-  /** The timer does not keep the process alive. */
+  /** Sets the timer that renews permits and repeats releases, unless it is set. It does not keep the process alive. */
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.leaseMs === undefined) return
     this.#timer = setTimeout(() => void this.#run(), ms)
     this.#timer.unref?.()
   }
 
+  /** Renews all permits and repeats the releases that failed, key by key, and sets the next timer while there are any. */
   async #run(): Promise<void> {
     const keys = new Set([...this.#held.keys(), ...this.#releasing.keys()])
     const results = await Promise.all([...keys].map((key) => this.#runFor(key)))
@@ -70,7 +77,7 @@ export class Renewal {
     this.#schedule(results.includes('failed') ? RETRY_MS : this.#renewMs)
   }
 
-  /** Returns whether the store carried out every call. One that is closed never will. */
+  /** Does the same for one key. Returns whether the store carried it out; 'closed' means that it never will. */
   async #runFor(key: string): Promise<'done' | 'failed' | 'closed'> {
     this.#dropExpired(key)
     try {
@@ -82,6 +89,7 @@ export class Renewal {
     }
   }
 
+  /** Renews the permits of a key. One that the store does not know any more has been lost, and its holder is called. */
   async #renewHeld(key: string): Promise<void> {
     for (const part of inParts(this.held(key))) {
       // Renewing a ticket that was released meanwhile would take its permit again.
@@ -96,6 +104,7 @@ export class Renewal {
     }
   }
 
+  /** Repeats the releases of a key that have failed. */
   async #repeatReleases(key: string): Promise<void> {
     for (const part of inParts(this.releasing(key))) {
       await this.permits.ask('release', key, part, this.limit(key))
@@ -103,6 +112,7 @@ export class Renewal {
     }
   }
 
+  /** Forgets the releases of permits whose lease has ended meanwhile, which has freed them. */
   #dropExpired(key: string): void {
     const now = performance.now()
     for (const [ticket, until] of this.#releasing.get(key) ?? []) {
@@ -113,11 +123,13 @@ export class Renewal {
 
 const RETRY_MS = 100
 
+/** Tickets in lists of at most as many as one call to the store may have. */
 function inParts(tickets: readonly number[]): readonly (readonly number[])[] {
   const parts = Math.ceil(tickets.length / MOST_TICKETS)
   return Array.from({ length: parts }, (_, i) => tickets.slice(i * MOST_TICKETS, (i + 1) * MOST_TICKETS))
 }
 
+/** Removes a ticket, and its key with the last. */
 function remove<T>(byKey: Map<string, Map<number, T>>, key: string, ticket: number): void {
   const tickets = byKey.get(key)
   tickets?.delete(ticket)

@@ -85,7 +85,10 @@ const SEMAPHORE = {
   onLost: func<(key: string) => void>(),
 } satisfies DeclarationOf<SemaphoreOptions>
 
-/** @throws {PolicyError} INVALID_OPTION, INVALID_LIMIT, INVALID_NAME, INVALID_DURATION, NAME_REQUIRED. */
+/**
+ * The options of `createSemaphore`, checked and with their defaults.
+ * @throws {PolicyError} INVALID_OPTION, INVALID_LIMIT, INVALID_NAME, INVALID_DURATION, NAME_REQUIRED.
+ */
 export function readSemaphoreOptions(options: SemaphoreOptions): Settings<typeof SEMAPHORE> {
   const settings = read(SEMAPHORE, options, { what: 'createSemaphore' })
   if (settings.store === undefined) return settings
@@ -101,7 +104,11 @@ const ACQUIRE = {
   signal: unchecked<AbortSignal | undefined>(),
 } satisfies DeclarationOf<SemaphoreAcquireOptions>
 
-/** @throws {InputError} INVALID_OPTION; INVALID_DURATION, also for options that are no object: some packages take the wait itself. */
+/**
+ * The options of `acquire`, checked and with their defaults. A number in their place is most likely the wait itself,
+ * which other packages take, so the code of that error is INVALID_DURATION.
+ * @throws {InputError} INVALID_OPTION, INVALID_DURATION.
+ */
 export function readAcquireOptions(options: SemaphoreAcquireOptions): Settings<typeof ACQUIRE> {
   if (typeof options === 'object' && options !== null) {
     return read(ACQUIRE, options, { what: 'acquire', error: InputError })

@@ -46,6 +46,10 @@ export class Semaphore {
   #inUse = 0
   #closed = false
 
+  /**
+   * Permits are asked for within the deadline, renewed while they are held, and waited for in order, each by a part of
+   * its own.
+   */
   constructor(options: SemaphoreOptions) {
     const settings = readSemaphoreOptions(options)
     const { name = 'default', limit, lease: leaseMs, store, deadline: deadlineMs, onLost } = settings
@@ -73,6 +77,10 @@ export class Semaphore {
    */
   async acquire(key = '', options: SemaphoreAcquireOptions = {}): Promise<Permit> {
     if (this.#closed) throw closedError()
+    /**
+     * @throws {InputError} INVALID_KEY for options in the place of the key, a likely mistake. Other keys that are no
+     * strings are refused by `storedKey`.
+     */
     checkKey(key)
     const stored = storedKey(key)
     const { maxWait, signal } = readAcquireOptions(options)

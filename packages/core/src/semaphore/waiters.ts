@@ -27,12 +27,13 @@ export class Waiters {
   ) {}
 
   /**
-   * Waits for a permit of `key` for up to `maxWaitMs`. `lost` is called if the store loses the permit while it is held.
+   * Asks for a permit of `key` and waits for it up to `maxWaitMs`. `lost` is called if the store loses the permit
+   * later, while it is held.
    */
   take(key: string, maxWaitMs: number, lost: () => void, signal?: AbortSignal): Promise<Taken> {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
-      let stopWatching = (): void => {} // until it waits
+      let stopWatching = (): void => {} // replaced as soon as the call waits
       const end = (outcome: 'granted' | 'left'): void => {
         waiter.outcome = outcome
         stopWatching()
@@ -49,7 +50,7 @@ export class Waiters {
         end('left')
         if (error === undefined) resolve({ ticket: undefined, waiter })
         else reject(error)
-        if (waiter.isKnown) await this.renewal.release(key, ticket)
+        if (waiter.isKnown) await this.renewal.release(key, ticket) // takes the ticket out of the store's queue
       }
       const waiter = new Waiter(key, granted, leave)
       this.#byTicket.set(ticket, waiter)
@@ -64,7 +65,7 @@ export class Waiters {
     return this.#byTicket.size
   }
 
-  /** Asks the store for permits under the current limit. */
+  /** Asks the store whether waiting tickets have permits now, the oldest of each key in one call. */
   pollAll(): Promise<unknown> {
     const byKey = new Map<string, number[]>()
     for (const [ticket, { key }] of this.#byTicket) {
@@ -75,13 +76,16 @@ export class Waiters {
     return Promise.all([...byKey].map(([key, oldest]) => this.#poll(key, oldest)))
   }
 
-  /** Rejects all calls that wait. */
+  /** Rejects all calls that wait, and takes their tickets out of the store's queue. */
   async close(error: StoreError): Promise<void> {
     await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.leave(error)))
     clearTimeout(this.#timer)
   }
 
-  /** Ends the wait at its longest, by its signal, or with the store. Returns what stops that. */
+  /**
+   * Ends a call's wait after its longest time, when its signal aborts, or when the store closes. Returns a function
+   * that stops all three.
+   */
   #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
     const giveUp = (): void =>
       void waiter.leave(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
@@ -96,6 +100,10 @@ export class Waiters {
     }
   }
 
+  /**
+   * Asks the store for a permit, and without one enters the queue there if the call waits. It is asked again if the
+   * store is out of reach, and any other failure ends the call.
+   */
   async #ask(waiter: Waiter, ticket: number, waits: boolean): Promise<void> {
     if (waiter.isAsking) return
     const wasKnown = waiter.isKnown
@@ -118,12 +126,20 @@ export class Waiters {
     this.#watch()
   }
 
+  /**
+   * Takes up a permit for its call. If the call has left meanwhile, the permit is given back; one that was granted by a
+   * poll before is in use.
+   */
   #taken(waiter: Waiter, ticket: number): void {
     // The ticket left the queue while the permit was on its way. One that a poll found granted before is in use.
     if (waiter.outcome === 'left') void this.renewal.release(waiter.key, ticket)
     else waiter.granted()
   }
 
+  /**
+   * Learns of permits for waiting tickets: by messages of the store, and for a store elsewhere by polling as well, as
+   * messages may be lost.
+   */
   #watch(): void {
     if (!this.#isListening) {
       this.#isListening = true
@@ -137,12 +153,17 @@ export class Waiters {
     this.#timer.unref?.()
   }
 
+  /** Polls all waiting tickets, and sets the timer again while there are any. */
   async #run(): Promise<void> {
     await this.pollAll()
     this.#timer = undefined
     if (this.#byTicket.size > 0) this.#watch()
   }
 
+  /**
+   * Asks the store how some waiting tickets of a key stand. One that it does not know any more, after a loss of state,
+   * enters the queue anew.
+   */
   async #poll(key: string, tickets: readonly number[]): Promise<void> {
     const waiters = tickets.map((ticket) => this.#byTicket.get(ticket)!)
     try {
@@ -208,6 +229,7 @@ class StoreWait {
     return this.#ms + (this.#askedAt === undefined ? 0 : performance.now() - this.#askedAt)
   }
 
+  /** Waits for an answer of the store, and adds the time to `ms`. */
   async over<T>(answer: Promise<T>): Promise<T> {
     this.#askedAt = performance.now()
     try {

@@ -6,7 +6,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   const shared = known.get(signal) ?? sharedOn(signal)
   shared.listeners.add(listener)
   return () => {
-    // A set that was emptied is left alone: the signal may have another since.
+    // A second call does nothing, as the signal may have another shared listener by then; the last one takes it along.
     if (!shared.listeners.delete(listener) || shared.listeners.size > 0) return
     signal.removeEventListener('abort', shared.abort)
     known.delete(signal)
@@ -20,6 +20,7 @@ interface SharedListener {
 
 const known = new WeakMap<AbortSignal, SharedListener>()
 
+/** Puts the one listener on the signal that calls all those which `onAbort` adds. */
 function sharedOn(signal: AbortSignal): SharedListener {
   const listeners = new Set<() => void>()
   const abort = (): void => listeners.forEach((listener) => listener())

@@ -6,12 +6,14 @@ export class Closing {
   /** Read with each call, so it is no accessor. */
   isClosed = false
 
+  /** A signal that is aborted with `close`, made when it is first asked for. */
   get signal(): AbortSignal {
     this.#controller ??= new AbortController()
     if (this.isClosed) this.#controller.abort()
     return this.#controller.signal
   }
 
+  /** Closes for good, and aborts the signal if anybody has asked for it. */
   close(): void {
     this.isClosed = true
     this.#controller?.abort()

@@ -23,7 +23,8 @@ export const OPEN_PART = Symbol.for('sluice.part')
 export const REPORT_PART = Symbol.for('sluice.reportPart')
 
 /**
- * `what` names the part in the message.
+ * Checks that a limiter, store or policy was made by a copy of this package that works with this one. `what` names it
+ * in the message.
  * @throws {PolicyError} VERSION_MISMATCH where `part` was made under another contract.
  */
 export function checkContract(what: string, part: { readonly [CONTRACT]?: number }): void {

@@ -22,6 +22,7 @@ export class SluiceError extends Error {
   static readonly [KIND]: string = 'SluiceError'
   readonly code: SluiceErrorCode
 
+  /** Sets `name` to that of the class, also where another copy of this package has made it. */
   constructor(code: SluiceErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = Object.hasOwn(new.target, KIND) ? new.target[KIND] : new.target.name
@@ -33,7 +34,7 @@ export class SluiceError extends Error {
   }
 }
 
-/** `instanceof` that also holds for errors of other copies of this package: classes of one name count as one class. */
+/** `instanceof` that also holds for errors of other copies of this package: classes with one KIND count as one class. */
 function isOfKind(this: typeof SluiceError, error: unknown): boolean {
   if (Function.prototype[Symbol.hasInstance].call(this, error)) return true
   if (typeof error !== 'object' || error === null || !Object.hasOwn(this, KIND)) return false
@@ -49,6 +50,7 @@ export class PolicyError extends SluiceError {
   static override readonly [KIND]: string = 'PolicyError'
   declare readonly code: PolicyErrorCode
 
+  /** `sent` says whether the call may have reached the store; where it is not given, the code says it. */
   constructor(code: PolicyErrorCode, message: string, options?: ErrorOptions) {
     super(code, message, options)
   }
@@ -153,6 +155,7 @@ export function expected<Code extends SluiceErrorCode>(
   return new Kind(code, `${what}, got ${shown(value)}`)
 }
 
+/** A value as messages show it: short, with the quotes of a text, and without the contents of objects. */
 function shown(value: unknown): string {
   if (typeof value === 'string') return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value)
   if (typeof value === 'bigint') return `${value}n`

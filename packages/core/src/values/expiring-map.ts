@@ -13,7 +13,10 @@ export class ExpiringMap<V> {
   #old = new Map<string, V>()
   #youngSince = -Infinity
 
-  /** `life` in the unit of the `now` that `set` is given. */
+  /**
+   * Keeps at most `most` entries, each for between one and two times `life`, in the unit of the `now` that `set` is
+   * given.
+   */
   constructor(
     most: number,
     private readonly life: number,
@@ -25,6 +28,10 @@ export class ExpiringMap<V> {
     return this.#young.get(key) ?? this.#old.get(key)
   }
 
+  /**
+   * Sets a value. Where the young generation is full or a `life` old, it becomes the old one, and the old one is
+   * forgotten.
+   */
   set(key: string, value: V, now: number): void {
     if (this.#young.size >= this.#mostPerGeneration || now - this.#youngSince >= this.life) {
       this.#old = this.#young
@@ -35,6 +42,7 @@ export class ExpiringMap<V> {
     this.isUsed = true
   }
 
+  /** Removes a key, which either generation may have. */
   delete(key: string): void {
     this.#young.delete(key)
     this.#old.delete(key)

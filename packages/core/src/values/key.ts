@@ -29,6 +29,10 @@ export function ownText(text: string): string {
 /** V8 copies texts that are cut shorter than this. */
 const SHORTEST_CUT = 13
 
+/**
+ * The key as stores keep it, for one that may have to be digested. The latest digest is remembered, as one call asks
+ * several times.
+ */
 function unusualKey(key: string): string {
   if (typeof key !== 'string') throw expected(InputError, 'INVALID_KEY', 'key must be a string', key)
   if (key.length > LONGEST) {

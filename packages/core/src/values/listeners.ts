@@ -20,7 +20,10 @@ export class Listeners<Events extends object> {
   /** `failed` is called with what a listener threw, or rejected with. */
   constructor(private readonly failed: (name: keyof Events, error: unknown) => void) {}
 
-  /** Returns a function that removes the listener. */
+  /**
+   * Adds a listener to an event, once. Returns a function that removes it. A passive one only observes: the event is
+   * still as unheard as before.
+   */
   on<E extends keyof Events>(
     name: E,
     listener: (event: Events[E]) => void,
@@ -44,6 +47,10 @@ export class Listeners<Events extends object> {
     return this.#lists[name]?.some((listener) => !this.#passive.has(listener)) ?? false
   }
 
+  /**
+   * Calls the listeners of an event. One that throws or rejects does not disturb the caller or the others; it is
+   * reported.
+   */
   emit<E extends keyof Events>(name: E, event: Events[E]): void {
     const list = this.#lists[name]
     if (!list) return
@@ -58,7 +65,10 @@ export class Listeners<Events extends object> {
   }
 }
 
-/** For `Listeners` of an object without warnings of its own: the first of its listeners that fails is a warning of the process. */
+/**
+ * What `Listeners` do with a listener that fails, for an object without warnings of its own: the first failure is a
+ * warning of the process.
+ */
 export function warningOnce(owner: string): (name: PropertyKey, error: unknown) => void {
   let hasWarned = false
   return (name, error) => {

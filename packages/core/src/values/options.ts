@@ -69,7 +69,10 @@ export function read<D extends Declaration>(declaration: D, given: object, about
   return settings as Settings<D>
 }
 
-/** The setting that one value gives. Throws as `read`. */
+/**
+ * The setting that one value gives; the option's default if it is left out.
+ * @throws as `read`.
+ */
 export function readOne<Setting>(
   declared: Option<Setting>,
   value: unknown,
@@ -99,7 +102,7 @@ function anyCode(error: ErrorClass): new (code: SluiceErrorCode, message: string
   return error as new (code: SluiceErrorCode, message: string) => SluiceError
 }
 
-/** The message about a name that is not declared. */
+/** The message about a name that is not declared: it suggests the nearest name, or lists all. */
 function unknownOption(name: string, names: readonly string[], { what, advice = ELSEWHERE }: About): string {
   const near = nearestTo(name, names)
   const own = near === undefined ? `its options are ${names.join(', ')}` : `did you mean '${near}'?`
@@ -117,7 +120,10 @@ export function nearestTo(name: string, names: readonly string[]): string | unde
   return near && near.distance <= most ? near.known : undefined
 }
 
-/** Letters to insert, remove or replace (Levenshtein); one for letters in another order, half of one for a part that is missing in front. */
+/**
+ * How far a name is from another: the letters to insert, remove or replace (Levenshtein). Letters in another order
+ * count as one, and a part that is missing in front as half of one.
+ */
 function distanceOf(one: string, other: string): number {
   if (sorted(one) === sorted(other)) return one === other ? 0 : 1
   if (one.endsWith(other) || other.endsWith(one)) return 0.5
@@ -199,6 +205,7 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
   return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, { code, schema })
 }
 
+/** An option that is true or false. */
 export function flag(otherwise: boolean): Option<boolean> {
   const isOne = (value: unknown): value is boolean => typeof value === 'boolean'
   return option('true or false', accepting(isOne), otherwise)
@@ -274,6 +281,7 @@ export function uncheckedLike<D extends Declaration>(
   return Object.fromEntries(entries) as { [Name in keyof D]: Option<unknown> }
 }
 
+/** Makes the function that parses an option which is used as it is: the value if it is one, else REFUSED. */
 function accepting<Value>(
   isOne: (value: unknown) => value is Value,
 ): (value: unknown) => Value | typeof REFUSED {

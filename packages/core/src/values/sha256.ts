@@ -10,7 +10,9 @@ export function sha256(bytes: Uint8Array): string {
   const hash = new Int32Array(INITIAL)
   for (let offset = 0; offset < message.length; offset += 64) {
     for (let i = 0; i < 16; i++) SCHEDULE[i] = view.getInt32(offset + 4 * i)
+    /** Fills words 16 to 63 of a block's schedule from the first 16 (FIPS 180-4, 6.2.2, step 1). */
     extend(SCHEDULE)
+    /** Mixes the schedule of one block into the hash, in 64 rounds (FIPS 180-4, 6.2.2, steps 2 to 4). */
     compress(hash, SCHEDULE)
   }
   let hex = ''
@@ -88,6 +90,7 @@ function fraction(root: number): number {
   return ((root - Math.floor(root)) * 2 ** 32) | 0
 }
 
+/** The first prime numbers, whose roots the constants of SHA-256 are. */
 function firstPrimes(count: number): number[] {
   const primes: number[] = []
   for (let n = 2; primes.length < count; n++) if (primes.every((prime) => n % prime !== 0)) primes.push(n)

@@ -13,7 +13,10 @@ const IN_SECONDS = new Set([1800, 3600, 7200, 43_200, 86_400, 604_800])
 /** The places that were warned of in this process. */
 const warned = new Set<string>()
 
-/** Warns, once for a place, of a number that looks like seconds. A text has its unit and is never one. */
+/**
+ * Warns of a number of milliseconds that was probably meant as seconds, once for a place. A text has its unit and is
+ * never one.
+ */
 export function warnIfShort(place: string, given: Duration): void {
   if (typeof given !== 'number' || (given >= 1000 && !IN_SECONDS.has(given)) || warned.has(place)) return
   warned.add(place)
@@ -21,7 +24,7 @@ export function warnIfShort(place: string, given: Duration): void {
   warnProcess('DURATION_SHORT', `${place}: ${given} is ${given / 1000} s; write '${meant}' or '${given}ms'`)
 }
 
-/** The option, with that warning. */
+/** The same option, which also warns of a number that was probably meant as seconds. */
 export function notShort<Ms extends number | undefined>(option: Option<Ms>): Option<Ms> {
   return {
     ...option,

@@ -18,7 +18,7 @@ export class WeakValues<V extends object> {
     return [...this.#held.values()].flatMap((held) => held.deref() ?? [])
   }
 
-  /** Removes the ids of values that are held no more, each time the number of ids has doubled. */
+  /** Removes the ids of values that nothing else holds any more. It runs each time the number of ids has doubled. */
   #sweep(): void {
     for (const [id, held] of this.#held) if (!held.deref()) this.#held.delete(id)
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#held.size)

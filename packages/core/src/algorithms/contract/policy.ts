@@ -118,7 +118,7 @@ export class Policy {
     this.tick = this.windowMs > HOUR_MS && numbers.multiplied ? 1000 : 1
     this.windowTicks = this.window / this.tick
     const { name: capacityName = 'capacity', value: capacity = limit } = numbers.capacity ?? {}
-    this.capacity = limit === 0 ? 0 : capacity
+    this.capacity = limit === 0 ? 0 : capacity // a limit of 0 admits nothing, whatever the burst
     this.buckets = numbers.buckets ?? 1
     this.name = name ?? `${limit}-per-${formatDuration(window)}`
     this.isNamed = name !== undefined
@@ -134,8 +134,8 @@ export class Policy {
   }
 
   /**
-   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are; the
-   * capacity of an algorithm without such an option is its limit.
+   * A policy with other numbers or another name, checked like a new one. Numbers that are left out stay as they are.
+   * The capacity of an algorithm without such an option is its limit, so it follows a new limit.
    * @throws {PolicyError} for invalid numbers.
    */
   with(changes: PolicyChanges): Policy {

@@ -91,6 +91,7 @@ export class Ring {
     this.size = size
   }
 
+  /** Doubles the slots until `n` more fit. Each entry's place follows from its number modulo the length, so all move. */
   #grow(n: number): void {
     const old = this.#slots
     let length = Math.max(4, old.length)

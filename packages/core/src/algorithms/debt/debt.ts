@@ -111,7 +111,10 @@ export function debtAt(state: State, policy: Policy, instant: number): number {
   return debtAfter(instant - state.get(SINCE), state.get(DEBT), policy)
 }
 
-/** The rest of a debt after some microseconds. A product above 2^53 may be rounded, but is then larger than any debt. */
+/**
+ * What is left of a debt after some microseconds; time that runs back drains nothing. A product above 2^53 may be
+ * rounded, but is then larger than any debt.
+ */
 function debtAfter(elapsed: number, before: number, policy: Policy): number {
   if (before === 0 || elapsed <= 0) return before
   const ticks = policy.tick === 1 ? elapsed : Math.floor(elapsed / policy.tick)

@@ -40,6 +40,10 @@ export const debtWithSlots: Algorithm = {
     const units = debt.admit(state, policy, at, cost)
     if (cost < 0) return units
     if (isFirst && isSteady) begin(state, policy, at)
+    /**
+     * Counts units that were charged at the instant `at` in its slot, as far as a slot may hold. Slots that are not
+     * valid count nothing.
+     */
     record(state, policy, at, units)
     return units
   },
@@ -69,7 +73,10 @@ export const debtWithSlots: Algorithm = {
   },
 }
 
-/** Invalidates the slots until the debt is paid off if another limit drains it: they hold the debt of one limit only. */
+/**
+ * Makes the slots invalid, until the debt is paid off, if a policy of another limit drains it too: charges in slots can
+ * be counted again under one limit only.
+ */
 function forgetOtherLimits(state: State, policy: Policy): void {
   const fastest = state.get(FASTEST)
   if (fastest !== 0 && fastest !== policy.limit) state.set(BEGUN, UNKNOWN)
@@ -87,13 +94,20 @@ function begin(state: State, policy: Policy, at: number): void {
 function record(state: State, policy: Policy, at: number, units: number): void {
   if (state.get(BEGUN) === UNKNOWN) return
   const slot = slotOf(policy, at)
+  /**
+   * Makes `slot` the newest, so that charges up to it have a slot. The oldest slots fall out, and what they owe is
+   * added to the debt before the others.
+   */
   slideTo(state, policy, slot)
   const count = unitsIn(state, policy, slot)
   const added = Math.min(Math.ceil(units), Math.max(0, mostUnits(policy) - count))
   state.set(cellOf(policy, slot), count + added)
 }
 
-/** Takes units of a charge out of its slot. Returns whether the charge was counted in a slot. */
+/**
+ * Takes units of a charge out of its slot. Returns false if the charge is in none: it is too old, or was made while the
+ * slots were not valid.
+ */
 function takeFromSlot(state: State, policy: Policy, charge: Charge, units: number): boolean {
   const slot = slotOf(policy, charge.at)
   const newest = state.get(NEWEST)
@@ -102,7 +116,10 @@ function takeFromSlot(state: State, policy: Policy, charge: Charge, units: numbe
   return isKept
 }
 
-/** The debt at `instant`, no earlier than the newest charge, computed from the slots. */
+/**
+ * The debt at `instant`, no earlier than the newest charge, as the slots say: the debt before them, then slot by slot
+ * what was charged less what drained.
+ */
 function recount(state: State, policy: Policy, instant: number): number {
   const newest = state.get(NEWEST)
   const before = debtBehind(state, policy, newest - 1)
@@ -124,7 +141,7 @@ function slideTo(state: State, policy: Policy, slot: number): void {
   state.set(NEWEST, slot)
 }
 
-/** The debt at the end of the slot `last`, from the oldest on. */
+/** The debt at the end of the slot `last`: that before the oldest slot, carried on through each up to it. */
 function debtBehind(state: State, policy: Policy, last: number): number {
   let debt = state.get(BEFORE)
   for (let slot = state.get(NEWEST) - policy.buckets + 1; slot <= last; slot++) {
@@ -147,6 +164,7 @@ function unitsIn(state: State, policy: Policy, slot: number): number {
   return state.get(cellOf(policy, slot))
 }
 
+/** The cell of a slot. Slots are numbered since 1970, and their cells are used in turn. */
 function cellOf({ buckets }: Policy, slot: number): number {
   const i = slot % buckets
   return UNITS + (i < 0 ? i + buckets : i) // below 0 only in the first two windows after the Unix epoch
