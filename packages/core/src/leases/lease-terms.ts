@@ -44,7 +44,11 @@ export interface LeaseTerms {
   lifetime(now: number): number
 }
 
-/** @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease. */
+/**
+ * What leases of a limiter rest on: policies to book under, which keep back what other processes may still be holding,
+ * those to report, and how long a lease may be served.
+ * @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease.
+ */
 export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseTerms {
   const booked = policies.map((policy) => bookedPolicy(policy, ttlMs))
   const reported = policies.map((policy, i) => {
@@ -66,6 +70,10 @@ export function leaseTermsOf(policies: readonly Policy[], ttlMs: number): LeaseT
  */
 const CLOCK_DRIFT = 1000
 
+/**
+ * The policy under which leases are booked, so that units served up to a ttl later keep the promise of the given one.
+ * @throws {PolicyError} INVALID_OPTION if there is none.
+ */
 function bookedPolicy(policy: Policy, ttlMs: number): Policy {
   const refused = (why: string): PolicyError =>
     new PolicyError('INVALID_OPTION', `leases with a ttl of ${ttlMs} ms: policy '${policy.name}' ${why}`)

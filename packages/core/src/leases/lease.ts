@@ -58,6 +58,7 @@ export class Lease {
     return now - this.#calledAt >= this.ttl && !this.#isBooking
   }
 
+  /** Updates the average time between calls of the key, by which demand is expected. */
   recordCall(now: number): void {
     this.#gap += (now - this.#calledAt - this.#gap) / 4
     this.#calledAt = now
@@ -70,7 +71,10 @@ export class Lease {
     return this.#answer(now)
   }
 
-  /** The answer to a call on several keys that the lease can serve. `isTaken`: the units are taken, and may be put back. */
+  /**
+   * The answer to a part of a call on several keys that the lease can serve; undefined if it does not hold the units.
+   * With `isTaken` the units are taken, and `putBack` undoes that.
+   */
   reserve(key: string, cost: number, now: number, isTaken: boolean): Answer | undefined {
     if (cost > this.#units || now >= this.#until) return undefined
     if (!isTaken) return this.#answer(now)
@@ -81,14 +85,17 @@ export class Lease {
     return { ...answer, booking }
   }
 
-  /** Puts units back, unless the slice that they were taken from is over. Returns whether it did. */
+  /**
+   * Puts units back that were taken for a call on several keys. Returns false, and does nothing, if the lease has been
+   * filled anew or dropped since: they belong to units that have expired.
+   */
   putBack({ cost, slice }: LeasedUnits): boolean {
     if (slice !== this.#filledBy || this.#isDropped) return false
     this.#units += cost
     return true
   }
 
-  /** Waits for the booking in flight, if it is likely to suffice. */
+  /** Waits for the booking in flight, if what it prefetches is likely to suffice; undefined otherwise. */
   join(cost: number): Promise<Answer> | undefined {
     if (!this.#isBooking || cost > this.#room) return undefined
     this.#room -= cost
@@ -107,7 +114,10 @@ export class Lease {
     return new Promise((resolve, reject) => this.#waiters.push({ cost, resolve, reject }))
   }
 
-  /** The calls that a booking is about to be sent for, and its units. Later calls may join for what is prefetched. */
+  /**
+   * The calls that a booking is sent for now, the units that they want, and the units to prefetch beyond these. Calls
+   * that come later may join for the prefetched ones.
+   */
   sendBooking(size: number, mostUnits: number): { waiters: LeaseWaiter[]; wanted: number; spare: number } {
     const waiters = this.#waiters.splice(0)
     const wanted = waiters.reduce((sum, { cost }) => sum + cost, 0)
@@ -122,7 +132,7 @@ export class Lease {
     return this.#waiters.splice(0)
   }
 
-  /** Takes `spare` units that were prefetched, to be served before `until`. */
+  /** Takes up the units that a booking prefetched, to be served before `until`. Calls are answered as `answer` says. */
   fill(answer: Answer, spare: number, until: number, now: number): void {
     if (this.#isDropped || spare === 0) return
     this.#filledBy = answer
@@ -131,7 +141,7 @@ export class Lease {
     this.#filledAt = now
   }
 
-  /** From here on it serves nothing, not even from a booking in flight. */
+  /** Ends the lease, because its key was corrected: it serves nothing any more, not even from a booking in flight. */
   drop(): void {
     this.#isDropped = true
     this.#units = 0
@@ -150,8 +160,9 @@ export class Lease {
   }
 
   /**
-   * The store's answer when the lease was booked, which counts all of the lease as used. `remaining` is never less than what
-   * the lease holds. What other processes took since is unknown. `resetAt` counts from when the answer came.
+   * The answer to a call that is served from the lease: the store's when the lease was booked, moved on in time. All of
+   * the lease counts as used there, so `remaining` is at least what the lease holds; what other processes took since is
+   * unknown.
    */
   #answer(instant: number): Answer {
     const { now: decidedAt, at: chargedAt, binding, remaining, resetAt, parts } = this.#filledBy!

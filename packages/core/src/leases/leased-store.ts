@@ -36,6 +36,10 @@ class LeasedStore implements Store {
     private readonly settings: LeaseSettings,
   ) {}
 
+  /**
+   * Opens the state of a limiter under policies that keep units back for leases. Lists of equal shapes share one set of
+   * leases.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
     const { ttl, size, maxKeys } = this.settings
     const terms = leaseTermsOf(policies, ttl)
@@ -53,6 +57,7 @@ class LeasedStore implements Store {
     return this.store.closed
   }
 
+  /** Drops all leases and closes the store. Their units stay charged. */
   close(): MaybePromise<void> {
     for (const leases of this.#leases.values()) leases.clear()
     return this.store.close()
@@ -81,13 +86,18 @@ class LeasedKeyspace implements Keyspace {
     this.policies = terms.reported
   }
 
+  /**
+   * Serves a call from a lease of its key, joins a booking in flight, or begins one. Reading, booking ahead and a key
+   * without a lease go to the store. A part of several keys ('try', 'reserve') takes leased units or goes to the store
+   * as well.
+   */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     if (ask === 'peek' || ask === 'book' || cost === 0) {
       return this.state.decide(ask, key, cost, maxWait, caller)
     }
     const { leases, size, terms } = this
     const now = this.now()
-    const found = leases.find(this.state.policies, key, now)
+    const found = leases.findOrBegin(this.state.policies, key, now)
     if (ask !== 'consume') {
       const leased = found instanceof Lease ? found.reserve(key, cost, now, ask === 'reserve') : undefined
       return leased ?? this.state.decide(ask, key, cost, maxWait, caller)
@@ -114,12 +124,13 @@ class LeasedKeyspace implements Keyspace {
     return released instanceof Promise ? released.then(() => false) : false
   }
 
+  /** Corrects the state in the store. A change of the whole key, such as a block or a reset, ends its lease here first. */
   correct(change: Correction): MaybePromise<number> {
     if (isAboutKey(change)) this.leases.drop(change.key)
     return this.state.correct(change)
   }
 
-  /** Asks the store for one call alone, and records what remains for the next lease. */
+  /** Asks the store for one call alone, and records what remains, by which the next lease is measured. */
   #ask(key: string, cost: number, record: Lease | ColdKey | undefined): MaybePromise<Answer> {
     const answer = this.#consume(key, cost)
     return record && answer instanceof Promise ? recorded(answer, record) : answer
@@ -129,15 +140,22 @@ class LeasedKeyspace implements Keyspace {
     return this.state.decide('consume', key, cost, 0)
   }
 
-  /** Books for the first call, for those that join, and ahead. A failed booking rejects the calls and not itself. */
+  /**
+   * Waits, as the first of its calls, for a booking that this begins. The promise of `#book` is not needed: it hands
+   * the outcome to the calls that wait and never rejects.
+   */
   #bookFor(cost: number, lease: Lease, key: string): Promise<Answer> {
     const first = lease.wait(cost)
     void this.#book(lease, key)
     return first
   }
 
+  /**
+   * Makes one charge in the store for the calls that wait and for units to prefetch, and answers them all. Where it is
+   * denied, each call asks by itself, since less may still fit; where it fails, all of them fail.
+   */
   async #book(lease: Lease, key: string): Promise<void> {
-    await Promise.resolve() // calls of the same turn of the event loop join
+    await Promise.resolve() // so that calls made in the same turn of the event loop join
     const { size, terms } = this
     const callers: LeaseWaiter[] = []
     let late: LeaseWaiter[] = []
@@ -168,7 +186,11 @@ class LeasedKeyspace implements Keyspace {
     }
   }
 
-  /** The store did not decide, so the keyspace that replaced it decides each call, without another wait for the store. */
+  /**
+   * Answers the calls of a booking that the store did not decide. The keyspace that stood in for it decides each call
+   * by itself, after the charge for all of them is undone there. Under 'allow' and 'deny' there is none, and all get
+   * the same answer.
+   */
   #fallBack(answer: Answer, key: string, booked: number, callers: readonly LeaseWaiter[]): void {
     const { by, why } = answer.degraded!
     if (!by) return callers.forEach(({ resolve }) => resolve(answer))
@@ -181,6 +203,7 @@ class LeasedKeyspace implements Keyspace {
   }
 }
 
+/** The answer, with what remains of the key recorded; 0 where the store did not decide, so that nothing is leased. */
 async function recorded(asked: Promise<Answer>, record: Lease | ColdKey): Promise<Answer> {
   const answer = await asked
   record.remaining = answer.degraded ? 0 : answer.remaining

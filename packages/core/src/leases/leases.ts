@@ -13,7 +13,7 @@ export class Leases {
   readonly #coldKeys: ExpiringMap<ColdKey>
   #nextSweepAt = -Infinity
 
-  /** `ttl` in microseconds. */
+  /** At most `most` leases, of `ttl` microseconds. */
   constructor(
     private readonly ttl: number,
     private readonly most: number,
@@ -21,8 +21,11 @@ export class Leases {
     this.#coldKeys = new ExpiringMap(most, ttl)
   }
 
-  /** The lease of a hot key, or the record of a cold one; undefined if the key is leased under other limits. */
-  find(policies: readonly Policy[], key: string, now: number): Lease | ColdKey | undefined {
+  /**
+   * The lease of a key, which the second call within a ttl begins; before that the record of the first call. Undefined
+   * if the key is leased under other limits, as by another tier.
+   */
+  findOrBegin(policies: readonly Policy[], key: string, now: number): Lease | ColdKey | undefined {
     let lease = this.#leases.get(key)
     if (lease && lease.isCold(now)) {
       this.#leases.delete(key)
@@ -45,18 +48,23 @@ export class Leases {
     return first
   }
 
-  /** Gives up what this process holds of the key. */
+  /** Gives up what this process holds of the key, and forgets that it was called. */
   drop(key: string): void {
     this.#leases.get(key)?.drop()
     this.#leases.delete(key)
     this.#coldKeys.delete(key)
   }
 
+  /** Ends all leases. */
   clear(): void {
     for (const lease of this.#leases.values()) lease.drop()
     this.#leases.clear()
   }
 
+  /**
+   * Whether one more lease may be held. Leases whose keys are no longer called are removed first, at most four times a
+   * ttl.
+   */
   #hasRoom(now: number): boolean {
     if (this.#leases.size < this.most) return true
     if (now < this.#nextSweepAt) return false

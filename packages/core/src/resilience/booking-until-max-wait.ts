@@ -57,9 +57,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     readonly reject: (error: unknown) => void,
   ) {
     this.#until = this.#began + Math.max(request.maxWait / 1000, deadline.ms)
-    request.caller.left = () => this.#left()
+    request.caller.left = () => this.#callerLeft()
   }
 
+  /** Sends the booking, or has it wait for the store to recover if it cannot be sent now; fails if neither is possible. */
   begin(): void {
     try {
       const { channel } = this.recovery
@@ -73,16 +74,22 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     }
   }
 
+  /** Sends the booking again, for what is left of its wait. */
   resume(): void {
     const took = (performance.now() - this.#began) * 1000
     this.#send(Math.max(0, Math.floor(this.request.maxWait - took)))
   }
 
+  /** The deadline has passed without an answer. The booking is waited for all the same, up to its `maxWait`. */
   overdue(error: StoreError): void {
     this.#record(error)
     this.#endInTime()
   }
 
+  /**
+   * Resolves with the answer. If the caller has left, or if the turn has become too late for it, the booking is given
+   * back.
+   */
   answered(answer: Answer): void {
     const { maxWait, caller } = this.request
     const took = performance.now() - this.#began
@@ -95,6 +102,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.resolve({ ...answer, reason: 'limit', booking: undefined })
   }
 
+  /** The booking failed. Has it sent again if that may help, once the store has recovered. */
   failed(error: unknown): void {
     this.#pending = undefined
     if (this.request.caller.gone || !isOutage(error) || !isWorthRepeating(error)) return this.fail(error)
@@ -105,11 +113,13 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     void this.request.giveBack(answer)
   }
 
+  /** Ends with this error. */
   fail(error: unknown): void {
     this.#end()
     this.reject(error)
   }
 
+  /** Sends the booking for a wait of at most `left` microseconds. */
   #send(left: number): void {
     this.#timesSent++
     const { request } = this
@@ -117,6 +127,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     this.#pending = this.recovery.channel.sendFor(this, book, this.deadline)
   }
 
+  /** Has the booking sent again once the store answers others, after a pause that grows with each time. */
   #awaitRecovery(error: StoreError): void {
     this.#record(error)
     this.notBefore = performance.now() + pauseMs(this.#timesSent)
@@ -128,7 +139,10 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     if (!this.#failure?.sent || error.sent) this.#failure = error
   }
 
-  /** A caller that has left waits for nothing, so a booking of it that only may need to be given back has no timer. */
+  /**
+   * Ends the wait when its time is over. A booking whose caller has left needs no timer: it is in flight, and waited
+   * for only to be given back.
+   */
   #endInTime(): void {
     if (this.request.caller.gone) return
     const left = this.#until - performance.now()
@@ -136,18 +150,23 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     else this.#expire()
   }
 
+  /** Ends because the time is over, with the latest failure. A booking that is not written yet is not sent. */
   #expire(): void {
     this.#pending?.leave()
     this.fail(this.#failure)
   }
 
-  /** A booking in flight is still waited for, as it may have to be given back. It does not keep the process alive. */
-  #left(): void {
+  /**
+   * The caller waits no longer. A booking in flight may have to be given back, so its answer is awaited, without a
+   * timer that keeps the process alive; one that is not written yet is not sent.
+   */
+  #callerLeft(): void {
     if (this.#pending && !this.#pending.unsent) return clearTimeout(this.#timer)
     this.#pending?.leave()
     this.fail(callerLeft())
   }
 
+  /** Stops the timer and all that could call this booking again. */
   #end(): void {
     this.#isOver = true
     clearTimeout(this.#timer)
@@ -163,7 +182,10 @@ function callerLeft(): StoreError {
 /** Wrong permissions, which waiting does not change, and more calls than may wait. */
 const LASTING: readonly StoreFailure[] = ['forbidden', 'overloaded']
 
-/** Whether a booking may be sent again: it was not carried out, or its connection broke. */
+/**
+ * Whether a booking may be sent again after this failure: it was not carried out, or its connection broke, and the
+ * cause is none that lasts, such as a wrong password.
+ */
 function isWorthRepeating(error: Error): boolean {
   const why = failureOf(error)
   if (LASTING.includes(why)) return false
@@ -187,13 +209,14 @@ export class RecoveryQueue {
 
   constructor(readonly channel: StoreChannel) {}
 
-  /** Calls `resume` once the store has answered another call in time from now on, and not before `notBefore`. */
+  /** Calls `resume` of a booking once the store has answered another call in time from now on, and not before `notBefore`. */
   add(waiter: BookingUntilMaxWait): void {
     this.#waiting.set(waiter, this.channel.answeredInTime)
     this.channel.awaitingRecovery = this.#waiting.size
     this.#timer ??= setInterval(() => this.#check(), CHECK_MS)
   }
 
+  /** Takes a booking out of those that wait for the store to recover. */
   remove(waiter: BookingUntilMaxWait): void {
     if (!this.#waiting.delete(waiter)) return
     this.channel.awaitingRecovery = this.#waiting.size
@@ -202,6 +225,10 @@ export class RecoveryQueue {
     this.#timer = undefined
   }
 
+  /**
+   * Lets bookings resume if the store has answered a call in time since they began to wait. If it has answered none
+   * since the last check, a probe is sent. Fails all if the store was closed.
+   */
   #check(): void {
     const { answeredInTime } = this.channel
     const now = performance.now()

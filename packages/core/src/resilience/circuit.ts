@@ -12,18 +12,22 @@ export class Circuit<Failure> {
   open: Failure | undefined = undefined
   #probeAt = 0
 
-  /** `now` in milliseconds, of a clock that does not run back; `random` from 0 to 1. */
+  /** `now` returns milliseconds of a clock that does not run back, `random` a number from 0 to 1. */
   constructor(
     readonly now = (): number => performance.now(),
     readonly random = Math.random,
   ) {}
 
+  /** Closes the circuit: the store has answered. */
   succeeded(): void {
     this.failures = 0
     this.open = undefined
   }
 
-  /** A call with a deadline of `deadlineMs` milliseconds failed. */
+  /**
+   * Counts a failure in a row. Several of them, over at least twice the call's deadline, open the circuit; a single
+   * slow moment with many calls in it does not.
+   */
   failed(failure: Failure, deadlineMs: number): void {
     const now = this.now()
     if (this.failures++ === 0) this.#failingSince = now
@@ -34,8 +38,11 @@ export class Circuit<Failure> {
     }
   }
 
-  /** Whether it is time for a probe. Intervals are random, so that the processes of a fleet spread. */
-  isProbeDue(): boolean {
+  /**
+   * Whether it is time to test the store. If so the caller has to, as the next probe is due only after another pause.
+   * Pauses are random, so that the processes of a fleet spread.
+   */
+  claimProbe(): boolean {
     const now = this.now()
     if (now < this.#probeAt) return false
     this.#probeAt = now + this.#pause()

@@ -47,6 +47,7 @@ export class Deadline {
     else if (!entry.before && !this.#closed) this.#timer.ref?.()
   }
 
+  /** Takes a call that has ended out of the list. With the last, the timer no longer keeps the process alive. */
   end(entry: DeadlineEntry): void {
     this.#remove(entry)
     if (!this.#first) this.#timer?.unref?.()
@@ -69,6 +70,7 @@ export class Deadline {
     this.#timer?.unref?.()
   }
 
+  /** Takes a call out of the linked list, unless it was before. */
   #remove(entry: DeadlineEntry): void {
     if (!entry.before && this.#first !== entry) return // it was removed before
     if (entry.before) entry.before.after = entry.after
@@ -79,6 +81,7 @@ export class Deadline {
     entry.before = entry.after = undefined
   }
 
+  /** Sets the timer, and notes how busy the process has been until then. */
   #checkIn(ms: number, now: number): void {
     const delay = Math.min(LONGEST_CHECK_MS, Math.ceil(ms))
     this.#setAt = now
@@ -90,6 +93,10 @@ export class Deadline {
     if (this.#closed) this.#timer?.unref?.()
   }
 
+  /**
+   * Runs when the timer does: expires the calls whose time is over, once all that has arrived is read, or sets the
+   * timer anew.
+   */
   #check(): void {
     const now = performance.now()
     this.#discount(now)
@@ -107,7 +114,10 @@ export class Deadline {
     }
   }
 
-  /** Excludes the time that this process took for itself since the timer was set. */
+  /**
+   * Leaves the time that this process took for itself since the timer was set out of all deadlines. Calls made in a
+   * turn of the event loop that blocked the timer begin now.
+   */
   #discount(now: number): void {
     const { answered, waiting } = this.traffic
     const isLate = now - this.#dueAt >= LATE_MS
@@ -128,6 +138,7 @@ export class Deadline {
     return Math.max(0, now - this.#setAt - (idle - this.#idleMs))
   }
 
+  /** Expires the calls whose time is over, and sets the timer for the next. */
   #expireOver(): void {
     for (let entry = this.#first; entry && this.isOver(entry); entry = this.#first) {
       this.#remove(entry)
@@ -172,13 +183,16 @@ const LONGEST_CHECK_MS = 10
 /** How late a timer fires when the process itself was busy, in milliseconds. */
 const LATE_MS = 5
 
-/** Runs a task once everything that has arrived is read. */
+/** Runs a task once the event loop has read everything that has arrived. */
 function afterReading(task: () => void): void {
   if (typeof setImmediate === 'function') setImmediate(task)
   else setTimeout(task, 0)
 }
 
-/** The time in which this process was idle. A runtime that does not measure it counts as never busy. */
+/**
+ * The milliseconds in which this process was idle; undefined in a runtime that does not measure it, which counts as
+ * never busy.
+ */
 function idleMs(): number | undefined {
   const { idle, active } = performance.eventLoopUtilization?.() ?? { idle: 0, active: 0 }
   return idle + active > 0 ? idle : undefined

@@ -31,7 +31,11 @@ export class DenialCache {
     this.#clock = clock
   }
 
-  /** The denial of a call that the store would deny now; undefined if the store has to be asked. */
+  /**
+   * The denial of a call that the store would deny now, by what is remembered of the key's last denials; undefined if
+   * the store has to be asked. Of costs that are known to be denied, four a key ask all the same, for the wait of their
+   * own.
+   */
   get(policies: readonly Policy[], key: string, cost: number): Answer | undefined {
     if (!this.#denials.isUsed) return undefined
     const denials = this.#denials.get(key)
@@ -58,7 +62,10 @@ export class DenialCache {
     return larger ? answerAt(now, larger) : answerUntilFull(now, newest!)
   }
 
-  /** The newest cached denial of a key as the store would report it now: what remains and when it is full is true of any cost. */
+  /**
+   * The newest remembered denial of a key, moved on to now. It has the wait of another cost, but what remains and when
+   * the allowance is full is true of any cost.
+   */
   newest(policies: readonly Policy[], key: string): Answer | undefined {
     const now = this.#clock.now()
     const denial = this.#denials
@@ -72,7 +79,7 @@ export class DenialCache {
     return { number: ++this.#begun, sentAt: this.#clock.now() }
   }
 
-  /** Caches a denial. An admitted call removes the denials of its key. */
+  /** Remembers a denial. The answer to an allowed call with a cost makes the key's denials untrue, and removes them. */
   record(policies: readonly Policy[], key: string, cost: number, call: BegunCall, answer: Answer): void {
     if (answer.reason === undefined) {
       if (cost > 0 && this.#denials.isUsed) this.#denials.delete(key)
@@ -90,7 +97,10 @@ export class DenialCache {
     this.#denials.set(key, withEarlier(denial, this.#denials.get(key) ?? []), receivedAt)
   }
 
-  /** Removes a key whose state was corrected, and ignores the answers of calls that have begun already. */
+  /**
+   * Removes what is remembered of a key whose state was corrected. Answers to calls that have begun already are not
+   * recorded.
+   */
   forget(key: string): void {
     this.#denials.delete(key)
     this.#corrected.set(key, this.#begun, this.#clock.now())
@@ -124,7 +134,10 @@ const COSTS = 4
 /** Denials that are cached of a key, under all limits that it is called with. */
 const MOST_PER_KEY = 16
 
-/** A denial with those of its key that are still valid: three of its own limits, as many of others as there is room for. */
+/**
+ * A denial followed by those of its key that are still valid: of calls under the same limits at most three of other
+ * costs, and of other limits as many as there is room for.
+ */
 function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denial[] {
   const { policies, cost, receivedAt } = denial
   let room = COSTS - 1
@@ -137,14 +150,14 @@ function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denia
   return [denial, ...valid.slice(0, MOST_PER_KEY - 1)]
 }
 
-/** The answer as the store would report it now. */
+/** A remembered answer as the store would give it now. */
 function answerAt(now: number, { answer, receivedAt }: Denial): Answer {
   const { at, reason, binding, remaining, resetAt, parts } = answer
   const since = answer.now + Math.max(0, now - receivedAt)
   return { now: since, at, reason, binding, remaining, resetAt, parts, booking: undefined, from: 'cache' }
 }
 
-/** The same for a cost whose wait is unknown: it passes as soon as the allowance is full. */
+/** A remembered answer for a cost whose own wait is unknown: until the allowance is full, when any cost passes. */
 function answerUntilFull(now: number, denial: Denial): Answer {
   const answer = answerAt(now, denial)
   const parts = answer.parts && [...answer.parts]

@@ -38,8 +38,8 @@ export const onStoreError = option(
 )
 
 /**
- * The answer under 'allow' and 'deny', where no policy decided, and to a cost above the share of the keyspace `by`. A denied
- * caller may try again in a second.
+ * The answer where nothing decided: under 'allow' or 'deny', or about a cost above this process's share in the keyspace
+ * `by`. A denied caller may try again in a second.
  */
 export function undecidedAnswer(why: StoreFailure, allowed: boolean, by?: Keyspace): Answer {
   const at = allowed ? 0 : RETRY_AFTER
@@ -56,8 +56,8 @@ const NOTHING_KNOWN = {
 }
 
 /**
- * The answer of the keyspace that decided in place of the store. A cost that fits the store's policies and not this
- * process's share of them fits again after the outage.
+ * The answer of the keyspace `by`, which decided in place of the store. A cost that fits the store's policies and not
+ * this process's share of them is not denied for ever (`neverFits`): it fits again after the outage.
  */
 export function degradedAnswer(why: StoreFailure, answer: Answer, by: Keyspace, neverFits: boolean): Answer {
   if (answer.reason === 'cost' && !neverFits) return undecidedAnswer(why, false, by)
@@ -110,6 +110,10 @@ export class Health {
     readonly now = (): number => performance.now(),
   ) {}
 
+  /**
+   * Counts a decision that the store did not make, and reports the first of an outage; outages that follow each other
+   * closely are one report in `pauseMs`.
+   */
   degraded(failure: Error): void {
     this.#lastAt = this.now()
     this.#decisions++
@@ -119,6 +123,7 @@ export class Health {
     this.report({ event: 'degraded', ...this.outage })
   }
 
+  /** Reports the end of an outage, once the store has decided for a while without fail. */
   decided(): void {
     if (!this.outage || this.now() - this.#lastAt < QUIET_MS) return
     this.report({ event: 'recovered', ...this.outage, decisions: this.#decisions })
@@ -143,6 +148,7 @@ export function processHealth(endpoint: string | undefined, now?: () => number):
 
 const MINUTE_MS = 60_000
 
+/** Warns the process of an outage, or of its end, of a store that has an address. */
 function warnOfOutage(notice: Notice): void {
   if (!('endpoint' in notice) || notice.endpoint === undefined) return
   const { event, endpoint, reason, message } = notice
@@ -150,7 +156,10 @@ function warnOfOutage(notice: Notice): void {
   else warnProcess('STORE_DEGRADED', `the store at ${endpoint} is not usable (${reason}): ${message}`)
 }
 
-/** The outage, as listeners and warnings get it. */
+/**
+ * An outage as listeners and warnings get it. The cause is the code of the client's error, the word that begins Redis's
+ * reply, or the error's own code.
+ */
 function outageOf(failure: Error, endpoint: string | undefined): Outage {
   const { code, cause } = failure as Partial<StoreError>
   const below = (cause ?? {}) as { readonly code?: unknown; readonly message?: unknown }

@@ -51,6 +51,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   /** The largest cost that ever fits. */
   readonly capacity: number
 
+  /** `options.remote` is the keyspace of the store; all calls on it go through `options.channel`. */
   constructor(readonly options: ResilientKeyspaceOptions) {
     this.policies = options.remote.policies
     this.capacity = Math.min(...this.policies.map(({ capacity }) => capacity))
@@ -62,8 +63,8 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * With 'throw' or 'deny' nothing else decides, so a booking with a `caller` may wait for the store past the deadline, up to
-   * `maxWait`.
+   * Decides a call: from a remembered denial, by the store, or by the failure mode. With 'throw' or 'deny' nothing else
+   * could decide, so a booking with a `caller` may wait for the store past the deadline, up to `maxWait`.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {
     const known = ask === 'peek' ? undefined : this.#known(ask, key, cost)
@@ -76,6 +77,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
+  /**
+   * Decides a call without a promise where that is possible: returns the answer if it is known now, otherwise passes it
+   * to `receiver` later.
+   */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     const known = this.#known('consume', key, cost)
     if (known) return known
@@ -83,6 +88,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#submit(this.#callOf('consume', key, cost, 0, receiver))
   }
 
+  /** Asks the store, which passes its answer to the call or returns it at once. */
   ask(call: PendingCall<Answer>): void {
     const { remote } = this.options
     const { kind, key, cost, maxWait } = call
@@ -93,7 +99,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (answer) call.receive(answer)
   }
 
-  /** Records an answer of the store itself. */
+  /**
+   * Records an answer of the store itself: for the denial cache, the end of an outage, and blocks that have to outlast
+   * one.
+   */
   answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
     const { denials, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
@@ -102,7 +111,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     this.#keepBlock(key, answer)
   }
 
-  /** The answer of the failure mode. Throws where that is the failure. */
+  /**
+   * The answer of the failure mode to a call that the store did not answer. `isUnasked`: it was not even sent.
+   * @throws the failure itself in mode 'throw', and if it is no outage but a misuse.
+   */
   fallBack({ kind, key, cost, maxWait }: PendingCall<Answer>, failure: unknown, isUnasked = false): Answer {
     const { mode, local, health } = this.options
     if (!isOutage(failure)) throw failure
@@ -126,8 +138,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * A block, a hold and a reset concern the key and not units, so they also apply to the state of an outage. A block does so again
-   * once the store has answered, because the answers to earlier calls do not know of it.
+   * Corrects the state in the store. A block, a hold and a reset concern the key and not units, so they also apply to
+   * the state that decides in an outage. A block does so again once the store has answered, because the answers to
+   * earlier calls do not know of it.
    */
   async correct(change: Correction): Promise<number> {
     if (isAboutKey(change)) this.#keep(change)
@@ -138,13 +151,17 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /** Keeps a block that the store reports for an outage, and ends one that it reports no longer. */
+  /**
+   * Applies a block that the store reports to the state that decides in an outage, and ends one there that it reports
+   * no longer.
+   */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
     const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
     if (blockedUntil > now || isOver)
       this.#keep({ kind: 'block', key, duration: blockedUntil - now, isPenalty: !isOver })
   }
 
+  /** Applies a correction to the state that decides in an outage. */
   #keep(change: Correction): void {
     const { blocks, local } = this.options
     blocks.areKept ||= change.kind === 'block'
@@ -161,17 +178,20 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#known('consume', key, cost)
   }
 
-  /** The denial of a call for which the store need not be asked. */
+  /**
+   * The denial of a call for which the store need not be asked: a cost above the capacity, or a remembered denial.
+   * Undefined if it has to be asked, as for all other calls of a key with a penalty, whose refusals the store counts.
+   */
   #known(ask: Ask, key: string, cost: number): Answer | undefined {
     const { policies } = this
     const { denials } = this.options
     if (cost > this.capacity) return neverFits(policies, cost, denials?.newest(policies, key))
     if (ask !== 'consume' && ask !== 'try') return undefined
     const denial = denials?.get(policies, key, cost)
-    // A store with a penalty counts each call that it refuses because of a limit.
     return this.penalty && denial?.reason !== 'blocked' ? undefined : denial
   }
 
+  /** A call to the store, not sent yet. */
   #callOf(kind: Ask, key: string, cost: number, maxWait: number, receiver?: Receiver<Answer>) {
     const { channel, deadline } = this.options
     const call = new PendingCall<Answer>(channel, this, deadline, receiver)
@@ -182,7 +202,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return call
   }
 
-  /** The answer of a store that is in this process now: nothing is sent, so nothing can be late or lost. */
+  /** The answer of a store in this process. Nothing is sent, so nothing can be late or lost. */
   #askAtOnce(key: string, cost: number): Answer {
     const { remote, health } = this.options
     const answer = remote.decide('consume', key, cost, 0) as Answer
@@ -190,7 +210,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return answer
   }
 
-  /** The answer where the store cannot be asked; otherwise asks it, and the call's receiver gets the answer. */
+  /**
+   * Asks the store, and returns undefined: the call's receiver gets the answer. Where the store cannot be asked, the
+   * failure mode's answer is returned.
+   */
   #submit(call: PendingCall<Answer>): Answer | undefined {
     const { denials, channel } = this.options
     const refusal = this.refusal(call.key)
@@ -262,7 +285,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /** Why the store is not asked. While the circuit is open, the store is probed. */
+  /**
+   * Why the store is not asked now; undefined if it is. While the circuit is open, this also sends a probe when one is
+   * due.
+   */
   refusal(key: string): Error | undefined {
     const { channel, remote, deadline } = this.options
     const refusal = channel.refusal()
@@ -293,8 +319,8 @@ function outOfTime(ms: number): StoreError {
 }
 
 /**
- * The denial of a cost above the capacity. What remains of the key is that of a cached denial, `known`; without one it is
- * reported as 0.
+ * The denial of a cost above the capacity, which no store has to be asked about. What remains of the key is taken from
+ * the remembered denial `known`; without one it is reported as 0.
  */
 function neverFits(policies: readonly Policy[], cost: number, known: Answer | undefined): Answer {
   const { now, remaining, resetAt } = known ?? { now: 0, remaining: 0, resetAt: 0 }

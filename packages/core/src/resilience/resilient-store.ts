@@ -56,6 +56,10 @@ class ResilientStore implements Store {
     this.#deadline = new Deadline(settings.deadline, this.#shared.channel)
   }
 
+  /**
+   * Opens the state of a limiter in the store, and with the first call that needs it a state in memory that decides in
+   * an outage.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const { mode, share } = this.settings.onStoreError
     let local: Keyspace | undefined
@@ -92,7 +96,10 @@ class ResilientStore implements Store {
   }
 }
 
-/** The policy with one process's share of its limit and capacity, rounded down and at least 1. */
+/**
+ * The policy with one process's share of its limit and capacity, rounded down and at least 1. It decides in an outage,
+ * when the processes cannot agree.
+ */
 function shareOf(policy: Policy, processes: number): Policy {
   const part = (units: number): number => Math.max(1, Math.floor(units / processes))
   return processes === 1
@@ -110,6 +117,7 @@ export class SharedStoreState {
   readonly #denialCaches = new WeakValues<DenialCache>()
   #local: Store | undefined
 
+  /** The parts that all limiters with this store have in common. */
   constructor(readonly store: Store) {
     this.channel = new StoreChannel(store)
     this.recovery = new RecoveryQueue(this.channel)
@@ -120,7 +128,10 @@ export class SharedStoreState {
     return (this.#local ??= memoryStore({ maxKeys: LOCAL_KEYS, clock: this.#clock() }))
   }
 
-  /** The denial cache of one state; undefined if the store's denials are not to be cached. */
+  /**
+   * The cache of denials of one state, which limiters of the same name and shapes share; undefined if the store wants
+   * none.
+   */
   denialCache(name: string, policies: readonly Policy[]): DenialCache | undefined {
     const bounds = this.store.denialCache
     if (!bounds) return undefined
@@ -128,21 +139,27 @@ export class SharedStoreState {
     return this.#denialCaches.get(id, () => new DenialCache(bounds, this.store))
   }
 
-  /** The store's clock, so that waits agree. It stops when the store is closed, because the sweeper may still run. */
+  /**
+   * The store's clock for the state of outages, so that waits agree. Once the store is closed it stands still and does
+   * not throw, because that state may still be swept.
+   */
   #clock(): () => number {
     let latest = 0
     return () => {
       try {
         latest = this.store.now()
       } catch {
-        // closed
+        // It was closed.
       }
       return latest
     }
   }
 }
 
-/** One per store, shared by all copies of this package: two would admit twice the limit in an outage. */
+/**
+ * The state that all limiters with a store share, made with the first. Copies of this package share it too: two would
+ * admit twice the limit in an outage.
+ */
 export function sharedStateOf(store: Store): SharedStoreState {
   const states = inCommon('shared-store-states', () => new WeakMap<Store, SharedStoreState>())
   let state = states.get(store)
@@ -164,8 +181,8 @@ export interface ResilientPermitsOptions {
 }
 
 /**
- * The permits of one semaphore. A store of this process is used as it is; calls to any other settle within the deadline.
- * While such a store does not answer, or has too many calls to answer, it is not asked.
+ * The permits of one semaphore. Those of a store in this process are used as they are. Calls to any other store settle
+ * within the deadline, and while it does not answer, or has too many calls to answer, it is not asked.
  */
 export function resilientPermits(store: Store, options: ResilientPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
@@ -200,13 +217,16 @@ class ResilientPermits implements Permits {
     this.permits.listen(granted)
   }
 
-  /** From here on no call keeps the process alive. */
+  /** Closes the permits; from here on no call keeps the process alive. */
   close(): void {
     this.#deadline.close()
     this.permits.close()
   }
 
-  /** Tests whether the store is back. If it has lost its data, permits that are held are restored before any is granted. */
+  /**
+   * Tests whether the store is back. It renews the permits that this process holds, so that a store which has lost its
+   * data has them again before it grants any.
+   */
   #probe(key: string, limit: number): TicketStates {
     const held = this.options.held(key).slice(0, MOST_TICKETS)
     return this.permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)

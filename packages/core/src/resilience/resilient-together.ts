@@ -15,12 +15,16 @@ export class ResilientTogether implements Together {
   readonly program: object
   readonly #together: Together
 
-  /** `together` is that of the store. */
+  /** `together` is the store's program that decides calls on several keys in one step. */
   constructor(together: Together) {
     this.program = together.program
     this.#together = together
   }
 
+  /**
+   * Decides the parts of a call on several keys, within the shortest deadline of their limiters. Where the store cannot
+   * be asked, their failure modes decide.
+   */
   async decide(given: readonly Part[]): Promise<Answers> {
     const parts = given as readonly ResilientPart[]
     const { keyspace, key } = parts[0]!
@@ -34,6 +38,7 @@ export class ResilientTogether implements Together {
     })
   }
 
+  /** The request that asks the store about all parts, each with the store's own keyspace. */
   #requestFor(parts: readonly ResilientPart[]): StoreRequest<Answers> {
     const begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
     const remote = parts.map((part) => inKeyspace(part, part.keyspace.options.remote))
@@ -50,7 +55,10 @@ export class ResilientTogether implements Together {
   }
 }
 
-/** The answers of the failure modes. Throws where one of them is 'throw'. */
+/**
+ * The answers of the failure modes, each part by its own; those in mode 'local' are decided together in memory.
+ * @throws the failure if one of the modes is 'throw'.
+ */
 function fallBack(parts: readonly ResilientPart[], failure: unknown, isUnasked = false): readonly Answer[] {
   if (!isOutage(failure)) throw failure
   for (const { keyspace } of parts) keyspace.options.health.degraded(failure)

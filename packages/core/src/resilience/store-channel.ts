@@ -46,11 +46,11 @@ export class StoreChannel implements Traffic {
    */
   refusal(): Error | undefined {
     const refusal = this.#circuit.open ?? (this.#isFull ? this.#overloaded() : undefined)
-    if (refusal) this.store.now()
+    if (refusal) this.store.now() // throws if the store is closed, which is the better reason
     return refusal
   }
 
-  /** Sends a call. Its receiver gets the answer until the deadline, but not before this has returned; a later one is ignored. */
+  /** Sends a call when there is room and the store has started. Its receiver gets nothing before this has returned. */
   submit<T>(call: PendingCall<T>): void {
     if (!this.#isStarted) this.#start()
     const now = this.#isStarting ? 0 : call.beginDeadline()
@@ -64,7 +64,7 @@ export class StoreChannel implements Traffic {
     return new Promise((answered, failed) => void this.sendFor({ answered, failed }, act, deadline, since))
   }
 
-  /** The same for a receiver, which may wait for the answer beyond the deadline. */
+  /** Carries out `act` for a receiver that may wait for the answer beyond the deadline, and can leave the returned call. */
   sendFor<T>(
     receiver: LateReceiver<T>,
     act: (caller: Caller) => MaybePromise<T>,
@@ -79,11 +79,11 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Whether the circuit is closed.
+   * Whether the store is thought to answer: the circuit is closed.
    * @throws {StoreError} CLOSED when the store is closed.
    */
   isAnswering(): boolean {
-    this.store.now()
+    this.store.now() // throws if the store is closed
     return this.#circuit.open === undefined
   }
 
@@ -99,11 +99,11 @@ export class StoreChannel implements Traffic {
 
   /** Sends `read` to test the store, unless a probe was sent a moment ago. No caller waits for the answer. */
   probe(read: () => MaybePromise<unknown>, deadline: Deadline): void {
-    if (!this.#circuit.isProbeDue() || this.#inFlight.room <= 0) return
+    if (!this.#circuit.claimProbe() || this.#inFlight.room <= 0) return
     this.send(read, deadline).catch(() => {})
   }
 
-  /** A call that was sent was answered or failed, perhaps after its caller had left. */
+  /** Makes room for the next call: one was answered or failed, perhaps after its caller had left. */
   callEnded(cohort: Cohort): void {
     this.#inFlight.end(cohort)
     this.#isSilent = false
@@ -111,13 +111,17 @@ export class StoreChannel implements Traffic {
     this.#sendQueued()
   }
 
+  /** Notes that the store answers: closes the circuit and ends an outage. */
   callAnsweredInTime(): void {
     this.answeredInTime++
     if (this.#circuit.failures > 0) this.#circuit.succeeded()
     if (this.#health.outage) this.#health.decided()
   }
 
-  /** A call failed before its deadline, or its deadline passed. Returns the failure as its caller is to get it. */
+  /**
+   * Notes that a call failed before its deadline, or that the deadline passed, which may open the circuit. Returns the
+   * failure as the caller is to get it.
+   */
   callFailed<T>(error: unknown, { deadline, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
     if (!isOutage(error)) return error
     const failure = this.#explained(error)
@@ -130,7 +134,7 @@ export class StoreChannel implements Traffic {
     return failure
   }
 
-  /** A call that got no answer while the store is not connected fails for the reason of that: a wrong password, for example. */
+  /** The failure of a call; while the store is not connected, the reason for that, such as a wrong password. */
   #explained(error: Error): Error {
     const trouble = OF_CONNECTION.has(failureOf(error)) ? this.store.trouble?.() : undefined
     if (!trouble) return error
@@ -145,6 +149,10 @@ export class StoreChannel implements Traffic {
     this.#queue.delete(call)
   }
 
+  /**
+   * Has the store connect, with the first call. Calls wait until it has or has failed, and only then begin their
+   * deadlines.
+   */
   #start(): void {
     this.#isStarted = true
     const starting = this.store.start?.()
@@ -158,6 +166,7 @@ export class StoreChannel implements Traffic {
     starting.then(begin, begin)
   }
 
+  /** Sends the calls that wait, oldest first, as far as there is room. */
   #sendQueued(): void {
     for (const next of this.#queue) {
       if (this.#inFlight.room <= 0) return
@@ -166,6 +175,7 @@ export class StoreChannel implements Traffic {
     }
   }
 
+  /** Whether more calls wait for answers than the store allows, so that no further one is taken. */
   get #isFull(): boolean {
     if (!this.#isStarting && this.#inFlight.room > 0) return false
     return this.#inFlight.count + this.waiting + this.awaitingRecovery >= this.#mostPending
@@ -214,12 +224,16 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return now
   }
 
-  /** Sends a call that has waited for room, or drops it unsent where its deadline has passed. */
+  /**
+   * Sends a call that has waited for room, or drops it unsent if its deadline has passed and its receiver waits no
+   * longer.
+   */
   startOrDrop(inFlight: InFlight, now: number): void {
     if (!this.receiver?.overdue && this.deadline.isOver(this)) this.deadline.expire(this)
     else this.start(inFlight, now)
   }
 
+  /** Sends the call. What the store throws is its failure. */
   start(inFlight: InFlight, now: number): void {
     this.unsent = false
     this.#cohort = inFlight.begin(now)
@@ -230,6 +244,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     }
   }
 
+  /** Ends the call because its deadline has passed. A receiver that waits longer is only informed. */
   expire(error: StoreError): void {
     const failure = this.unsent ? new StoreError('STORE_TIMEOUT', error.message, { sent: false }) : error
     this.#isOverdue = true
@@ -241,7 +256,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(failure)
   }
 
-  /** Withdraws a caller that waits beyond the deadline. A call that is not written yet is not sent any more. */
+  /** Ends the wait of a receiver beyond the deadline. A call that is not written yet is not sent any more. */
   leave(): void {
     if (this.gone) return
     this.gone = true
@@ -249,7 +264,10 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.deadline.end(this)
   }
 
-  /** Takes what a promise becomes, or a value in the next microtask: a receiver gets nothing before its call has returned. */
+  /**
+   * Takes a promise's outcome, or a value in the next microtask, so that a receiver gets nothing before its call has
+   * returned.
+   */
   receive(answer: MaybePromise<T>): void {
     Promise.resolve(answer).then(
       (value) => this.answered(value),
@@ -257,6 +275,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     )
   }
 
+  /** Passes the store's answer to the receiver. One that has given up gets it only if it can undo what was charged. */
   answered(answer: T): void {
     if (!this.#end()) return
     if (this.gone) return this.receiver?.answeredTooLate?.(answer)
@@ -272,6 +291,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.receiver!.answered(answer)
   }
 
+  /** Passes a failure on, unless the receiver has given up. */
   failed(error: unknown): void {
     if (!this.#end() || this.gone) return
     this.deadline.end(this)
@@ -279,7 +299,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.#settleFailed(error)
   }
 
-  /** Ends the call in the store. Returns false if it had ended before. */
+  /** Notes that the store has ended the call. Returns false if it had before. */
   #end(): boolean {
     const cohort = this.#cohort
     if (!cohort) return false
@@ -288,6 +308,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return true
   }
 
+  /** Passes the failure mode's answer to the receiver, or the failure itself where there is none. */
   #settleFailed(error: unknown): void {
     const failure = this.channel.callFailed(error, this, this.gone)
     if (!this.request.fallBack) return this.receiver!.failed(failure)

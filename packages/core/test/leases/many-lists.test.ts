@@ -16,10 +16,10 @@ const open = () => {
 describe('the leases of a list of policies that is given with a call', () => {
   it('take no memory once the list is gone and no longer known', async () => {
     const used: WeakRef<Leases>[] = []
-    const { find } = Leases.prototype
-    Leases.prototype.find = function (...args) {
+    const { findOrBegin } = Leases.prototype
+    Leases.prototype.findOrBegin = function (...args) {
       used.push(new WeakRef(this))
-      return find.apply(this, args)
+      return findOrBegin.apply(this, args)
     }
     const limiter = open()
     try {
@@ -28,7 +28,7 @@ describe('the leases of a list of policies that is given with a call', () => {
       collect()
       expect(used.filter((each) => each.deref())).toHaveLength(1)
     } finally {
-      Leases.prototype.find = find
+      Leases.prototype.findOrBegin = findOrBegin
       await limiter.close()
     }
   })

@@ -68,10 +68,10 @@ describe('a probe', () => {
     now -= 30
     for (let round = 0; round < 3; round++) {
       now += ms - 1
-      expect(circuit.isProbeDue()).toBe(false)
+      expect(circuit.claimProbe()).toBe(false)
       now += 1
-      expect(circuit.isProbeDue()).toBe(true)
-      expect(circuit.isProbeDue()).toBe(false)
+      expect(circuit.claimProbe()).toBe(true)
+      expect(circuit.claimProbe()).toBe(false)
     }
   })
 })
