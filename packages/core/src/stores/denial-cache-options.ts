@@ -28,6 +28,7 @@ export const denialCache = option(
     if (value === false) return undefined
     return typeof value === 'object' && value !== null ? boundsOf(value) : REFUSED
   },
+  /** The bounds of a denial cache from the option `denialCache`, with the age in microseconds. */
   boundsOf({}),
 )
 

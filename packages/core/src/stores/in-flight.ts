@@ -8,19 +8,25 @@ export class InFlight {
   #cohorts: Cohort[] = []
   count = 0
 
-  /** `now` in milliseconds, of a clock that does not run back. */
+  /** At most `most` calls are in flight. `now` returns milliseconds of a clock that does not run back. */
   constructor(
     private readonly most: number,
     private readonly now = (): number => performance.now(),
   ) {}
 
-  /** How many more may be sent. */
+  /**
+   * How many more calls may be sent. Where there is no room, calls that got no answer for too long are counted as lost
+   * first.
+   */
   get room(): number {
     if (this.count >= this.most) this.dropLost()
     return this.most - this.count
   }
 
-  /** Counts calls that are sent at `now`. Pass the result to `end` once they are answered or have failed. */
+  /**
+   * Counts calls that are sent at `now`, together with others of about that time: a cohort. Pass it to `end` once they
+   * are answered or have failed.
+   */
   begin(now: number, calls = 1): Cohort {
     let cohort = this.#cohorts.at(-1)
     if (!cohort || now - cohort.since >= COHORT_MS) {
@@ -33,13 +39,14 @@ export class InFlight {
     return cohort
   }
 
-  /** Returns false if the calls had counted as lost. */
+  /** Counts calls of a cohort as ended. Returns false if they had counted as lost already. */
   end(cohort: Cohort, calls = 1): boolean {
     cohort.calls -= calls
     if (!cohort.isLost) this.count -= calls
     return !cohort.isLost
   }
 
+  /** Counts the calls of cohorts that are too old as lost, so that they no longer take up room. */
   dropLost(): void {
     const lost = this.now() - LOST_MS
     for (let oldest = this.#cohorts[0]; oldest && oldest.latest <= lost; oldest = this.#cohorts[0]) {

@@ -22,7 +22,10 @@ export interface Penalty {
   readonly then?: 'fresh'
 }
 
-/** The length of the block that refusal number `refusals` starts, which is at least `after`. Its twin is in lua/penalty.lua. */
+/**
+ * The length of the block that the refusal of this number starts, `refusals` being at least `after`: each is longer by
+ * `factor`, up to `maxBlock`. Its twin is in lua/penalty.lua.
+ */
 export function blockOf({ after, block, factor, maxBlock }: Penalty, refusals: number): number {
   let length = block
   // Powers differ by platform in their last digit, products do not.

@@ -8,6 +8,7 @@ export class MemoryBoards {
   /** `now` in microseconds. */
   constructor(private readonly now: Clock) {}
 
+  /** The board of a name, on which each author has one text until its time is over. It is made with the first call. */
   open(name: string): Board {
     const posts = this.#boards.get(name) ?? new Map<string, Note>()
     this.#boards.set(name, posts)

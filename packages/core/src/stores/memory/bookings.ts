@@ -21,7 +21,10 @@ export class Bookings {
     return this.size > 0 && this.#epochs.has(row)
   }
 
-  /** To be called before the state in `row` is written. */
+  /**
+   * Marks the state in `row` as changed, so that no earlier booking can be undone by restoring what it replaced. To be
+   * called before the state is written.
+   */
   bumpVersion(row: number): void {
     if (this.size === 0) return
     const epoch = this.#epochs.get(row)
@@ -38,7 +41,10 @@ export class Bookings {
     if (this.#epochs.delete(row)) this.size--
   }
 
-  /** Begins a booking for the instant `at`. To be called before the state is written; `Ring.seal` is to be called after. */
+  /**
+   * Begins a booking for the instant `at`: keeps all that the charge is about to replace, for `undo`. To be called
+   * before the state is written; `Ring.seal` is to be called after.
+   */
   open(row: number, at: number, cells: Float64Array, rings: readonly Ring[]): Undo {
     let epoch = this.#epochs.get(row)
     if (!epoch) {
@@ -59,8 +65,8 @@ export class Bookings {
   }
 
   /**
-   * Undoes a booking if nothing was written since, and returns whether it did. The version goes back too, so that the
-   * booking before it can be undone next.
+   * Undoes a booking if nothing was written since, and returns whether it did. The caller restores the state. The
+   * version goes back too, so that the booking before it can be undone next.
    */
   undo(row: number, undo: Undo): boolean {
     const epoch = this.#epochs.get(row)

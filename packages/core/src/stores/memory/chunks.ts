@@ -5,7 +5,7 @@
 export class Chunks<Table> {
   readonly list: Chunk<Table>[] = []
 
-  /** Adds the rows of `table` from `first` on. */
+  /** Adds a chunk: the rows of `table` from `first` on. */
   add(table: Table, first: number): Chunk<Table> {
     const chunk = { table, first, index: this.list.length }
     this.list.push(chunk)

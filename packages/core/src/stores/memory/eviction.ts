@@ -25,13 +25,16 @@ export class Eviction {
 
   constructor(private readonly chunks: readonly Chunk<Table>[]) {}
 
-  /** To be called after a key was added. */
+  /** Notes the key that was added last, near which a search for others of its kind begins. */
   added(table: Table, row: number): void {
     this.#newest.table = table
     this.#newest.row = row
   }
 
-  /** Checks the next `count` rows and frees keys that are full again, at most `enough`. Returns how many were freed. */
+  /**
+   * Checks the next `count` rows, going round all tables, and frees keys whose allowance is full again, at most
+   * `enough`. Returns how many were freed.
+   */
   sweep(count: number, now: number, enough = count): number {
     let freed = 0
     for (let i = 0; i < count && freed < enough && this.chunks.length > 0; i++) {
@@ -46,8 +49,9 @@ export class Eviction {
   }
 
   /**
-   * Frees one key of a full store. Returns that key if it still mattered, undefined if its allowance was full again. `areAll` is
-   * asked whether all keys are restricted, or banned: a search for one that is not would hardly find it.
+   * Frees one key of a full store, one of the least valuable it finds. Returns it if something was lost with it,
+   * undefined if its allowance was full again. `areAll` reports whether all keys are restricted, or banned: a search
+   * for one that is not would hardly find it.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
@@ -106,7 +110,7 @@ export class Eviction {
     return rank
   }
 
-  /** Makes a key the victim if it ranks below `least`. Returns the lower rank. */
+  /** Makes a key the victim, which is to be evicted, if it ranks below `least`. Returns the lower rank. */
   #prefer(table: Table, row: number, now: number, least: number): number {
     const rank = rankOf(table, row, now)
     if (rank >= least) return least
@@ -115,7 +119,7 @@ export class Eviction {
     return rank
   }
 
-  /** Moves the hand to the next row. */
+  /** Moves the sweep to the next row, in the next chunk of rows where one ends. Returns the chunk. */
   #step(now: number): Chunk<Table> {
     const chunk = this.chunks[this.#chunk]
     if (chunk && this.#row >= chunk.first && this.#row < lastOf(chunk)) {
@@ -128,12 +132,14 @@ export class Eviction {
     return next
   }
 
+  /** Begins a round of sweeping with the first chunk. If the last one freed nothing, sweeping rests for a while. */
   #newRound(now: number): number {
     if (this.#isBarren) this.#restUntil = now + REST
     this.#isBarren = true
     return 0
   }
 
+  /** A random whole number below `bound`, from a linear congruential generator, which is cheaper than Math.random. */
   #below(bound: number): number {
     this.#random = (Math.imul(this.#random, 1664525) + 1013904223) >>> 0
     return Math.floor((this.#random / 2 ** 32) * bound)
@@ -193,7 +199,7 @@ function rankOf(table: Table, row: number, now: number): number {
   return spentOf(table, lists.smallest, now) > 0 ? LEAST : FULL
 }
 
-/** The instant from which the key in `row` is decided as an absent one, under the limits it was last decided with. */
+/** The instant from which losing the key in `row` would lose nothing, under the limits it was last decided with. */
 function fullAt(table: Table, row: number, now: number): number {
   const { cursor, lists } = table
   cursor.select(row)
@@ -205,7 +211,10 @@ function fullAt(table: Table, row: number, now: number): number {
   return at
 }
 
-/** The largest fraction that is spent under any policy, 1 if nothing is left, of the key that the cursor is on. */
+/**
+ * The largest fraction of an allowance that the current key has spent under any policy: 0 if all are full, 1 if one is
+ * empty.
+ */
 function spentOf({ cursor }: Table, policies: readonly Policy[], now: number): number {
   let most = 0
   for (let i = 0; i < policies.length; i++) {

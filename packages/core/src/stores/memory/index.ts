@@ -91,6 +91,7 @@ class Memory implements MemoryStore, TableOwner {
   behind = 0
   readonly #closing = new Closing()
 
+  /** @throws {PolicyError} INVALID_OPTION for options that are not valid. */
   constructor(options: MemoryStoreOptions) {
     const { maxKeys, maxShapes, clock = systemClock() } = read(MEMORY_STORE, options, { what: 'memoryStore' })
     this.maxShapes = maxShapes
@@ -103,6 +104,10 @@ class Memory implements MemoryStore, TableOwner {
     return this.#size
   }
 
+  /**
+   * Opens the state of one limiter under one list. Lists of equal shapes have one table of state. Tables are opened
+   * again where they were dropped because there were too many.
+   */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     const id = [name, ...policies.map((policy) => policy.shape)].join('\n')
     const open = (): Table => {
@@ -116,6 +121,10 @@ class Memory implements MemoryStore, TableOwner {
     return new MemoryKeyspace(open, policies, penalty)
   }
 
+  /**
+   * The clock's time, which never runs back here: where the clock does, the latest time stays, and `behind` is the
+   * difference.
+   */
   now(): number {
     const now = Math.floor(this.#clock())
     if (now > this.#latest) this.#latest = now // also passes over NaN
@@ -131,7 +140,10 @@ class Memory implements MemoryStore, TableOwner {
     return this.#boards.open(name)
   }
 
-  /** Starts the sweeper with the first key: some platforms allow no timer while modules are loaded. */
+  /**
+   * Makes room for one more key. The first starts the sweeper, and not the store, as some platforms allow no timer
+   * while modules are loaded.
+   */
   adding(now: number): void {
     this.#stopSweeping ??= sweepInBackground(this)
     if (!this.#isRoomy) this.#eviction.sweep(2, now)
@@ -173,8 +185,9 @@ class Memory implements MemoryStore, TableOwner {
     return this.#closing.signal
   }
 
+  /** Ends the store: each later call throws as soon as it reads the clock. */
   close(): void {
-    this.#clock = closedClock // so that calls need no check of their own
+    this.#clock = closedClock // it throws, so that calls need no check of their own
     this.#closing.close()
     this.#stopSweeping?.()
     this.#tables.clear()
@@ -204,6 +217,7 @@ class Memory implements MemoryStore, TableOwner {
     }
   }
 
+  /** Frees one key of the full store, and reports it if something was lost with it. */
   #evict(now: number): void {
     const evicted = this.#eviction.evict(now, (of) => this.#areAll(of))
     if (!evicted) return
@@ -237,6 +251,7 @@ class MemoryKeyspace implements Keyspace {
     this.#list = this.#table.lists.open(policies, penalty)
   }
 
+  /** Decides a call, on a new table if the one at hand was dropped. */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const table = this.#table.isDropped ? this.#openTable() : this.#table
     return table.decide(this.#list, ask, key, cost, maxWait)
@@ -258,6 +273,7 @@ class MemoryKeyspace implements Keyspace {
     return this.#openTable().correct(this.#list, change)
   }
 
+  /** The table of this keyspace, opened again if it was dropped. */
   #openTable(): Table {
     if (this.#table.isDropped) {
       this.#table = this.open()

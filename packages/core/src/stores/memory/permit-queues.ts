@@ -35,6 +35,7 @@ export class MemoryPermits implements Permits, PermitHolder {
     private readonly name: string,
   ) {}
 
+  /** Takes one step for some tickets of the semaphore. In this process permits need no renewal. */
   ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): readonly TicketState[] {
     const call = { step, semaphore: 0, name: this.name, key, tickets, limit, lease: Infinity }
     return this.queues.carryOut(this, call)
@@ -69,6 +70,7 @@ export class PermitQueues {
     this.#graceUntil = this.now() + GRACE_US
   }
 
+  /** Carries out a step on the queue of one semaphore and key, and calls the holders whose tickets got permits by it. */
   carryOut(holder: PermitHolder, call: PermitCall): readonly TicketState[] {
     const id = `${call.name}\n${call.key}` // names have no line breaks
     let queue = this.#queues.get(id)
@@ -79,7 +81,7 @@ export class PermitQueues {
     return states
   }
 
-  /** Releases all tickets of a holder that is gone. */
+  /** Releases all tickets of a holder that is gone, and passes their permits on to those that wait. */
   leave(holder: PermitHolder): void {
     const now = this.now()
     const left = new Set<PermitQueue>()
@@ -95,7 +97,10 @@ export class PermitQueues {
     }
   }
 
-  /** Holders may poll at once when they are called, so they are called last. */
+  /**
+   * Ends a change of a queue: removes it if it is empty, and calls the holders of new permits. They are called last, as
+   * they may poll at once.
+   */
   #finish(queue: PermitQueue): void {
     if (queue.isEmpty) this.#queues.delete(queue.id)
     const granted = queue.takeGranted()
@@ -119,6 +124,11 @@ class PermitQueue {
     return this.#held.size === 0 && this.#line === undefined
   }
 
+  /**
+   * Takes one step for some tickets of a holder, and returns how they stand. Permits that have expired are freed first,
+   * those that wait are served next, and only then may a ticket of this call take a permit. In the time of grace after
+   * a loss of state only `renew` grants any.
+   */
   carryOut(holder: PermitHolder, call: PermitCall, now: number, isGrace: boolean): readonly TicketState[] {
     const { step, limit } = call
     const tickets = ticketsOf(holder, call.semaphore)
@@ -128,7 +138,7 @@ class PermitQueue {
     for (const number of call.tickets) {
       const ticket = this.#find(tickets, number)
       if (step === 'release' && ticket) this.remove(ticket)
-      // Before the queue is served: a holder whose permit was lost has precedence.
+      // Before those that wait are served, because a holder whose permit was lost has precedence.
       else if (step === 'renew' && this.#held.size < limit)
         this.#hold(ticket ?? this.#add(holder, call.semaphore, number), until)
     }
@@ -149,6 +159,7 @@ class PermitQueue {
     })
   }
 
+  /** Removes a ticket, with its permit or its place in the line. */
   remove(ticket: Ticket): void {
     this.#held.delete(ticket)
     this.#leaveLine(ticket)
@@ -156,9 +167,9 @@ class PermitQueue {
   }
 
   /**
-   * Grants permits to the oldest tickets, each under its own limit; `limit` is that of a ticket about to take one. Tickets of
-   * a silent semaphore leave once a permit is free under the widest limit. Until then they delay no other, and a semaphore
-   * that was only busy finds them where they were.
+   * Grants permits to the oldest waiting tickets, each under its own semaphore's limit; `limit` is that of a ticket
+   * about to take one. Tickets of a semaphore that has not polled for a while are removed once a permit is free under
+   * the widest limit. Until then they delay no other, and a semaphore that was only busy finds them where they were.
    */
   serve(limit: number, now: number): void {
     if (!this.#line) return
@@ -178,23 +189,30 @@ class PermitQueue {
     }
   }
 
+  /**
+   * The waiting tickets that got permits since the last call, whose holders have to be called; undefined if there are
+   * none.
+   */
   takeGranted(): readonly Ticket[] | undefined {
     const granted = this.#granted
     this.#granted = undefined
     return granted
   }
 
+  /** The ticket of this number in this queue; undefined if there is none. */
   #find(tickets: Tickets, number: number): Ticket | undefined {
     const ticket = tickets.get(number)
     return ticket?.queue === this ? ticket : undefined
   }
 
+  /** Makes a ticket, which neither holds a permit nor waits yet. */
   #add(holder: PermitHolder, semaphore: number, number: number): Ticket {
     const ticket = { holder, semaphore, number, queue: this, until: 0, waitsWith: undefined }
     ticketsOf(holder, semaphore).set(number, ticket)
     return ticket
   }
 
+  /** Gives a ticket a permit until an instant, or its permit a new end. */
   #hold(ticket: Ticket, until: number): void {
     this.#leaveLine(ticket)
     this.#held.add(ticket)
@@ -202,6 +220,7 @@ class PermitQueue {
     this.#nextEnd = Math.min(this.#nextEnd, until)
   }
 
+  /** Has a ticket wait at the end of the line. */
   #enqueue(ticket: Ticket, tickets: Tickets, limit: number, now: number): void {
     this.#line ??= { tickets: new Set(), semaphores: new Map() }
     let semaphore = this.#line.semaphores.get(tickets)
@@ -211,6 +230,7 @@ class PermitQueue {
     this.#line.tickets.add(ticket)
   }
 
+  /** Takes a ticket out of the line if it waits. The line goes with its last ticket. */
   #leaveLine(ticket: Ticket): void {
     const { waitsWith } = ticket
     if (!waitsWith) return
@@ -220,7 +240,10 @@ class PermitQueue {
     if (this.#line!.tickets.size === 0) this.#line = undefined
   }
 
-  /** Leases of one queue may differ, so all of them are looked at. */
+  /**
+   * Removes the tickets whose permits have not been renewed in time. Leases of one queue may differ, so all are looked
+   * at, but only when the earliest may have ended.
+   */
   #expire(now: number): void {
     if (now < this.#nextEnd) return
     this.#nextEnd = Infinity
@@ -249,6 +272,7 @@ class WaitingSemaphore {
     this.keepAlive(limit, now)
   }
 
+  /** Notes that the semaphore has polled, and under which limit. */
   keepAlive(limit: number, now: number): void {
     this.limit = limit
     this.aliveUntil = now + ALIVE_US
@@ -270,6 +294,7 @@ interface Ticket {
   waitsWith: WaitingSemaphore | undefined
 }
 
+/** The tickets of one semaphore of a holder. */
 function ticketsOf({ tickets }: PermitHolder, semaphore: number): Tickets {
   let own = tickets.get(semaphore)
   if (!own) tickets.set(semaphore, (own = new Map()))

@@ -11,11 +11,17 @@ import type { Cursor } from './rows.js'
  * may have to wait, those on a held key, refusals that a penalty counts and, under several policies, every denial.
  */
 export interface PlainCalls {
-  /** Decides for the key in `row`, which the cursor is on. Undefined, with nothing written, where the table has to decide. */
+  /**
+   * Decides a plain call under one policy, for the key that the cursor is on. Undefined, with nothing written, where
+   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal.
+   */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined
 }
 
-/** Undefined if one of the algorithms has no `take`. */
+/**
+ * Makes the decider of plain calls: `consume` or `book` for a key without bookings, decided in one pass by each
+ * algorithm's `take`. Undefined if one of the algorithms has no `take`.
+ */
 export function plainCallsOf(
   policies: readonly Policy[],
   cursor: Cursor,
@@ -63,6 +69,10 @@ class CallsUnderOne implements PlainCalls {
     this.#state = cursor.states[0]!
   }
 
+  /**
+   * Decides a plain call under several policies, for the key that the cursor is on. Undefined, with nothing written,
+   * where the table has to decide: the key is restricted, or a policy denies.
+   */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const policy = list.policies[0]!
     if (this.restrictions.live > 0) {
@@ -76,7 +86,10 @@ class CallsUnderOne implements PlainCalls {
     return new MemoryAnswer(now, now, undefined, view.remaining, view.resetAt)
   }
 
-  /** Undefined for a refusal that a penalty counts. */
+  /**
+   * The answer to a call that may pass at `at` at the earliest. Undefined for a refusal that a penalty counts, which
+   * the table does.
+   */
   #denied(list: PolicyList, row: number, now: number, at: number): Answer | undefined {
     const { remaining, resetAt } = this.#view
     if (at === Infinity) return new MemoryAnswer(now, at, 'cost', remaining, resetAt)
@@ -85,7 +98,7 @@ class CallsUnderOne implements PlainCalls {
     return new MemoryAnswer(now, at, 'limit', remaining, resetAt)
   }
 
-  /** Undefined for a hold without a block. */
+  /** The answer to a call on a blocked key. Undefined if the key is only held, which the table decides. */
   #blocked(policy: Policy, restriction: Restriction, now: number, cost: number): Answer | undefined {
     const { blockedUntil, heldUntil } = restriction
     if (blockedUntil <= now) return undefined
@@ -142,7 +155,10 @@ class CallsUnderSeveral implements PlainCalls {
     return answer
   }
 
-  /** Whether all policies but the first admit the call. The first is asked where it is charged. */
+  /**
+   * Whether all policies but the first admit the call. The first is asked when it is charged, and the call ends if it
+   * denies.
+   */
   #doOthersAdmit(policies: readonly Policy[], now: number, cost: number): boolean {
     for (let i = 1; i < policies.length; i++) {
       const policy = policies[i]!

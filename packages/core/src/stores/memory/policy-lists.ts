@@ -30,7 +30,10 @@ export class PolicyLists {
     return this.#lists[number] ?? this.smallest
   }
 
-  /** The number of a list, which all lists of equal limits and capacities share. */
+  /**
+   * The number of a list, which all lists of equal limits and capacities share. A new list gets the next one, until
+   * there are so many that all others share one.
+   */
   #numberOf(policies: readonly Policy[]): number {
     const id = policies.map(({ limit, capacity }) => `${limit}/${capacity}`).join()
     const known = this.#numbers.get(id)

@@ -16,7 +16,7 @@ export class Restrictions {
     return this.#byRow.size
   }
 
-  /** The block and the hold of the row; undefined if it has none or both are over at `now`. */
+  /** The block and the hold of a row; undefined if it has none. If both have ended at `now`, they are forgotten here. */
   get(row: number, now: number): Restriction | undefined {
     const restriction = this.lastOf(row)
     if (restriction === OVER) return undefined
@@ -30,7 +30,10 @@ export class Restrictions {
     return this.#byRow.get(row) ?? OVER
   }
 
-  /** A penalty's block never shortens another one, and leaves an operator's block one until it ends. */
+  /**
+   * Blocks the key in `row` until an instant. A penalty's block never shortens another, and leaves an operator's block
+   * what it is until it ends.
+   */
   block(row: number, now: number, until: number, isPenalty: boolean): void {
     const { blockedUntil, heldUntil, isBan } = this.lastOf(row)
     const lasts = isPenalty && blockedUntil > now
@@ -38,16 +41,19 @@ export class Restrictions {
     this.#set(row, { blockedUntil: end, heldUntil, isBan: lasts ? isBan : !isPenalty })
   }
 
+  /** Holds the key in `row` until an instant, or longer if it was held longer. */
   hold(row: number, until: number): void {
     const last = this.lastOf(row)
     this.#set(row, { ...last, heldUntil: Math.max(until, last.heldUntil) })
   }
 
+  /** Forgets the block and the hold of a row. */
   clear(row: number): void {
     if (this.lastOf(row) !== OVER) this.#set(row, OVER)
     this.#byRow.delete(row)
   }
 
+  /** Sets the restriction of a row, and keeps the counts of restricted and banned rows right. */
   #set(row: number, restriction: Restriction): void {
     const last = this.lastOf(row)
     this.live += Number(last === OVER) - Number(restriction === OVER)
@@ -72,9 +78,9 @@ export class Refusals {
   readonly #byRow = new Map<number, Count>()
 
   /**
-   * Counts a refusal, and blocks the row if that is due. `instants` are those at which each policy would admit the call; the
-   * policies that refused it refuse it until the block ends. Returns the end of the block, `now` without one. `forgetAt` must
-   * follow.
+   * Counts a refusal of the key in `row`, and blocks the key if that is due. `instants`, at which each policy would
+   * admit the call, are moved to the end of the block for the policies that refused it. Returns that end, or `now`
+   * without a block. `forgetAt` must follow.
    */
   penalize(
     row: number,

@@ -21,6 +21,7 @@ export class Cursor {
   readonly #only: State | undefined
   readonly #stride: number
 
+  /** Lays the cells of each policy behind one another in a row, behind those of the header. */
   constructor(policies: readonly Policy[]) {
     let stride = HEADER_CELLS
     for (const policy of policies) {
@@ -38,7 +39,10 @@ export class Cursor {
     this.select(0)
   }
 
-  /** Makes `row` the current one. */
+  /**
+   * Makes `row` the current one: points the window of each policy's state at its cells. A list of one policy has a
+   * short way.
+   */
   select(row: number): void {
     const page = this.rows.pages[row >>> PAGE_BITS]!
     const base = (row & PAGE_MASK) * this.#stride
@@ -90,7 +94,7 @@ export class Cursor {
     return effect
   }
 
-  /** The cells of the current key, in place. */
+  /** The cells of the current key, as a window and no copy. */
   cells(): Float64Array {
     const { cells, base } = this.states[0]!
     const first = base - HEADER_CELLS
@@ -108,6 +112,7 @@ export class Cursor {
     this.born = born
   }
 
+  /** Puts back all cells and entries that a booking has replaced. */
   restore(undo: Undo): void {
     this.cells().set(undo.cells)
     this.rings().forEach((ring, i) => ring.restore(undo.marks[i]!))
@@ -129,6 +134,7 @@ class Rows {
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
+  /** `stride` is the number of cells of a row. */
   constructor(
     private readonly stride: number,
     private readonly ringsPerKey: number,
@@ -177,7 +183,7 @@ class Rows {
     return this.pageOf(row).notes[row & PAGE_MASK]! & MOST_DENIALS
   }
 
-  /** Allocates a blank row for a key that has none. */
+  /** Takes a free row, or the next that was never used, for a key that has none. */
   allocate(callerKey: string): number {
     const key = ownText(callerKey)
     const row = this.#free || ++this.top
@@ -194,7 +200,10 @@ class Rows {
     return row
   }
 
-  /** Removes the key of a row and blanks the row, for another key. */
+  /**
+   * Removes the key of a row and puts the row, cleared, on the list of free ones. With the last key all memory is given
+   * up.
+   */
   free(row: number): void {
     const page = this.pageOf(row)
     const base = this.baseOf(row)
@@ -208,6 +217,7 @@ class Rows {
     if (--this.size === 0) this.#shrink()
   }
 
+  /** Gives up the memory of all rows. */
   #shrink(): void {
     this.#index = new KeyIndex(this)
     this.pages = [this.#firstPage()]
@@ -215,6 +225,7 @@ class Rows {
     this.#free = 0
   }
 
+  /** A small first page. Its row 0 stays blank: keys that have no row are decided on it. */
   #firstPage(): Page {
     const page = this.#newPage(FIRST_ROWS)
     page.keys.push(undefined)
@@ -222,6 +233,7 @@ class Rows {
     return page
   }
 
+  /** A page with room for so many rows; the first doubles as it fills. */
   #newPage(rows: number): Page {
     return {
       cells: new Float64Array(rows * this.stride),
@@ -236,6 +248,7 @@ class Rows {
   }
 }
 
+/** Doubles the rows of a page. */
 function grow(page: Page): void {
   const { cells, notes } = page
   page.cells = new Float64Array(2 * cells.length)

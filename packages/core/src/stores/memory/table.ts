@@ -85,7 +85,7 @@ export class Table {
     return behind > 0 && answer.reason !== undefined ? { ...answer, now: answer.now - behind } : answer
   }
 
-  /** Whether a call passes now; of a key with a block, a hold or a booking it says no, and `decide` knows. */
+  /** Whether a call passes now. A key with a block, a hold or a booking counts as not fitting, and is left to `decide`. */
   fits({ policies }: PolicyList, key: string, cost: number): boolean {
     const now = this.owner.now()
     const row = this.cursor.rows.find(key)
@@ -100,7 +100,7 @@ export class Table {
     return true
   }
 
-  /** Decides any call, under any list of policies. */
+  /** Decides a call that is not plain: finds its instant, charges it or counts the refusal, and makes the answer. */
   #decideAny(call: OpenCall, ask: Ask, maxWait: number): Answer {
     const { row, now, cost } = call
     const { penalty } = call.list
@@ -125,8 +125,8 @@ export class Table {
   }
 
   /**
-   * The call passes at the latest of the instants at which the policies admit it. No call passes before the end of a block or
-   * hold, nor a call with a cost before the last booking.
+   * Finds the instant at which the call passes: the latest of those at which the policies admit it. No call passes
+   * before the end of a block or hold, nor a call with a cost before the last booking.
    */
   #findInstant(call: OpenCall): void {
     const { row, cost, restrictedUntil } = call
@@ -182,8 +182,8 @@ export class Table {
   }
 
   /**
-   * The answer for the key that the cursor is on. Before the end of its block, its hold and its last booking, `remaining` is 0,
-   * and `resetAt` comes from the state as it will be then.
+   * Makes the answer. While the key is blocked, held or booked ahead, `remaining` is 0 and `resetAt` that of the state
+   * then.
    */
   #answer(call: OpenCall, reason: Reason | undefined, booking: Booking | undefined): MemoryAnswer {
     const { row, now, at, restrictedUntil } = call
@@ -212,6 +212,7 @@ export class Table {
     return answer
   }
 
+  /** How a booking stands: 'lost' with its key's state, 'held' if the key is blocked or held now. */
   confirm(booking: Booking): 'stands' | 'lost' | 'held' {
     const now = this.owner.now()
     if ((booking as MemoryBooking).undo.epoch.isLost) return 'lost'
@@ -271,7 +272,7 @@ export class Table {
     }
   }
 
-  /** State that began after the charge was decided holds only the units of other charges. */
+  /** Releases units of a charge: 0 if the state began after it, as that holds only other charges' units. */
   #release(policies: readonly Policy[], { key, charge, units }: Release, now: number): number {
     const { cursor, bookings } = this
     const row = cursor.rows.find(key)
