@@ -199,7 +199,6 @@ function show(state: State, policy: Policy, now: number, counted: number, view: 
 
 /** Adds units to a bucket, which is the newest from then on. Returns the instant at which it leaves the window. */
 function record(state: State, policy: Policy, bucket: number, units: number): number {
-  /** Makes `bucket` the newest, if it is later: empties the buckets up to it, whose cells those that leave the window had. */
   slideTo(state, policy, bucket)
   const cell = cellOf(policy, bucket)
   state.set(cell, state.get(cell) + units)
@@ -228,7 +227,7 @@ function takeFromBucket(state: State, policy: Policy, bucket: number, units: num
   return taken
 }
 
-/** Makes `bucket` the newest and empties the buckets that leave the window. */
+/** Makes `bucket` the newest, if it is later: empties the buckets up to it, whose cells those that leave the window had. */
 function slideTo(state: State, policy: Policy, bucket: number): void {
   const newest = state.get(NEWEST)
   if (bucket <= newest) return

@@ -10,9 +10,7 @@ export function sha256(bytes: Uint8Array): string {
   const hash = new Int32Array(INITIAL)
   for (let offset = 0; offset < message.length; offset += 64) {
     for (let i = 0; i < 16; i++) SCHEDULE[i] = view.getInt32(offset + 4 * i)
-    /** Fills words 16 to 63 of a block's schedule from the first 16 (FIPS 180-4, 6.2.2, step 1). */
     extend(SCHEDULE)
-    /** Mixes the schedule of one block into the hash, in 64 rounds (FIPS 180-4, 6.2.2, steps 2 to 4). */
     compress(hash, SCHEDULE)
   }
   let hex = ''
@@ -31,6 +29,7 @@ function padded(bytes: Uint8Array): Uint8Array<ArrayBuffer> {
   return message
 }
 
+/** Fills words 16 to 63 of a block's schedule from the first 16 (FIPS 180-4, 6.2.2, step 1). */
 function extend(w: Int32Array): void {
   for (let i = 16; i < 64; i++) {
     const a = w[i - 15]!
@@ -41,6 +40,7 @@ function extend(w: Int32Array): void {
   }
 }
 
+/** Mixes the schedule of one block into the hash, in 64 rounds (FIPS 180-4, 6.2.2, steps 2 to 4). */
 function compress(hash: Int32Array, w: Int32Array): void {
   let a = hash[0]!
   let b = hash[1]!

@@ -52,7 +52,7 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
     const [packed, ...own] = redis.runAll(composeScript(policies), NOW, calls) as Buffer[]
     const reply = new PackedReply(packed!)
     return calls.map(() =>
-      reply.isPlain() ? Array.from({ length: count }, () => reply.next(policies.length)) : own.shift()!,
+      reply.passMark() ? own.shift()! : Array.from({ length: count }, () => reply.next(policies.length)),
     )
   }
   const answersOf = (policies: readonly Policy[], reply: Reply, count = 1) =>

@@ -94,7 +94,6 @@ export class SpaceSaving {
       return
     }
     const next = this.#bucketOf(bucket.count + 1, bucket)
-    /** Takes an entry out of its bucket's list. */
     unlink(entry)
     if (bucket.first === undefined) this.#remove(bucket)
     entry.bucket = next
@@ -160,6 +159,7 @@ interface Bucket {
   above: Bucket | undefined
 }
 
+/** Takes an entry out of its bucket's list. */
 function unlink(entry: Entry): void {
   const { bucket, before, after } = entry
   if (before) before.after = after

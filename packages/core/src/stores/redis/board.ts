@@ -23,7 +23,7 @@ export function redisBoard(keyspace: string, runner: ScriptRunner, clock: Clock)
   }
 }
 
-/** Each text stands behind the number of its bytes. */
+/** The texts in a reply of the script, in which each stands behind the number of its bytes. */
 function textsOf(reply: Buffer): readonly string[] {
   const texts: string[] = []
   for (let from = 0; from < reply.length;) {

@@ -36,6 +36,10 @@ export class EvictionCheck {
     )
   }
 
+  /**
+   * Notes Redis's eviction policy, '' if it was not allowed to be read, and warns those who wait if it is one that
+   * evicts.
+   */
   #received(policy: string): void {
     this.#evicts = policy !== '' && policy !== 'noeviction'
     const reports = this.#reports

@@ -74,7 +74,7 @@ export class GroupCommit {
   /** The number of its latest use, as its owner counts. */
   lastUse = 0
 
-  /** Combines calls of `script`. */
+  /** Combines calls of `script`, which `runner` runs. */
   constructor(
     readonly runner: Pick<ScriptRunner, 'takesManyKeys' | 'connection' | 'runAll'>,
     readonly script: string,
@@ -93,7 +93,7 @@ export class GroupCommit {
     return this.#waiting.length === 0 && this.#calls.count === 0
   }
 
-  /** @throws {StoreError} CLOSED. */
+  /** Sends a call: alone while few are in flight, otherwise in a batch when that is full or the turn ends. @throws CLOSED. */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
     const isAlone = this.#waiting.length === 0 && this.#calls.count + this.#justAnswered < FEW_CALLS
@@ -109,7 +109,7 @@ export class GroupCommit {
     if (!isBusy && this.#waiting.length > 0) this.#flushLater()
   }
 
-  /** Rejects the calls that wait to be sent, and all later ones. */
+  /** Rejects the calls that wait to be sent. Each later one is refused. */
   close(): void {
     this.#closed = true
     const waiting = this.#waiting
@@ -117,12 +117,14 @@ export class GroupCommit {
     for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
+  /** Has all waiting calls sent at the end of this turn of the event loop. */
   #flushLater(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true
     this.#atTurnEnd(this.#flush)
   }
 
+  /** Sends the calls that wait, to each server in one write. */
   #flushAll(): void {
     this.#isFlushDue = false
     this.#justAnswered = 0
@@ -133,6 +135,7 @@ export class GroupCommit {
     else this.runner.connection.inOneWrite(() => this.#sendWaiting())
   }
 
+  /** Sends waiting calls in batches of at most `#partSize` while there is room for batches. */
   #sendWaiting(): void {
     const most = this.#partSize()
     while (this.#waiting.length > 0 && this.#batches.room > 0) {
@@ -144,8 +147,8 @@ export class GroupCommit {
   }
 
   /**
-   * Calls per batch, equal ones counted, so that the pending calls make several batches: Redis then decides one while this
-   * process reads the replies of another, and neither of them falls asleep. With a single batch they would take turns.
+   * The most calls of a batch, equal ones counted. It is such that the pending calls make several batches: Redis then
+   * decides one while this process reads the replies of another, and neither of them falls asleep.
    */
   #partSize(): number {
     let calls = this.#calls.count + this.#justAnswered
@@ -153,6 +156,7 @@ export class GroupCommit {
     return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
+  /** Sends calls whose callers still wait, as one batch where the server takes calls with several keys. */
   #send(gathered: ScriptCall[]): void {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
@@ -161,6 +165,7 @@ export class GroupCommit {
     for (const call of calls) this.#sendBatch([call], false)
   }
 
+  /** Sends calls as one script call. If Redis refuses it since their keys lie in several slots, they go again one by one. */
   #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
     const { calls, args } = packBatch(gathered)
     const keys: string[] = []
@@ -188,7 +193,7 @@ export class GroupCommit {
     })
   }
 
-  /** `batch` is undefined for calls that took no room. */
+  /** Notes that a batch has ended, and sends what waits for its room. `batch` is undefined for calls that took none. */
   #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
     if (batch) this.#batches.end(batch)
     if (!this.#calls.end(cohort, callers)) return
@@ -277,7 +282,7 @@ function gather(call: ScriptCall, waiting: Batch[]): void {
 const MOST_KEYS = 64
 const MOST_CALLS = 128
 
-/** The calls with those that share an argument last. Usually all share one, which is then packed and sent once. */
+/** The calls in a new order and their arguments: those that share an argument, usually all, come last, so it is sent once. */
 function packBatch(gathered: readonly ScriptCall[]): {
   calls: readonly ScriptCall[]
   args: readonly Buffer[]
@@ -299,11 +304,12 @@ function argumentOf(call: ScriptCall): Buffer {
   return call.argument(1 + (call.duplicates?.length ?? 0))
 }
 
+/** Passes each call its part of the replies. A part that makes no sense fails its call alone. */
 function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void {
   let next = 0
   for (const call of calls) {
     try {
-      if (packed?.isPlain()) call.answerPlain(packed)
+      if (packed && !packed.passMark()) call.answerPlain(packed)
       else {
         const reply = own[next++]!
         if (reply instanceof Error) failAll(call, reply)
@@ -315,12 +321,13 @@ function settleAll(calls: readonly ScriptCall[], { packed, own }: Replies): void
   }
 }
 
+/** Rejects a call and those that are equal to it. */
 function failAll(call: ScriptCall, error: unknown): void {
   call.fail(error)
   if (call.duplicates) for (const other of call.duplicates) other.fail(error)
 }
 
-/** The calls whose callers still wait. The others are rejected, and duplicates of one that is gone get another first call. */
+/** The calls whose callers still wait; the others are rejected. A duplicate takes over from a first call that is gone. */
 function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
   if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
   return calls.flatMap((call) => {
@@ -340,7 +347,7 @@ function gaveUp(): StoreError {
   return new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
 }
 
-/** From now on, a call that fails may have been carried out. */
+/** Marks a call and its duplicates as sent: if it fails from now on, it may have been carried out. */
 function markSent({ caller, duplicates }: ScriptCall): void {
   if (caller) caller.unsent = false
   if (duplicates) for (const other of duplicates) markSent(other)

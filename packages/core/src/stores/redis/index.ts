@@ -198,7 +198,7 @@ class StoreInRedis implements RedisStore {
     })
   }
 
-  /** Beyond `maxShapes` keyspaces, the limits of the one that was opened first are forgotten. */
+  /** The smallest limits seen in a keyspace. Beyond `maxShapes` of them, those of the one opened first are forgotten. */
   #smallestLimitsOf(keyspace: string): SmallestLimits {
     const limits = this.#smallestLimits.get(keyspace) ?? new SmallestLimits()
     this.#smallestLimits.set(keyspace, limits)
@@ -223,7 +223,7 @@ class StoreInRedis implements RedisStore {
   trouble(): Error | undefined {
     const trouble = this.#connection.trouble()
     if (trouble === undefined) return undefined
-    // Thousands of calls may fail in one turn.
+    // Converted once, as thousands of calls may fail for it in one turn.
     if (this.#trouble?.cause !== trouble) this.#trouble = { cause: trouble, error: storeError(trouble) }
     return this.#trouble.error
   }
@@ -327,7 +327,7 @@ class Groups {
     return group
   }
 
-  /** Drops idle scripts while there are too many, but not the one used last. Returns whether one was dropped. */
+  /** Drops the idle scripts that were not used for longest, while there are too many. Returns whether one was dropped. */
   #trim(): boolean {
     const surplus = this.#byShapes.size - this.most
     if (surplus <= 0) return false

@@ -56,6 +56,7 @@ export class RedisKeyspace implements Keyspace {
   /** The latest one: most calls of a keyspace have the same cost. */
   #consumption: ScriptRequest | undefined
 
+  /** Notes the limits of its policies, the smallest of which a script has to know. */
   constructor(readonly options: RedisKeyspaceOptions) {
     this.policies = options.policies
     this.penalty = options.penalty
@@ -72,12 +73,16 @@ export class RedisKeyspace implements Keyspace {
     return this.#ask({ operation: ask, cost, span: maxWait }, key, unpackAnswer, caller)
   }
 
+  /** Decides a plain call without a promise: `receiver` gets the answer. */
   consume(key: string, cost: number, receiver: Receiver<Answer>, caller?: Caller): undefined {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
     this.#send(this.#consume(cost), key, unpackAnswer, receiver, caller)
   }
 
-  /** A part of a call on several keys. */
+  /**
+   * A part of a call on several keys, as it is sent.
+   * @throws {InputError} INVALID_COST for one that would write too many entries of a log.
+   */
   part({ key, cost, enforce }: Part): RedisPart {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
     return {
@@ -94,6 +99,7 @@ export class RedisKeyspace implements Keyspace {
     return this.#ask({ operation: 'confirm', token: token.subarray(0, 16) }, key, unpackConfirmation)
   }
 
+  /** Takes a booking back, once: false if that was done before, or if the key is not as if it had never been made. */
   async cancel(booking: RedisBooking): Promise<boolean> {
     if (booking.isCancelled) return false
     booking.isCancelled = true
@@ -101,13 +107,14 @@ export class RedisKeyspace implements Keyspace {
     return (await this.#ask({ operation: 'cancel', cost, span: at, token }, key, unpackEffect)) === 1
   }
 
+  /** Corrects the state of a key. Returns the units that took effect. */
   async correct(change: Correction): Promise<number> {
     const { kind: operation, key } = change
     if (change.kind === 'charge') return this.#charge(key, change.cost)
     return this.#ask({ operation, ...amountOf(change) }, key, unpackEffect)
   }
 
-  /** A charge on a log takes several calls, each as short as a decision. */
+  /** Charges whether the cost fits or not. On a log that takes several calls, each as short as a decision. */
   async #charge(key: string, cost: number): Promise<number> {
     const most = this.#hasLog ? MOST_ENTRIES : cost
     let effect = 0
@@ -116,13 +123,17 @@ export class RedisKeyspace implements Keyspace {
         effect += await this.#ask({ operation: 'charge', cost: Math.min(left, most) }, key, unpackEffect)
       } catch (error) {
         if (left === cost || !(error instanceof StoreError)) throw error
-        // It was carried out in part.
+        // An earlier call was carried out, so it is no longer true that nothing was sent.
         throw new StoreError(error.code, error.message, { cause: error, sent: true })
       }
     }
     return effect
   }
 
+  /**
+   * Sends a request of this list and reads its reply. One that is no correction of a booking takes the smallest limits
+   * along.
+   */
   #ask<T>(asked: Asked, key: string, read: ReplyReader<T>, caller?: Caller): Promise<T> {
     const slowest = asked.token ? undefined : this.options.smallestLimits.below(this.policies)
     const request = { ...asked, policies: this.policies, slowest }
@@ -131,6 +142,7 @@ export class RedisKeyspace implements Keyspace {
     })
   }
 
+  /** Sends a request; `receiver` gets what `read` makes of its reply. */
   #send<T>(
     request: ScriptRequest,
     key: string,
@@ -144,6 +156,10 @@ export class RedisKeyspace implements Keyspace {
     this.options.group().add(call)
   }
 
+  /**
+   * The request of a plain call. The last one is used again while cost and limits are equal, as it is for nearly every
+   * call.
+   */
   #consume(cost: number): ScriptRequest {
     const slowest = this.options.smallestLimits.below(this.policies)
     const known = this.#consumption
@@ -158,7 +174,7 @@ export class RedisKeyspace implements Keyspace {
 
 type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
 
-/** The part of a correction that says how much. */
+/** The numbers of a correction in its request. */
 function amountOf(change: Correction): Omit<Asked, 'operation'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
   if ('cost' in change) return { cost: change.cost }
@@ -166,6 +182,7 @@ function amountOf(change: Correction): Omit<Asked, 'operation'> {
   return { cost: change.kind === 'block' && change.isPenalty ? 1 : 0, span: change.duration }
 }
 
+/** The error about a cost that would write more entries of a log than one script call may. */
 function tooCostly(cost: number): Error {
   const bound = `cost of a call on a sliding log in Redis must be at most ${MOST_ENTRIES}`
   return expected(InputError, 'INVALID_COST', bound, cost)
@@ -211,11 +228,13 @@ class KeyspaceCall<T> implements ScriptCall {
     return areAlike(this.request, other.request)
   }
 
+  /** The script's argument for this call, made `times` times in a row. */
   argument(times: number): Buffer {
     const request = times === 1 ? this.request : { ...this.request, count: times }
     return packRequest(request, this.context.clock(), nonce())
   }
 
+  /** Passes a reply on: the first answer to this call, and one each to those that are equal to it. */
   answer(reply: Buffer): void {
     const { callerKey, duplicates, request } = this
     if (hasHealed(reply)) this.context.report({ event: 'healed', key: callerKey })
@@ -225,7 +244,7 @@ class KeyspaceCall<T> implements ScriptCall {
     for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
   }
 
-  /** A plain call is a consume. */
+  /** The same from the reply that plain calls, which are all `consume`, share with others. */
   answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
     const { duplicates, request } = this
     const { length } = request.policies
@@ -288,12 +307,16 @@ export function keyspaceOf(prefix: string, name: string, shapes: readonly string
   return [prefix, STATE_FORMAT, escaped(name), shapes.join(',')].join(':')
 }
 
+/**
+ * The caller's part of a key in Redis: escaped, or as a digest if that would be too long or has lone surrogates, which
+ * all would be written alike.
+ */
 function callerPart(key: string): string {
   const ascii = escapedAscii(key)
   if (ascii !== undefined && ascii.length <= LONGEST) return ascii
   const part = escaped(key)
   const fits = Buffer.byteLength(part) <= LONGEST && !/\p{Surrogate}/u.test(key)
-  return fits ? part : `%sha256-${digest(key)}` // no escape begins with an s
+  return fits ? part : `%sha256-${digest(key)}` // no escape of another key begins with %s, so none can equal this
 }
 
 function escaped(text: string): string {

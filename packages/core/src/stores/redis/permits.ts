@@ -35,6 +35,7 @@ export class RedisPermits implements Permits {
 
   constructor(readonly options: RedisPermitsOptions) {}
 
+  /** Takes one step for some tickets of the semaphore, in one call of lua/semaphore.lua. Returns how they stand. */
   async ask(
     step: PermitStep,
     key: string,
@@ -54,6 +55,7 @@ export class RedisPermits implements Permits {
     return Array.from(reply, (digit) => TICKET_STATES[digit - ZERO]!)
   }
 
+  /** Calls `granted` with each ticket that gets a permit while it waits, by messages of Redis. Some clients have none. */
   listen(granted: (ticket: number) => void): void {
     this.#unsubscribe ??= this.options.subscribe?.(
       `${this.options.keyspace}:to:${this.#semaphore}`,
@@ -61,6 +63,7 @@ export class RedisPermits implements Permits {
     )
   }
 
+  /** Ends the messages. */
   close(): void {
     this.#unsubscribe?.()
     this.#unsubscribe = undefined

@@ -58,6 +58,7 @@ export function addressOf({ path, name, sentinels, cluster, ...server }: Locatio
   return path ?? hostAndPort(server)
 }
 
+/** A server as messages name it, with Redis's defaults. */
 function hostAndPort(server: unknown): string {
   const { host, port } = server as Location
   return `${typeof host === 'string' ? host : '127.0.0.1'}:${typeof port === 'number' ? port : 6379}`

@@ -25,6 +25,7 @@ export function connectionOf(value: unknown): RedisConnection | undefined {
   return isNodeRedis(value) ? nodeRedisConnection(value) : undefined
 }
 
+/** Whether a value is a client of ioredis or iovalkey, by its methods: an application may have a copy of its own. */
 function isIoredis(value: unknown): value is IoredisClient {
   const isOne = has(value, 'evalshaBuffer', 'evalBuffer', 'sendCommand', 'on', 'off')
   return isOne && isRecord((value as { options?: unknown }).options)

@@ -56,6 +56,7 @@ export function listenForErrors(
   }
 }
 
+/** Begins to watch a client: its latest error, until it is ready again. Those who wait for either are called. */
 function watchOf(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
   const happened = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
@@ -72,7 +73,7 @@ function watchOf(client: Emitter, isReady: () => boolean, ask?: () => Promise<un
   const ready = (): void => {
     if (!ask) return answered()
     watch.isUnanswered = true
-    // A refused log-in fails this too, by what is reported of it or by NOAUTH. Any other refusal comes after a log-in.
+    // If the log-in is refused, so is this: with the error reported of it, or NOAUTH. Any other error comes after a log-in.
     ask().then(answered, (error) => {
       if (isReady() && error !== watch.latest && !isRefusedBy('NOAUTH', error)) answered()
     })

@@ -32,8 +32,8 @@ export function storeError(error: unknown): Error {
 }
 
 /**
- * Why a node of a Cluster failed, where it is known, and nothing of the command: ioredis hangs it onto an error with its
- * arguments, and a server without AUTH or HELLO shows them. One of them is the password.
+ * The error of one node where a Cluster has failed, and without the text of the command: ioredis hangs it onto an error
+ * with its arguments, and a server without AUTH or HELLO shows them. One of them is the password.
  */
 function withoutSecrets(error: unknown): unknown {
   const cause = (error as { lastNodeError?: unknown } | null)?.lastNodeError ?? error
@@ -43,7 +43,7 @@ function withoutSecrets(error: unknown): unknown {
   return Object.assign(new Error(message), { name: cause.name })
 }
 
-/** Of a connection that failed for each address of a host name the message is empty. */
+/** The message of an error; its code where the message is empty, as it is if each address of a host name failed. */
 function textOf(cause: unknown): string {
   const { message, code } = (cause ?? {}) as { readonly message?: string; readonly code?: string }
   return message || code || String(cause)
@@ -76,6 +76,7 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   WRONGPASS: 'forbidden',
 }
 
+/** The first word of an error reply, such as OOM, by which failures are told apart; undefined for an error of the client. */
 function replyCode(error: unknown): string | undefined {
   const text = (error as { message?: unknown } | null | undefined)?.message
   if (typeof text !== 'string') return undefined

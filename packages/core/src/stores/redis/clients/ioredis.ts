@@ -62,8 +62,9 @@ export function ioredisConnection(client: IoredisClient): RedisConnection {
 }
 
 /**
- * A subscribed connection takes no other commands, so a channel has one of its own, made like the client that was handed in.
- * Messages that are published while it is broken are lost, so semaphores also poll.
+ * Makes the function that subscribes to a channel. A subscribed connection takes no other commands, so each has one of
+ * its own, made like the client that was handed in. Messages that are published while it is broken are lost, so
+ * semaphores also poll.
  */
 function subscribeBy(client: IoredisClient): Subscribe {
   return (channel, receive) => {
@@ -78,7 +79,10 @@ function subscribeBy(client: IoredisClient): Subscribe {
   }
 }
 
-/** A client writes each command by itself, and every write is a system call here and wakes the server. */
+/**
+ * Has all commands of `send` written to each node at once: a client writes each command by itself, and every write is a
+ * system call here and wakes the server.
+ */
 function inOneWrite(nodes: ReturnType<NonNullable<IoredisClient['nodes']>>, send: () => void): void {
   const streams = nodes.map(({ stream }) => stream)
   for (const stream of streams) stream?.cork?.()
@@ -104,7 +108,7 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
   if (!enableAutoPipelining && isReplaced(client)) return client
   const options = Object.create(client.options, { enableAutoPipelining: { value: false } }) as object
   const run = (name: keyof IoredisScripts, script: string, count: number, lists: (readonly RedisKey[])[]) => {
-    // The client puts its prefix before the keys that a command is made with.
+    // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
     const sendCommand = (command: object) => client.sendCommand(inOneBuffer(command, later))
     return client[name].apply({ options, sendCommand }, [script, count, ...first])
@@ -115,7 +119,10 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
   }
 }
 
-/** Whether there are several methods of this name between the client and the class that all clients extend. */
+/**
+ * Whether a subclass or a wrapper has replaced these methods, so that several objects between the client and the class
+ * that all clients extend have them.
+ */
 function isReplaced(client: object): boolean {
   let owners = 0
   for (let owner: object | null = client; owner; owner = Object.getPrototypeOf(owner) as object | null) {
@@ -150,7 +157,10 @@ function toWritable(this: Command): Buffer {
   return encoded(this, charactersOf) ?? encoded(this, (text) => Buffer.byteLength(text))!
 }
 
-/** Undefined if a text has more bytes than characters, and `lengthOf` counts characters. */
+/**
+ * A command as the bytes that Redis reads. `lengthOf` is the length of a text: characters are counted faster than
+ * bytes, and are as many in ASCII. Undefined where they were counted and a text has more bytes.
+ */
 function encoded({ name, args }: Command, lengthOf: (text: string) => number): Buffer | undefined {
   const pieces: Buffer[] = []
   let characters = 0

@@ -49,8 +49,9 @@ export function nodeRedisConnection(client: NodeRedisClient): RedisConnection {
 }
 
 /**
- * A subscribed connection takes no other commands, so a channel has one of its own, made like the client that was handed in.
- * Messages that are published while it is broken are lost, so semaphores also poll.
+ * Makes the function that subscribes to a channel. A subscribed connection takes no other commands, so each has one of
+ * its own, made like the client that was handed in. Messages that are published while it is broken are lost, so
+ * semaphores also poll.
  */
 function subscribeBy(client: NodeRedisClient): Subscribe {
   return (channel, receive) => {

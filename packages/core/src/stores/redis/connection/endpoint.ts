@@ -65,9 +65,10 @@ export interface RedisOptions {
 export type Endpoint = Partial<Settings<typeof REDIS>>
 
 /**
- * Parses a URL `redis[s]://[user:password@]host[:port][/db][?option=value]`, or checks options.
- * @throws {PolicyError} INVALID_OPTION for what is neither, with what to hand in; INVALID_DURATION. The message never contains
- * the URL, which may hold a password, nor the password.
+ * Where Redis is and how to connect, from a URL `redis[s]://[user:password@]host[:port][/db][?option=value]` or from
+ * options.
+ * @throws {PolicyError} INVALID_OPTION for what is neither, with what to hand in; INVALID_DURATION. The message never
+ * contains the URL, which may hold a password, nor the password.
  */
 export function endpointOf(given: unknown): Endpoint {
   const { url, ...others } = typeof given === 'string' ? { url: given } : placed(given)
@@ -104,7 +105,10 @@ const REDIS = {
   connectionName: name,
 } satisfies DeclarationOf<RedisOptions>
 
-/** Options that name one place, or an error. */
+/**
+ * The options, if they name exactly one place where Redis is.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 function placed(given: unknown): RedisOptions {
   if (!isRecord(given)) throw notRedis(given)
   const has = (option: string): boolean => Object.hasOwn(given, option) && given[option] !== undefined
@@ -119,12 +123,13 @@ function placed(given: unknown): RedisOptions {
   return given
 }
 
-/** Whether no class made it. */
+/** Whether an object is a literal, and not made by a class. */
 function isPlain(value: object): boolean {
   const prototype = Object.getPrototypeOf(value) as object | null
   return prototype === null || Object.getPrototypeOf(prototype) === null
 }
 
+/** The error about a value that is neither a client nor says where Redis is. */
 function notRedis(given: unknown): Error {
   const place = 'options that say where Redis is (url, host, port, path, sentinels or cluster)'
   return invalid(`redisStore takes ${CLIENTS}, a redis:// URL, or ${place}, got ${described(given)}`)
@@ -142,6 +147,10 @@ const ABOUT: About = {
   const store = redisStore(client, { prefix })`,
 }
 
+/**
+ * The options that a URL stands for.
+ * @throws {PolicyError} INVALID_OPTION, without the URL, as it may hold a password.
+ */
 function fromUrl(given: string): RedisOptions {
   const url = URL.canParse(given) ? new URL(given) : undefined
   if (!url || (url.protocol !== 'redis:' && url.protocol !== 'rediss:')) {
@@ -150,7 +159,7 @@ function fromUrl(given: string): RedisOptions {
   }
   const db = url.pathname.slice(1)
   if (!/^\d*$/.test(db)) {
-    // A slash in a password begins the path.
+    // Possibly of a password, in which a slash begins the path, so it is not shown.
     throw invalid('the path of a Redis URL must be the number of a database')
   }
   return {
@@ -164,6 +173,10 @@ function fromUrl(given: string): RedisOptions {
   }
 }
 
+/**
+ * A part of a URL without its percent-encoding.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 function decoded(part: string): string {
   try {
     return decodeURIComponent(part)
@@ -172,7 +185,11 @@ function decoded(part: string): string {
   }
 }
 
-/** The name is not shown: a question mark in a password begins the options. */
+/**
+ * An option of a URL's query, as a number where it is one.
+ * @throws {PolicyError} INVALID_OPTION for an unknown name, which is not shown: a question mark in a password begins
+ * the query.
+ */
 function parameter(option: string, value: string): unknown {
   if (!IN_URLS.includes(option)) {
     throw invalid(`the options of a Redis URL are ${IN_URLS.join(', ')}`)

@@ -36,8 +36,9 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
 }
 
 /**
- * READONLY means that the master became a replica: the client then reconnects (`reconnectOnError`). Calls that are sent before
- * the old connection is closed are rejected with it.
+ * Makes the function that a failed call is passed to. For READONLY, which means that the master became a replica, it
+ * returns a promise that the old connection is closed, as the client then reconnects (`reconnectOnError`); undefined
+ * for any other error.
  */
 function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | undefined {
   let closing: Promise<void> | undefined

@@ -51,6 +51,7 @@ export function openNodeRedis(nodeRedis: NodeRedisPackage, options: Endpoint): O
   }
 }
 
+/** The options of an endpoint as node-redis names them, with our defaults. */
 function clientOptions(options: Endpoint) {
   const { username, password, db, tls, path, connectTimeout, keepAlive, family } = options
   return {
@@ -73,7 +74,10 @@ function clientOptions(options: Endpoint) {
   }
 }
 
-/** Repeats the attempt, because a cluster gives up when no root node answers; a client goes on by itself. */
+/**
+ * Connects, and tries again until it succeeds or `ended` is true: a cluster gives up when no root node answers, while a
+ * client goes on by itself.
+ */
 async function untilConnected(client: OwnNodeRedis, ended: () => boolean): Promise<void> {
   for (let times = 1; !ended(); times++) {
     try {

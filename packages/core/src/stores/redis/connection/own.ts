@@ -28,6 +28,10 @@ export class OwnConnection implements RedisConnection {
   #opened: Opened | undefined
   #closed = false
 
+  /**
+   * Reads where to connect to, and does not connect yet.
+   * @throws {PolicyError} INVALID_OPTION, INVALID_DURATION.
+   */
   constructor(given: unknown) {
     this.#options = endpointOf(given)
     this.address = addressOf(this.#options)
@@ -70,11 +74,13 @@ export class OwnConnection implements RedisConnection {
     return this.#opened?.isReady() ?? false
   }
 
+  /** Has the client write all calls of `send` at once; before there is a client, it queues them. */
   inOneWrite(send: () => void): void {
     if (this.#opened) this.#opened.inOneWrite(send)
     else send()
   }
 
+  /** Subscribes as soon as there is a client. Returns a function that ends it, also before that. */
   subscribe(channel: string, receive: (message: string) => void): () => void {
     let end: (() => void) | undefined = (): void => {}
     void this.open()
@@ -86,6 +92,7 @@ export class OwnConnection implements RedisConnection {
     }
   }
 
+  /** Ends the connection, and rejects the calls that wait for a reply or for the connection. */
   close(): void {
     this.#closed = true
     this.#opened?.close()
@@ -95,6 +102,10 @@ export class OwnConnection implements RedisConnection {
     this.#pending.clear()
   }
 
+  /**
+   * Sends a call, once the client is there. A call that a master refused as it became a replica is sent once more, to
+   * the new one.
+   */
   #call(send: (connection: RedisConnection) => Promise<ScriptReply>): Promise<ScriptReply> {
     return new Promise((resolve, reject) => {
       if (this.#closed) return reject(storeClosed())
@@ -122,13 +133,20 @@ export class OwnConnection implements RedisConnection {
     })
   }
 
-  /** For a call that is made now: returns whether the client has queued it ever since because it was not connected. */
+  /**
+   * Returns a function for a call that is made now: whether the client has queued it ever since, because it was not
+   * connected in between, so that it was surely not carried out.
+   */
   #queuedUntilNow(): () => boolean {
     if (this.isReady()) return () => false
     const before = this.#opened?.timesReady?.() ?? 0
     return () => this.#opened?.timesReady?.() === before
   }
 
+  /**
+   * Loads the client package and makes a client.
+   * @throws {StoreError} CLIENT_MISSING, CLOSED.
+   */
   async #load(): Promise<Opened> {
     const open = await loadOpener()
     if (this.#closed) throw storeClosed()
@@ -141,7 +159,7 @@ function warnOfMissingPackage({ code, message }: StoreError): void {
   if (code === 'CLIENT_MISSING') warnProcessOnce(code, message)
 }
 
-/** The failure of a call that was never written. A refusal by the server is left as it is. */
+/** The failure of a call that was never written, which says so. A refusal by the server is left as it is. */
 function unwritten(error: Error): Error {
   const failure = storeError(error)
   if (!(failure instanceof StoreError) || failure.failure !== 'unavailable') return error

@@ -22,7 +22,7 @@ export async function loadOpener(): Promise<(options: Endpoint) => Opened> {
   throw new StoreError('CLIENT_MISSING', `${what}, or hand in a client`)
 }
 
-/** Undefined if the package is missing; one that is installed and fails to load is an error. */
+/** Loads a client package. Undefined if it is not installed; one that is and fails to load is an error. */
 async function load(name: 'ioredis' | 'iovalkey' | 'redis'): Promise<unknown> {
   try {
     if (name === 'ioredis') return await import('ioredis')

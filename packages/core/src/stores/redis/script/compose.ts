@@ -57,6 +57,7 @@ export interface ScriptList {
   readonly penalty?: Penalty | undefined
 }
 
+/** Composes the text `script`, or `part` number `number` of a script for several keys, for one list of policies. */
 function compose(
   text: 'script' | 'part',
   policies: readonly Policy[],
@@ -77,7 +78,10 @@ function compose(
   return withOperators(withConstants(script, CONSTANTS))
 }
 
-/** A text with the other texts of the engine in their places. */
+/**
+ * The text `script` or `part` with the other texts of lua/ in their places. With more than a few policies the engine is
+ * put into a function, because Lua allows 200 variables in one place.
+ */
 function outline(
   text: 'script' | 'part',
   all: readonly ScriptPolicy[],
@@ -112,7 +116,7 @@ function textOf(name: string): string {
   return known(modules, name, 'module')
 }
 
-/** The text with the lines for one way of travelling, and without those for the others. */
+/** The text with the lines for calls that travel this way, and without those for the others. */
 function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
   return text.replace(
     /^( *)--@(alone|together|several) (.*)$/gm,
@@ -123,6 +127,7 @@ function linesFor(way: 'alone' | 'together' | 'several', text: string): string {
 /** The states of all keys that hold a string. */
 const ALL_STATES = "call('MGET', (table.unpack or _G.unpack)(KEYS))"
 
+/** The lists over which `--@for` repeats a line, by name. */
 function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
   const list = (holds: (part: ScriptPolicy) => boolean): readonly Words[] => all.filter(holds).map(wordsOf)
   const isFresh = penalty?.then === 'fresh'
@@ -138,7 +143,7 @@ function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
   }
 }
 
-/** The words that stand for the list as a whole. */
+/** The words `@{...}` that stand for all policies together. */
 function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number): Words {
   const cells = all.flatMap((part) => part.cells)
   const numbers = all.map(({ i }) => `limit_${i}, capacity_${i}`).join(', ')
@@ -178,7 +183,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
   }
 }
 
-/** The numbers of a penalty are literals, so scripts without one are as they would be if there were none. */
+/** The words of a penalty. Its numbers are literals, so scripts without a penalty are as if there were none. */
 function wordsOfPenalty(penalty: Penalty | undefined): Words {
   const written = { others_alike: 'reason ~= 0', barred_written: 'ttl' }
   if (!penalty) return written
@@ -207,7 +212,7 @@ function numbered(names: readonly (readonly [string, number])[]): Words {
   return Object.fromEntries(names.map(([name, number]) => [name.toUpperCase(), `${number}`]))
 }
 
-/** Puts modules before what uses them. Functions that nothing calls are left out: each costs every call some time. */
+/** Puts modules before the text that uses them, without the functions that nothing calls: each costs every call some time. */
 function withoutUnused(texts: readonly string[], rest: string): string {
   const pieces = texts.flatMap((text) => `${text}\n`.split(/^(?=local function )/m))
   return pieces.reduceRight((script, piece) => {
@@ -236,7 +241,10 @@ interface ScriptPolicy {
   base?: string
 }
 
-/** @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense. */
+/**
+ * What the composer has to know of a policy, from the header of its algorithm's module.
+ * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
+ */
 function describePolicy(policy: Policy, index: number): ScriptPolicy {
   const i = index + 1
   const { name } = policy.algorithm
@@ -264,6 +272,7 @@ function describePolicy(policy: Policy, index: number): ScriptPolicy {
   }
 }
 
+/** The number of slots that a module's header names: 'ring' for one that grows, undefined for none. */
 function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ring' | undefined {
   if (written === undefined) return undefined
   if (written === 'cap') return 'ring'
@@ -301,7 +310,7 @@ function placeSlots(all: readonly ScriptPolicy[], start: number): number {
   return end
 }
 
-/** The words of one policy in a line that is repeated. */
+/** The words `@{...}` of one policy in a line that is repeated. */
 function wordsOf(part: ScriptPolicy): Words {
   const { i, policy, cells, base } = part
   const shape = `capacity_${i}, ${policy.window}, ${policy.windowTicks}, ${policy.tick}, ${policy.buckets}`
@@ -320,7 +329,10 @@ function wordsOf(part: ScriptPolicy): Words {
   }
 }
 
-/** The body of `take` with its arguments in it, and what it returns in the variables of the plain call. */
+/**
+ * The body of an algorithm's `take` with its arguments put in, so that a plain call makes no function. What it would
+ * return is assigned to the variables of the plain call.
+ */
 function takeInPlace(
   { i, cells, slots }: ScriptPolicy,
   [, params, body, results]: RegExpExecArray,

@@ -10,7 +10,10 @@ const OPERATORS: Readonly<Record<string, (a: string, b: string) => string>> = {
   ceil: (a) => `(${a} + -${a} % 1)`,
 }
 
-/** Replaces these calls by operators, unless an argument contains a call, which would then run twice. */
+/**
+ * Writes calls of max, min, floor and ceil as operators, which are faster, unless an argument contains a call, which
+ * would then run twice.
+ */
 export function withOperators(script: string): string {
   let text = ''
   let end = 0
@@ -27,7 +30,7 @@ export function withOperators(script: string): string {
   return text + script.slice(end)
 }
 
-/** The arguments that begin at `start`, and where the call ends. */
+/** The arguments of a call that begin at `start`, and the place behind its closing bracket. */
 function argumentsAt(text: string, start: number): [args: string[], end: number] {
   const args: string[] = []
   for (let i = start, from = start, depth = 0; ; i++) {
@@ -41,6 +44,7 @@ function argumentsAt(text: string, start: number): [args: string[], end: number]
   }
 }
 
+/** An argument in brackets, unless it is a name or has them. */
 function operand(text: string): string {
   const arg = text.trim()
   return /^(\w+|\([^()]*\))$/.test(arg) ? arg : `(${arg})`

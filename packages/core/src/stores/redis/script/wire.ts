@@ -65,7 +65,7 @@ export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
   return packed([at, cost, decidedAt])
 }
 
-/** Numbers, and bytes behind them. */
+/** Bytes with these numbers as doubles, and others behind them. */
 export function packed(numbers: readonly number[], rest?: Buffer): Buffer {
   const bytes = Buffer.allocUnsafe(numbers.length * DOUBLE + (rest?.length ?? 0))
   for (let i = 0; i < numbers.length; i++) bytes.writeDoubleLE(numbers[i]!, i * DOUBLE)
@@ -146,6 +146,7 @@ class NumberReader {
     return number
   }
 
+  /** Reads an answer. One to a call that passed at once is shorter. */
   answer(policies: number): Answer {
     const isLong = (this.next() & LONG) !== 0
     const now = this.next()
@@ -192,11 +193,11 @@ export class PackedReply {
     this.#now = this.#reader.next()
   }
 
-  /** Whether the calls of the next key were plain. Otherwise passes over the mark. */
-  isPlain(): boolean {
-    const isPlain = this.#reader.next() >= 0
-    if (isPlain) this.#reader.at -= DOUBLE
-    return isPlain
+  /** Passes over a mark, which stands where a key has a reply of its own. Returns false at the answer to a plain call. */
+  passMark(): boolean {
+    const isMark = this.#reader.next() < 0
+    if (!isMark) this.#reader.at -= DOUBLE
+    return isMark
   }
 
   /** The answer to the next plain call. */
@@ -300,7 +301,7 @@ function sha1(script: string): string {
   return createHash('sha1').update(script).digest('hex')
 }
 
-/** A list begins with the packed reply. */
+/** The replies of a script: a list, whose first is the packed one of plain calls, or the one reply to a call with one key. */
 function repliesOf(reply: ScriptReply): Replies {
   if (reply instanceof Uint8Array) return { packed: undefined, own: [reply] }
   const [packed, ...own] = reply
