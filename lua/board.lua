@@ -18,6 +18,7 @@ if clock < 0 then
   now = time[1] * 1000000 + time[2]
 end
 
+-- The parts of a field 'instant:author': whether its text still counts at now, and the author.
 local function parts_of(field)
   local instant, author = match(field, '^(%d+):(.*)$')
   local ending = tonumber(instant or 0)

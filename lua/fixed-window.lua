@@ -4,6 +4,7 @@
 --   start  microseconds, start of the newest window that was booked
 --   count  units booked in it
 
+-- The units that count at instant: those of the window in the state, or 0 if that has ended.
 local function fixed_window_count_at(start, count, window, instant)
   if instant - instant % window > start then
     return 0
@@ -11,6 +12,7 @@ local function fixed_window_count_at(start, count, window, instant)
   return count
 end
 
+-- The earliest instant from `from` on at which cost fits: now, at the start of the next window, or never.
 local function fixed_window_earliest(start, count, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > limit then
     return HUGE
@@ -21,6 +23,8 @@ local function fixed_window_earliest(start, count, limit, capacity, window, tick
   return from - from % window + window
 end
 
+-- Charges cost at the instant at; a cost below 0 gives units back. A charge saturates at twice the limit. Returns the
+-- cells and how many units took effect.
 local function fixed_window_admit(start, count, limit, capacity, window, ticks, tick, buckets, at, cost)
   local begins = at - at % window
   if begins < start then
@@ -31,6 +35,7 @@ local function fixed_window_admit(start, count, limit, capacity, window, ticks, 
   return begins, count, cost < 0 and before - count or count - before
 end
 
+-- What remains at now, and when all of it is back.
 local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
   local used = fixed_window_count_at(start, count, window, now)
   if used == 0 then
@@ -39,14 +44,16 @@ local function fixed_window_view(start, count, limit, capacity, window, ticks, t
   return max(0, limit - used), start + window
 end
 
--- The plain call: whether the cost fits at now, and what admit and view give then.
+-- Decides a call in one pass: whether cost fits at now, then what admit and view return if it does. The composer puts
+-- this body where it is called.
 local function fixed_window_take(start, count, limit, capacity, window, ticks, tick, buckets, now, cost)
   local begins = now - now % window
   local units = (begins > start and 0 or count) + cost
   return units <= limit, begins, units, limit - units, begins + window
 end
 
--- Its own window's units, while that window is the newest one and is not over.
+-- Gives back units of a charge made at charged_at, if the state still holds that window and it has not ended. Returns
+-- the cells and how many units took effect.
 local function fixed_window_release(
   start, count, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

@@ -10,12 +10,14 @@
 --   before  units x ticks owed when the oldest slot began
 --   newest  number of the newest slot
 
+-- The earliest instant from `from` on at which cost fits. Slots make no difference to that, so the plain debt is asked.
 local function gcra_slots_earliest(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
   return gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
 end
 
+-- What remains at now, and when all of it is back. Slots make no difference to that, so the plain debt is asked.
 local function gcra_slots_view(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, now
 )
@@ -36,7 +38,8 @@ local function gcra_slots_behind(debt, passed, units, limit, ticks)
   return min(4503599627370496, max(0, debt - passed * limit) + units * ticks)
 end
 
--- Makes slot the newest. Slots that fall out are added to the debt before the others.
+-- Makes slot the newest, if it is later, so that charges up to it have a slot. The oldest ones fall out, and what they
+-- owe is added to the debt before the others.
 local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   local before, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   if slot <= newest then
@@ -54,7 +57,7 @@ local function gcra_slots_slide_to(base, limit, ticks, buckets, slot)
   fill_slots(base, buckets + 3, 2, 1, slot)
 end
 
--- Counts units that were charged at the instant at.
+-- Counts units that were charged at the instant at in its slot, as far as a slot may hold.
 local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at, units)
   local width = gcra_slots_width(ticks, buckets)
   local slot = floor(at / (width * tick))
@@ -65,7 +68,8 @@ local function gcra_slots_record(base, limit, capacity, ticks, tick, buckets, at
   fill_slots(base, buckets + 3, 3 + slot % buckets, 1, count + added)
 end
 
--- The debt at instant, no earlier than the newest charge, computed from the slots.
+-- The debt at instant, no earlier than the newest charge, as the slots say: the debt before them, then slot by slot
+-- what was charged less what drained.
 local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   local debt, newest = read_slot(base, buckets + 3, 1), read_slot(base, buckets + 3, 2)
   local width = gcra_slots_width(ticks, buckets)
@@ -78,6 +82,8 @@ local function gcra_slots_recount(base, limit, ticks, tick, buckets, instant)
   return max(0, debt - (passed - in_newest) * limit)
 end
 
+-- Charges cost at the instant at, as without slots, and counts the units in their slot. Slots of another limit are not
+-- valid, which EXACT in the first says; they begin anew with a charge on a debt of 0.
 local function gcra_slots_admit(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -102,6 +108,8 @@ local function gcra_slots_admit(
   return debt, since, fastest, units
 end
 
+-- Gives back units of a charge made at charged_at. If that is counted in a slot, it is taken out there and the debt
+-- computed again; otherwise as without slots. Returns the cells and how many units took effect.
 local function gcra_slots_release(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets,
   now, charged_at, charged, units

@@ -8,6 +8,7 @@
 --   since    the instant of debt, in microseconds
 --   fastest  the largest limit that has drained the debt, in units per window
 
+-- What is left of the debt at instant. A debt of 0 stays 0, and time that runs back drains nothing.
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
   if debt == 0 or elapsed <= 0 then
@@ -16,6 +17,8 @@ local function gcra_debt_at(debt, since, limit, tick, instant)
   return max(0, debt - floor(elapsed / tick) * limit)
 end
 
+-- The earliest instant from `from` on at which cost fits: when so much has drained that the debt and cost are within
+-- capacity.
 local function gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
   if cost > capacity then
     return HUGE
@@ -27,7 +30,8 @@ local function gcra_earliest(debt, since, fastest, limit, capacity, window, tick
   return since + ceil((debt - max_debt) / limit) * tick
 end
 
--- Drains the debt until at under this limit. Returns the cells.
+-- Drains the debt until at under this limit. Returns the cells. fastest is the largest limit that has drained this
+-- debt.
 local function gcra_drain(debt, since, fastest, limit, tick, at)
   local owed = gcra_debt_at(debt, since, limit, tick, at)
   -- since moves by whole ticks, so that the rest of a tick drains later. It moves to at if the debt ends inside that tick:
@@ -40,12 +44,15 @@ local function gcra_drain(debt, since, fastest, limit, tick, at)
   return owed, since, max(fastest, limit)
 end
 
+-- Charges cost at the instant at; a cost below 0 gives units back. The debt saturates at twice the capacity. Returns
+-- the cells and how many units took effect.
 local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost)
   debt, since, fastest = gcra_drain(debt, since, fastest, limit, tick, at)
   local new_debt = max(0, min(max(debt, 2 * capacity * ticks), debt + cost * ticks))
   return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
 end
 
+-- What remains at now, and when all of it is back.
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
   local remaining = max(0, capacity - ceil(owed / ticks))
@@ -70,9 +77,10 @@ local function gcra_take(debt, since, fastest, limit, capacity, window, ticks, t
     capacity - ceil(units), new_since + ceil(ticks_left) * tick
 end
 
--- Gives back only units that have not drained. Compare the debt with and without the charge: at first they differ by its cost.
--- The difference shrinks only while the debt without the charge is empty, and by at most what fastest drains. So at least the
--- cost less what fastest drains since the charge is left, and that much may be given back.
+-- Gives back units of a charge made at charged_at, but only those that have not drained. Compare the debt with and
+-- without the charge: at first they differ by its cost. The difference shrinks only while the debt without the charge
+-- is empty, and by at most what fastest drains. So at least the cost less what fastest drains since the charge is left,
+-- and that much may be given back.
 local function gcra_release(
   debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

@@ -8,8 +8,8 @@
 --   size  entries that count, the newest ones
 --   cap   slots there are; doubled when full, up to the limit, and from there on by an eighth of it
 
--- Gives the ring cap slots instead of former ones, the entries before number head in their new places. The
--- string is set anew, because appending to it would make Redis reserve twice its length. Each byte is read, put
+-- Gives the ring of entries cap slots instead of former ones; an entry's slot is its number modulo cap, so they move.
+-- The string is set anew, because appending to it would make Redis reserve twice its length. Each byte is read, put
 -- together and set once: a large log keeps other clients waiting for as long as its bytes are copied.
 local function sliding_log_resize(head, size, cap, base, former)
   local kept = min(former, cap)
@@ -29,6 +29,7 @@ local function sliding_log_resize(head, size, cap, base, former)
   near, filled = '', nil
 end
 
+-- The instant of the i-th newest entry, counted from 0; before all instants if there is none.
 local function sliding_log_at(head, size, cap, base, i)
   if i >= size then
     return -HUGE
@@ -36,8 +37,8 @@ local function sliding_log_at(head, size, cap, base, i)
   return read_slot(base, cap, head - 1 - i)
 end
 
--- How many entries are later than instant. Few leave between two calls, so a few of the oldest are read together
--- first; only when all of those have left is the border searched by halves.
+-- How many entries are later than instant. Few leave between two calls, so a few of the oldest are looked at first,
+-- which are read together; only when all of those have left is the border searched by halves.
 local function sliding_log_newer_than(head, size, cap, base, instant)
   if size == 0 or sliding_log_at(head, size, cap, base, size - 1) > instant then
     return size
@@ -60,6 +61,8 @@ local function sliding_log_newer_than(head, size, cap, base, instant)
   return least
 end
 
+-- The earliest instant from `from` on at which cost fits: when the entry that stands limit - cost back has left the
+-- window.
 local function sliding_log_earliest(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -69,7 +72,7 @@ local function sliding_log_earliest(
   return max(from, sliding_log_at(head, size, cap, base, limit - cost) + window)
 end
 
--- Takes n entries away, from the i-th newest one on to older ones. Those that are newer close the gap.
+-- Removes n entries, from the i-th newest one on to older ones. Those that are newer close the gap.
 local function sliding_log_remove(head, size, cap, base, i, n)
   if n > 0 and i > 0 then
     move_slots(base, cap, head - i, i, head - i - n)
@@ -77,13 +80,15 @@ local function sliding_log_remove(head, size, cap, base, i, n)
   return head - n, size - n, cap, n
 end
 
--- Takes the newest entries at or before at away that still count; places booked beyond it stay.
+-- Gives back up to cost units: removes the newest entries at or before at that still count, while later bookings stay.
 local function sliding_log_refund(head, size, cap, base, window, at, cost)
   local booked = sliding_log_newer_than(head, size, cap, base, at)
   local live = sliding_log_newer_than(head, size, cap, base, at - window)
   return sliding_log_remove(head, size, cap, base, booked, min(cost, live - booked))
 end
 
+-- Adds cost entries at the instant at, at most as many as make twice the limit; a cost below 0 gives units back. A ring
+-- without room grows first. Returns the cells and how many units took effect.
 local function sliding_log_admit(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -102,6 +107,7 @@ local function sliding_log_admit(
   return head + pushed, live + pushed, cap, pushed
 end
 
+-- What remains at now, and when all of it is back.
 local function sliding_log_view(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now)
   local live = sliding_log_newer_than(head, size, cap, base, now - window)
   if live == 0 then
@@ -110,8 +116,9 @@ local function sliding_log_view(head, size, cap, base, limit, capacity, window, 
   return max(0, limit - live), read_slot(base, cap, head - 1) + window
 end
 
--- The plain call where few entries have left the window since the last one, and where the new ones go into the slots
--- that there are, one behind the other: whether the cost fits, what admit and view give then, and the slots to write.
+-- Decides a call in one pass, if few entries have left the window since the last one and the new ones fit behind the
+-- others without growing: whether cost fits at now, then what admit and view return, and the place and bytes of the
+-- slots to write. The composer puts this body where it is called.
 local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local first, left = size > 0 and (head - size) % cap or 0, 0
   local few = min(min(size, 4), cap - first)
@@ -128,7 +135,8 @@ local function sliding_log_take(head, size, cap, base, limit, capacity, window, 
     fits and rep(pack('<d', now), cost)
 end
 
--- Entries made at exactly the instant of the charge, within the newest MOST_ENTRIES: newer ones have to move.
+-- Gives back units of a charge: removes entries made at exactly its instant, if they are among the newest MOST_ENTRIES,
+-- because newer ones have to move.
 local function sliding_log_release(
   head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

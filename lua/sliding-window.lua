@@ -7,6 +7,7 @@
 --   newest  number of the newest bucket that was booked
 --   total   units in the N+1 buckets that end with it
 
+-- The units in a bucket; 0 for one that has left the window or is later than the newest.
 local function sliding_window_count_of(newest, base, buckets, bucket)
   if bucket > newest or bucket < newest - buckets then
     return 0
@@ -14,7 +15,8 @@ local function sliding_window_count_of(newest, base, buckets, bucket)
   return read_slot(base, buckets + 1, bucket)
 end
 
--- Sum of the N+1 buckets that end with bucket: the running total less what fell out since.
+-- The units in the N+1 buckets that end with bucket: the running total less the buckets that have left the window by
+-- then.
 local function sliding_window_total_at(newest, total, base, buckets, bucket)
   if total == 0 or bucket - buckets > newest then
     return 0
@@ -25,7 +27,7 @@ local function sliding_window_total_at(newest, total, base, buckets, bucket)
   return total
 end
 
--- Instant at which the last bucket that holds anything is gone.
+-- The instant at which the last bucket with units leaves the window.
 local function sliding_window_empty_at(newest, base, width, buckets)
   for bucket = newest, newest - buckets, -1 do
     if read_slot(base, buckets + 1, bucket) ~= 0 then
@@ -35,6 +37,8 @@ local function sliding_window_empty_at(newest, base, width, buckets)
   return newest * width
 end
 
+-- The earliest instant from `from` on at which cost fits, when every bucket that touches the window counts whole:
+-- oldest buckets leave one by one until it does.
 local function sliding_window_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -54,6 +58,8 @@ local function sliding_window_earliest(
   return (oldest + buckets) * width
 end
 
+-- The earliest instant from `from` on at which cost fits, when the oldest bucket counts by its overlap with the window:
+-- bucket by bucket, until enough of the oldest has faded.
 local function sliding_window_weighted_earliest(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -80,7 +86,7 @@ local function sliding_window_weighted_earliest(
   end
 end
 
--- Takes up to units out of a bucket.
+-- Takes up to units out of a bucket. Returns the cells and how many it had of them.
 local function sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
   local count = sliding_window_count_of(newest, base, buckets, bucket)
   local taken = min(units, count)
@@ -90,7 +96,7 @@ local function sliding_window_take_from_bucket(newest, total, base, buckets, buc
   return newest, total - taken, taken
 end
 
--- Takes units out of the newest buckets at or before bucket.
+-- Gives back up to cost units, out of the newest buckets at or before bucket. Returns the cells and how many those had.
 local function sliding_window_refund(newest, total, base, buckets, bucket, cost)
   local given, taken = 0, 0
   for b = min(bucket, newest), max(newest, bucket) - buckets, -1 do
@@ -108,7 +114,7 @@ local function sliding_window_whole_at(newest, total, base, window, ticks, tick,
   return sliding_window_total_at(newest, total, base, buckets, floor(instant / (window / buckets)))
 end
 
--- The same with the oldest bucket faded, rounded up.
+-- The units that count at instant, with the oldest bucket weighted by its overlap with the window, rounded up.
 local function sliding_window_weighted_at(newest, total, base, window, ticks, tick, buckets, instant)
   local width = window / buckets
   local bucket = floor(instant / width)
@@ -117,7 +123,8 @@ local function sliding_window_weighted_at(newest, total, base, window, ticks, ti
   return sliding_window_total_at(newest, total, base, buckets, bucket) - faded
 end
 
--- Makes bucket the newest and empties those that fell out on the way.
+-- Makes bucket the newest, if it is later, and empties the buckets up to it, whose slots those that leave the window
+-- had.
 local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   if bucket <= newest then
     return newest, total
@@ -128,13 +135,14 @@ local function sliding_window_slide_to(newest, total, base, buckets, bucket)
   return bucket, total
 end
 
--- A charge saturates where twice the limit counts; what fits never reaches that.
+-- Adds cost units to a bucket, at most as many as make twice the limit; a call that fits never meets that bound.
 local function sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
   local added = min(cost, max(0, 2 * limit - counted))
   fill_slots(base, buckets + 1, bucket, 1, read_slot(base, buckets + 1, bucket) + added)
   return newest, total + added, added
 end
 
+-- Charges cost at the instant at; a cost below 0 gives units back. Returns the cells and how many units took effect.
 local function sliding_window_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -147,6 +155,8 @@ local function sliding_window_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
+-- Charges cost at the instant at, where the oldest bucket counts by its overlap with the window; a cost below 0 gives
+-- units back. Returns the cells and how many units took effect.
 local function sliding_window_weighted_admit(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -159,6 +169,7 @@ local function sliding_window_weighted_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
+-- What remains where counted units count at now, and when all of it is back.
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
   if counted == 0 then
     return limit, now
@@ -166,11 +177,13 @@ local function sliding_window_show(newest, base, limit, width, buckets, now, cou
   return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
 end
 
+-- What remains at now, and when all of it is back.
 local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)
   local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
+-- What remains at now, where the oldest bucket counts by its overlap with the window, and when all of it is back.
 local function sliding_window_weighted_view(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now
 )
@@ -178,7 +191,8 @@ local function sliding_window_weighted_view(
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
--- The plain call in the newest bucket: whether the cost fits, what admit and view give then, and the slot to write.
+-- Decides a call in one pass, if it falls into the newest bucket: whether cost fits at now, then what admit and view
+-- return, and the place and bytes of the slot to write. The composer puts this body where it is called.
 local function sliding_window_take(newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local width = window / buckets
   local slot = base + newest % (buckets + 1) * 8
@@ -187,7 +201,8 @@ local function sliding_window_take(newest, total, base, limit, capacity, window,
   return fits, newest, total + cost, limit - total - cost, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
 end
 
--- The same with the oldest bucket faded.
+-- Decides a call in one pass, if it falls into the newest bucket, where the oldest bucket counts by its overlap with
+-- the window: whether cost fits at now, then what admit and view return, and the place and bytes of the slot to write.
 local function sliding_window_weighted_take(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost
 )
@@ -200,7 +215,7 @@ local function sliding_window_weighted_take(
   return fits, newest, total + cost, left, (newest + buckets + 1) * width, slot, pack('<d', units + cost)
 end
 
--- The units of its own bucket, while that counts.
+-- Gives back units of a charge, as far as the bucket of its instant has them and still counts.
 local function sliding_window_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
@@ -212,6 +227,8 @@ local function sliding_window_release(
   return sliding_window_take_from_bucket(newest, total, base, buckets, bucket, units)
 end
 
+-- Gives back units of a charge, as far as the bucket of its instant has them and still counts; the weight of a bucket
+-- makes no difference there.
 local function sliding_window_weighted_release(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )

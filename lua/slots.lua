@@ -13,7 +13,8 @@ local edited, edit
 -- Where the changes in fixed end.
 local changed_to = 0
 
--- The string that holds the slot at byte offset, and where in it.
+-- The string that holds the 8 bytes of the slot at byte offset, and where in it. Slots of a fixed number were read with
+-- the state, some with an edit that is not made yet; of ring slots the last few that were read are kept.
 local function find_bytes(offset)
   if offset < @{fixed} then
     if edited and offset >= edited and offset < edited + #edit then
@@ -27,6 +28,7 @@ local function find_bytes(offset)
   return near, offset - near_from + 1
 end
 
+-- Puts the bytes of the latest edit into the string of slots.
 local function make_edit()
   local ends = edited + #edit
   fixed = sub(fixed, 1, edited) .. edit .. sub(fixed, ends + 1)
@@ -34,6 +36,8 @@ local function make_edit()
   edited = nil
 end
 
+-- Writes slots at byte offset. Those of a fixed number are only noted as the latest edit, since all are written
+-- together at the end; those of a ring are written at once.
 local function write_bytes(offset, bytes)
   if offset < @{fixed} then
     if edited then
@@ -45,7 +49,8 @@ local function write_bytes(offset, bytes)
   end
 end
 
--- Bucket slots from the first to the last that changed, all of them where nothing is there yet.
+-- The bytes of the slots of a fixed number from the first to the last that changed; all of them if the state is new
+-- (not there).
 local function changed_slots(there)
   if edited and there and changed_to == 0 then
     return sub(fixed, @{slots} + 1, edited) .. edit
@@ -56,7 +61,8 @@ local function changed_slots(there)
   return sub(fixed, @{slots} + 1, there and changed_to or @{fixed})
 end
 
--- What cannot be in a slot counts for nothing, and the state is dropped after this call.
+-- The value of a slot, by its number modulo cap. A value that cannot be one reads as 0, and has the state discarded
+-- after this call.
 local function read_slot(base, cap, index)
   local offset = base + index % cap * 8
   if offset == filled then
@@ -69,7 +75,8 @@ local function read_slot(base, cap, index)
   return value
 end
 
--- Writes value into the n slots from number first on.
+-- Writes value into the n slots from number first on, going round at cap. If replaced is set, for a charge that may be
+-- undone, what they held is added to it.
 local function fill_slots(base, cap, first, n, value)
   if n == 0 then
     return
@@ -94,7 +101,7 @@ local function fill_slots(base, cap, first, n, value)
   end
 end
 
--- The bytes of n ring slots from number first on.
+-- The bytes of n ring slots from number first on, in two pieces where they go round at cap.
 local function read_slots(base, cap, first, n)
   if n == 0 then
     return ''

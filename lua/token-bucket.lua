@@ -9,11 +9,14 @@
 --   since    microseconds
 --   fastest  units per window, the largest limit that has refilled the bucket
 
+-- The tokens that are missing at instant: those in the state, less all refills since. Each multiple of the window
+-- brings limit tokens.
 local function token_bucket_interval_missing_at(missing, since, limit, window, instant)
   local passed = (instant - instant % window) - (since - since % window)
   return max(0, missing - max(0, passed) / window * limit)
 end
 
+-- The earliest instant from `from` on at which there are cost tokens: now, or at the refill that brings enough.
 local function token_bucket_interval_earliest(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost
 )
@@ -27,6 +30,8 @@ local function token_bucket_interval_earliest(
   return from - from % window + ceil(short / limit) * window
 end
 
+-- Takes cost tokens at the instant at; a cost below 0 gives tokens back. At most twice the capacity can be missing.
+-- Returns the cells and how many tokens took effect.
 local function token_bucket_interval_admit(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
 )
@@ -35,6 +40,7 @@ local function token_bucket_interval_admit(
   return missing, max(at, since), max(fastest, limit), cost < 0 and before - missing or missing - before
 end
 
+-- What remains at now, and when all of it is back.
 local function token_bucket_interval_view(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
 )
@@ -47,7 +53,8 @@ local function token_bucket_interval_view(
   return remaining, from - from % window + ceil(short / limit) * window
 end
 
--- The plain call: whether the cost fits at now, which is not before since, and what admit and view give then.
+-- Decides a call in one pass: whether cost fits at now, which is not before since, then what admit and view return if
+-- it does. The composer puts this body where it is called.
 local function token_bucket_interval_take(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, cost
 )
@@ -56,7 +63,8 @@ local function token_bucket_interval_take(
   return short <= capacity, short, now, max(fastest, limit), capacity - short, refilled + ceil(short / limit) * window
 end
 
--- As in gcra.lua: what the refills since the charge may have given back already is not given back again.
+-- Gives back tokens of a charge made at charged_at, but none that the refills since may have given back already, under
+-- the largest limit so far. Returns the cells and how many tokens took effect.
 local function token_bucket_interval_release(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now, charged_at, charged, units
 )
