@@ -63,7 +63,7 @@ export class Events {
   })
   readonly #warned = new Set<string>()
 
-  /** Of the limiter of that name. `isLocal`: whether its store is in this process. */
+  /** The events of the limiter of that name. `isLocal`: its store is in this process. */
   constructor(
     private readonly limiter: string,
     private readonly isLocal: boolean,
@@ -85,7 +85,7 @@ export class Events {
     this.listeners.emit('decision', { type: 'decision', ...call, decision, decidedBy, storeMs })
   }
 
-  /** Emits what a store reports. Stores report in the middle of an operation, so listeners are called afterwards. */
+  /** Emits what a store reports. It may report in the middle of an operation, so the listeners are called after it. */
   receive(notice: Notice): void {
     if (!this.listeners.has(notice.event) && notice.event !== 'warning') return
     queueMicrotask(() => {

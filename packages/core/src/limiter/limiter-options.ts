@@ -103,10 +103,13 @@ const ACQUIRE = {
 } satisfies DeclarationOf<AcquireOptions>
 const ABOUT_CALL = { what: 'a call', error: InputError }
 
-/** @throws {InputError} INVALID_COST; INVALID_OPTION for an option that a call does not have. */
+/**
+ * The cost in the options of a call, 1 if there is none.
+ * @throws {InputError} INVALID_COST; INVALID_OPTION for an option that a call does not have.
+ */
 export function costOf(options: CallOptions | undefined, declaration: Declaration = CALL): number {
   if (options === undefined) return 1
-  // Some packages take the cost itself. Taken for options it would count as 1.
+  // Other packages take the cost itself here. Taken for options it would count as 1 in silence.
   if (typeof options !== 'object' || options === null) {
     const bound = 'the options of a call must be an object like { cost: 3 }'
     throw expected(InputError, 'INVALID_COST', bound, options)
@@ -115,7 +118,10 @@ export function costOf(options: CallOptions | undefined, declaration: Declaratio
   return options.cost === undefined ? 1 : checkCost(options.cost)
 }
 
-/** The cost and, in microseconds, the longest wait. @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION. */
+/**
+ * The cost in the options of `acquire` and, in microseconds, the longest wait.
+ * @throws {InputError} INVALID_COST, INVALID_DURATION, INVALID_OPTION.
+ */
 export function waitOf(options: AcquireOptions): { readonly cost: number; readonly maxWait: number } {
   const cost = costOf(options, ACQUIRE)
   return { cost, maxWait: readOne(ACQUIRE.maxWait, options.maxWait, 'maxWait', ABOUT_CALL) * 1000 }
@@ -142,7 +148,10 @@ function areLists(given: unknown): given is NonNullable<LimiterOptions['tiers']>
   return Array.isArray(given) && given.every((each) => Array.isArray(each))
 }
 
-/** @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option. */
+/**
+ * The options of `createLimiter`, checked and with their defaults.
+ * @throws {PolicyError} INVALID_OPTION, NAME_REQUIRED, or the code of an option.
+ */
 export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIMITER> {
   const settings = read(LIMITER, options, { what: 'createLimiter' })
   if (settings.store !== undefined && settings.name === undefined) {
@@ -157,7 +166,10 @@ export function readLimiterOptions(options: LimiterOptions): Settings<typeof LIM
   return settings
 }
 
-/** @throws {PolicyError} INVALID_OPTION, with what to write instead; VERSION_MISMATCH. */
+/**
+ * The store that was given, if it is one; otherwise the error says what was probably meant.
+ * @throws {PolicyError} INVALID_OPTION; VERSION_MISMATCH.
+ */
 export function checkStore(store: unknown): Store {
   const parts = (store ?? {}) as Record<string, unknown>
   const has = (...names: readonly string[]): boolean =>

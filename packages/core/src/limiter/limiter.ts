@@ -78,14 +78,17 @@ export class Limiter {
     return this.#settings
   }
 
-  /** @internal */
+  /**
+   * @internal A part of a call on several keys. Its store is asked only if it is elsewhere, which no list with a limit
+   * of 0 needs.
+   */
   [OPEN_PART](key: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
     const set = this.#setOf(policies && { policies })
     const isHere = this.#store.local === true || set.keyspace instanceof SuspendedKeyspace
     return new LimiterPart(set, this.#settings.store ?? this.#store, isHere, key, cost)
   }
 
-  /** @internal */
+  /** @internal Reports the decision about a part: a block that it has begun, and the event if anybody listens. */
   [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void {
     const { set, callerKey, cost, isHere } = part
     const answer = decision[ANSWER]
@@ -101,7 +104,7 @@ export class Limiter {
   consume(key: string, options?: CallOptions): Promise<Decision> {
     try {
       const decision = this.decide(key, options)
-      // `in` instead of instanceof Promise: V8 then knows that `decision` has no `then`, whose look-up takes 50 ns.
+      // Not instanceof Promise: after `in` V8 knows that `decision` has no `then`, whose look-up takes 50 ns.
       return 'allowed' in decision ? Promise.resolve(decision) : decision
     } catch (error) {
       return Promise.reject(error)
@@ -239,6 +242,7 @@ export class Limiter {
     if (this.#ownsStore) await this.#store.close()
   }
 
+  /** Gives back or charges units without a decision. A cost of 0 changes nothing and asks no store. */
   async #correctUnits(kind: 'refund' | 'charge', key: string, options?: CallOptions): Promise<void> {
     const { keyspace } = this.#setOf(options)
     const cost = costOf(options)
@@ -253,6 +257,10 @@ export class Limiter {
     await this.#sets.correct({ ...change, key: storedKey(change.key) })
   }
 
+  /**
+   * The set of policies that a call asks for, or the limiter's own.
+   * @throws {StoreError} CLOSED; PolicyError for a list that is not valid.
+   */
   #setOf(options: ShapeOptions | undefined): PolicySet {
     if (this.#closed) throw closedError()
     return options?.policies === undefined ? this.#set : this.#sets.get(options.policies)
@@ -282,6 +290,7 @@ class LaterDecision implements Receiver<Answer> {
     return this.reports ? performance.now() - this.#sentAt : 0
   }
 
+  /** The promise of the decision, which `answered` or `failed` settles. */
   promise(): Promise<Decision> {
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
@@ -289,6 +298,7 @@ class LaterDecision implements Receiver<Answer> {
     })
   }
 
+  /** Resolves the promise with the decision of this answer. */
   answered(answer: Answer): void {
     try {
       this.#resolve(this.decisionOf(answer, this.waited))
@@ -301,6 +311,7 @@ class LaterDecision implements Receiver<Answer> {
     this.#reject(error)
   }
 
+  /** Makes the decision of an answer, and reports it and a block that it has begun. */
   decisionOf(answer: Answer, storeMs: number): Decision {
     const { set, key, cost } = this
     const decision = new Decision(set, answer, key, cost)

@@ -78,7 +78,10 @@ export const penalty = checkedBy((given, name): Penalty => {
   return { after: rest.after, factor: rest.factor, ...us, ...(rest.then === 'fresh' && { then: 'fresh' }) }
 })
 
-/** Reports, once for a name, what a full allowance after each block lets through under a window that is longer than the block. */
+/**
+ * Warns, once for a name, of a penalty that empties the state after each block where the longest window is longer than
+ * the block: then a caller has a full allowance more often than the policy grants.
+ */
 export function warnIfFresh(limiter: string, policies: readonly Policy[], { then, block }: Penalty): void {
   const [longest] = policies.toSorted((one, other) => other.window - one.window)
   if (then !== 'fresh' || longest!.window <= block) return

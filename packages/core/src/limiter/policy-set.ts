@@ -39,11 +39,15 @@ export class PolicySets {
     this.#penalty = enforce ? penalty : undefined // shadow mode refuses nothing
   }
 
-  /** @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties. */
+  /**
+   * The set of a list of policies, opened with its first call. Beyond a number of lists the one opened first is no
+   * longer known.
+   * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, or INVALID_PENALTY for a store without penalties.
+   */
   get(list: readonly Policy[]): PolicySet {
     const known = typeof list === 'object' && list !== null ? this.#byList.get(list) : undefined
     if (known) return known
-    const policies = checked(list)
+    const policies = checkedPolicies(list)
     const isSuspended = policies.some(({ limit }) => limit === 0)
     const keyspace = isSuspended
       ? new SuspendedKeyspace(policies, this.store, (open) => this.#open(open))
@@ -84,6 +88,10 @@ export class PolicySets {
     await Promise.all(sets.map(async ({ keyspace }) => keyspace.correct(change)))
   }
 
+  /**
+   * Opens the state of the limiter under a list.
+   * @throws {PolicyError} INVALID_PENALTY for a store that would ignore the penalty.
+   */
   #open(policies: readonly Policy[]): Keyspace {
     const penalty = this.#penalty
     const keyspace = this.store.keyspace(this.limiter, policies, this.report, penalty)
@@ -98,13 +106,17 @@ export class PolicySets {
 /** Each policy takes some of the 200 local variables that Lua allows a script. */
 const MOST_POLICIES = 10
 
-function checked(list: readonly Policy[]): readonly Policy[] {
+/**
+ * The policies of a list, each with a name of its own.
+ * @throws {PolicyError} INVALID_POLICIES, DUPLICATE_NAME, VERSION_MISMATCH.
+ */
+function checkedPolicies(list: readonly Policy[]): readonly Policy[] {
   if (!Array.isArray(list) || list.length === 0 || list.length > MOST_POLICIES) {
     const bound = `policies must be a list of 1 to ${MOST_POLICIES} policies`
     throw expected(PolicyError, 'INVALID_POLICIES', bound, list)
   }
   for (const policy of list) {
-    // Not instanceof: several copies of this package may meet in one process.
+    // By what it has and not instanceof: several copies of this package may meet in one process.
     if (typeof policy?.algorithm?.earliest !== 'function') {
       const bound = 'a policy must be made by gcra(), slidingLog() or the like'
       throw expected(PolicyError, 'INVALID_POLICIES', bound, policy)
@@ -114,7 +126,11 @@ function checked(list: readonly Policy[]): readonly Policy[] {
   return withOwnNames(list) // not frozen: in V8 each access to a frozen list is a function call
 }
 
-/** Makes equal default names distinct by adding the algorithm, and a number if that is equal too. */
+/**
+ * The policies with distinct names: of equal default names each gets the algorithm behind it, and a number if that is
+ * equal too.
+ * @throws {PolicyError} DUPLICATE_NAME for two equal names that were given.
+ */
 function withOwnNames(list: readonly Policy[]): readonly Policy[] {
   const names = new Set<string>()
   for (const { name, isNamed } of list) {

@@ -17,13 +17,14 @@ import {
 export class SuspendedKeyspace implements Keyspace {
   #state: Keyspace | undefined
 
-  /** `open` opens the state under a list of policies. */
+  /** The keyspace of a list with a limit of 0. `open` opens the state under a list of policies, for corrections alone. */
   constructor(
     readonly policies: readonly Policy[],
     private readonly store: Store,
     private readonly open: (policies: readonly Policy[]) => Keyspace,
   ) {}
 
+  /** Denies every call with a cost, and asks no store: no wait helps under a limit of 0. */
   decide(_ask: Ask, _key: string, cost: number): Answer {
     const now = this.store.now()
     const at = cost > 0 ? Infinity : now
@@ -52,6 +53,10 @@ export class SuspendedKeyspace implements Keyspace {
     return false
   }
 
+  /**
+   * Applies a change of the whole key, such as a block, to the state of these shapes, which other limits share. Units
+   * change nothing.
+   */
   correct(change: Correction): MaybePromise<number> {
     if (!isAboutKey(change)) return 0
     this.#state ??= this.open(this.policies.map(withAnyLimit))

@@ -23,12 +23,13 @@ export class Turns {
     return () => this.#remove(waiter)
   }
 
-  /** Whether the instant of a waiter has passed that is not awake yet, as the process was busy. */
+  /** Whether some waiter's instant has passed and it was not woken yet, because the process was busy. */
   isLate(now: number): boolean {
     const [first] = this.#waiting
     return first !== undefined && first.at <= now
   }
 
+  /** Takes a waiter out; does nothing if it was woken before. */
   #remove(waiter: WaitingTurn): void {
     const place = this.#waiting.indexOf(waiter, this.#countUpTo(waiter.at - 1))
     if (place < 0) return
@@ -48,6 +49,7 @@ export class Turns {
     }
   }
 
+  /** Sets the timer for the first waiter, unless it is set for that instant; without waiters there is none. */
   #setTimer(now: number): void {
     const at = this.#waiting[0]?.at
     if (at === this.#timerAt) return

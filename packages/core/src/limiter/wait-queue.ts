@@ -33,8 +33,9 @@ export class WaitQueue {
   }
 
   /**
-   * Resolves at the turn of a call, or at once when it is denied. A place that is lost or held at its turn is booked again.
-   * Rejects when `signal` aborts, or when the queue or the store closes, and then gives the place back.
+   * Waits for the turn of a call, which is booked in the store; a denied call is answered at once. A booking that is
+   * lost or held at its turn is made again. Rejects when `signal` aborts, or when the queue or the store closes, and
+   * then gives it back.
    */
   turn(set: PolicySet, key: string, cost: number, maxWait: number, signal?: AbortSignal): Promise<Turn> {
     const turn = this.#bookAndWait(set, key, cost, maxWait, signal)
@@ -47,7 +48,7 @@ export class WaitQueue {
     return this.#waiters.size
   }
 
-  /** Rejects all waiting calls with `error`. Resolves when their places are given back, or 30 ms later. */
+  /** Rejects all waiting calls with `error`. Resolves when their bookings are given back, or 30 ms later. */
   async close(error: Error): Promise<void> {
     this.#closed = error
     for (const reject of this.#waiters) reject(error)
@@ -57,6 +58,10 @@ export class WaitQueue {
     clearTimeout(timer!)
   }
 
+  /**
+   * Books a turn in the store, sleeps until it, and makes sure that it still stands; if not, books again for what is
+   * left of the wait. Calls of one key leave in the order of their turns.
+   */
   async #bookAndWait(
     set: PolicySet,
     key: string,
@@ -71,9 +76,9 @@ export class WaitQueue {
     for (;;) {
       const sent = this.store.now()
       const caller: BookingCaller = { gone: false, unsent: false }
-      // In shadow mode no call waits, not for the store either.
+      // Without a caller the store is not waited for beyond its deadline: in shadow mode no call waits.
       const booked = set.keyspace.decide('book', key, cost, left, set.enforce ? caller : undefined)
-      // If the store fails, the booking stays.
+      // If the store fails to take it back, the booking stays.
       const undo = (made: Answer): Promise<void> =>
         giveBack(keyspaceOf(set, made), key, cost, made).catch(() => {})
       const answer = booked instanceof Promise ? await this.#answerTo(booked, caller, undo, signal) : booked
@@ -115,14 +120,14 @@ export class WaitQueue {
     }
   }
 
-  /** The answer to a booking. If the caller leaves before, its charge is given back when the answer comes. */
+  /** The store's answer to a booking. If the caller gives up before it comes, its charge is given back when it does. */
   #answerTo(
     booked: Promise<Answer>,
     caller: BookingCaller,
     undo: (late: Answer) => Promise<void>,
     signal?: AbortSignal,
   ): Promise<Answer> {
-    return this.#unlessLeft(signal, (resolve, reject) => {
+    return this.#unlessGivenUp(signal, (resolve, reject) => {
       booked.then(resolve, reject)
       return () => {
         caller.gone = true
@@ -133,19 +138,20 @@ export class WaitQueue {
   }
 
   #sleep(at: number, signal?: AbortSignal): Promise<void> {
-    return this.#unlessLeft(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
+    return this.#unlessGivenUp(signal, (wake, fail) => this.#turns.add({ at, wake, fail }))
   }
 
+  /** Waits until the call with the turn before this one has left. */
   #passed(before: InOrder, signal?: AbortSignal): Promise<void> {
-    return this.#unlessLeft(signal, (resolve) => {
+    return this.#unlessGivenUp(signal, (resolve) => {
       void before.passed.then(resolve)
       return () => {}
     })
   }
 
-  /** Whether a booking is still valid at its turn. If the store cannot say so, it is. */
+  /** How a booking stands at its turn. If the store cannot say, it stands. */
   #confirm(keyspace: Keyspace, booking: Booking, signal?: AbortSignal): Promise<'stands' | 'lost' | 'held'> {
-    return this.#unlessLeft(signal, (resolve) => {
+    return this.#unlessGivenUp(signal, (resolve) => {
       const state = Promise.resolve().then(() => keyspace.confirm(booking))
       state.then(resolve, () => resolve('stands'))
       return () => {}
@@ -153,8 +159,8 @@ export class WaitQueue {
   }
 
   /**
-   * The place before this one on its key, while it is not served. Local instants of turns are estimates, and some places are
-   * confirmed first, so a call waits for it even if its own turn seems to have come.
+   * The call with the turn before this one on its key, while it waits. Local instants of turns are estimates, and some
+   * bookings are confirmed first, so a call waits for it even if its own turn seems to have come.
    */
   #before(key: string, { at, degraded }: Answer): InOrder | undefined {
     const latest = this.#latest.get(key)
@@ -162,10 +168,11 @@ export class WaitQueue {
   }
 
   /**
-   * Rejects when `signal` aborts, or when the queue or the store closes, and then calls what `begin` has returned. No promise
-   * lies between `begin` and its outcome: calls that need not wait would overtake a call that is woken.
+   * Settles as `begin` settles it, but rejects when `signal` aborts or the queue or store closes, and then calls the
+   * function that `begin` has returned, to undo what it began. No promise lies between `begin` and its outcome: calls
+   * that need not wait would overtake a call that is woken.
    */
-  #unlessLeft<T>(
+  #unlessGivenUp<T>(
     signal: AbortSignal | undefined,
     begin: (resolve: (value: T) => void, reject: (error: unknown) => void) => () => void,
   ): Promise<T> {
@@ -173,23 +180,23 @@ export class WaitQueue {
       const end = (): void => {
         stopListening?.()
         stopWatching?.()
-        this.#waiters.delete(leave)
+        this.#waiters.delete(giveUp)
       }
-      const leave = (error: unknown): void => {
+      const giveUp = (error: unknown): void => {
         end()
-        left()
+        undo()
         reject(error)
       }
       const { closed } = this.store
-      const stopListening = signal && onAbort(signal, () => leave(signal.reason))
-      const stopWatching = closed && onAbort(closed, () => leave(storeClosed()))
-      this.#waiters.add(leave)
-      const left = begin(
+      const stopListening = signal && onAbort(signal, () => giveUp(signal.reason))
+      const stopWatching = closed && onAbort(closed, () => giveUp(storeClosed()))
+      this.#waiters.add(giveUp)
+      const undo = begin(
         (value) => (end(), resolve(value)),
         (error) => (end(), reject(error)),
       )
-      if (this.#closed) leave(this.#closed)
-      else if (signal?.aborted) leave(signal.reason)
+      if (this.#closed) giveUp(this.#closed)
+      else if (signal?.aborted) giveUp(signal.reason)
     })
   }
 
@@ -208,6 +215,10 @@ class InOrder {
   readonly passed: Promise<void>
   pass = (): void => {}
 
+  /**
+   * A call that waits on its key. One that the failure mode decided has a turn on another clock, which none is compared
+   * with.
+   */
   constructor({ at, degraded }: Answer) {
     this.at = degraded ? NaN : at
     this.passed = new Promise((resolve) => (this.pass = resolve))
@@ -245,8 +256,9 @@ export class StoreClock {
   #since = -Infinity
 
   /**
-   * The local instant, in microseconds, of the store's instant `at`. It comes from an answer that was decided at `now`,
-   * sent for at `sent` and received at `received`. It is not early, as long as both clocks run at the same speed.
+   * The local instant, in microseconds, of the store's instant `at`, from an answer that was decided at the store's
+   * `now`, asked for at `sent` and received at `received`. It is not early, as long as both clocks run at the same
+   * speed.
    */
   toLocal(at: number, now: number, sent: number, received: number): number {
     if (received - this.#since >= REMEMBERED_US) {
@@ -256,7 +268,7 @@ export class StoreClock {
     }
     this.#offset = Math.min(this.#offset, received - now)
     const decidedAt = now + Math.min(this.#offset, this.#previousOffset)
-    // After a clock was set, the remembered offset is wrong. These bounds still hold.
+    // After a clock was set, the remembered offset is wrong. That it was decided between `sent` and `received` still holds.
     return at - now + Math.max(sent, Math.min(received, decidedAt))
   }
 }
