@@ -57,6 +57,10 @@ export function limitMessages(options: MessageLimitOptions): (createEvents: Crea
   const mostUnread = readOne(maxBuffered, most, 'maxBuffered', { what: 'limitMessages' })
   const guard = createGuard<Message, Message>({ ...limit, headers: false }, messagePlatform(request))
 
+  /**
+   * Answers a message that may not pass, by `onDenied` or by closing the connection. One that reads no answers is
+   * closed anyway.
+   */
   function refuse(message: Message, { forbidden, hungUp }: Denied): unknown {
     if (hungUp) return undefined
     const decision = decisionAbout(message)

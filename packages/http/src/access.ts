@@ -30,6 +30,7 @@ export function accessChooser<Req, Res>(
 
   return (req) => ask(req, 0)
 
+  /** Asks the tests from number `i` on. The first that applies decides; without one the request is counted. */
   function ask(req: Req, i: number): MaybePromise<Access> {
     const test = tests[i]
     if (!test) return 'count'

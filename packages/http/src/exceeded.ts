@@ -17,6 +17,7 @@ export function exceededReporter<Req, Res>(
       void report(req, res, decision)
   }
 
+  /** Calls `onExceeded`. The request does not wait for it, and its failure is a warning. */
   async function report(req: Req, res: Res, decision: Decision): Promise<void> {
     try {
       await onExceeded(req, res, decision)

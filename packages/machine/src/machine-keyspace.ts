@@ -162,6 +162,7 @@ export class MachinePermits implements Permits {
     this.#granted?.(ticket)
   }
 
+  /** Ends the announcements of permits to this semaphore. */
   close(): void {
     this.#granted = undefined
     this.#options.onClose()

@@ -83,6 +83,7 @@ class Parser {
     return object
   }
 
+  /** Reads an array up to its bracket. */
   #entries(path: string, depth: number): unknown[] {
     const array: unknown[] = []
     this.#list(']', () => void array.push(this.value(`${path}[${array.length}]`, depth + 1)))

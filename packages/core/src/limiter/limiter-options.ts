@@ -183,6 +183,7 @@ export function checkStore(store: unknown): Store {
     `store must be made by memoryStore() or redisStore(): ${adviceOn()}`,
   )
 
+  /** The end of the message: what was given in place of a store, and what to write. */
   function adviceOn(): string {
     if (store === null) return 'got null, leave it out for a memory store of its own'
     if (typeof store === 'string') return `got a text, write redisStore(${JSON.stringify(hidden(store))})`

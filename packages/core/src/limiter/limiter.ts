@@ -53,6 +53,10 @@ export class Limiter {
   readonly #queue: WaitQueue
   #closed = false
 
+  /**
+   * The store that was given is wrapped in failure modes and in leases, if these are asked for. Without one the limiter
+   * makes a memory store, which it closes with itself.
+   */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
     const { name = 'default', policies, tiers, store, leases, penalty, enforce } = settings

@@ -48,6 +48,7 @@ class ResilientStore implements Store {
   readonly #deadline: Deadline
   #health: Health | undefined
 
+  /** All limiters with one store share its circuit and caches; the deadline and the failure mode are this limiter's own. */
   constructor(
     readonly store: Store,
     readonly settings: Settings<typeof RESILIENCE>,
@@ -192,6 +193,7 @@ export function resilientPermits(store: Store, options: ResilientPermitsOptions)
 class ResilientPermits implements Permits {
   readonly #deadline: Deadline
 
+  /** Calls go through the channel of the semaphore's store, within a deadline of its own. */
   constructor(
     readonly permits: Permits,
     readonly channel: StoreChannel,

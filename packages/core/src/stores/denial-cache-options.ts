@@ -28,10 +28,10 @@ export const denialCache = option(
     if (value === false) return undefined
     return typeof value === 'object' && value !== null ? boundsOf(value) : REFUSED
   },
-  /** The bounds of a denial cache from the option `denialCache`, with the age in microseconds. */
   boundsOf({}),
 )
 
+/** The bounds of a denial cache from the option `denialCache`, with the age in microseconds. */
 function boundsOf(given: DenialCacheOptions): DenialCacheBounds {
   const { maxAge, maxKeys } = read(DENIAL_CACHE, given, { what: 'denialCache', prefix: 'denialCache.' })
   return { maxAge: maxAge * 1000, maxKeys }

@@ -50,7 +50,6 @@ export class PolicyError extends SluiceError {
   static override readonly [KIND]: string = 'PolicyError'
   declare readonly code: PolicyErrorCode
 
-  /** `sent` says whether the call may have reached the store; where it is not given, the code says it. */
   constructor(code: PolicyErrorCode, message: string, options?: ErrorOptions) {
     super(code, message, options)
   }
@@ -134,6 +133,7 @@ export class StoreError extends SluiceError {
   /** Whether the call may have been carried out. If false, it was not, and may be repeated. */
   readonly sent: boolean
 
+  /** `sent` says whether the call may have reached the store; where it is not given, the code says it. */
   constructor(code: StoreErrorCode, message: string, { sent, ...options }: StoreErrorOptions = {}) {
     super(code, message, options)
     this.failure = FAILURE_BY_CODE.get(code)

@@ -43,6 +43,7 @@ export function prometheusSink(client: PromClientLike, registry: RegistryLike): 
     register: () => metrics.forEach((metric) => registry.registerMetric(metric as never)),
   }
 
+  /** Makes a histogram of durations, and returns the function that records one in seconds. */
   function histogram(instrument: Instrument): RecordDuration {
     const configuration = { ...optionsOf(instrument, registry), buckets: DURATION_BUCKETS }
     const created = new client.Histogram(configuration as never)

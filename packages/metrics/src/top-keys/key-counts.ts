@@ -61,7 +61,7 @@ export class KeyCounts {
   }
 }
 
-/** The heaviest keys of the last two generations: the current one, and the one that ended with the last `turn`. */
+/** The heaviest keys of the last two generations: the current one, and the one that ended with the last `beginGeneration`. */
 export class Generations {
   readonly #size: number
   #current: SpaceSaving

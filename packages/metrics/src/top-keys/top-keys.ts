@@ -99,6 +99,7 @@ function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
     stop,
   }
 
+  /** Ends the counting, so that a new call of `topKeys` counts anew. */
   function stop(): void {
     end()
     unshare?.()

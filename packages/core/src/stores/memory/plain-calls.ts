@@ -11,10 +11,7 @@ import type { Cursor } from './rows.js'
  * may have to wait, those on a held key, refusals that a penalty counts and, under several policies, every denial.
  */
 export interface PlainCalls {
-  /**
-   * Decides a plain call under one policy, for the key that the cursor is on. Undefined, with nothing written, where
-   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal.
-   */
+  /** Decides for the key in `row`, which the cursor is on. Undefined, with nothing written, where the table has to decide. */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined
 }
 
@@ -70,8 +67,8 @@ class CallsUnderOne implements PlainCalls {
   }
 
   /**
-   * Decides a plain call under several policies, for the key that the cursor is on. Undefined, with nothing written,
-   * where the table has to decide: the key is restricted, or a policy denies.
+   * Decides a plain call under one policy, for the key that the cursor is on. Undefined, with nothing written, where
+   * the table has to decide: the call may wait for its turn, the key is held, or a penalty counts the refusal.
    */
   decide(list: PolicyList, row: number, now: number, cost: number, maxWait: number): Answer | undefined {
     const policy = list.policies[0]!
@@ -126,6 +123,10 @@ class CallsUnderSeveral implements PlainCalls {
     private readonly lists: PolicyLists,
   ) {}
 
+  /**
+   * Decides a plain call under several policies, for the key that the cursor is on. Undefined, with nothing written,
+   * where the table has to decide: the key is restricted, or a policy denies.
+   */
   decide(list: PolicyList, row: number, now: number, cost: number): Answer | undefined {
     const { policies } = list
     const restrictions = this.restrictions

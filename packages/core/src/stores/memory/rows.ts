@@ -68,6 +68,7 @@ export class Cursor {
     return cells[base - HEADER_CELLS + BORN]!
   }
 
+  /** Sets the instant at which the state of the current key began. */
   set born(instant: number) {
     const { cells, base } = this.states[0]!
     cells[base - HEADER_CELLS + BORN] = instant

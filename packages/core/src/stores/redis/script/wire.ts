@@ -114,6 +114,7 @@ export function hasHealed(reply: Buffer): boolean {
   return reply.length > DOUBLE && (reply.readDoubleLE(0) & HEALED) !== 0
 }
 
+/** How a booking stands, by the reply to `confirm`. */
 export function unpackConfirmation(reply: Buffer): 'stands' | 'lost' | 'held' {
   const state = reply.readDoubleLE(0)
   return state === 0 ? 'stands' : REASONS[state] === 'held' ? 'held' : 'lost'
@@ -238,10 +239,7 @@ export class ScriptRunner {
     this.#shas.delete(script)
   }
 
-  /**
-   * Runs a script once on one key.
-   * @throws {StoreError} with the client's error as its cause.
-   */
+  /** Runs a script once on one key. It rejects with a StoreError whose cause is the client's error. */
   run(script: string, key: RedisKey, argument: Buffer): Promise<Buffer> {
     return new Promise((resolve, reject) => {
       // With a single key, an error fails the whole call.
@@ -308,6 +306,7 @@ function repliesOf(reply: ScriptReply): Replies {
   return { packed: new PackedReply(packed!), own: own.map(answerOrError) }
 }
 
+/** The reply to one key, or the error that stands in its place. */
 function answerOrError(reply: Buffer): Buffer | Error {
   const failure = unpackFailure(reply)
   return failure === undefined ? reply : storeError(new Error(failure))
