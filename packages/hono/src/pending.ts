@@ -52,7 +52,10 @@ export function complete(c: WithPending): void {
   c.res = whenRead(c.req.raw, c.res, () => listeners.forEach((listener) => listener()))
 }
 
-/** Hono omits headers if a handler returns a Response of its own. Where the latest is there, all of them are. */
+/**
+ * Sets the limit's headers again if they are missing: Hono omits them where a handler returns a Response of its own. If
+ * the latest of them is there, all are.
+ */
 function keepHeaders(c: Context): void {
   let set = rememberedHeaders(c)
   if (!set || c.res.headers.get(set.name) === set.value) return

@@ -37,9 +37,10 @@ export interface GuardSteps<Req, Res> {
 }
 
 /**
- * Makes the function that an adapter calls on each request: skip, key, cost, policies, decision, headers, answer. It waits
- * only for callbacks and stores that are async. If a callback throws or rejects, so does the call, and nothing is charged.
- * `around` returns the steps to take in place of the guard's own, `aroundSeveral` stands around the decision on `limits`.
+ * Makes the guard of an adapter: the function that it calls on each request, which returns undefined if the request may
+ * pass and else has answered it. It waits only for callbacks and stores that are async. If a callback throws or
+ * rejects, so does the call, and nothing is charged. `around` returns steps to take in place of the guard's own,
+ * `aroundSeveral` stands around the decision on `limits`.
  * @throws {PolicyError} for options that cannot work.
  */
 export function createGuard<Req, Res>(

@@ -208,7 +208,11 @@ export function checkMostParts<Part>(parts: readonly Part[] | undefined): assert
   throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)
 }
 
-/** Options that would make a limiter conflict with one; a function of policies does not, as it chooses per request. */
+/**
+ * The limiter that was given, if no option beside it describes another one. A function of policies does not, as it
+ * chooses for each request.
+ * @throws {PolicyError} INVALID_OPTION.
+ */
 function checkShared<Req, Res>(options: RequestLimitOptions<Req, Res>, limiter: Limiter): Limiter {
   if (typeof limiter.decide !== 'function') {
     throw expected(PolicyError, 'INVALID_OPTION', 'limiter must be made by createLimiter()', limiter)

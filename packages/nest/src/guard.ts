@@ -38,6 +38,10 @@ const COUNTED = Symbol.for('sluice.nest.counted')
 
 type LimitAnswer = ReturnType<CountCall>
 
+/**
+ * Asks a limit: undefined if the call may pass. An error becomes a rejection, so that earlier charges are given back
+ * for it too.
+ */
 function attempt(limit: CountCall, call: Call): LimitAnswer {
   try {
     return limit(call, call) // A guard takes a request and a response; a call is both.

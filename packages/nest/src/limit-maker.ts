@@ -111,6 +111,10 @@ export class LimitMaker implements OnApplicationShutdown {
     return limit!
   }
 
+  /**
+   * The limit of these options that counts for `counted`, which is a class or the options themselves; made with the
+   * first call.
+   */
   #once(options: object, counted: object, make: () => readonly Limit[]): readonly Limit[] {
     const byClass = getOrMake(this.#limits, options, () => new Map<object, readonly Limit[]>())
     return getOrMake(byClass, counted, make)
@@ -122,7 +126,7 @@ export class LimitMaker implements OnApplicationShutdown {
     const { limits, ...common } = given
     return whole.guard!.limiters.map((limiter, place) => {
       const part = limits![place]!
-      if (part.limiter === undefined) this.#own(limiter)
+      if (part.limiter === undefined) this.#takeOver(limiter)
       return {
         ...whole,
         limiter,

@@ -116,6 +116,10 @@ class LeasedKeyspace implements Keyspace {
     return this.state.confirm(booking)
   }
 
+  /**
+   * Takes a booking back. Units of a lease return to it, and false is returned where that is over: then they are
+   * released in the store.
+   */
   cancel(booking: Booking, caller?: Caller): MaybePromise<boolean> {
     if (!isLeased(booking)) return this.state.cancel(booking, caller)
     const { key, cost } = booking

@@ -31,7 +31,10 @@ export class Deadline {
     readonly traffic: Traffic = { answered: 0, waiting: 0 },
   ) {}
 
-  /** Expires `entry` when its time is over, unless it has ended before. Its time may have begun before `now`. */
+  /**
+   * Puts a call into the list, which is in order of deadlines, so that it expires when its time is over. Its time may
+   * have begun before `now`. The timer is that of the first call in the list.
+   */
   begin(entry: DeadlineEntry, now = entry.since): void {
     entry.endsAt = entry.since + this.ms - this.#uncounted
     let before = this.#last

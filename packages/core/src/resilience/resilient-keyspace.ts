@@ -245,6 +245,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     )
   }
 
+  /** Books with the store, however long that takes within `maxWait`. If it fails, the failure mode decides. */
   async #bookUntilMaxWait(call: PendingCall<Answer>, caller: Caller): Promise<Answer> {
     const { recovery, remote, deadline } = this.options
     const { kind, key, cost, maxWait } = call
@@ -296,7 +297,10 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return refusal
   }
 
-  /** For a `caller`, whose store has just answered, also while the circuit is open. */
+  /**
+   * Carries out `act` on the store within the deadline; for a `caller`, whose store has just answered, also while the
+   * circuit is open. Rejects if the store cannot be asked.
+   */
   async #carryOut<T>(key: string, act: (keyspace: Keyspace) => MaybePromise<T>, caller?: Caller): Promise<T> {
     const refusal = caller ? undefined : this.refusal(key)
     if (refusal) throw notAsked(refusal)

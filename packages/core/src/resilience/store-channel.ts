@@ -216,7 +216,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     public receiver?: LateReceiver<T>,
   ) {}
 
-  /** Returns the instant. */
+  /** Begins the time within which the call has to be answered, and returns that instant. */
   beginDeadline(): number {
     const now = performance.now()
     this.since ||= now
@@ -224,10 +224,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     return now
   }
 
-  /**
-   * Sends a call that has waited for room, or drops it unsent if its deadline has passed and its receiver waits no
-   * longer.
-   */
+  /** Sends a call that has waited for room, or drops it if its deadline has passed and its receiver waits no longer. */
   startOrDrop(inFlight: InFlight, now: number): void {
     if (!this.receiver?.overdue && this.deadline.isOver(this)) this.deadline.expire(this)
     else this.start(inFlight, now)
@@ -264,10 +261,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     this.deadline.end(this)
   }
 
-  /**
-   * Takes a promise's outcome, or a value in the next microtask, so that a receiver gets nothing before its call has
-   * returned.
-   */
+  /** Takes a promise's outcome, or a value in the next microtask: no receiver gets one before its call has returned. */
   receive(answer: MaybePromise<T>): void {
     Promise.resolve(answer).then(
       (value) => this.answered(value),

@@ -14,7 +14,7 @@ export class Permit {
   readonly waitMs: number
   #release: Release | undefined
 
-  /** Made by semaphores. Without `release` the call is denied. */
+  /** `release` gives the permit back. A permit without it is a denied call's. */
   constructor(waitMs: number, release: Release | undefined) {
     this.allowed = release !== undefined
     this.waitMs = waitMs

@@ -56,10 +56,7 @@ export class Table {
     this.#call = new OpenCall(this.lists.open(policies))
   }
 
-  /**
-   * Decides one call: a plain one in `PlainCalls`, any other in `#decideAny`. A key that has no row is decided on row 0,
-   * which is blank, but a plain call that surely passes gets a row first.
-   */
+  /** Decides one call. A key without a row is decided on row 0, which is blank, but gets a row if the call surely passes. */
   decide(list: PolicyList, ask: Ask, key: string, cost: number, maxWait: number): Answer {
     const now = this.owner.now()
     let row = this.cursor.rows.find(key)
@@ -272,7 +269,7 @@ export class Table {
     }
   }
 
-  /** Releases units of a charge: 0 if the state began after it, as that holds only other charges' units. */
+  /** Releases units of a charge. State that began after the charge was decided holds only the units of others: 0. */
   #release(policies: readonly Policy[], { key, charge, units }: Release, now: number): number {
     const { cursor, bookings } = this
     const row = cursor.rows.find(key)
@@ -351,6 +348,7 @@ function fitsWithin(policies: readonly Policy[], cost: number): boolean {
   return true
 }
 
+/** Why a call that passes at `at` is denied; undefined if it is not. */
 function reasonOf(
   { now, at }: OpenCall,
   restriction: Restriction | undefined,

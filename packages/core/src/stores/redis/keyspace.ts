@@ -68,6 +68,7 @@ export class RedisKeyspace implements Keyspace {
     return this.options.together()
   }
 
+  /** Decides a call in one script call. A cost that would write too many entries of a log is refused. */
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): Promise<Answer> {
     if (ask !== 'peek' && this.#isTooCostly(cost)) return Promise.reject(tooCostly(cost))
     return this.#ask({ operation: ask, cost, span: maxWait }, key, unpackAnswer, caller)
