@@ -46,6 +46,7 @@ export function limitedListener(listener: NodeListener, options: LimitNodeOption
   }
 }
 
+/** The guard of these options on Node's requests and responses. */
 function guardOf(options: LimitNodeOptions) {
   const { trustProxy, ...limit } = { ...options }
   return createGuard(limit, { ...nodePlatform, ...behindProxies(nodePlatform, trustProxy) })

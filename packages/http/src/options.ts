@@ -203,6 +203,7 @@ export function partsOf<Req, Res>(
   })
 }
 
+/** @throws {PolicyError} INVALID_OPTION for `limits` that are no list, an empty one, or one that is too long. */
 export function checkMostParts<Part>(parts: readonly Part[] | undefined): asserts parts is readonly Part[] {
   if (Array.isArray(parts) && parts.length > 0 && parts.length <= MOST_PARTS) return
   throw expected(PolicyError, 'INVALID_OPTION', `limits must be a list of 1 to ${MOST_PARTS}`, parts)

@@ -35,6 +35,7 @@ export class WaitingRequests {
   #all = 0
   readonly #byKey = new Map<string, number>()
 
+  /** At most `most` requests wait at once in the process, `mostOfKey` of them on one key. */
   constructor(
     readonly maxWaitMs: number,
     readonly most: number,

@@ -42,7 +42,10 @@ export interface Statement {
   readonly text: string
 }
 
-/** @throws {PolicyError} INVALID_OPTION for what is neither a client nor a URL. */
+/**
+ * The database behind a client that was handed in, or behind a URL.
+ * @throws {PolicyError} INVALID_OPTION for what is neither.
+ */
 export function databaseOf(client: unknown, prepare: boolean): Database {
   if (typeof client === 'string') return new OwnDatabase(client, prepare)
   if (isPostgresJs(client)) return overPostgresJs(client, prepare)
@@ -51,6 +54,7 @@ export function databaseOf(client: unknown, prepare: boolean): Database {
   throw expected(PolicyError, 'INVALID_OPTION', what, client)
 }
 
+/** Whether a value is a Pool or a Client of pg, by its methods: an application may have a copy of its own. */
 function isPg(value: unknown): value is PgClient {
   const { query, end } = (value ?? {}) as Partial<PgClient>
   return typeof value === 'object' && typeof query === 'function' && typeof end === 'function'
@@ -60,6 +64,7 @@ function isPostgresJs(value: unknown): value is PostgresJsClient {
   return typeof value === 'function' && typeof (value as Partial<PostgresJsClient>).unsafe === 'function'
 }
 
+/** A database over a client of pg that was handed in. Closing it leaves the client open. */
 function overPg(client: PgClient, prepare: boolean): Database {
   // A connection that breaks while it is idle is an event, which would end a process that does not listen.
   const ignore = (): void => {}
@@ -80,6 +85,7 @@ function overPg(client: PgClient, prepare: boolean): Database {
 
 type PgAddress = { readonly options?: { host?: string; port?: number }; host?: string; port?: number }
 
+/** A database over a client of postgres that was handed in, which stays open. That client prepares statements by itself. */
 function overPostgresJs(client: PostgresJsClient, prepare: boolean): Database {
   const {
     host,
@@ -124,6 +130,7 @@ class OwnDatabase implements Database {
     this.endpoint = addressOf(parsed.hostname || undefined, parsed.port || undefined)
   }
 
+  /** Runs a statement; the first connects. */
   async query(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
     this.#opened ??= this.#open()
     return (await this.#opened).query(statement, values)
@@ -136,6 +143,11 @@ class OwnDatabase implements Database {
     await end?.()
   }
 
+  /**
+   * Connects with the first client package that is installed, pg or postgres. If the database was closed meanwhile, so
+   * is this.
+   * @throws {StoreError} CLIENT_MISSING.
+   */
   async #open(): Promise<Database> {
     const pg = await load(() => import('pg'), 'pg')
     const postgres = pg ? undefined : await load(() => import('postgres'), 'postgres')

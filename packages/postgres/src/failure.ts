@@ -15,7 +15,10 @@ export function storeError(error: unknown, mayBeWritten: boolean): Error {
   return new StoreError(CODES[failure], message, { cause: error, sent: mayBeWritten && !isRefused })
 }
 
-/** Undefined for an error of the client. Postgres's own have a severity; a code of five characters alone is also EPIPE. */
+/**
+ * The SQLSTATE of an error of Postgres; undefined for one of the client. Postgres's own have a severity, while a code
+ * of five characters may also be EPIPE.
+ */
 export function sqlState(error: unknown): string | undefined {
   const { code, severity } = (error ?? {}) as { readonly code?: unknown; readonly severity?: unknown }
   return typeof severity === 'string' && typeof code === 'string' ? code : undefined
@@ -53,13 +56,13 @@ const ADVICE: Readonly<Record<string, string>> = {
     ": the role needs select, insert, update and delete on the store's table, and create on its schema to make it",
 }
 
-/** An error without a SQLSTATE is of a connection, or a bug. */
+/** The failure that an error without a SQLSTATE means: that of a connection, unless it is a bug. */
 function failureOfClient(error: unknown): StoreFailure {
   if ((error as Partial<Error> | null)?.message === 'Query read timeout') return 'timeout'
   return [TypeError, RangeError, ReferenceError].some((Bug) => error instanceof Bug) ? 'error' : 'unavailable'
 }
 
-/** Of a connection that failed for each address of a host name the message is empty. */
+/** The message of an error; its code where the message is empty, as it is if each address of a host name failed. */
 function textOf(error: unknown): string {
   const { message, code } = (error ?? {}) as { readonly message?: string; readonly code?: string }
   return message || code || String(error)

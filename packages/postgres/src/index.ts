@@ -133,6 +133,7 @@ class StoreInPostgres implements PostgresStore {
   readonly #closing = new Closing()
   #started: Promise<unknown> | undefined
 
+  /** Reads the options and does not connect yet. */
   constructor(client: PgClient | PostgresJsClient | string, options: PostgresStoreOptions) {
     const settings = read(POSTGRES_STORE, options, { what: 'postgresStore' })
     this.maxPending = settings.maxPending
@@ -148,6 +149,7 @@ class StoreInPostgres implements PostgresStore {
     this.#updates = { updateMany: (...update) => this.#update(...update) }
   }
 
+  /** Opens the state of one limiter under one list, which is decided in this process and kept as bytes in the table. */
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
     this.#warnOfPreparing(report)
     return keyspaceOver(this.#updates, name, policies, report, penalty)
@@ -161,16 +163,22 @@ class StoreInPostgres implements PostgresStore {
     return postgresBoard(gatheringOf(this.#updates), name)
   }
 
+  /** Sets the table up, with the first call. Resolves when that is done or has failed, or after `startTimeout`. */
   start(): Promise<unknown> {
     this.#started ??= Promise.race([this.#rows.setUp().catch(() => {}), this.#waited()])
     return this.#started
   }
 
+  /** Resolves when the table is set up, and rejects with why it is not. */
   async ready(): Promise<void> {
     this.now()
     await this.#rows.setUp()
   }
 
+  /**
+   * The time of this store's clock.
+   * @throws {StoreError} CLOSED.
+   */
   now(): number {
     if (this.#closing.isClosed) throw storeClosed()
     return this.#now()
@@ -180,6 +188,7 @@ class StoreInPostgres implements PostgresStore {
     return this.#closing.signal
   }
 
+  /** Ends the store. A client that was handed in stays open. */
   async close(): Promise<void> {
     this.#closing.close()
     this.#sweep.end()
@@ -193,6 +202,7 @@ class StoreInPostgres implements PostgresStore {
     return lost
   }
 
+  /** Resolves after `startTimeout`, or when the store is closed. */
   #waited(): Promise<void> {
     return new Promise((resolve) => {
       setTimeout(resolve, this.#startTimeout).unref()

@@ -3,6 +3,7 @@
  * seven of its bits, the lowest first (LEB128): most are small, so that the state of a gcra takes half of the space.
  */
 
+/** The bytes of a state as they are kept in a row: seven bits of each number a byte. */
 export function packed(state: Uint8Array): Uint8Array {
   const bytes: number[] = []
   for (const number of numbersOf(state)) {
@@ -13,7 +14,10 @@ export function packed(state: Uint8Array): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/** Bytes that are not such a list become a state that no keyspace accepts. */
+/**
+ * The state that the bytes of a row stand for. Bytes that are no list of whole numbers become a state that no keyspace
+ * accepts.
+ */
 export function unpacked(bytes: Uint8Array): Uint8Array {
   const numbers: number[] = []
   let number = 0
@@ -29,6 +33,7 @@ export function unpacked(bytes: Uint8Array): Uint8Array {
   return unit === 1 && numbers.every((each) => each <= EXACT) ? stateOf(numbers) : new Uint8Array(1)
 }
 
+/** A state of these numbers. */
 export function stateOf(numbers: readonly number[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
   for (const [i, number] of numbers.entries()) view.setFloat64(8 * i, number, true)

@@ -32,7 +32,7 @@ export class PermitQueue {
   #line: Waiting[] = []
   #waiters: Waiter[] = []
 
-  /** `numbers` is what `numbers` returned; none for a key without permits. */
+  /** Reads a queue from the list of numbers that `numbers` made of it; an empty list is a key without permits. */
   constructor(numbers: readonly number[]) {
     const [graceUntil = 0, held = 0, waiting = 0, ...rest] = numbers
     if (rest.length < 3 * held + 2 * waiting) return
@@ -46,6 +46,7 @@ export class PermitQueue {
     this.#waiters = others.map(([semaphore, limit, aliveUntil]) => ({ semaphore, limit, aliveUntil }))
   }
 
+  /** The queue as a list of numbers, to be kept; [] if it holds nothing. */
   get numbers(): readonly number[] {
     const held = this.#held.flatMap(({ semaphore, ticket, until }) => [semaphore, ticket, until])
     const line = this.#line.flatMap(({ semaphore, ticket }) => [semaphore, ticket])
@@ -58,6 +59,10 @@ export class PermitQueue {
     return [this.#graceUntil, this.#held.length, this.#line.length, ...held, ...line, ...waiters]
   }
 
+  /**
+   * Takes one step for some tickets of a semaphore, and returns how they stand. Permits that have expired are freed
+   * first, those that wait are served next, and only then may a ticket of this call take a permit.
+   */
   carryOut(call: PermitCall, now: number): readonly TicketState[] {
     const { step, semaphore, tickets, limit, lease } = call
     const isTaking = step === 'take' || step === 'wait'
@@ -89,7 +94,10 @@ export class PermitQueue {
     })
   }
 
-  /** Nothing lasts longer than an hour: an instant beyond was named before the clock was set back. */
+  /**
+   * Removes what has ended: permits, semaphores that polled no more, the time of grace. An instant more than an hour
+   * ahead was named before the clock was set back, and counts as over.
+   */
   #expire(now: number): void {
     const lasts = (until: number): boolean => until > now && until <= now + FAR_US
     this.#held = this.#held.filter(({ until }) => lasts(until))
@@ -97,6 +105,7 @@ export class PermitQueue {
     if (!lasts(this.#graceUntil)) this.#graceUntil = 0
   }
 
+  /** Notes that a semaphore has polled, and under which limit. */
   #keepAlive(semaphore: number, limit: number, now: number): void {
     let waiter = this.#waiters.find((each) => each.semaphore === semaphore)
     if (!waiter) this.#waiters.push((waiter = { semaphore, limit, aliveUntil: 0 }))
@@ -105,8 +114,8 @@ export class PermitQueue {
   }
 
   /**
-   * Grants permits to the oldest tickets, each under its own limit; `limit` is that of a ticket about to take one. While a permit is
-   * free under the widest limit, tickets of a silent semaphore leave.
+   * Grants permits to the oldest waiting tickets, each under its own semaphore's limit; `limit` is that of a ticket
+   * about to take one. While a permit is free under the widest limit, tickets of a semaphore that polls no more leave.
    */
   #serve(limit: number, now: number): void {
     const widest = Math.max(limit, ...this.#waiters.map((each) => each.limit))
@@ -127,6 +136,7 @@ export class PermitQueue {
     return this.#line.some((each) => each.semaphore === semaphore && each.ticket === ticket)
   }
 
+  /** Gives a ticket a permit until an instant, and takes it out of the line. */
   #hold(semaphore: number, ticket: number, until: number): Held {
     this.#remove(semaphore, ticket)
     const held = { semaphore, ticket, until }
@@ -134,6 +144,7 @@ export class PermitQueue {
     return held
   }
 
+  /** Removes a ticket, with its permit or its place in the line. */
   #remove(semaphore: number, ticket: number): void {
     const isOther = (each: Waiting): boolean => each.semaphore !== semaphore || each.ticket !== ticket
     this.#held = this.#held.filter(isOther)
@@ -141,6 +152,7 @@ export class PermitQueue {
   }
 }
 
+/** Numbers in groups of three; what is left over is dropped. */
 function triplesOf(numbers: readonly number[]): (readonly [number, number, number])[] {
   return Array.from({ length: Math.floor(numbers.length / 3) }, (_, i) => {
     return [numbers[3 * i]!, numbers[3 * i + 1]!, numbers[3 * i + 2]!] as const

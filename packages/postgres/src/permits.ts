@@ -15,6 +15,7 @@ export class PostgresPermits implements Permits {
     readonly leaseMs: number,
   ) {}
 
+  /** Takes one step for some tickets of the semaphore, as a change of the row that keeps its queue. */
   async ask(
     step: PermitStep,
     key: string,
@@ -74,6 +75,7 @@ function unitsOf(text: string): readonly number[] {
   return [text.length, ...Array.from({ length: text.length }, (_, i) => text.charCodeAt(i))]
 }
 
+/** The posts in a board's list of numbers: of each the end, then author and text, each as its length and characters. */
 function postsIn(numbers: readonly number[]): readonly Post[] {
   const posts: Post[] = []
   let at = 0
@@ -89,6 +91,7 @@ function postsIn(numbers: readonly number[]): readonly Post[] {
   return posts
 }
 
+/** A state of these numbers that expires; none where there are no numbers. */
 function kept(
   numbers: readonly number[],
   expiresAt: number,

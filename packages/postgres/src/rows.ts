@@ -54,6 +54,7 @@ export class Rows {
     return lost.size === 0 ? [] : ids.filter((_, i) => lost.has(keys[i]!))
   }
 
+  /** Reads these rows and Postgres's clock. A row that is not there is missing in the map. */
   async #read(ids: readonly string[]): Promise<{ now: number; rows: ReadonlyMap<string, Row> }> {
     const found = await this.#query(this.#statements.read, [arrayOf(ids)], false)
     this.latest = this.options.clock?.() ?? Number(found[0]!['now'])
@@ -61,7 +62,10 @@ export class Rows {
     return { now: this.latest, rows: new Map(rows) }
   }
 
-  /** Returns the ids that were written. */
+  /**
+   * Writes changed rows, each if it still has the version that was read, or all or none. Returns the ids that were
+   * written. A race that Postgres itself has stopped counts as none written.
+   */
   async #write(changed: readonly RowChange[], allOrNone: boolean): Promise<ReadonlySet<string>> {
     const values = [
       arrayOf(changed.map(({ id }) => id)),
@@ -80,6 +84,10 @@ export class Rows {
     }
   }
 
+  /**
+   * Runs a statement. Its failure becomes a StoreError, which says that the statement may have been carried out if it
+   * `writes`.
+   */
   async #query(statement: Statement, values: readonly string[], writes: boolean): Promise<readonly Row[]> {
     try {
       return await this.database.query(statement, values)
@@ -100,6 +108,10 @@ interface RowChange extends NewState {
 const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
 const NONE: ReadonlySet<string> = new Set()
 
+/**
+ * The statements on a table. A row is written only if its version is the next, so that a change is never based on an
+ * older one.
+ */
 function statementsFor(name: string): Record<'read' | 'write' | 'writeAll', Statement> {
   const table = quoted(name)
   const write = `insert into ${table} as kept (id, version, expires, state)

@@ -87,6 +87,10 @@ const LOOK = {
 from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.oid`,
 }
 
+/**
+ * What is known of the table: its columns, null without it, and whether it is logged.
+ * @throws {StoreError} STORE_READONLY on a standby.
+ */
 async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
   const [found] = await database.query(LOOK, [quoted(table)])
   if (found!['standby'] === 'true')
@@ -94,6 +98,7 @@ async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
   return found!
 }
 
+/** Makes the table. That another process was faster is no failure. */
 async function create(database: Database, { table, logged }: SetUpOptions): Promise<void> {
   const text = postgresSchema({ table, logged })
   try {
@@ -106,6 +111,10 @@ async function create(database: Database, { table, logged }: SetUpOptions): Prom
 
 const COLUMNS = 'expires bigint, id uuid, state bytea, version bigint'
 
+/**
+ * @throws {StoreError} STORE_ERROR without the table, with other columns, or with an unlogged one where a logged one is
+ * asked for.
+ */
 function check({ columns, kept }: Row, { table, logged }: SetUpOptions): void {
   if (columns === null) {
     const what = `there is no table ${table}: make it with what postgresSchema() returns, or leave createTable true`

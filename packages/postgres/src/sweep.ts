@@ -25,6 +25,7 @@ export class Sweep {
     if (!this.#timer && !this.#isOver) this.#schedule(IDLE_MS)
   }
 
+  /** Ends the sweep. */
   end(): void {
     this.#isOver = true
     clearTimeout(this.#timer)
@@ -39,6 +40,7 @@ export class Sweep {
     return Number(found!['gone'])
   }
 
+  /** Sweeps a slice after this delay, and goes on sooner if it found expired rows. */
   #schedule(delayMs: number): void {
     this.#timer = setTimeout(() => {
       // A failure is none of any caller's: calls fail by themselves, and the slice is swept another time.
@@ -49,7 +51,10 @@ export class Sweep {
   }
 }
 
-/** Values are the first page, the one behind the last, and the instant. */
+/**
+ * The statement that deletes the expired rows of some pages. Its values are the first page, the one behind the last,
+ * and the instant.
+ */
 function sweepOf(table: string): string {
   return `with gone as (
   delete from ${table} where ctid = any (array(

@@ -54,6 +54,7 @@ class Log {
   #hasBegun = false
   #hasEnded = false
 
+  /** One log, which `open` and `batches` read; lines that are skipped are counted in the ledger of all logs. */
   constructor(
     readonly source: LogSource,
     readonly options: ReadOptions,

@@ -164,6 +164,7 @@ class Replayer {
   #now = 0
   #calls = 0
 
+  /** Decides by a limiter in memory whose clock is the logged time. `index` says which of a call's keys is its own. */
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,

@@ -78,6 +78,7 @@ class Column {
   #decided: readonly Cell[] = []
   #recommended: number | undefined
 
+  /** A window gets no figures if the log's times are too coarse for it (`leastScale`, microseconds), or the log too short. */
   constructor(
     readonly windowMs: number,
     readonly options: SuggestOptions,

@@ -43,6 +43,7 @@ export class Lease {
   /** Units for which calls may still join the booking in flight. */
   #room = 0
 
+  /** A lease of a key that was called a second time within a ttl. It begins without units. */
   constructor(
     readonly policies: readonly Policy[],
     private readonly ttl: number,

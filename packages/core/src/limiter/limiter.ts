@@ -280,6 +280,7 @@ class LaterDecision implements Receiver<Answer> {
   #resolve!: (decision: Decision) => void
   #reject!: (error: unknown) => void
 
+  /** The decision of a call that may be answered later. `reports` is given while anybody listens, and measures the wait. */
   constructor(
     readonly set: PolicySet,
     readonly key: string,

@@ -29,6 +29,7 @@ export class PolicySets {
   #most = Infinity
   readonly #penalty: Penalty | undefined
 
+  /** The lists of policies under which the limiter of this name is called, each with its state in the store. */
   constructor(
     private readonly limiter: string,
     private readonly enforce: boolean,

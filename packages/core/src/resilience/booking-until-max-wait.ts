@@ -49,6 +49,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   #timer: ReturnType<typeof setTimeout> | undefined
   #isOver = false
 
+  /** `recovery` sends the booking again; `resolve` and `reject` settle the promise that its caller waits for. */
   constructor(
     readonly recovery: RecoveryQueue,
     readonly deadline: Deadline,

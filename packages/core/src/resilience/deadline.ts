@@ -26,6 +26,7 @@ export class Deadline {
   #over = -Infinity
   #closed = false
 
+  /** `traffic` is that of the calls to the store, by which it is known to answer others. */
   constructor(
     readonly ms: number,
     readonly traffic: Traffic = { answered: 0, waiting: 0 },

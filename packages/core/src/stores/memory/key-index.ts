@@ -54,6 +54,7 @@ export class KeyIndex {
     if (!segment.remove(hash, row)) segment.misplaced!.delete(key)
   }
 
+  /** Leaves the one map of few keys for a table of segments, in which all keys are placed by their hashes. */
   #leave(few: ReadonlyMap<string, number>): void {
     if (randoms[LONGEST] === 0) crypto.getRandomValues(randoms)
     this.#few = undefined
@@ -61,6 +62,10 @@ export class KeyIndex {
     for (const [key, row] of few) this.#place(key, hashOf(key), row)
   }
 
+  /**
+   * Puts a key into the segment that its hash names. A full segment is split; where that helps no more, the key goes
+   * into its map of misplaced ones.
+   */
   #place(key: string, hash: number, row: number): void {
     const segment = this.#segments[hash & this.#mask]!
     if (segment.size < MOST_KEYS && segment.put(hash, row)) return
@@ -98,7 +103,7 @@ class Segment {
   /** `depth`: how many of the lowest bits of the hash its keys share. */
   constructor(readonly depth: number) {}
 
-  /** Returns whether there was a place within reach. */
+  /** Puts a row into the first free slot from the one that its hash names. Returns false if none is free within reach. */
   put(hash: number, row: number): boolean {
     const { slots } = this
     let slot = firstSlotOf(hash)

@@ -30,6 +30,7 @@ export class MemoryPermits implements Permits, PermitHolder {
   readonly tickets: HolderTickets = new Map()
   #granted: ((ticket: number) => void) | undefined
 
+  /** A semaphore's way to the queues of its store; it is itself the holder of all its tickets. */
   constructor(
     private readonly queues: PermitQueues,
     private readonly name: string,

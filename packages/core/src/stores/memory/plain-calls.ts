@@ -38,6 +38,7 @@ export class MemoryAnswer implements Answer {
   booking: Booking | undefined
   blockedUntil: number | undefined
 
+  /** Fields that few answers have are set afterwards, so that all objects have one hidden class. */
   constructor(
     readonly now: number,
     readonly at: number,

@@ -209,6 +209,7 @@ class KeyspaceCall<T> implements ScriptCall {
   units = 1
   caller: Caller | undefined = undefined
 
+  /** A call on one key, for GroupCommit to send. `read` makes of its reply what `receiver` gets. */
   constructor(
     readonly context: RedisKeyspaceOptions,
     readonly callerKey: string,

@@ -141,6 +141,7 @@ class NumberReader {
     this.#numbers = new DataView(buffer, byteOffset, byteLength)
   }
 
+  /** Reads the next number, and goes on behind it. */
   next(): number {
     const number = this.#numbers.getFloat64(this.at, true)
     this.at += DOUBLE
