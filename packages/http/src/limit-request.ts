@@ -23,7 +23,7 @@ export interface LimitRequestOptions extends RequestLimitOptions<Request, Respon
 type CallerAddress = string | null | undefined
 
 /** A request that was counted. */
-export interface LimitedRequest {
+export interface LimitedCall {
   /** The response to a request that may not pass; undefined for others. */
   readonly denied?: Response | undefined
   /** The headers to add to the response of the handler. */
@@ -51,8 +51,10 @@ export function limitRequest<O extends LimitRequestOptions>(options: O) {
   const guard = createGuard(limit, { ...fetchPlatform, ...behind, proxyTrust })
   return async function limitRequest(
     request: Request,
-    ...[caller]: O extends OwnKey ? [{ readonly address?: CallerAddress }?] : [{ readonly address: CallerAddress }]
-  ): Promise<LimitedRequest> {
+    ...[caller]: O extends OwnKey
+      ? [{ readonly address?: CallerAddress }?]
+      : [{ readonly address: CallerAddress }]
+  ): Promise<LimitedCall> {
     ADDRESSES.set(request, caller?.address ?? undefined)
     const exchange: Exchange = { status: 200, headers: new Headers(), listeners: [] }
     const { headers, listeners } = exchange

@@ -60,7 +60,7 @@ export function combineGuards<Req, Res>(
   platform: Platform<Req, Res>,
   around?: AskAboutSeveral<Req>,
 ) {
-  const frames = new Map<object, Frame<Req, Res>>()
+  const frames = new Map<object, PartFrame<Req, Res>>()
   const parts = guards.map(({ options, limiter, place }) => {
     const frame = getOrMake(frames, options, () => frameOf(options, platform))
     const { skip: _ofFrame, ...alone } = options
@@ -81,7 +81,7 @@ export interface CombinableGuard<Req, Res> {
 }
 
 /** What the limits of one guard have in common: who is counted at all, and how requests are answered. */
-type Frame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
+type PartFrame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
 
 function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
   const setHeader = headerSetter(options.headerNames, platform)
@@ -103,7 +103,7 @@ class OneLimit<Req, Res> {
   constructor(
     options: RequestLimitOptions<Req, Res>,
     readonly limiter: Limiter,
-    readonly frame: Frame<Req, Res>,
+    readonly frame: PartFrame<Req, Res>,
   ) {
     const { platform, writeHeaders } = frame
     const { onExceeded } = frame.options
@@ -153,7 +153,7 @@ interface Decided<Req, Res> {
 
 /** The limits of one frame, and whether a request is counted under them. */
 interface Framed<Req, Res> {
-  readonly frame: Frame<Req, Res>
+  readonly frame: PartFrame<Req, Res>
   readonly parts: readonly OneLimit<Req, Res>[]
   readonly chooseAccess: ((req: Req) => MaybePromise<Access>) | undefined
 }

@@ -1,9 +1,9 @@
 import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
 import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
-import { PROVIDERS, type Reading } from './other-side/providers.js'
+import { PROVIDERS, type StatedLimit } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
-import type { Answer, Verdict } from './task.js'
+import type { AnswerKind, Verdict } from './task.js'
 import { keysFor } from './waiting-options.js'
 
 /** What only the client knows of a request. */
@@ -52,7 +52,7 @@ export class LimitedRequest {
     return this.#verdict(reply, attempt, [named, given, undefined])
   }
 
-  #verdict(reply: OutboundReply, attempt: number, [named, given, reading]: Found): Verdict {
+  #verdict(reply: OutboundReply, attempt: number, [named, given, reading]: ReplyFindings): Verdict {
     const { status } = reply
     const isNamed = REFUSALS.has(status) || named === true || reading?.isRefusal === true
     const own = typeof given === 'number' && given >= 0 ? given : reading?.pauseMs
@@ -85,10 +85,10 @@ export class LimitedRequest {
 }
 
 /** What hooks and the reader of a provider found in a reply. */
-type Found = readonly [
+type ReplyFindings = readonly [
   isRefusal: boolean | undefined,
   pauseMs: number | undefined,
-  reading: Reading | undefined,
+  reading: StatedLimit | undefined,
 ]
 
 /** A copy of the options of a call that marks it as made by a limited client. Copies of it keep the mark. */
@@ -126,7 +126,7 @@ function asksForPause(status: number, pauseMs = 0, own = 0): boolean {
   return status === 403 ? pauseMs > 0 : status >= 400 && own > 0
 }
 
-function answerOf(status: number, isRefusal: boolean): Answer {
+function answerOf(status: number, isRefusal: boolean): AnswerKind {
   if (isRefusal) return status === 429 || status === 403 ? 'limited' : 'overloaded'
   return status < 500 ? 'served' : 'other'
 }

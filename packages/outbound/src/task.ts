@@ -18,11 +18,11 @@ export interface Task<T> {
  * How the other side answered: it served the call; refused it because of a limit (429), or because it is overloaded (503, 529);
  * answered in a way that says nothing about either; or not at all.
  */
-export type Answer = 'served' | 'limited' | 'overloaded' | 'other' | 'none'
+export type AnswerKind = 'served' | 'limited' | 'overloaded' | 'other' | 'none'
 
 /** What the end of an attempt means for the limit, and whether another attempt follows. */
 export interface Verdict {
-  readonly answer: Answer
+  readonly answer: AnswerKind
   /** Milliseconds for which no call may go out: 0 for none, undefined after a refusal that does not say how long. */
   readonly pauseMs: number | undefined
   /** Milliseconds until the next attempt at the earliest; false: this outcome is final. */

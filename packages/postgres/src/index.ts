@@ -31,7 +31,7 @@ import {
 } from '@sluice/core/store'
 import { type Database, databaseOf, type PgClient, type PostgresJsClient } from './database.js'
 import { PostgresPermits, postgresBoard } from './permits.js'
-import { Rows } from './rows.js'
+import { StateRows } from './rows.js'
 import { type PostgresTableOptions, TABLE } from './schema.js'
 import { Sweep } from './sweep.js'
 
@@ -125,7 +125,7 @@ class StoreInPostgres implements PostgresStore {
   readonly maxPending: number
   readonly #client: object | string
   readonly #database: Database
-  readonly #rows: Rows
+  readonly #rows: StateRows
   readonly #sweep: Sweep
   readonly #updates: { readonly updateMany: UpdateMany }
   readonly #startTimeout: number
@@ -143,7 +143,7 @@ class StoreInPostgres implements PostgresStore {
     this.#client = client
     this.#database = databaseOf(client, settings.prepare)
     if (this.#database.endpoint) this.endpoint = this.#database.endpoint
-    const rows = new Rows(this.#database, settings)
+    const rows = new StateRows(this.#database, settings)
     this.#rows = rows
     this.#sweep = new Sweep(this.#database, settings.table, () => rows.latest)
     this.#updates = { updateMany: (...update) => this.#update(...update) }

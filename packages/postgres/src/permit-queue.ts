@@ -19,18 +19,18 @@ interface Waiting {
 }
 
 /** A semaphore with waiting tickets, and the limit that it named last. */
-interface Waiter {
+interface SemaphoreInLine {
   readonly semaphore: number
   limit: number
   aliveUntil: number
 }
 
-export class PermitQueue {
+export class StoredQueue {
   #graceUntil = 0
   #held: Held[] = []
   /** The oldest first. */
   #line: Waiting[] = []
-  #waiters: Waiter[] = []
+  #waiters: SemaphoreInLine[] = []
 
   /** Reads a queue from the list of numbers that `numbers` made of it; an empty list is a key without permits. */
   constructor(numbers: readonly number[]) {

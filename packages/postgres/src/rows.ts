@@ -17,7 +17,7 @@ export interface RowsOptions extends SetUpOptions {
  * one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whoever
  * writes them: batches of several processes cannot lock each other out.
  */
-export class Rows {
+export class StateRows {
   /** The latest instant that was read. */
   latest = 0
   readonly #statements: Readonly<Record<'read' | 'write' | 'writeAll', Statement>>

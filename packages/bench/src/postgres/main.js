@@ -87,6 +87,7 @@ function flexibleOnPostgres() {
  * @param {Consume | undefined} own @param {Consume | undefined} other @param {string} bar
  */
 async function compare(title, load, own, other, bar = '') {
+  /** @type {{ mine: number, theirs: number, ratio: number }[]} */
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     const [mine, theirs] = [await perSecond(own, load), await perSecond(other, load)]

@@ -1,10 +1,10 @@
 /** For an adaptive limit, how the other side ended a call: it served the call, refused it because of its limit, or neither. */
 export type CallOutcome = 'served' | 'refused' | 'failed'
 
-type Release = (outcome: CallOutcome, tookMs?: number) => void | Promise<void>
+type ReleasePermit = (outcome: CallOutcome, tookMs?: number) => void | Promise<void>
 
 /**
- * The answer to `acquire`. A denial is a value: check `allowed` before you go on. Release a permit with `release()`, or
+ * The answer to `acquire`. A denial is a value: check `allowed` before you go on. ReleasePermit a permit with `release()`, or
  * let `using` or `await using` do it (Node 24, or compiled by TypeScript 5.2 or esbuild).
  */
 export class Permit {
@@ -12,10 +12,10 @@ export class Permit {
   readonly allowed: boolean
   /** How long the call waited, in whole milliseconds, rounded up. */
   readonly waitMs: number
-  #release: Release | undefined
+  #release: ReleasePermit | undefined
 
   /** `release` gives the permit back. A permit without it is a denied call's. */
-  constructor(waitMs: number, release: Release | undefined) {
+  constructor(waitMs: number, release: ReleasePermit | undefined) {
     this.allowed = release !== undefined
     this.waitMs = waitMs
     this.#release = release

@@ -2,7 +2,7 @@ import type { OutboundReply } from '../request.js'
 import { REFUSALS } from './pause.js'
 
 /** What the body of a provider's reply says about its limit. */
-export interface Reading {
+export interface StatedLimit {
   readonly isRefusal?: boolean
   /** Milliseconds; undefined: it does not say how long. */
   readonly pauseMs?: number | undefined
@@ -14,7 +14,7 @@ export const PROVIDERS = {
     REFUSALS.has(reply.status) ? google((await reply.json?.()) as Google) : undefined,
   shopify: async (reply) => shopify((await reply.json?.()) as Shopify),
   aws: async (reply) => (reply.status >= 400 ? aws(reply, (await reply.json?.()) as Aws) : undefined),
-} satisfies Record<string, (reply: OutboundReply) => Promise<Reading | undefined>>
+} satisfies Record<string, (reply: OutboundReply) => Promise<StatedLimit | undefined>>
 
 interface Google {
   readonly error?: {
@@ -23,7 +23,7 @@ interface Google {
 }
 
 /** google.rpc.RetryInfo in the details of an error: https://google.aip.dev/193, `"retryDelay": "34.07s"`. */
-function google(body: Google | readonly Google[] | undefined): Reading | undefined {
+function google(body: Google | readonly Google[] | undefined): StatedLimit | undefined {
   const { error }: Google = (Array.isArray(body) ? body[0] : body) ?? {}
   const info = error?.details?.find?.(
     (detail) => detail['@type'] === 'type.googleapis.com/google.rpc.RetryInfo',
@@ -43,7 +43,7 @@ interface Shopify {
 }
 
 /** THROTTLED and throttleStatus of the GraphQL Admin API: https://shopify.dev/docs/api/usage/limits. */
-function shopify(body: Shopify | undefined): Reading | undefined {
+function shopify(body: Shopify | undefined): StatedLimit | undefined {
   const isRefusal = body?.errors?.some?.(({ extensions }) => extensions?.code === 'THROTTLED') ?? false
   const { requestedQueryCost, throttleStatus } = body?.extensions?.cost ?? {}
   const missing = Number(requestedQueryCost) - Number(throttleStatus?.currentlyAvailable)
@@ -57,7 +57,7 @@ interface Aws {
 }
 
 /** Error codes of throttling, as @smithy/core lists them: https://smithy.io/2.0/aws/protocols/aws-json-1_1-protocol.html. */
-function aws(reply: OutboundReply, body: Aws | undefined): Reading {
+function aws(reply: OutboundReply, body: Aws | undefined): StatedLimit {
   const type = String(reply.header('x-amzn-errortype') ?? body?.__type ?? body?.code)
   const code = type.split(':')[0]!.split('#').at(-1)!
   return { isRefusal: THROTTLED.has(code) }

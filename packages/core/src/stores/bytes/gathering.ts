@@ -22,7 +22,7 @@ const GATHERINGS = new WeakMap<Updates, Gathering>()
  */
 export class Gathering {
   /** Calls that are not sent, the oldest first. */
-  #waiting: Call<unknown>[] = []
+  #waiting: GatheredCall<unknown>[] = []
   readonly #batches = new Set<RunningUpdate>()
   readonly #busyIds = new Set<string>()
   #isDue = false
@@ -35,7 +35,7 @@ export class Gathering {
   }
 
   run<T>(ids: readonly string[], act: Act<T>, caller?: Caller): MaybePromise<T> {
-    const call = new Call<T>(ids, act, caller)
+    const call = new GatheredCall<T>(ids, act, caller)
     if (this.takesMany || this.#busyIds.has(ids[0]!)) this.#enqueue(call)
     else {
       const lost = this.#ask([call])
@@ -46,7 +46,7 @@ export class Gathering {
   }
 
   /** What comes in one turn goes together, so a call is sent at the end of the turn. */
-  #enqueue(call: Call<unknown>): void {
+  #enqueue(call: GatheredCall<unknown>): void {
     if (call.caller) call.caller.unsent = true
     this.#waiting.push(call)
     if (!this.#isDue) queueMicrotask(() => this.#sendWaiting())
@@ -63,11 +63,11 @@ export class Gathering {
   }
 
   /** Takes the calls that may go in one update. One that stays behind keeps later calls of its ids behind it. */
-  #takeCalls(): readonly Call<unknown>[] {
+  #takeCalls(): readonly GatheredCall<unknown>[] {
     const most = this.takesMany ? MANY : ONE
     if (this.#batches.size >= most.batches) return []
     const [sent, kept] = [new Set<string>(), new Set(this.#busyIds)]
-    const [now, later]: [Call<unknown>[], Call<unknown>[]] = [[], []]
+    const [now, later]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
     for (const call of this.#waiting) {
       const fits = call.ids.every((id) => !kept.has(id) && (sent.has(id) || sent.size < most.ids))
       for (const id of call.ids) (fits ? sent : kept).add(id)
@@ -78,7 +78,7 @@ export class Gathering {
   }
 
   /** Updates the ids of these calls. Returns those whose calls are to be carried out again. */
-  #ask(calls: readonly Call<unknown>[]): MaybePromise<readonly string[]> {
+  #ask(calls: readonly GatheredCall<unknown>[]): MaybePromise<readonly string[]> {
     const { updates } = this
     const ids = [...idsOf(calls)]
     for (const { caller } of calls) if (caller) caller.unsent = false
@@ -93,7 +93,7 @@ export class Gathering {
   }
 
   /** Answers the calls when their update has ended, and sends those that wait for it. */
-  #follow(calls: readonly Call<unknown>[], update: Promise<readonly string[]>): void {
+  #follow(calls: readonly GatheredCall<unknown>[], update: Promise<readonly string[]>): void {
     const batch = { ids: idsOf(calls), since: performance.now() }
     this.#batches.add(batch)
     for (const id of batch.ids) this.#busyIds.add(id)
@@ -118,11 +118,11 @@ interface RunningUpdate {
   readonly since: number
 }
 
-function idsOf(calls: readonly Call<unknown>[]): Set<string> {
+function idsOf(calls: readonly GatheredCall<unknown>[]): Set<string> {
   return new Set(calls.flatMap(({ ids }) => ids))
 }
 
-class Call<T> {
+class GatheredCall<T> {
   /** Set before there is an outcome for it. */
   receiver: Receiver<T> | undefined
   outcome: () => T = leftOut
