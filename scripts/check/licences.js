@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { publicPackages } from '../workspace.js'
 
-const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0']
+const LICENCES = ['MIT', 'ISC', 'BSD-2-Clause', 'BSD-3-Clause', '0BSD', 'Apache-2.0', 'Unlicense']
 
 /** @typedef {{ version: string, license?: string, hasInstallScript?: boolean, dependencies?: object, optionalDependencies?: object }} Locked */
 
