@@ -223,6 +223,6 @@ class StoreInPostgres implements PostgresStore {
 const PREPARES = {
   code: 'POSTGRES_PREPARES',
   message:
-    'this client of postgres prepares its statements, which hang through PgBouncer in transaction mode: make it with ' +
-    '{ prepare: false } there',
+    'this client of postgres prepares its statements, which fail or hang through PgBouncer in transaction mode: make it ' +
+    'with { prepare: false } there',
 }

@@ -23,7 +23,8 @@ const GATHERINGS = new WeakMap<Updates, Gathering>()
 export class Gathering {
   /** Calls that are not sent, the oldest first. */
   #waiting: GatheredCall<unknown>[] = []
-  readonly #batches = new Set<RunningUpdate>()
+  /** The updates that are under way, by their ids: the instants at which they were sent. */
+  readonly #updates = new Map<ReadonlySet<string>, number>()
   readonly #busyIds = new Set<string>()
   #isDue = false
 
@@ -55,20 +56,23 @@ export class Gathering {
 
   #sendWaiting(): void {
     this.#isDue = false
-    for (const batch of this.#batches) if (performance.now() - batch.since > LOST_MS) this.#free(batch)
+    for (const [ids, since] of this.#updates) if (performance.now() - since > LOST_MS) this.#free(ids)
     for (let calls = this.#takeCalls(); calls.length > 0; calls = this.#takeCalls()) {
-      const sent = calls
-      this.#follow(calls, (async () => this.#ask(sent))())
+      this.#follow(calls, new Promise((resolve) => resolve(this.#ask(calls))))
     }
   }
 
   /** Takes the calls that may go in one update. One that stays behind keeps later calls of its ids behind it. */
   #takeCalls(): readonly GatheredCall<unknown>[] {
     const most = this.takesMany ? MANY : ONE
-    if (this.#batches.size >= most.batches) return []
+    if (this.#updates.size >= most.updates) return []
     const [sent, kept] = [new Set<string>(), new Set(this.#busyIds)]
     const [now, later]: [GatheredCall<unknown>[], GatheredCall<unknown>[]] = [[], []]
     for (const call of this.#waiting) {
+      if (call.caller?.gone) {
+        call.settle(leftOut)
+        continue
+      }
       const fits = call.ids.every((id) => !kept.has(id) && (sent.has(id) || sent.size < most.ids))
       for (const id of call.ids) (fits ? sent : kept).add(id)
       ;(fits ? now : later).push(call)
@@ -94,13 +98,13 @@ export class Gathering {
 
   /** Answers the calls when their update has ended, and sends those that wait for it. */
   #follow(calls: readonly GatheredCall<unknown>[], update: Promise<readonly string[]>): void {
-    const batch = { ids: idsOf(calls), since: performance.now() }
-    this.#batches.add(batch)
-    for (const id of batch.ids) this.#busyIds.add(id)
+    const busy = idsOf(calls)
+    this.#updates.set(busy, performance.now())
+    for (const id of busy) this.#busyIds.add(id)
     const end = (lost: readonly string[], failure?: () => never): void => {
       const areLost = new Set(lost)
       const again = calls.filter(({ ids }) => ids.some((id) => areLost.has(id)))
-      this.#free(batch)
+      this.#free(busy)
       this.#waiting.unshift(...again)
       for (const call of calls) if (lost.length === 0 || !again.includes(call)) call.settle(failure)
       this.#sendWaiting()
@@ -108,14 +112,9 @@ export class Gathering {
     update.then(end, (error: unknown) => end(NONE, () => fail(error)))
   }
 
-  #free(batch: RunningUpdate): void {
-    if (this.#batches.delete(batch)) for (const id of batch.ids) this.#busyIds.delete(id)
+  #free(ids: ReadonlySet<string>): void {
+    if (this.#updates.delete(ids)) for (const id of ids) this.#busyIds.delete(id)
   }
-}
-
-interface RunningUpdate {
-  readonly ids: ReadonlySet<string>
-  readonly since: number
 }
 
 function idsOf(calls: readonly GatheredCall<unknown>[]): Set<string> {
@@ -170,7 +169,7 @@ function fail(error: unknown): never {
 
 const NONE: readonly string[] = []
 /** Most updates that are under way at once, and ids in each. */
-const MANY = { batches: 4, ids: 100 }
-const ONE = { batches: Infinity, ids: 1 }
+const MANY = { updates: 4, ids: 100 }
+const ONE = { updates: Infinity, ids: 1 }
 /** An update without an outcome for so long keeps no other back: some clients never settle a call after its connection broke. */
 const LOST_MS = 60_000

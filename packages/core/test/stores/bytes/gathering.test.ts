@@ -94,7 +94,7 @@ describe('calls that meet an update of their key', () => {
       callers[1]!.gone = true
       await expect(answers[1]).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: false })
       expect((await answers[2])!.remaining).toBe(2)
-      expect(callers.map(({ unsent }) => unsent)).toEqual([false, false, false])
+      expect([callers[0]!.unsent, callers[2]!.unsent]).toEqual([false, false])
     })
 
     it('fail alone if one of them throws', async () => {
@@ -171,6 +171,17 @@ describe('calls that meet an update of their key', () => {
     }
   })
 
+  it('leave the queue with their callers, while an update of their key does not end', async () => {
+    const keyspace = open(() => new Promise(() => {}))
+    void ask(keyspace, 'a')
+    const caller = { gone: false, unsent: false }
+    const left = ask(keyspace, 'a', caller)
+    caller.gone = true
+    void ask(keyspace, 'a')
+    await expect(left).rejects.toMatchObject({ code: 'STORE_TIMEOUT', sent: false })
+    expect(caller.unsent).toBe(true)
+  })
+
   describe('of many keys', () => {
     it('go in one update, at most a hundred keys in each and four under way', async () => {
       const sizes: number[] = []
@@ -238,18 +249,18 @@ describe('calls that meet an update of their key', () => {
       expect(spent.filter(({ remaining }) => remaining === 0)).toHaveLength(3)
     })
 
-    it('change nothing if one part throws', async () => {
+    it('change nothing if one part throws when the other is charged', async () => {
       const updates = { updateMany: comparingMany }
-      const [good, bad] = [open(updates, 'good'), open(updates, 'bad')]
-      const part = (keyspace: typeof good, cost: number): Part => ({
-        keyspace,
-        key: 'a',
-        cost,
-        enforce: true,
+      const good = open(updates, 'good')
+      const bad = keyspaceOver(updates, 'bad', [gcra({ limit: 5, window: '1h' })], () => {
+        throw new Error('no report')
       })
-      const broken = good.together!.decide([part(good, 1), part(bad, Symbol('no cost') as never)])
-      await expect(broken).rejects.toThrow(TypeError)
-      expect(states.size).toBe(0)
+      await ask(bad, 'a')
+      const [[id]] = [...states] as [[string, Uint8Array]]
+      states.set(id, Uint8Array.of(1)) // to be healed, and reported, with the next charge
+      const parts = [good, bad].map((keyspace): Part => ({ keyspace, key: 'a', cost: 1, enforce: true }))
+      await expect(good.together!.decide(parts)).rejects.toThrow('no report')
+      expect([...states.keys()]).toEqual([id])
     })
 
     it('are not one step in a store that updates one key at a time', () => {
