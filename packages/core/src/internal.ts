@@ -10,7 +10,7 @@ export { TOKEN_BUCKET } from './algorithms/token-bucket.js'
 export { ANSWER, policiesOf } from './limiter/decision.js'
 export { LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
-export { gatheringOf } from './stores/bytes/gathering.js'
+export { type Gathering, gatheringOf } from './stores/bytes/gathering.js'
 export { denialCache, type DenialCacheOptions } from './stores/denial-cache-options.js'
 export {
   type HolderTickets,

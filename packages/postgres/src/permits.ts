@@ -1,16 +1,14 @@
-import { ALIVE_US, CLAIM_US, type gatheringOf } from '@sluice/core/internal'
+import { ALIVE_US, CLAIM_US, type Gathering } from '@sluice/core/internal'
 import type { Board, Permits, PermitStep, TicketState } from '@sluice/core/store'
+import { KeptPermits } from './kept-permits.js'
 import { numbersOf, stateOf } from './packed.js'
-import { StoredQueue } from './permit-queue.js'
-
-type Gatherer = ReturnType<typeof gatheringOf>
 
 /** The permits of one semaphore of this process: each step is one update of the row of its key. */
 export class PostgresPermits implements Permits {
   readonly #semaphore = Math.floor(Math.random() * 2 ** 52)
 
   constructor(
-    readonly gathering: Gatherer,
+    readonly gathering: Gathering,
     readonly name: string,
     readonly leaseMs: number,
   ) {}
@@ -27,7 +25,7 @@ export class PostgresPermits implements Permits {
     const call = { step, semaphore: this.#semaphore, name: this.name, key, tickets, limit, lease }
     return this.gathering.run([id], (changing) =>
       changing(id, (state, now) => {
-        const queue = new StoredQueue(numbersOf(state))
+        const queue = new KeptPermits(numbersOf(state))
         const result = queue.carryOut(call, now)
         return { result, ...kept(queue.numbers, now + lease + CLAIM_US + ALIVE_US + A_SECOND) }
       }),
@@ -40,9 +38,9 @@ export class PostgresPermits implements Permits {
 }
 
 /** A board in one row: of each post the instant of its end, its author and its text, each as numbers behind their length. */
-export function postgresBoard(gathering: Gatherer, name: string): Board {
+export function postgresBoard(gathering: Gathering, name: string): Board {
   const id = JSON.stringify(['board', name]).slice(1)
-  const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly BoardPost[]> =>
+  const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly Post[]> =>
     Promise.resolve(
       gathering.run([id], (changing) =>
         changing(id, (state, now) => {
@@ -64,7 +62,7 @@ export function postgresBoard(gathering: Gatherer, name: string): Board {
   }
 }
 
-interface BoardPost {
+interface Post {
   /** Microseconds. */
   readonly until: number
   readonly author: string
@@ -76,8 +74,8 @@ function unitsOf(text: string): readonly number[] {
 }
 
 /** The posts in a board's list of numbers: of each the end, then author and text, each as its length and characters. */
-function postsIn(numbers: readonly number[]): readonly BoardPost[] {
-  const posts: BoardPost[] = []
+function postsIn(numbers: readonly number[]): readonly Post[] {
+  const posts: Post[] = []
   let at = 0
   const textAt = (): string => {
     const start = at + 1

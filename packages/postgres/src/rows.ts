@@ -6,7 +6,7 @@ import { sqlState, storeError } from './failure.js'
 import { packed, unpacked } from './packed.js'
 import { quoted, setUp, type SetUpOptions } from './schema.js'
 
-export interface RowsOptions extends SetUpOptions {
+export interface StateRowsOptions extends SetUpOptions {
   /** Microseconds; undefined for the clock of Postgres. */
   readonly clock: Clock | undefined
 }
@@ -25,7 +25,7 @@ export class StateRows {
 
   constructor(
     readonly database: Database,
-    readonly options: RowsOptions,
+    readonly options: StateRowsOptions,
   ) {
     this.#statements = statementsFor(options.table)
   }

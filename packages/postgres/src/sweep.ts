@@ -3,7 +3,7 @@ import { quoted } from './schema.js'
 
 /**
  * Deletes rows that matter no more. It walks over the pages of the table, a slice in each statement: an index on the expiry
- * would cost every update more than this costs all of them. StateRows that are locked are passed over, so that it waits for none.
+ * would cost every update more than this costs all of them. Rows that are locked are passed over, so that it waits for none.
  */
 export class Sweep {
   readonly #statement: { readonly name: string; readonly text: string }

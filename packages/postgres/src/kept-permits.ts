@@ -19,18 +19,18 @@ interface Waiting {
 }
 
 /** A semaphore with waiting tickets, and the limit that it named last. */
-interface SemaphoreInLine {
+interface PollingSemaphore {
   readonly semaphore: number
   limit: number
   aliveUntil: number
 }
 
-export class StoredQueue {
+export class KeptPermits {
   #graceUntil = 0
   #held: Held[] = []
   /** The oldest first. */
   #line: Waiting[] = []
-  #waiters: SemaphoreInLine[] = []
+  #waiters: PollingSemaphore[] = []
 
   /** Reads a queue from the list of numbers that `numbers` made of it; an empty list is a key without permits. */
   constructor(numbers: readonly number[]) {
