@@ -17,11 +17,11 @@ export interface BookingRequest {
 }
 
 /**
- * Books a place and waits for the answer up to `maxWait`, or to the deadline where that is longer.
+ * Books a turn for a call and waits for the answer up to `maxWait`, or to the deadline where that is longer.
  *
  * The booking is sent again, once the store has answered another call, if it was surely not carried out: it was not sent,
  * or Redis refused it. If its connection broke after it was written, it may have been carried out. It is then booked once
- * more for each connection that broke, and each of those may leave one place unused. Any other failure is final. While
+ * more for each connection that broke, and each of those may leave one turn unused. Any other failure is final. While
  * the circuit is open, nothing is sent.
  *
  * Rejects with the latest failure when the time is over, and once the caller has left. A booking that comes too late for the

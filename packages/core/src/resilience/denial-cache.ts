@@ -23,7 +23,7 @@ export class DenialCache {
   readonly #clock: Pick<Store, 'now'>
   #begun = 0
 
-  /** `clock` is the store. */
+  /** Remembers each denial for at most `maxAge` microseconds, by the store's clock. */
   constructor({ maxAge, maxKeys }: DenialCacheBounds, clock: Pick<Store, 'now'>) {
     this.#denials = new ExpiringMap(maxKeys, maxAge)
     this.#corrected = new ExpiringMap(maxKeys, maxAge)

@@ -34,7 +34,7 @@ export class Waiters {
     return new Promise((resolve, reject) => {
       const ticket = ++this.#tickets
       let stopWatching = (): void => {} // replaced as soon as the call waits
-      const end = (outcome: 'granted' | 'left'): void => {
+      const end = (outcome: 'granted' | 'gaveUp'): void => {
         waiter.outcome = outcome
         stopWatching()
         this.#byTicket.delete(ticket)
@@ -45,14 +45,14 @@ export class Waiters {
         this.renewal.hold(key, ticket, lost)
         resolve({ ticket, waiter })
       }
-      const leave = async (error?: unknown): Promise<void> => {
+      const giveUp = async (error?: unknown): Promise<void> => {
         if (waiter.outcome) return
-        end('left')
+        end('gaveUp')
         if (error === undefined) resolve({ ticket: undefined, waiter })
         else reject(error)
         if (waiter.isKnown) await this.renewal.release(key, ticket) // takes the ticket out of the store's queue
       }
-      const waiter = new Waiter(key, granted, leave)
+      const waiter = new Waiter(key, granted, giveUp)
       this.#byTicket.set(ticket, waiter)
       void this.#ask(waiter, ticket, maxWaitMs > 0)
       // Where a store in this process has a permit free, as for most calls, there is nothing to wait for.
@@ -78,7 +78,7 @@ export class Waiters {
 
   /** Rejects all calls that wait, and takes their tickets out of the store's queue. */
   async close(error: StoreError): Promise<void> {
-    await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.leave(error)))
+    await Promise.all([...this.#byTicket.values()].map((waiter) => waiter.giveUp(error)))
     clearTimeout(this.#timer)
   }
 
@@ -87,12 +87,12 @@ export class Waiters {
    * that stops all three.
    */
   #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
-    const giveUp = (): void =>
-      void waiter.leave(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
-    const timer = maxWaitMs > 0 ? setTimeout(giveUp, maxWaitMs) : undefined
-    const stopListening = signal && onAbort(signal, () => void waiter.leave(signal.reason))
+    const runOut = (): void =>
+      void waiter.giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
+    const timer = maxWaitMs > 0 ? setTimeout(runOut, maxWaitMs) : undefined
+    const stopListening = signal && onAbort(signal, () => void waiter.giveUp(signal.reason))
     const { closed } = this.store
-    const stopWatching = closed && onAbort(closed, () => void waiter.leave(storeClosed()))
+    const stopWatching = closed && onAbort(closed, () => void waiter.giveUp(storeClosed()))
     return () => {
       clearTimeout(timer)
       stopListening?.()
@@ -114,11 +114,11 @@ export class Waiters {
       const [state] = asked instanceof Promise ? await waiter.storeWait.over(asked) : asked
       waiter.wasReached = true
       if (state === 'held') this.#taken(waiter, ticket)
-      else if (!waits) void waiter.leave()
+      else if (!waits) void waiter.giveUp()
     } catch (error) {
       if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
       waiter.failure = error
-      if (!waits || !isOutage(error)) void waiter.leave(error)
+      if (!waits || !isOutage(error)) void waiter.giveUp(error)
     }
     waiter.isAsking = false
     if (!this.#byTicket.has(ticket)) return
@@ -132,7 +132,7 @@ export class Waiters {
    */
   #taken(waiter: Waiter, ticket: number): void {
     // The ticket left the queue while the permit was on its way. One that a poll found granted before is in use.
-    if (waiter.outcome === 'left') void this.renewal.release(waiter.key, ticket)
+    if (waiter.outcome === 'gaveUp') void this.renewal.release(waiter.key, ticket)
     else waiter.granted()
   }
 
@@ -197,7 +197,7 @@ interface Taken {
 /** A call that asks for a permit. */
 class Waiter {
   /** Undefined while the call waits. */
-  outcome: 'granted' | 'left' | undefined
+  outcome: 'granted' | 'gaveUp' | undefined
   /** Whether an answer to `take` is outstanding. */
   isAsking = false
   /** Whether the store may hold the ticket. */
@@ -210,11 +210,11 @@ class Waiter {
   hasWaited = false
   readonly storeWait = new StoreWait()
 
-  /** `leave` rejects the call with its error; without one the call is denied. */
+  /** `giveUp` rejects the call with its error; without one the call is denied. */
   constructor(
     readonly key: string,
     readonly granted: () => void,
-    readonly leave: (error?: unknown) => Promise<void>,
+    readonly giveUp: (error?: unknown) => Promise<void>,
   ) {}
 }
 

@@ -3,7 +3,7 @@ export class WeakValues<V extends object> {
   readonly #held = new Map<string, WeaklyHeld<V>>()
   #sweepAt = LEAST_SWEPT
 
-  /** The value of `id`, made if there is none. */
+  /** The value of `id`, made if there is none or if nothing else held it any more. */
   get(id: string, make: () => V): V {
     const existing = this.#held.get(id)?.deref()
     if (existing) return existing

@@ -49,19 +49,20 @@ export class Eviction {
   }
 
   /**
-   * Frees one key of a full store, one of the least valuable it finds. Returns it if something was lost with it,
-   * undefined if its allowance was full again. `areAll` reports whether all keys are restricted, or banned: a search
-   * for one that is not would hardly find it.
+   * Frees one key of a full store: of a sample the one that matters least by its rank, and of more keys if all of the
+   * sample matter much. Returns it if something was lost with it, undefined if its allowance was full again. `areAll`
+   * reports whether all keys are restricted, or banned, so that a search for one that is not would be in vain.
    */
   evict(now: number, areAll: (of: 'size' | 'bans') => boolean): Evicted | undefined {
     if (now >= this.#restUntil && this.sweep(NEARBY, now, 1) > 0) return undefined
     let rank = this.#sample(now)
     const wanted = rank >= PENALIZED && areAll('size') ? BANNED : PENALIZED
-    const isLost =
+    // Whether even the least of the sample matters more than keys usually do, and a lesser one can be there.
+    const matters =
       rank < PENALIZED
         ? rank >= DENIED && rank > this.#usual
         : rank >= wanted && (rank === Infinity || !areAll('bans'))
-    if (isLost) rank = this.#walk(rank, now, wanted)
+    if (matters) rank = this.#walk(rank, now, wanted)
     if (this.#usual === UNKNOWN || rank < this.#usual) this.#usual = rank
     const { table, row } = this.#victim
     const key = table!.cursor.rows.keyAt(row)!
@@ -70,7 +71,10 @@ export class Eviction {
     return rank === FULL ? undefined : { table: table!, key, fullAgainAt, wasExhausted: rank >= EXHAUSTED }
   }
 
-  /** Samples keys of all tables. Returns the lowest rank among them, which is that of `#victim`. */
+  /**
+   * Samples keys of all tables. Returns the lowest rank among them, which is that of `#victim`. A rank as low as usual
+   * ends the sample; it is longer while all ranks seen are high or nothing usual is known.
+   */
   #sample(now: number): number {
     if (++this.#evictions % ROUND === 0) this.#usual = UNKNOWN
     let least = Infinity
@@ -89,7 +93,10 @@ export class Eviction {
     return least
   }
 
-  /** Searches from the newest key on for one that ranks below `least`: a few keys, or all until one ranks below `wanted`. */
+  /**
+   * Searches key by key, from the newest on, for one that ranks below `least`: among a few keys, and among all until
+   * one ranks below `wanted`.
+   */
   #walk(least: number, now: number, wanted: number): number {
     const { table, row } = this.#newest
     let rank = least

@@ -270,7 +270,7 @@ export class Table {
   }
 
   /** Releases units of a charge. State that began after the charge was decided holds only the units of others: 0. */
-  #release(policies: readonly Policy[], { key, charge, units }: Release, now: number): number {
+  #release(policies: readonly Policy[], { key, charge, units }: ReleaseCorrection, now: number): number {
     const { cursor, bookings } = this
     const row = cursor.rows.find(key)
     if (row === 0) return 0
@@ -369,6 +369,6 @@ const PLAIN: Readonly<Record<Ask, boolean>> = {
   reserve: false,
 }
 
-type Release = Extract<Correction, { readonly kind: 'release' }>
+type ReleaseCorrection = Extract<Correction, { readonly kind: 'release' }>
 
 const view: View = { remaining: 0, resetAt: 0 }

@@ -49,8 +49,7 @@ export interface GroupCommitOptions {
  *
  * Callers that are answered together usually ask again in the same turn. So answered calls count as in flight until the end
  * of the turn in which their batch came back. None of the next calls is sent alone, and a batch is sent as soon as it holds
- * a quarter of the calls that are expected, or half of more than 64, so that Redis decides it while this process fills the
- * next one.
+ * a quarter of the calls that are expected, or half of more than 64, so that Redis is busy while the next one fills.
  *
  * Calls on one key are carried out in the order in which they were made. A call is sent again only if its batch was refused
  * because its keys lie in several slots: nothing was carried out then. A call whose caller has given up is not sent.
@@ -117,7 +116,6 @@ export class GroupCommit {
     for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
-  /** Has all waiting calls sent at the end of this turn of the event loop. */
   #flushLater(): void {
     if (this.#isFlushDue) return
     this.#isFlushDue = true
@@ -146,10 +144,7 @@ export class GroupCommit {
     }
   }
 
-  /**
-   * The most calls of a batch, equal ones counted. It is such that the pending calls make several batches: Redis then
-   * decides one while this process reads the replies of another, and neither of them falls asleep.
-   */
+  /** The most calls of a batch, equal ones counted, such that the pending calls make several batches. */
   #partSize(): number {
     let calls = this.#calls.count + this.#justAnswered
     for (const { size } of this.#waiting) calls += size

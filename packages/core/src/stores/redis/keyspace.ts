@@ -175,7 +175,7 @@ export class RedisKeyspace implements Keyspace {
 
 type Asked = Omit<ScriptRequest, 'policies' | 'slowest'>
 
-/** The numbers of a correction in its request. */
+/** The numbers of a correction as its request has them. The cost of a block is 1 if a penalty has begun it. */
 function amountOf(change: Correction): Omit<Asked, 'operation'> {
   if (change.kind === 'release') return { cost: change.units, token: packCharge(change.charge) }
   if ('cost' in change) return { cost: change.cost }

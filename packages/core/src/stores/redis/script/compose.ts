@@ -329,10 +329,7 @@ function wordsOf(part: ScriptPolicy): Words {
   }
 }
 
-/**
- * The body of an algorithm's `take` with its arguments put in, so that a plain call makes no function. What it would
- * return is assigned to the variables of the plain call.
- */
+/** The body of an algorithm's `take` with its arguments put in; its results go to the variables of the plain call. */
 function takeInPlace(
   { i, cells, slots }: ScriptPolicy,
   [, params, body, results]: RegExpExecArray,
