@@ -253,8 +253,8 @@ function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | u
 }
 
 /**
- * The same as `proxyHeader`, from the list of names and values in one pass. Few names have one of the two lengths, and
- * only these are compared.
+ * The header by which a proxy names its client, found in the raw list of names and values in one pass. Few names have
+ * one of the two lengths, and only these are compared.
  */
 function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
   let found: ProxyHeader | undefined

@@ -16,7 +16,10 @@ export function withHeaders(response: Response, headers: Headers): Response {
   }
 }
 
-/** The same response, which calls `listener` when the runtime has read the last of its body. */
+/**
+ * A response like this one, which calls `listener` when the runtime has read the last of its body; at once if it has
+ * none.
+ */
 export function whenRead(request: Request, response: Response, listener: () => void): Response {
   if (!response.body || request.method === 'HEAD') {
     listener()

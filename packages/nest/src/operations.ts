@@ -77,7 +77,10 @@ export class OperationSteps implements GuardSteps<Call, Call> {
   }
 }
 
-/** The same for the guard of several limits, whose denial decides the later operations under the same keys. */
+/**
+ * Stands around the decision of a guard of several limits: a denial decides the later operations of the same request
+ * that are counted under the same keys, as `OperationSteps` does for a guard of one.
+ */
 export function operationsOfSeveral(): AskAboutSeveral<Call> {
   const ofRequests = new WeakMap<object, Map<string, Operations>>()
   return (call, parts, ask) => {

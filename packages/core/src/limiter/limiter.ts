@@ -115,7 +115,10 @@ export class Limiter {
     }
   }
 
-  /** As `consume`, but returns a promise only if the answer comes from another process. For adapters and hot paths. */
+  /**
+   * Decides as `consume` does, but returns a promise only if the answer comes from another process. For adapters and
+   * hot paths.
+   */
   decide(key: string, options?: CallOptions): Decision | Promise<Decision> {
     const set = options === undefined && !this.#closed ? this.#set : this.#setOf(options)
     const cost = options === undefined ? 1 : costOf(options)

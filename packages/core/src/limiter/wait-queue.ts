@@ -216,8 +216,8 @@ class InOrder {
   pass = (): void => {}
 
   /**
-   * A call that waits on its key. One that the failure mode decided has a turn on another clock, which none is compared
-   * with.
+   * A call that waits for its turn on its key. The turn of one that the failure mode decided is on another clock: NaN,
+   * so that it is compared with none.
    */
   constructor({ at, degraded }: Answer) {
     this.at = degraded ? NaN : at

@@ -136,7 +136,8 @@ const MOST_PER_KEY = 16
 
 /**
  * A denial followed by those of its key that are still valid: of calls under the same limits at most three of other
- * costs, and of other limits as many as there is room for.
+ * costs, and of other limits as many as there is room for. It takes over how many calls are asking the store at
+ * present.
  */
 function withEarlier(denial: Denial, earlier: readonly Denial[]): readonly Denial[] {
   const { policies, cost, receivedAt } = denial

@@ -119,8 +119,9 @@ export class StoreChannel implements Traffic {
   }
 
   /**
-   * Notes that a call failed before its deadline, or that the deadline passed, which may open the circuit. Returns the
-   * failure as the caller is to get it.
+   * Notes that a call failed, or that its deadline passed: silence may open the circuit, and any answer of the store
+   * closes it. One that was never sent counts only while the store is silent. Returns the failure as the caller is to
+   * get it.
    */
   callFailed<T>(error: unknown, { deadline, unsent }: PendingCall<T>, isOverdue: boolean): unknown {
     if (!isOutage(error)) return error

@@ -205,7 +205,7 @@ export function duration<Otherwise extends Duration | undefined = undefined>(
   return option(durationsFrom(leastMs, mostMs), parse, otherwiseMs as number, { code, schema })
 }
 
-/** An option that is true or false. */
+/** An option that is true or false, `otherwise` where it is left out. */
 export function flag(otherwise: boolean): Option<boolean> {
   const isOne = (value: unknown): value is boolean => typeof value === 'boolean'
   return option('true or false', accepting(isOne), otherwise)

@@ -40,7 +40,10 @@ export class Ring {
     return i < this.size ? this.#slots[(this.#head - 1 - i) & (this.#slots.length - 1)]! : -Infinity
   }
 
-  /** Appends `n` entries of the same instant, which must not be before the newest. */
+  /**
+   * Appends `n` entries of one instant, which must not be before the newest. After `mark`, the entries that they
+   * overwrite are kept.
+   */
   push(instant: number, n: number): void {
     if (this.size + n > this.#slots.length) this.#grow(n)
     const mask = this.#slots.length - 1

@@ -255,7 +255,10 @@ export class Overflow {
 
   constructor(private readonly maxKeys: number) {}
 
-  /** Counts an evicted key. Returns the warning to be reported, if any. */
+  /**
+   * Counts an evicted key that still mattered. Returns a warning for the first of a table, and for exhausted ones each
+   * time that twice as many keys as last reported would have been needed.
+   */
   note({ table, fullAgainAt, wasExhausted }: Evicted, now: number): Notice | undefined {
     if (now >= this.#spanEnd) {
       this.#before = this.#forgotten

@@ -246,7 +246,7 @@ class KeyspaceCall<T> implements ScriptCall {
     for (let i = 0; i < duplicates.length; i++) duplicates[i]!.receiver.answered(answers[i + 1]!)
   }
 
-  /** The same from the reply that plain calls, which are all `consume`, share with others. */
+  /** Passes on the answers to this call and equal ones, from a reply that plain calls on other keys share. */
   answerPlain(this: KeyspaceCall<Answer>, reply: PackedReply): void {
     const { duplicates, request } = this
     const { length } = request.policies
@@ -325,7 +325,7 @@ function escaped(text: string): string {
   return text.replace(/[%{}:\p{Cc}]/gu, (char) => ESCAPES[char.charCodeAt(0)]!)
 }
 
-/** The same as `escaped`, or undefined if the text is not ASCII. Most keys are, and a loop takes a third of the time of a RegExp. */
+/** A key escaped as by `escaped` in a third of the time; undefined for one that is not ASCII, which few are. */
 function escapedAscii(text: string): string | undefined {
   let part = ''
   let from = 0

@@ -48,7 +48,7 @@ export interface ScriptRequest {
   readonly slowest?: readonly number[] | undefined
 }
 
-/** `clock` is -1 for Redis's own; `nonce` becomes the version of what this call writes, and the epoch of what it begins. */
+/** The argument of a call. `clock` is -1 for Redis's own; `nonce` becomes the version or epoch of state that it writes. */
 export function packRequest(request: ScriptRequest, clock: number, nonce: number): Buffer {
   const { operation, policies, cost = 0, count = 1, span = 0, token, slowest } = request
   const numbers = [cost, nonce]
