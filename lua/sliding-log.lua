@@ -118,7 +118,8 @@ end
 
 -- Decides a call in one pass, if few entries have left the window since the last one and the new ones fit behind the
 -- others without growing: whether cost fits at now, then what admit and view return, and the place and bytes of the
--- slots to write. The composer puts this body where it is called.
+-- slots to write. An entry that can be no instant does not fit, which leaves the call to the engine. The composer puts
+-- this body where it is called.
 local function sliding_log_take(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local first, left = size > 0 and (head - size) % cap or 0, 0
   local few = min(min(size, 4), cap - first)

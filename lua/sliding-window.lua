@@ -192,7 +192,8 @@ local function sliding_window_weighted_view(
 end
 
 -- Decides a call in one pass, if it falls into the newest bucket: whether cost fits at now, then what admit and view
--- return, and the place and bytes of the slot to write. The composer puts this body where it is called.
+-- return, and the place and bytes of the slot to write. A slot that can be no count does not fit, which leaves the call
+-- to the engine. The composer puts this body where it is called.
 local function sliding_window_take(newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost)
   local width = window / buckets
   local slot = base + newest % (buckets + 1) * 8
@@ -203,6 +204,7 @@ end
 
 -- Decides a call in one pass, if it falls into the newest bucket, where the oldest bucket counts by its overlap with
 -- the window: whether cost fits at now, then what admit and view return, and the place and bytes of the slot to write.
+-- A slot that can be no count does not fit, which leaves the call to the engine.
 local function sliding_window_weighted_take(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now, cost
 )

@@ -265,9 +265,9 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
   }
 
   /**
-   * Gives back a booking whose answer came too late for its caller. That is sent while the circuit is open too, because the
-   * store has just answered, and waits for room beyond the deadline, at which this resolves. If it fails, the booking stays
-   * unused.
+   * Gives back a booking whose answer came too late for its caller. That is sent while the circuit is open too, because
+   * the store has just answered. This resolves at the deadline at the latest, after which it goes on; if it fails, the
+   * booking stays unused.
    */
   async #giveBack(key: string, cost: number, late: Answer): Promise<void> {
     const { remote, channel, deadline, denials } = this.options

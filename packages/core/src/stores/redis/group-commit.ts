@@ -191,7 +191,7 @@ export class GroupCommit {
   /** Notes that a batch has ended, and sends what waits for its room. `batch` is undefined for calls that took none. */
   #returned(callers: number, cohort: Cohort, batch: Cohort | undefined): void {
     if (batch) this.#batches.end(batch)
-    if (!this.#calls.end(cohort, callers)) return
+    if (!this.#calls.end(cohort, callers)) return // they counted as lost before, which made room for others then
     if (!this.#isFlushDue) this.#flushAll()
     if (callers < LEAST_PART) return
     this.#justAnswered += callers
