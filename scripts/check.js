@@ -15,5 +15,6 @@ runSubject('check', {
   metrics: ['build prometheus', 'that docs/metrics.md holds the table of instruments, and that promtool takes the alerts and their tests'],
   pictures: ['build', 'that docs/pictures, and their words, are what the library shows; --write draws them'],
   figures: ['build', 'that the figures in README are those of docs/benchmarks; --write writes them'],
+  borders: ['build', 'that core, http and policies need nothing of Node: each is bundled for a browser and for workerd'],
   lua: ['build lua', 'luacheck on the scripts as Redis gets them'],
 })

@@ -10,6 +10,7 @@ const INSTALL_SECONDS = 300
 const PROGRAMS = {
   redis: { programs: ['redis-server valkey-server'], packages: ['redis-server'] },
   lua: { programs: ['luacheck', 'lua5.1'], packages: ['lua-check', 'lua5.1'] },
+  chromium: { programs: ['chromium chromium-browser google-chrome'], packages: ['chromium'] },
   prometheus: { programs: ['prometheus', 'promtool'], packages: ['prometheus'] },
   postgres: { programs: ['initdb', 'postgres', 'pgbouncer'], packages: ['postgresql', 'pgbouncer'] },
 }

@@ -9,7 +9,7 @@ import { missingProgram } from './programs.js'
 export const onSources = ['--import', './scripts/sources/register.js']
 
 /**
- * What it needs before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`: programs), with a
+ * What it needs before it runs (`build`: the packages as they are published; `redis`, `postgres`, `lua`, `prometheus`, `chromium`: programs), with a
  * space between; a line for the list; and what Node runs, if not scripts/COMMAND/SUBJECT.js. Further arguments are appended.
  * @typedef {readonly [needs: string, about: string, ...command: string[]]} Subject
  */
@@ -61,7 +61,7 @@ function prepare(need) {
  * Installs what a folder of a program locks, unless it has been since the lock was written.
  * @param {string} folder
  */
-function install(folder) {
+export function install(folder) {
   const [lock, done] = [join(folder, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json')]
   if (folder === '.' || !existsSync(lock)) return
   if (existsSync(done) && statSync(done).mtimeMs > statSync(lock).mtimeMs) return

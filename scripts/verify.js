@@ -21,6 +21,7 @@ runSubject('verify', {
   graphql: ['build', 'CPU of the Nest guard for a GraphQL request of 12,000 operations, each figure below 60 ms', 'packages/nest/test/many-operations.js'],
   machine: ['build', 'that machineStore counts exactly under fork, node:cluster, worker threads, plain services and PM2', 'packages/machine/test/ways/run.js'],
   newcomer: ['', "README's commands, as a user made for it, without root and without Redis; needs root on Linux"],
+  site: ['chromium build', 'the site in Chromium: the playground beside Node, its borders, sizes, keyboard, axe, paths; `site pictures` draws the screenshots', ...onSources, 'site/verify.js'],
   imports: ['build', 'what each package takes to install and to load, beside peers', 'packages/bench/src/imports/main.js'],
   frameworks: ['build', 'the recipes for Next.js and SvelteKit, on both as built for production', 'packages/harness/frameworks/run.js'],
   runtimes: ['redis build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun, Deno and workerd', 'packages/harness/runtimes/run.js'],

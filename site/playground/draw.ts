@@ -77,6 +77,7 @@ export function ticksOf({ from, to }: Span): readonly { readonly part: number; r
 
 /** A time from the start: 250 ms, 1.5 s, 2:30, 13:00 h. */
 export function timeText(ms: number): string {
+  if (ms === 0) return '0'
   if (!Number.isFinite(ms)) return 'never'
   if (ms >= 3_600_000) return `${Math.floor(ms / 3_600_000)}:${two((ms % 3_600_000) / 60_000)} h`
   if (ms >= 120_000) return `${Math.floor(ms / 60_000)}:${two((ms % 60_000) / 1000)} min`

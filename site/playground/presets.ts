@@ -47,7 +47,7 @@ export const PRESETS: readonly Preset[] = [
   {
     id: 'storm',
     title: 'Retry storm',
-    source: 'http.html#headers',
+    source: 'http.html#headers-and-denials',
     sourceTitle: 'Headers',
     fragment: '1&kind=storm&clients=60&obey=50&retry=250ms&span=30s&limits=gcra(limit:20,window:10s,burst:5)&limits=slidingLog(limit:20,window:10s)',
   },

@@ -76,18 +76,33 @@ export async function run(scenario: ReadScenario, pause: Pause = () => undefined
   return results
 }
 
-/** The decision about one call, made once more. */
-export async function decisionAt(scenario: ReadScenario, column: number, call: number): Promise<Decision | undefined> {
-  let found: Decision | undefined
+/** The decision about one call, made once more, and its instant. */
+export async function decisionAt(
+  scenario: ReadScenario,
+  column: number,
+  call: number,
+): Promise<{ readonly decision: Decision; readonly at: number } | undefined> {
+  let found: { decision: Decision; at: number } | undefined
   const run = new ColumnRun(scenario, scenario.columns[column]!, arrivalsOf(scenario.traffic), () => undefined)
-  await run.result((i, decision) => {
-    if (i === call) found = decision
+  await run.result((i, decision, at) => {
+    if (i === call) found = { decision, at: at + decision.waitMs }
     return i < call
   })
   return found
 }
 
-type Later = { readonly client: number } | { readonly call: number; readonly decision: Decision }
+/** Called with each decision. Where it returns false the run ends. */
+type Seen = (call: number, decision: Decision, at: number) => boolean
+
+interface Call {
+  readonly key: number
+  readonly cost: number
+  /** Repeats the call when it is denied. */
+  readonly client: number | undefined
+}
+
+/** The next try of a client, or the settling of a call. */
+type Later = { readonly client: number } | { readonly client: undefined; readonly call: number; readonly decision: Decision }
 
 /** One column from its first call to its last. */
 class ColumnRun {
@@ -104,6 +119,7 @@ class ColumnRun {
   readonly #kept: number[] = []
   readonly #corrections: Promise<void>[] = []
   readonly #samples: number[][]
+  readonly #shown
   #sampled = 0
 
   constructor(
@@ -113,36 +129,31 @@ class ColumnRun {
     readonly pause: Pause,
   ) {
     this.#limits = openLimits(column)
+    this.#shown = shownTime(scenario)
     this.#samples = column.policies.map(() => [])
   }
 
-  async result(goOn: (call: number, decision: Decision) => boolean = () => true): Promise<ColumnResult | undefined> {
+  async result(goOn: Seen = () => true): Promise<ColumnResult | undefined> {
     const { arrivals } = this
-    const isStorm = arrivals.clients.length > 0
     try {
       for (let next = 0; this.#at.length < MOST_CALLS; ) {
         const arrivesAt = arrivals.at[next] ?? Infinity
         const later = this.#later.takeUntil(arrivesAt)
         if (!later && arrivesAt === Infinity) break
-        const at = later ? later.at : arrivesAt
-        this.#sampleUntil(at)
-        this.#limits.now = at
-        if (later && 'decision' in later.event) this.#settle(later.event.call, later.event.decision)
+        this.#moveTo(later ? later.at : arrivesAt)
+        if (later && later.event.client === undefined) this.#settle(later.event.call, later.event.decision)
         else {
-          const client = later ? later.event.client : isStorm ? next : undefined
-          const key = client === undefined || !later ? arrivals.key[next]! : arrivals.clients[client]!.key
-          const cost = client === undefined || !later ? arrivals.cost[next]! : this.scenario.traffic.cost
-          if (!later) next++
-          const made = this.#limits.decide(`key-${key}`, cost)
+          const call = later ? this.#repeated(later.event.client) : this.#arrived(next++)
+          const made = this.#limits.decide(`key-${call.key}`, call.cost)
           const decision = made instanceof Promise ? await made : made
-          this.#record(at, key, cost, decision)
-          if (!goOn(this.#at.length - 1, decision)) return undefined
-          this.#follow(at, client, decision)
+          this.#record(call, decision)
+          if (!goOn(this.#at.length - 1, decision, this.#limits.now)) return undefined
+          this.#follow(call.client, decision)
         }
         const paused = this.#at.length % 500 === 0 ? this.pause() : undefined
         if (paused && !(await paused)) return undefined
       }
-      this.#sampleUntil(Infinity)
+      this.#moveTo(Infinity)
       await Promise.all(this.#corrections)
       return this.#summary()
     } finally {
@@ -150,8 +161,18 @@ class ColumnRun {
     }
   }
 
-  #record(at: number, key: number, cost: number, decision: Decision): void {
+  #arrived(index: number): Call {
+    const { key, cost, clients } = this.arrivals
+    return { key: key[index]!, cost: cost[index]!, client: clients.length > 0 ? index : undefined }
+  }
+
+  #repeated(client: number): Call {
+    return { key: this.arrivals.clients[client]!.key, cost: this.scenario.traffic.cost, client }
+  }
+
+  #record({ key, cost }: Call, decision: Decision): void {
     const { allowed, waitMs } = decision
+    const at = this.#limits.now
     this.#at.push(at)
     this.#key.push(key)
     this.#cost.push(cost)
@@ -164,11 +185,12 @@ class ColumnRun {
   }
 
   /** What a call brings about later: its settling, or the next try of its client. */
-  #follow(at: number, client: number | undefined, decision: Decision): void {
+  #follow(client: number | undefined, decision: Decision): void {
+    const at = this.#limits.now
     const { real, takes, cost, retry } = this.scenario.traffic
     if (decision.allowed) {
       const settled = at + decision.waitMs + takes
-      if (real >= 0 && real !== cost) this.#later.add(settled, { call: this.#at.length - 1, decision })
+      if (real >= 0 && real !== cost) this.#later.add(settled, { client: undefined, call: this.#at.length - 1, decision })
       return
     }
     if (client === undefined) return
@@ -182,22 +204,23 @@ class ColumnRun {
     this.#corrections.push(taken)
   }
 
-  /** The units left at the start of each bin up to an instant. */
-  #sampleUntil(at: number): void {
-    const { from, to } = shownTime(this.scenario)
+  /** Sets the clock, and on the way notes the units that are left at the start of each bin. */
+  #moveTo(at: number): void {
+    const { from, to } = this.#shown
     for (; this.#sampled < BINS; this.#sampled++) {
       const instant = from + (this.#sampled * (to - from)) / BINS
-      if (instant >= at) return
+      if (instant >= at) break
       this.#limits.now = instant
       const left = this.#limits.remaining(`key-${this.scenario.view.key}`)
       for (const [i, samples] of this.#samples.entries()) samples.push(left[i]!)
     }
+    if (at !== Infinity) this.#limits.now = at
   }
 
   #summary(): ColumnResult {
     const byKey = this.#chargesByKey()
     const shown = byKey.get(this.scenario.view.key) ?? { at: [], units: [] }
-    const { from, to } = shownTime(this.scenario)
+    const { from, to } = this.#shown
     const policies = this.column.policies.map((policy, i) => ({
       name: policy.name,
       windowMs: policy.windowMs,

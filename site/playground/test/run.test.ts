@@ -1,18 +1,152 @@
-import { PRESETS } from '../presets.js'
+import { createLimiter, type Decision, memoryStore } from '@sluice/core'
 import { scenarioAt } from '../address.js'
-import { readScenario } from '../scenario.js'
-import { run } from '../run.js'
+import { responseOf } from '../headers.js'
+import { openLimits, START_MS } from '../limits.js'
+import { PRESETS } from '../presets.js'
+import { ALLOWED, type ColumnResult, decisionAt, DENIED, run, WAITING } from '../run.js'
+import { DEFAULT, readScenario, type Scenario } from '../scenario.js'
+import { replayed } from './replayed.js'
+import { randomScenario } from './random-scenario.js'
+
+async function resultsOf(typed: Scenario): Promise<readonly ColumnResult[]> {
+  const { scenario, problems } = readScenario(typed)
+  expect(problems).toEqual({})
+  return (await run(scenario))!
+}
+
+function at(fragment: string): Scenario {
+  const { scenario, problem } = scenarioAt(fragment)
+  expect(problem).toBeUndefined()
+  return scenario
+}
 
 describe('a preset', () => {
-  it.each(PRESETS.map((each) => [each.id, each] as const))('%s runs and keeps its promises', async (_, { fragment }) => {
-    const opened = scenarioAt(fragment)
-    expect(opened.problem).toBeUndefined()
-    const { scenario, problems } = readScenario(opened.scenario)
-    expect(problems).toEqual({})
-    const results = (await run(scenario))!
-    for (const { policies, totals } of results) {
+  it.each(PRESETS.map((each) => [each.id, each] as const))('%s serves calls and keeps its promises', async (_, { fragment }) => {
+    for (const { policies, totals } of await resultsOf(at(fragment))) {
       expect(totals.served).toBeGreaterThan(0)
       for (const { most, promise } of policies) expect(most).toBeLessThanOrEqual(promise)
     }
   })
+})
+
+describe('a scenario', () => {
+  it('is decided, call by call, as limiters of the library decide its calls', async () => {
+    for (let seed = 0; seed < 40; seed++) {
+      const { scenario } = readScenario(randomScenario(seed))
+      const results = (await run(scenario))!
+      for (const [i, column] of scenario.columns.entries()) {
+        expect({ seed, ...(await replayed(scenario, column, results[i]!)) }).toEqual({ seed, different: undefined })
+      }
+    }
+  })
+
+  it('never passes what its policies promise', async () => {
+    for (let seed = 100; seed < 140; seed++) {
+      for (const { policies } of await resultsOf(randomScenario(seed))) {
+        for (const { name, most, promise } of policies) expect({ seed, name, over: most > promise }).toEqual({ seed, name, over: false })
+      }
+    }
+  })
+
+  it('is the same at each run', async () => {
+    const storm = PRESETS.find(({ id }) => id === 'storm')!
+    expect(await resultsOf(at(storm.fragment))).toEqual(await resultsOf(at(storm.fragment)))
+  })
+
+  it('ends without a result where it is cancelled', async () => {
+    const { scenario } = readScenario(at('1&rate=1000&limits=gcra(limit:10,window:1s)'))
+    expect(await run(scenario, () => Promise.resolve(false))).toBeUndefined()
+  })
+
+  it('shows the window edge that lets twice the limit through, and the log that does not', async () => {
+    const [fixed, log] = await resultsOf(at(PRESETS.find(({ id }) => id === 'boundary')!.fragment))
+    expect(fixed!.policies[0]).toMatchObject({ most: 40, promise: 40, limit: 20 })
+    expect(log!.policies[0]).toMatchObject({ most: 20, promise: 20 })
+  })
+
+  it('has clients that obey Retry-After served, each once', async () => {
+    const [result] = await resultsOf(at('1&kind=storm&clients=12&obey=100&span=30s&limits=gcra(limit:1,window:1s,burst:1)'))
+    expect(result!.totals.served).toBe(12)
+  })
+
+  it('counts a settled call by its real cost', async () => {
+    const settled = '1&rate=1&span=10s&cost=5&real=1&takes=100ms&limits=slidingWindow(limit:10,window:10s)'
+    const [result] = await resultsOf(at(settled))
+    expect([...result!.kept].filter((units) => units === 1).length).toBe(result!.totals.served)
+  })
+})
+
+describe('the problems of a scenario', () => {
+  it.each([
+    ['1&limits=gcra(limit:1.5,window:1s)', 'columns.0.policies.0.limit', /limit must be .*got 1\.5/],
+    ['1&limits=gcra(limit:1,window:soon)', 'columns.0.policies.0.window', /window must be .*got "soon"/],
+    ['1&limits=slidingWindow(limit:1,window:1s,buckets:7)', 'columns.0.policies.0', /buckets/],
+    ['1&limits=bucket(limit:1,window:1s)', 'columns.0.policies.0.algorithm', /algorithm must be/],
+    ['1&rate=-1&limits=gcra(limit:1,window:1s)', 'traffic.rate', /rate must be a number/],
+    ['1&rate=100000&span=1d&limits=gcra(limit:1,window:1s)', 'traffic.rate', /more than 200000/],
+    ['1&limits=gcra(limit:1,window:1s);maxWait:2d', 'columns.0.maxWait', /maxWait must be/],
+    ['1&limits=gcra(limit:1,window:1s);penalty(after:0,block:1s)', 'columns.0.penalty', /penalty\.after must be/],
+    ['1&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'traffic.list', /line 1/],
+  ])('of %s are those of the library, at %s', (fragment, path, message) => {
+    expect(readScenario(at(fragment)).problems[path]).toMatch(message)
+  })
+})
+
+describe('acquire', () => {
+  beforeEach(() => void jest.useFakeTimers({ now: START_MS }))
+  afterEach(() => void jest.useRealTimers())
+
+  it.each([
+    ['1&limits=gcra(limit:10,window:1s,burst:3);maxWait:2s'],
+    ['1&limits=slidingLog(limit:4,window:1s)+leakyBucket(limit:2,window:1s,capacity:3);maxWait:3s'],
+  ])('books as limiter.acquire does, and decides the same: %s', async (fragment) => {
+    const column = readScenario(at(fragment)).scenario.columns[0]!
+    const limits = openLimits(column)
+    const store = memoryStore({ clock: () => Date.now() * 1000 })
+    const limiter = createLimiter({ name: 'api', policies: column.policies, store })
+    const booked: Decision[] = []
+    const waited: Promise<Decision>[] = []
+    for (const instant of [0, 1, 2, 3, 50, 400, 401, 2500, 2501, 2502, 2503, 2504, 2505]) {
+      await jest.advanceTimersByTimeAsync(START_MS + instant - Date.now())
+      limits.now = instant
+      booked.push(await limits.decide('key-1', 1))
+      waited.push(limiter.acquire('key-1', { maxWait: column.maxWait! }))
+    }
+    await jest.advanceTimersByTimeAsync(10_000)
+    const records = (decisions: readonly Decision[]) => decisions.map((each) => each.toJSON())
+    expect(records(booked)).toEqual(records(await Promise.all(waited)))
+    expect(booked.some(({ waitMs }) => waitMs > 0)).toBe(true)
+    limits.close()
+    void store.close()
+  })
+})
+
+describe('the response to a call', () => {
+  it('has the headers that adapters send', async () => {
+    const { scenario } = readScenario(at('1&rate=2&span=2s&limits=fixedWindow(limit:2,window:10s)'))
+    const [result] = (await run(scenario))!
+    expect([...result!.outcome]).toEqual([ALLOWED, ALLOWED, DENIED, DENIED])
+    const found = (await decisionAt(scenario, 0, 2))!
+    const { status, formats, body } = responseOf(found.decision, found.at)
+    expect(status).toBe(429)
+    expect(JSON.parse(body!)).toMatchObject({ status: 429, 'violated-policies': ['api'] })
+    const headers = Object.fromEntries(formats.map((each) => [each.format, each.headers]))
+    expect(headers['x-ratelimit']).toEqual(
+      expect.arrayContaining(['X-RateLimit-Limit: 2', 'X-RateLimit-Remaining: 0', `X-RateLimit-Reset: ${START_MS / 1000 + 10}`, 'Retry-After: 9']),
+    )
+    expect(headers['ietf']).toEqual(expect.arrayContaining(['RateLimit-Policy: "api";q=2;w=10', 'RateLimit: "api";r=0;t=9']))
+  })
+
+  it('of a call that waited is that of its turn', async () => {
+    const { scenario } = readScenario(at('1&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1);maxWait:5s'))
+    const [result] = (await run(scenario))!
+    expect(result!.outcome[1]).toBe(WAITING)
+    const { decision } = (await decisionAt(scenario, 0, 1))!
+    expect(decision.waitMs).toBe(900)
+    expect(responseOf(decision, 1000).status).toBe(200)
+  })
+})
+
+it('the default can be run', () => {
+  expect(readScenario(DEFAULT).problems).toEqual({})
 })

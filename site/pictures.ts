@@ -1,0 +1,47 @@
+import { scenarioAt } from './playground/address.js'
+import { columnHtml, escaped, totalsText } from './playground/column-html.js'
+import { PRESETS } from './playground/presets.js'
+import { run, shownTime } from './playground/run.js'
+import { type Column, readScenario } from './playground/scenario.js'
+
+/** Wide enough for a column of text, and for a phone. */
+const BINS = 200
+
+/** The pictures of the playground's presets, by id, as HTML without scripts. */
+export async function drawPictures(base: string): Promise<ReadonlyMap<string, string>> {
+  const pictures = PRESETS.map(async ({ id, title, fragment }): Promise<[string, string]> => {
+    const { scenario: typed } = scenarioAt(fragment)
+    const { scenario, problems } = readScenario(typed)
+    const results = Object.keys(problems).length === 0 ? await run(scenario) : undefined
+    if (!results) throw new Error(`the preset ${id} cannot be run: ${JSON.stringify(problems)}`)
+    const span = shownTime(scenario)
+    const columns = results.map(
+      (result, i) =>
+        `<div class="column"><p class="column-title"><b>${escaped(columnTitle(typed.columns[i]!))}</b> ${totalsText(result)}</p>${columnHtml(result, span, BINS)}</div>`,
+    )
+    const link = `${base}playground.html#${escaped(fragment)}`
+    const caption = `<figcaption><a href="${link}">Open in the playground: ${escaped(title)}</a></figcaption>`
+    return [id, `<figure class="picture" v-pre>${columns.join('')}${caption}</figure>\n`]
+  })
+  return new Map(await Promise.all(pictures))
+}
+
+export function columnTitle({ policies, maxWait, leases }: Column): string {
+  const list = policies.map(({ algorithm, limit, window, burst, count, refill }) =>
+    [algorithm, count, refill, `${limit} per ${window}`, burst === undefined ? '' : `burst ${burst}`].filter(Boolean).join(' '),
+  )
+  const more = [...(maxWait === undefined ? [] : ['acquire']), ...(leases ? ['leases'] : [])]
+  return [list.join(' and '), ...more].join(', ')
+}
+
+/**
+ * Puts pictures in the place of comments like `<!-- playground: boundary -->`.
+ * @throws {Error} for a picture that does not exist.
+ */
+export function withPictures(markdown: string, pictures: ReadonlyMap<string, string>): string {
+  return markdown.replace(/^<!-- playground: ([\w-]+) -->$/gm, (_, id: string) => {
+    const picture = pictures.get(id)
+    if (picture === undefined) throw new Error(`there is no picture '${id}' in site/playground/presets.ts`)
+    return picture
+  })
+}

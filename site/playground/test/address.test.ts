@@ -1,0 +1,122 @@
+import { addressOf, MOST_CHARACTERS, scenarioAt } from '../address.js'
+import { packList, unpackList } from '../packed-list.js'
+import { parseList } from '../pasted.js'
+import { DEFAULT, readScenario } from '../scenario.js'
+import { randomFrom } from '../traffic.js'
+import { randomScenario } from './random-scenario.js'
+
+function fragmentOf(scenario: Parameters<typeof addressOf>[0]): string {
+  const address = addressOf(scenario)
+  if ('why' in address) throw new Error(address.why)
+  return address.fragment
+}
+
+function randomTimes(calls: number, within: number): string {
+  const random = randomFrom(7)
+  return Array.from({ length: calls }, () => Math.floor(random() * within)).sort((one, other) => one - other).join('\n')
+}
+
+describe('an address', () => {
+  it('opens as the scenario that it was made of, in at most 2,000 characters', () => {
+    for (let seed = 0; seed < 300; seed++) {
+      const scenario = randomScenario(seed)
+      const fragment = fragmentOf(scenario)
+      expect(fragment.length).toBeLessThanOrEqual(MOST_CHARACTERS)
+      expect(readScenario(scenarioAt(`#${fragment}`).scenario)).toEqual(readScenario(scenario))
+    }
+  })
+
+  it('needs no escapes that would make it longer', () => {
+    const { hash } = new URL(`https://sluice.example/#${fragmentOf(randomScenario(3))}`)
+    expect(hash).toBe(`#${fragmentOf(randomScenario(3))}`)
+  })
+
+  it('keeps names with any sign', () => {
+    const columns = [{ policies: [{ algorithm: 'gcra', limit: 1, window: '1s', name: 'a(b),c;d+e&f=g #%"' }] }]
+    const scenario = { ...DEFAULT, columns }
+    expect(scenarioAt(fragmentOf(scenario)).scenario.columns).toEqual(columns)
+  })
+
+  it('keeps what was typed wrong', () => {
+    const scenario = { ...DEFAULT, traffic: { kind: 'even', rate: 'many', span: '3 s' } }
+    expect(scenarioAt(fragmentOf(scenario)).scenario.traffic).toEqual(scenario.traffic)
+  })
+
+  it('holds 800 pasted calls of a minute beside four limits', () => {
+    const scenario = { ...DEFAULT, traffic: { kind: 'list' }, list: randomTimes(800, 60_000), columns: [...DEFAULT.columns, ...DEFAULT.columns] }
+    expect(scenarioAt(fragmentOf(scenario)).scenario.list).toBe(scenario.list)
+  })
+
+  it('says that it holds no more than 800 pasted calls', () => {
+    const scenario = { ...DEFAULT, traffic: { kind: 'list' }, list: randomTimes(801, 60_000) }
+    expect(addressOf(scenario)).toEqual({ why: '801 pasted calls are more than the 800 that an address holds' })
+  })
+
+  it('says that it would be too long', () => {
+    const columns = [{ policies: Array.from({ length: 40 }, () => ({ algorithm: 'slidingLog', limit: 123_456, window: '365d', name: 'x'.repeat(30) })) }]
+    expect(addressOf({ ...DEFAULT, columns })).toEqual({ why: expect.stringContaining('more than 2000') })
+  })
+
+  it.each([
+    ['no version', 'kind=even'],
+    ['a newer version', '9&kind=even'],
+    ['a version that never was', '0&kind=even'],
+    ['no limits', '1&kind=even'],
+    ['an unknown name', '1&speed=3&limits=gcra(limit:1,window:1s)'],
+    ['a policy that is cut off', '1&limits=gcra(limit:1,wind'],
+    ['an option without a value', '1&limits=gcra(limit)'],
+    ['a broken escape', '1&kind=%E0%A4%A&limits=gcra(limit:1,window:1s)'],
+    ['a damaged list', '1&kind=list&list=!!&limits=gcra(limit:1,window:1s)'],
+    ['a list that is cut off', '1&kind=list&list=AAAAB&limits=gcra(limit:1,window:1s)'],
+    ['five columns', `1${'&limits=gcra(limit:1,window:1s)'.repeat(5)}`],
+  ])('that is broken, with %s, opens the default and says why', (_, fragment) => {
+    expect(scenarioAt(fragment)).toEqual({ scenario: DEFAULT, problem: expect.stringMatching(/\w/) })
+  })
+
+  it('of every version that was written still opens', () => {
+    // One address of each version, kept for ever.
+    const written = ['1&kind=poisson&rate=4&span=30s&from=0&to=9000&key=1&limits=gcra(limit:20,window:10s,burst:5);maxWait:5s']
+    for (const fragment of written) expect(scenarioAt(fragment).problem).toBeUndefined()
+  })
+
+  it('of an older version is turned into one of the newest, version by version', () => {
+    const upgrades = {
+      [-1]: (text: string) => text,
+      1: (text: string) => text.replace(/^1/, '2').replace('speed=', 'pace='),
+      2: (text: string) => text.replace(/^2/, '3').replace('pace=', 'rate='),
+    }
+    const { scenario, problem } = scenarioAt('1&speed=7&limits=gcra(limit:1,window:1s)', upgrades, 3)
+    expect(problem).toBeUndefined()
+    expect(scenario.traffic['rate']).toBe(7)
+  })
+})
+
+describe('a packed list', () => {
+  it('is unpacked as it was', () => {
+    const random = randomFrom(1)
+    for (let run = 0; run < 200; run++) {
+      let at = 0
+      const calls = Array.from({ length: 1 + Math.floor(random() * 50) }, () => ({
+        at: (at += Math.floor(random() ** 6 * 1_000_000)),
+        cost: random() < 0.7 ? 1 : Math.floor(random() * 2 ** 31),
+        key: 1 + Math.floor(random() * 3),
+      }))
+      expect(unpackList(packList(calls))).toEqual(calls)
+    }
+  })
+})
+
+describe('a pasted list', () => {
+  it('takes milliseconds, units and instants, costs and keys', () => {
+    expect(parseList('1.5s 2\n250\n\n2m, 3, 2')).toEqual([
+      { at: 250, cost: 1, key: 1 },
+      { at: 1500, cost: 2, key: 1 },
+      { at: 120_000, cost: 3, key: 2 },
+    ])
+    expect(parseList('2026-05-01T10:00:00Z').map(({ at }) => at)).toEqual([36_000_000])
+  })
+
+  it.each([['soon'], ['-5'], ['1 x'], ['1 1 0'], ['1 1 1 1'], ['25h'], ['']])('refuses %j', (text) => {
+    expect(() => parseList(text)).toThrow(TypeError)
+  })
+})
