@@ -1,5 +1,5 @@
 import { scenarioAt } from './playground/address.js'
-import { columnHtml, escaped, totalsText } from './playground/column-html.js'
+import { columnsHtml, escaped, totalsText } from './playground/column-html.js'
 import { PRESETS } from './playground/presets.js'
 import { run, shownTime } from './playground/run.js'
 import { type Column, readScenario } from './playground/scenario.js'
@@ -15,9 +15,10 @@ export async function drawPictures(base: string): Promise<ReadonlyMap<string, st
     const results = Object.keys(problems).length === 0 ? await run(scenario) : undefined
     if (!results) throw new Error(`the preset ${id} cannot be run: ${JSON.stringify(problems)}`)
     const span = shownTime(scenario)
+    const drawn = columnsHtml(results, span, BINS)
     const columns = results.map(
       (result, i) =>
-        `<div class="column"><p class="column-title"><b>${escaped(columnTitle(typed.columns[i]!))}</b> ${totalsText(result)}</p>${columnHtml(result, span, BINS)}</div>`,
+        `<div class="column"><p class="column-title"><b>${escaped(columnTitle(typed.columns[i]!))}</b> ${totalsText(result)}</p>${drawn[i]}</div>`,
     )
     const link = `${base}playground.html#${escaped(fragment)}`
     const caption = `<figcaption><a href="${link}">Open in the playground: ${escaped(title)}</a></figcaption>`

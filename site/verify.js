@@ -1,5 +1,5 @@
 // npm run verify -- site [PART...]: the site, built and served under a base path, in Chromium. Prints a line for each demand with
-// its figure; exit 1 where one is missed. `pictures` draws the screenshots of docs/site instead.
+// its figure; exit 1 where one is missed. `pictures` draws the screenshots instead.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { chromium } from 'playwright-core'
@@ -18,9 +18,9 @@ const server = await serve('site/dist', '/a/base/')
 const browser = await chromium.launch({ ...(program && { executablePath: program }), args: ['--no-sandbox'] })
 try {
   for (const part of parts) {
-    /** @type {{ verify: (browser: import('playwright-core').Browser, url: string) => Promise<readonly [boolean, string][]> }} */
+    /** @type {{ verify: (browser: import('playwright-core').Browser, url: string, site: import('./verify/serve.js').Site) => Promise<readonly [boolean, string][]> }} */
     const { verify } = await import(`./verify/${part}.js`)
-    for (const [passed, line] of await verify(browser, server.url)) {
+    for (const [passed, line] of await verify(browser, server.url, server)) {
       console.log(`${passed ? '✓' : '✗'} ${part.padEnd(8)} ${line}`)
       if (!passed) process.exitCode = 1
     }

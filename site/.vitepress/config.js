@@ -134,6 +134,8 @@ function dropEmptyLinks(children) {
 function indexed(source, env, md) {
   const html = md.render(source, env)
   if (env.frontmatter?.search === false) return ''
+  // A word that is an option's name and a section's title too finds the option.
+  if (env.relativePath === 'site/generated/options.md') return html.replaceAll(/<h2 id="([\w-]+)"[^]*?<\/h2>/g, (whole, name) => `${whole}<p>${`${name} `.repeat(9)}</p>`)
   if (!env.relativePath.startsWith('docs/api/')) return html
   return /<h1[^]*?<\/h1>/.exec(html)?.[0] ?? ''
 }

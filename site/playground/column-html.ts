@@ -1,22 +1,29 @@
 import { BINS, type ColumnResult, type PolicyResult } from './run.js'
-import { laneOf, promiseHeight, stripOf, ticksOf, timeText } from './draw.js'
+import { laneOf, scalesOf, stripOf, ticksOf, timeText } from './draw.js'
 
-/** A column as it is drawn in the playground and on pages: its calls, a strip for each policy, and the time below them. */
-export function columnHtml(result: ColumnResult, span: { from: number; to: number }, bins = BINS): string {
-  const strips = result.policies.map((policy) => stripHtml(policy, span, bins)).join('')
-  const ticks = ticksOf(span).map(
-    ({ part, text }) => `<span style="left:${(100 * part).toFixed(2)}%">${text}</span>`,
-  )
-  return `<div class="lane-box">${laneOf(result, span, bins)}</div>${strips}<div class="ticks">${ticks.join('')}</div>`
+/** Columns as they are drawn in the playground and on pages: their calls, a strip for each policy, and the time below them. */
+export function columnsHtml(columns: readonly ColumnResult[], span: { from: number; to: number }, bins = BINS): readonly string[] {
+  const scales = scalesOf(columns)
+  const ticks = ticksOf(span).map(({ part, text }) => `<span style="left:${percent(part)}">${text}</span>`)
+  return columns.map((column) => {
+    const strips = column.policies.map((policy) => stripHtml(policy, span, scales.get(policy.windowMs)!, bins))
+    return `<div class="lane-box">${laneOf(column, span, bins)}</div>${strips.join('')}<div class="ticks">${ticks.join('')}</div>`
+  })
 }
 
-function stripHtml(policy: PolicyResult, span: { from: number; to: number }, bins: number): string {
-  const { name, windowMs, most, promise } = policy
+function stripHtml(policy: PolicyResult, span: { from: number; to: number }, top: number, bins: number): string {
+  const { name, windowMs, most, promise, limit } = policy
   const share = promise > 0 ? Math.floor((100 * most) / promise) : 0
   const near = `most in any ${timeText(windowMs)}: <b>${units(most)}</b> of ${units(promise)} promised, ${share} %`
-  const label = `<span class="promise-label" style="top:${(100 * promiseHeight(policy)).toFixed(1)}%">${units(promise)}</span>`
+  const label = (what: string, count: number): string =>
+    `<span class="line-label" style="top:${percent(1 - count / top)}">${what} ${units(count)}</span>`
+  const labels = label('promise', promise) + (limit > promise * 0.8 ? '' : label('limit', limit))
   const head = `<div class="strip-head"><b>${escaped(name)}</b> <span>${near}</span></div>`
-  return `<div class="strip-box">${head}<div class="plot">${stripOf(policy, span, bins)}${label}</div></div>`
+  return `<div class="strip-box">${head}<div class="plot">${stripOf(policy, span, top, bins)}${labels}</div></div>`
+}
+
+function percent(part: number): string {
+  return `${(100 * part).toFixed(2)}%`
 }
 
 /** The totals of a column in one line. */

@@ -40,9 +40,17 @@ export function laneOf(result: ColumnResult, span: Span, bins = BINS): string {
   return svg(bins, height, 'lane', shapes)
 }
 
-/** What one key has in use of a policy, and what it has left, under the line of the promise. */
-export function stripOf(policy: PolicyResult, span: Span, bins = BINS): string {
-  const top = Math.max(policy.promise, policy.capacity, 1) * 1.08
+/** The units at the top of the strip of each policy: those of equal windows are drawn to one scale, to be compared. */
+export function scalesOf(columns: readonly ColumnResult[]): ReadonlyMap<number, number> {
+  const scales = new Map<number, number>()
+  for (const { windowMs, promise, capacity } of columns.flatMap(({ policies }) => policies)) {
+    scales.set(windowMs, Math.max(scales.get(windowMs) ?? 1, 1.1 * promise, 1.1 * capacity))
+  }
+  return scales
+}
+
+/** What one key has in use of a policy, and what it has left, under the lines of the promise and the limit. */
+export function stripOf(policy: PolicyResult, span: Span, top: number, bins = BINS): string {
   const { height } = STRIP
   const yOf = (units: number): string => short(height - (units / top) * height)
   const step = BINS / bins
@@ -53,14 +61,10 @@ export function stripOf(policy: PolicyResult, span: Span, bins = BINS): string {
     `<path class="used" d="M0 ${height}${steps(used, yOf)}V${height}Z"/>`,
     `<path class="used-line" d="M0 ${yOf(used[0] ?? 0)}${steps(used, yOf)}"/>`,
     `<path class="left" d="M0 ${yOf(left[0] ?? 0)}${steps(left, yOf)}"/>`,
+    ...(policy.limit === policy.promise ? [] : [`<path class="limit" d="M0 ${yOf(policy.limit)}H${bins}"/>`]),
     `<path class="promise" d="M0 ${yOf(policy.promise)}H${bins}"/>`,
   ]
   return svg(bins, height, 'strip', shapes)
-}
-
-/** Where the line of the promise lies, from the top, in parts of the height. */
-export function promiseHeight({ promise, capacity }: PolicyResult): number {
-  return 1 - promise / (Math.max(promise, capacity, 1) * 1.08)
 }
 
 /** Round instants that divide a span into 4 to 8 parts, as parts of its width. */

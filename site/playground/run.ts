@@ -141,9 +141,10 @@ class ColumnRun {
         const later = this.#later.takeUntil(arrivesAt)
         if (!later && arrivesAt === Infinity) break
         this.#moveTo(later ? later.at : arrivesAt)
-        if (later && later.event.client === undefined) this.#settle(later.event.call, later.event.decision)
+        const event = later?.event
+        if (event && event.client === undefined) this.#settle(event.call, event.decision)
         else {
-          const call = later ? this.#repeated(later.event.client) : this.#arrived(next++)
+          const call = event ? this.#repeated(event.client) : this.#arrived(next++)
           const made = this.#limits.decide(`key-${call.key}`, call.cost)
           const decision = made instanceof Promise ? await made : made
           this.#record(call, decision)

@@ -16,27 +16,27 @@ Promise.all(Object.entries(tries).map(async ([name, attempt]) => [name, await at
 /**
  * @param {import('playwright-core').Browser} browser
  * @param {string} url
+ * @param {import('./serve.js').Site} site
  * @returns {Promise<[boolean, string][]>}
  */
-export async function verify(browser, url) {
+export async function verify(browser, url, site) {
   const { page, close } = await openWorker(browser, url)
   const { origin } = new URL(url)
-  /** @type {string[]} */
-  const sent = []
-  page.on('request', (request) => void sent.push(request.url()))
-  // The worker's own text, and after it the tries: what it may not do is what its page may not do.
+  site.asked.length = 0
+  // A worker as the playground makes its own: of the same frame, from a blob.
   const tried = await page.evaluate(
     ([probe, address]) =>
       new Promise((resolve) => {
         const code = `const URL_ = ${JSON.stringify(address)};${probe}`
-        const worker = new Worker(URL.createObjectURL(new Blob([code])))
-        worker.addEventListener('message', ({ data }) => resolve(data))
+        const frame = /** @type {any} */ (document.querySelector('iframe.closed')).contentWindow
+        const worker = new frame.Worker(frame.URL.createObjectURL(new frame.Blob([code])))
+        worker.addEventListener('message', (/** @type {MessageEvent} */ { data }) => resolve(data))
       }),
-    /** @type {[string, string]} */ ([PROBE, `${origin}/anything.js`]),
+    /** @type {[string, string]} */ ([PROBE, `${origin}/asked-by-a-worker.js`]),
   )
   const results = /** @type {[string, string][]} */ (tried)
   const inPage = await page.evaluate((address) => fetch(address).then(() => 'passed', (error) => error.name), url)
-  const asked = sent.filter((each) => !each.startsWith('blob:'))
+  const asked = site.asked.filter((path) => path.includes('asked'))
   await close()
   const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(readFileSync('site/dist/playground.html', 'utf8'))?.[1] ?? ''
   return [

@@ -9,9 +9,10 @@ import { resolve } from 'node:path'
  * @returns {Promise<[boolean, string][]>}
  */
 export async function verify(browser, url) {
-  const { default: MiniSearch } = createRequire(resolve('site/package.json'))('minisearch')
+  const MiniSearch = createRequire(resolve('site/package.json'))('minisearch')
   const chunks = 'site/dist/assets/chunks'
   const name = readdirSync(chunks).find((each) => each.startsWith('@localSearchIndex'))
+  Object.assign(globalThis, { window: { __base: '/' } })
   const { default: data } = await import(resolve(chunks, name ?? ''))
   const { searchOptions } = (await import('../search-options.js')).SEARCH
   const index = MiniSearch.loadJSON(data, { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'], searchOptions })

@@ -13,14 +13,19 @@ const TYPES = /** @type {Record<string, string>} */ ({
   '.md': 'text/markdown',
 })
 
+/** @typedef {Awaited<ReturnType<typeof serve>>} Site */
+
 /**
  * @param {string} folder
  * @param {string} base
- * @returns {Promise<{ url: string, close: () => Promise<void> }>}
+ * @returns {Promise<{ url: string, asked: string[], close: () => Promise<void> }>} `asked` are the paths that were asked for.
  */
 export async function serve(folder, base) {
+  /** @type {string[]} */
+  const asked = []
   const server = createServer((req, res) => {
     const path = decodeURI(new URL(req.url ?? '/', 'http://site').pathname)
+    asked.push(path)
     const name = path.startsWith(base) ? path.slice(base.length) || 'index.html' : ''
     const file = join(folder, name.endsWith('/') ? `${name}index.html` : name)
     const isThere = name !== '' && existsSync(file) && statSync(file).isFile()
@@ -32,6 +37,7 @@ export async function serve(folder, base) {
   const port = typeof address === 'object' ? address?.port : 0
   return {
     url: `http://127.0.0.1:${port}${base}`,
+    asked,
     close: () =>
       new Promise((resolve) => {
         server.closeAllConnections()

@@ -6,7 +6,7 @@
  */
 export async function openWorker(browser, url) {
   const page = await browser.newPage()
-  // The page's worker is kept where it is made.
+  // The worker is kept where it is made, which is a frame of the page.
   await page.addInitScript(() => {
     const { Worker: Own } = globalThis
     Object.assign(globalThis, {
@@ -14,7 +14,7 @@ export async function openWorker(browser, url) {
         /** @param {string} address */
         constructor(address) {
           super(address)
-          Object.assign(globalThis, { made: this, madeOf: address })
+          Object.assign(globalThis.top ?? globalThis, { made: this })
         }
       },
     })
