@@ -6,7 +6,8 @@ import { defineConfig } from 'vitepress'
 import { githubSlug } from '../anchors.js'
 import { filesOf, navigation, placeOf, targetOf } from '../pages.js'
 import { drawPictures, withPictures } from '../pictures.ts'
-import { playgroundWorker } from '../worker-plugin.js'
+import { themeRepairs } from '../theme-repairs.js'
+import { virtualModules, workerOf } from '../virtual-modules.js'
 import { BASE } from '../portable.js'
 import { SEARCH } from '../search-options.js'
 
@@ -69,7 +70,7 @@ export default defineConfig({
     },
   },
   markdown: {
-    theme: { light: 'github-light', dark: 'github-dark' },
+    theme: { light: 'github-light', dark: 'github-dark-default' },
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))
@@ -77,7 +78,7 @@ export default defineConfig({
     },
   },
   vite: {
-    plugins: [playgroundWorker(root)],
+    plugins: [themeRepairs(), virtualModules({ 'playground-worker': () => workerOf(root), 'hero-picture': () => pictures.get('boundary') ?? '' })],
     publicDir: `${root}/site/public`,
     resolve: { alias: { '@playground': `${root}/site/playground` } },
     build: { chunkSizeWarningLimit: 4000, assetsInlineLimit: 0 },
