@@ -41,19 +41,35 @@ export function missingProgram(name) {
 }
 
 /**
- * Whether `program` can be run: a path, or a name in PATH.
+ * Where the first of a need's programs is that can be run.
+ * @param {Program} name
+ */
+export function programPath(name) {
+  const names = PROGRAMS[name].programs.flatMap((each) => each.split(' '))
+  return names.map(find).find((path) => path !== undefined)
+}
+
+/** @param {string} program */
+function isThere(program) {
+  return find(program) !== undefined
+}
+
+/**
+ * The path of what can be run: a path, or a name in PATH.
  * @param {string} program
  */
-function isThere(program) {
+function find(program) {
   const folders = program.includes('/') ? ['.'] : [...(process.env.PATH ?? '').split(delimiter), ...unlisted()]
-  return folders.some((folder) => {
-    try {
-      accessSync(resolve(folder, program), constants.X_OK)
-      return true
-    } catch {
-      return false
-    }
-  })
+  return folders
+    .map((folder) => resolve(folder, program))
+    .find((path) => {
+      try {
+        accessSync(path, constants.X_OK)
+        return true
+      } catch {
+        return false
+      }
+    })
 }
 
 /** Folders of programs that Debian keeps out of PATH: each version of Postgres has its own, and daemons are root's. */

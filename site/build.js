@@ -8,7 +8,7 @@ import { writeTexts } from './texts.js'
 
 const OUT = 'site/dist'
 // By a name that the compiler does not follow: it reads this file where VitePress is not installed.
-const { build } = await import(/** @type {string} */ ('vitepress'))
+const { build } = await import(String('vitepress'))
 
 await writeReference()
 report([...missingExports('.'), ...unknownOptions('.', filesOf('.')), ...(await staleFigures('.'))])

@@ -10,7 +10,12 @@ import { join, posix } from 'node:path'
  */
 export function brokenLinks(folder) {
   const pages = new Map(htmlOf(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
-  const anchors = new Map([...pages].map(([name, html]) => [name, new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id))]))
+  const anchors = new Map(
+    [...pages].map(([name, html]) => [
+      name,
+      new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id)),
+    ]),
+  )
   const problems = []
   for (const [name, html] of pages) {
     for (const [, href = ''] of html.matchAll(/<(?:a|link|img|script)\b[^>]* (?:href|src)="([^"]*)"/g)) {
@@ -31,9 +36,11 @@ function wrongLink(folder, anchors, from, href) {
   if (/^(?:https?:|mailto:|data:)/.test(href)) return undefined
   if (href.startsWith('/') && from !== '404.html') return `${href} fits one base path alone`
   const [path = '', ...rest] = href.split('#')
-  const joined = path === '' ? from : posix.join(from === '404.html' ? '.' : posix.dirname(from), decodeURI(path))
+  const joined =
+    path === '' ? from : posix.join(from === '404.html' ? '.' : posix.dirname(from), decodeURI(path))
   const file = joined === '.' || joined.endsWith('/') ? posix.join(joined, 'index.html') : joined
-  if (!existsSync(join(folder, file)) || !statSync(join(folder, file)).isFile()) return `${href} leads nowhere`
+  if (!existsSync(join(folder, file)) || !statSync(join(folder, file)).isFile())
+    return `${href} leads nowhere`
   const hash = decodeURIComponent(rest.join('#'))
   if (hash === '' || file === 'playground.html') return undefined
   return anchors.get(file)?.has(hash) ? undefined : `${href} leads to no heading`
@@ -44,17 +51,28 @@ function wrongLink(folder, anchors, from, href) {
  * @param {string} root
  */
 export function missingExports(root) {
-  const pages = readdirSync(`${root}/docs/api`, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'))
-  const text = pages.map((name) => readFileSync(`${root}/docs/api/${name}`, 'utf8')).join('\n').replaceAll('\\_', '_')
+  const pages = readdirSync(`${root}/docs/api`, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    name.endsWith('.md'),
+  )
+  const text = pages
+    .map((name) => readFileSync(`${root}/docs/api/${name}`, 'utf8'))
+    .join('\n')
+    .replaceAll('\\_', '_')
   const heads = new Set([...text.matchAll(/^#+ (?:\w+: )?([\w$]+)/gm)].map(([, name]) => name))
   return readdirSync(`${root}/packages`)
     .filter((name) => existsSync(`${root}/packages/${name}/api.md`))
     .flatMap((name) => {
       const surface = readFileSync(`${root}/packages/${name}/api.md`, 'utf8')
-      const declared = [...surface.matchAll(/^export (?:declare |abstract )*(?:class|const|function|interface|type|enum) ([\w$]+)/gm)]
+      const declared = [
+        ...surface.matchAll(
+          /^export (?:declare |abstract )*(?:class|const|function|interface|type|enum) ([\w$]+)/gm,
+        ),
+      ]
       const listed = [...surface.matchAll(/^export \{ (?:\w+ as )?([\w$]+) \}/gm)]
       const names = new Set([...declared, ...listed].map(([, each]) => each))
-      return [...names].filter((each) => !heads.has(each) && !text.includes(`[${each}](`)).map((each) => `@sluice/${name} exports ${each}, which is in no page of docs/api`)
+      return [...names]
+        .filter((each) => !heads.has(each) && !text.includes(`[${each}](`))
+        .map((each) => `@sluice/${name} exports ${each}, which is in no page of docs/api`)
     })
 }
 
@@ -64,20 +82,28 @@ export function missingExports(root) {
  * @param {readonly string[]} files
  */
 export function unknownOptions(root, files) {
-  const known = new Set([...readFileSync(`${root}/site/generated/options.md`, 'utf8').matchAll(/^## (\S+)/gm)].map(([, name]) => name))
+  const known = new Set(
+    [...readFileSync(`${root}/site/generated/options.md`, 'utf8').matchAll(/^## (\S+)/gm)].map(
+      ([, name]) => name,
+    ),
+  )
   const flags = readdirSync(`${root}/packages/cli/src`, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(`${root}/packages/cli/src/${name}`, 'utf8'))
     .join('\n')
   const problems = []
-  for (const file of files.filter((each) => !each.startsWith('docs/api/') && !each.startsWith('docs/migrate/'))) {
+  for (const file of files.filter(
+    (each) => !each.startsWith('docs/api/') && !each.startsWith('docs/migrate/'),
+  )) {
     const text = readFileSync(`${root}/${file}`, 'utf8')
     for (const [table] of text.matchAll(/^\| option\b[^\n]*\n(?:\|[^\n]*\n)+/gm)) {
       for (const row of table.trim().split('\n').slice(2)) {
         const [first = ''] = row.slice(1).split(/(?<!\\)\|/)
         for (const [, code = ''] of first.matchAll(/`([^`]+)`/g)) {
           const [name = ''] = code.split(/[ :(.]/)
-          const exists = name.startsWith('--') ? flags.includes(name) || flags.includes(`'${name.slice(2)}`) : known.has(name)
+          const exists = name.startsWith('--')
+            ? flags.includes(name) || flags.includes(`'${name.slice(2)}`)
+            : known.has(name)
           if (!exists) problems.push(`${file}: there is no option ${name}`)
         }
       }
@@ -102,7 +128,9 @@ export async function staleFigures(root) {
     if (!record) return []
     const printed = `${pageOf(part, record)}\n`.split('\n')
     const at = written.split('\n').findIndex((line, i) => line !== printed[i])
-    return at < 0 ? [] : [`docs/benchmarks/${part.name}.md:${at + 1} is not what npm run bench -- pages prints of its figures`]
+    return at < 0
+      ? []
+      : [`docs/benchmarks/${part.name}.md:${at + 1} is not what npm run bench -- pages prints of its figures`]
   })
 }
 

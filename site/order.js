@@ -1,84 +1,20 @@
 // The order of the pages, by what readers come for. A page of docs that has no place here fails the build.
 
-/** The parts of the site: a title, and files or folders of the repository. `*` stands for the pages of a folder. */
-export const ORDER = [
-  {
-    title: 'Start',
-    pages: [
-      'README.md',
-      'docs/how-do-i.md',
-      'docs/http.md',
-      'packages/express/README.md',
-      'packages/fastify/README.md',
-      'packages/hono/README.md',
-      'packages/koa/README.md',
-      'packages/nest/README.md',
-      'packages/next/README.md',
-      'packages/sveltekit/README.md',
-      'docs/recipes/README.md',
-      'docs/testing.md',
-      'packages/testing/README.md',
-    ],
-  },
-  {
-    title: 'Choose',
-    pages: [
-      'site/pages/playground.md',
-      'docs/algorithms.md',
-      'docs/cli.md',
-      'docs/limits.md',
-      'packages/cli/README.md',
-      'packages/policies/README.md',
-    ],
-  },
-  {
-    title: 'Run',
-    pages: [
-      'docs/operations.md',
-      'docs/outages.md',
-      'docs/overload.md',
-      'docs/scaling.md',
-      'docs/sizing.md',
-      'docs/machine.md',
-      'packages/machine/README.md',
-      'docs/postgres.md',
-      'packages/postgres/README.md',
-      'docs/anywhere.md',
-      'docs/metrics.md',
-      'packages/metrics/README.md',
-      'docs/runbook.md',
-      'docs/adaptive.md',
-    ],
-  },
-  {
-    title: 'Call out',
-    pages: [
-      'docs/outbound.md',
-      'packages/outbound/README.md',
-      'docs/outbound-clients.md',
-      'docs/outbound-queue.md',
-      'docs/outbound-migration.md',
-    ],
-  },
-  { title: 'Come over', pages: ['docs/migrate/README.md', 'docs/migrate/*'] },
-  {
-    title: 'Reference',
-    pages: [
-      'site/generated/options.md',
-      'site/generated/headers.md',
-      'docs/errors.md',
-      'docs/glossary.md',
-      'packages/core/README.md',
-      'packages/http/README.md',
-      'docs/stores.md',
-      'docs/api/README.md',
-    ],
-  },
-  {
-    title: 'Why',
-    pages: ['docs/decisions/README.md', 'docs/decisions/*', 'docs/benchmarks/README.md', 'docs/benchmarks/*', 'CHANGELOG.md'],
-  },
-]
+/** The parts of the site with their files, or all of a folder: `docs/migrate/*`. */
+export const ORDER = Object.entries({
+  Start: `README.md docs/how-do-i.md docs/first-screen.md docs/http.md packages/express/README.md packages/fastify/README.md
+    packages/hono/README.md packages/koa/README.md packages/nest/README.md packages/next/README.md packages/sveltekit/README.md
+    docs/recipes/README.md docs/testing.md packages/testing/README.md`,
+  Choose:
+    'site/pages/playground.md docs/algorithms.md docs/cli.md packages/cli/README.md packages/policies/README.md',
+  Run: `docs/operations.md docs/outages.md docs/overload.md docs/scaling.md docs/sizing.md docs/machine.md packages/machine/README.md
+    docs/postgres.md packages/postgres/README.md docs/anywhere.md docs/metrics.md packages/metrics/README.md docs/runbook.md`,
+  'Call out': `docs/outbound.md packages/outbound/README.md docs/outbound-clients.md docs/outbound-queue.md docs/outbound-migration.md`,
+  'Come over': 'docs/migrate/README.md docs/migrate/*',
+  Reference: `site/generated/options.md site/generated/headers.md docs/errors.md docs/glossary.md packages/core/README.md
+    packages/http/README.md docs/stores.md docs/api/README.md`,
+  Why: 'docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* CHANGELOG.md',
+}).map(([title, files]) => ({ title, pages: files.split(/\s+/) }))
 
-/** Files that are pages without a place in the navigation. */
+/** Pages without a place in the navigation. */
 export const UNLISTED = ['site/pages/index.md', 'docs/api/*', 'site/generated/recipes/*']

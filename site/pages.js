@@ -41,7 +41,9 @@ export function placeOf(file) {
   if (file === 'CHANGELOG.md') return 'changelog.md'
   const [, name] = /^packages\/([^/]+)\/README\.md$/.exec(file) ?? []
   if (name) return `packages/${name}.md`
-  return file.replace(/^(?:docs|site\/pages|site\/generated)\//, '').replace(/(^|\/)README\.md$/, '$1index.md')
+  return file
+    .replace(/^(?:docs|site\/pages|site\/generated)\//, '')
+    .replace(/(^|\/)README\.md$/, '$1index.md')
 }
 
 /**
@@ -55,7 +57,9 @@ export function navigation(root) {
   const placed = new Set()
   const parts = ORDER.map(({ title, pages }) => ({
     title,
-    pages: pages.flatMap((pattern) => matching(files, pattern).filter((file) => !placed.has(file) && placed.add(file))),
+    pages: pages.flatMap((pattern) =>
+      matching(files, pattern).filter((file) => !placed.has(file) && placed.add(file)),
+    ),
   }))
   const unlisted = UNLISTED.flatMap((pattern) => matching(files, pattern))
   const lost = files.filter((file) => !placed.has(file) && !unlisted.includes(file))
@@ -71,7 +75,9 @@ export function navigation(root) {
  * @param {string} pattern
  */
 function matching(files, pattern) {
-  return files.filter((file) => (pattern.endsWith('/*') ? file.startsWith(pattern.slice(0, -1)) : file === pattern))
+  return files.filter((file) =>
+    pattern.endsWith('/*') ? file.startsWith(pattern.slice(0, -1)) : file === pattern,
+  )
 }
 
 /**
@@ -96,7 +102,8 @@ export function titleOf(file) {
 export function targetOf(root, from, href) {
   const [path = '', hash] = href.split('#')
   const anchor = hash === undefined ? '' : `#${hash}`
-  const file = path === '' ? from : posix.normalize(posix.join(posix.dirname(from), decodeURI(path))).replace(/\/$/, '')
+  const file =
+    path === '' ? from : posix.normalize(posix.join(posix.dirname(from), decodeURI(path))).replace(/\/$/, '')
   const readme = `${file}/README.md`
   const page = file.endsWith('.md') ? file : existsSync(`${root}/${readme}`) ? readme : recipeOf(file)
   if (page && isPage(root, page)) return { path: `/${placeOf(page).replace(/\.md$/, '.html')}${anchor}` }

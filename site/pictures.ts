@@ -29,7 +29,9 @@ export async function drawPictures(base: string): Promise<ReadonlyMap<string, st
 
 export function columnTitle({ policies, maxWait, leases }: Column): string {
   const list = policies.map(({ algorithm, limit, window, burst, count, refill }) =>
-    [algorithm, count, refill, `${limit} per ${window}`, burst === undefined ? '' : `burst ${burst}`].filter(Boolean).join(' '),
+    [algorithm, count, refill, `${limit} per ${window}`, burst === undefined ? '' : `burst ${burst}`]
+      .filter(Boolean)
+      .join(' '),
   )
   const more = [...(maxWait === undefined ? [] : ['acquire']), ...(leases ? ['leases'] : [])]
   return [list.join(' and '), ...more].join(', ')

@@ -8,7 +8,8 @@ import { parse } from 'acorn'
 export const BASE = '/__sluice__/'
 
 /** What pages may load, and where they may connect to: nowhere. Workers of blobs inherit it. */
-const POLICY = "default-src 'self'; connect-src 'none'; worker-src blob:; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
+const POLICY =
+  "default-src 'self'; connect-src 'none'; worker-src blob:; img-src 'self' data:; style-src 'self' 'unsafe-inline'"
 
 /** Scripts that are written into a page. */
 const INLINE = /<script(?![^>]* src=)[^>]*>([^]*?)<\/script>/g
@@ -17,7 +18,13 @@ const INLINE = /<script(?![^>]* src=)[^>]*>([^]*?)<\/script>/g
 export function makePortable(folder) {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const path = join(folder, name)
-    const change = name.endsWith('.html') ? portablePage : name.endsWith('.js') ? portableScript : name.endsWith('.css') ? portableStyle : undefined
+    const change = name.endsWith('.html')
+      ? portablePage
+      : name.endsWith('.js')
+        ? portableScript
+        : name.endsWith('.css')
+          ? portableStyle
+          : undefined
     if (!change) continue
     const text = readFileSync(path, 'utf8')
     const changed = change(text, name.replaceAll('\\', '/'))
@@ -48,9 +55,14 @@ export function portablePage(html, name) {
  */
 function withPolicy(html) {
   const inline = [...html.matchAll(INLINE)].map(([, code = '']) => code)
-  const digests = [...new Set(inline)].map((code) => `'sha256-${createHash('sha256').update(code).digest('base64')}'`)
+  const digests = [...new Set(inline)].map(
+    (code) => `'sha256-${createHash('sha256').update(code).digest('base64')}'`,
+  )
   const content = `${POLICY}; script-src 'self' ${digests.join(' ')}`
-  return html.replace('<head>', `<head>\n    <meta http-equiv="Content-Security-Policy" content="${content}">`)
+  return html.replace(
+    '<head>',
+    `<head>\n    <meta http-equiv="Content-Security-Policy" content="${content}">`,
+  )
 }
 
 /**

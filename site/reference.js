@@ -31,7 +31,7 @@ function optionsPage(project) {
   const options = new Map()
   for (const entry of project.children) {
     for (const each of entry.children ?? []) {
-      if (!/Options$/.test(each.name) || each.kind !== 256) continue
+      if (!each.name.endsWith('Options') || each.kind !== 256) continue
       for (const property of each.children ?? []) {
         const takers = options.get(property.name) ?? new Map()
         const { type, text } = described(property)
@@ -42,13 +42,15 @@ function optionsPage(project) {
       }
     }
   }
-  const sections = [...options].sort(([one], [other]) => one.localeCompare(other)).map(([name, takers]) => {
-    const texts = [...takers].map(([text, { type, who }]) => {
-      const list = [...new Set(who)].map((each) => `\`${each}\``).join(', ')
-      return [`\`${type}\``, text, `*Of ${list}*`].filter(Boolean).join('\n\n')
+  const sections = [...options]
+    .sort(([one], [other]) => one.localeCompare(other))
+    .map(([name, takers]) => {
+      const texts = [...takers].map(([text, { type, who }]) => {
+        const list = [...new Set(who)].map((each) => `\`${each}\``).join(', ')
+        return [`\`${type}\``, text, `*Of ${list}*`].filter(Boolean).join('\n\n')
+      })
+      return `## ${name}\n\n${texts.join('\n\n')}`
     })
-    return `## ${name}\n\n${texts.join('\n\n')}`
-  })
   return `# Options\n\nEvery option of every package, as the sources declare it.\n\n${sections.join('\n\n')}\n`
 }
 
@@ -56,14 +58,25 @@ function optionsPage(project) {
 function described(property) {
   const comment = property.comment ?? property.type?.declaration?.signatures?.[0]?.comment
   /** @param {{ text: string }[]} [list] */
-  const parts = (list = []) => list.map(({ text }) => text).join('').trim()
+  const parts = (list = []) =>
+    list
+      .map(({ text }) => text)
+      .join('')
+      .trim()
   const summary = parts(comment?.summary)
   /** @type {any[]} */
   const tags = comment?.blockTags ?? []
   const standard = tags.find(({ tag }) => tag === '@default')
-  const otherwise = parts(standard?.content).replaceAll(/```\w*\n?/g, '').trim()
+  const otherwise = parts(standard?.content)
+    .replaceAll(/```\w*\n?/g, '')
+    .trim()
   const type = String(property.type ?? 'function').replaceAll('`', "'")
-  const text = [escapeMarkup(summary), otherwise && `Default: ${otherwise.includes('`') ? escapeMarkup(otherwise) : `\`${otherwise}\``}.`].filter(Boolean).join(' ')
+  const text = [
+    escapeMarkup(summary),
+    otherwise && `Default: ${otherwise.includes('`') ? escapeMarkup(otherwise) : `\`${otherwise}\``}.`,
+  ]
+    .filter(Boolean)
+    .join(' ')
   return { type, text }
 }
 
@@ -72,14 +85,19 @@ function described(property) {
  * @param {string} text
  */
 function escapeMarkup(text) {
-  return text.split(/(`[^`]*`)/).map((part, i) => (i % 2 ? part : part.replaceAll('<', '&lt;').replaceAll('{{', '&#123;{'))).join('')
+  return text
+    .split(/(`[^`]*`)/)
+    .map((part, i) => (i % 2 ? part : part.replaceAll('<', '&lt;').replaceAll('{{', '&#123;{')))
+    .join('')
 }
 
 /** Each header with the lines that the adapters' guard writes for a call that passes and for one that is denied. */
 async function headersPage() {
   const store = memoryStore({ clock: () => 1_767_225_600_000_000 })
   const limiter = createLimiter({ name: 'api', policies: [fixedWindow({ limit: 1, window: '1m' })], store })
-  const answers = [await limiter.consume('a'), await limiter.consume('a')].map((decision) => responseOf(decision, 0))
+  const answers = [await limiter.consume('a'), await limiter.consume('a')].map((decision) =>
+    responseOf(decision, 0),
+  )
   await Promise.all([limiter.close(), store.close()])
   /** @type {Map<string, string[]>} */
   const headers = new Map()
@@ -87,12 +105,18 @@ async function headersPage() {
     for (const { format, headers: lines } of formats) {
       for (const line of lines) {
         const name = line.slice(0, line.indexOf(':'))
-        headers.set(name, [...(headers.get(name) ?? []), `| ${format} | ${i === 0 ? 'passes' : status} | \`${line}\` |`])
+        headers.set(name, [
+          ...(headers.get(name) ?? []),
+          `| ${format} | ${i === 0 ? 'passes' : status} | \`${line}\` |`,
+        ])
       }
     }
   }
-  const sections = [...headers].map(([name, rows]) => `## ${name}\n\n| format | call | |\n|---|---|---|\n${[...new Set(rows)].join('\n')}`)
-  const about = 'Every header that the adapters set, as they set it under one request a minute, for the first call and the second one.'
+  const sections = [...headers].map(
+    ([name, rows]) => `## ${name}\n\n| format | call | |\n|---|---|---|\n${[...new Set(rows)].join('\n')}`,
+  )
+  const about =
+    'Every header that the adapters set, as they set it under one request a minute, for the first call and the second one.'
   return `# Headers\n\n${about} [HTTP](../../docs/http.md#headers-and-denials) says what they mean.\n\n${sections.join('\n\n')}\n`
 }
 

@@ -16,16 +16,27 @@ export function writeTexts(folder, root) {
     writeFileSync(path, twinOf(root, file))
   }
   const parts = navigation(root).map(({ title, pages }) => {
-    const links = pages.filter(({ file }) => !file.startsWith('site/pages/')).map(({ path, title: name }) => `- [${name}](${path})`)
+    const links = pages
+      .filter(({ file }) => !file.startsWith('site/pages/'))
+      .map(({ path, title: name }) => `- [${name}](${path})`)
     return `## ${title}\n\n${links.join('\n')}`
   })
-  writeFileSync(join(folder, 'llms.txt'), `# Sluice\n\n> Rate limiting for Node, in one process or across a fleet. Each page of this site has a twin in Markdown.\n\n${parts.join('\n\n')}\n`)
+  writeFileSync(
+    join(folder, 'llms.txt'),
+    `# Sluice\n\n> Rate limiting for Node, in one process or across a fleet. Each page of this site has a twin in Markdown.\n\n${parts.join('\n\n')}\n`,
+  )
   copyFileSync(`${root}/LICENSE`, join(folder, 'LICENSE'))
   // Addresses of a sitemap are whole, so it needs that of the site, which stands in package.json as \`homepage\`.
   const pages = htmlOf(folder).filter((name) => name !== '404.html')
-  const entries = pages.map((name) => `  <url><loc>${homepage}/${name.replace(/(^|\/)index\.html$/, '$1')}</loc></url>`)
+  const entries = pages.map(
+    (name) => `  <url><loc>${homepage}/${name.replace(/(^|\/)index\.html$/, '$1')}</loc></url>`,
+  )
   if (homepage === '') console.log('no sitemap: package.json names no homepage')
-  else writeFileSync(join(folder, 'sitemap.xml'), `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${entries.join('\n')}\n</urlset>\n`)
+  else
+    writeFileSync(
+      join(folder, 'sitemap.xml'),
+      `<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">\n${entries.join('\n')}\n</urlset>\n`,
+    )
 }
 
 /**

@@ -1,17 +1,19 @@
 // npm run verify -- site [PART...]: the site, built and served under a base path, in Chromium. Prints a line for each demand with
 // its figure; exit 1 where one is missed. `pictures` draws the screenshots instead.
 import { spawnSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
 import { chromium } from 'playwright-core'
+import { programPath } from '../scripts/programs.js'
 import { serve } from './verify/serve.js'
 
 const PARTS = ['equal', 'closed', 'portable', 'quick', 'typing', 'search', 'readers', 'access', 'lies']
 const wanted = process.argv.slice(2)
 const parts = wanted.length > 0 ? wanted : PARTS
-const program = ['chromium', 'chromium-browser', 'google-chrome'].map((name) => `/usr/bin/${name}`).find(existsSync)
+const program = programPath('chromium')
 
 if (!process.env['SLUICE_SITE_BUILT']) {
-  const { status } = spawnSync(process.execPath, ['scripts/site.js'], { stdio: ['ignore', 'ignore', 'inherit'] })
+  const { status } = spawnSync(process.execPath, ['scripts/site.js'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  })
   if (status !== 0) process.exit(1)
 }
 const server = await serve('site/dist', '/a/base/')

@@ -2,7 +2,13 @@
 // browser and for workerd, and may import nothing that is not in the bundle. Exit 1 where one does, with the import.
 import { build } from 'esbuild'
 
-const ENTRIES = ['@sluice/core', '@sluice/core/internal', '@sluice/core/store', '@sluice/http', '@sluice/policies']
+const ENTRIES = [
+  '@sluice/core',
+  '@sluice/core/internal',
+  '@sluice/core/store',
+  '@sluice/http',
+  '@sluice/policies',
+]
 const PLATFORMS = { browser: ['browser'], workerd: ['workerd', 'worker', 'browser'] }
 
 for (const entry of ENTRIES) {
@@ -21,7 +27,15 @@ for (const entry of ENTRIES) {
 async function problemsOf(entry, conditions) {
   try {
     const stdin = { contents: `export * from '${entry}'`, resolveDir: 'packages/http' }
-    await build({ stdin, conditions, bundle: true, write: false, platform: 'browser', format: 'esm', logLevel: 'silent' })
+    await build({
+      stdin,
+      conditions,
+      bundle: true,
+      write: false,
+      platform: 'browser',
+      format: 'esm',
+      logLevel: 'silent',
+    })
     return []
   } catch (error) {
     const { errors } = /** @type {import('esbuild').BuildFailure} */ (error)

@@ -30,7 +30,12 @@ export default defineConfig({
   srcDir: '..',
   outDir: './dist',
   cacheDir: '../node_modules/.cache/vitepress',
-  srcExclude: ['**/node_modules/**', '!(docs|packages|site|*.md)/**', 'site/!(pages|generated)/**', ...notPages()],
+  srcExclude: [
+    '**/node_modules/**',
+    '!(docs|packages|site|*.md)/**',
+    'site/!(pages|generated)/**',
+    ...notPages(),
+  ],
   rewrites: Object.fromEntries(files.map((file) => [file, placeOf(file)])),
   metaChunk: true,
   router: { prefetchLinks: false },
@@ -74,11 +79,21 @@ export default defineConfig({
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))
-      md.core.ruler.before('normalize', 'pictures', (state) => void (state.src = withPictures(state.src, pictures)))
+      md.core.ruler.before(
+        'normalize',
+        'pictures',
+        (state) => void (state.src = withPictures(state.src, pictures)),
+      )
     },
   },
   vite: {
-    plugins: [themeRepairs(), virtualModules({ 'playground-worker': () => workerOf(root), 'hero-picture': () => pictures.get('boundary') ?? '' })],
+    plugins: [
+      themeRepairs(),
+      virtualModules({
+        'playground-worker': () => workerOf(root),
+        'hero-picture': () => pictures.get('boundary') ?? '',
+      }),
+    ],
     publicDir: `${root}/site/public`,
     resolve: { alias: { '@playground': `${root}/site/playground` } },
     build: { chunkSizeWarningLimit: 4000, assetsInlineLimit: 0 },
@@ -88,7 +103,13 @@ export default defineConfig({
 
 /** Markdown of the repository that is no page. */
 function notPages() {
-  return ['packages/*/!(README).md', 'packages/*/*/**', 'packages/{bench,demo,faults,harness}/**', 'docs/test/**', '!(README|CHANGELOG).md']
+  return [
+    'packages/*/!(README).md',
+    'packages/*/*/**',
+    'packages/{bench,demo,faults,harness}/**',
+    'docs/test/**',
+    '!(README|CHANGELOG).md',
+  ]
 }
 
 /**
@@ -136,7 +157,11 @@ function indexed(source, env, md) {
   const html = md.render(source, env)
   if (env.frontmatter?.search === false) return ''
   // A word that is an option's name and a section's title too finds the option.
-  if (env.relativePath === 'site/generated/options.md') return html.replaceAll(/<h2 id="([\w-]+)"[^]*?<\/h2>/g, (whole, name) => `${whole}<p>${`${name} `.repeat(9)}</p>`)
+  if (env.relativePath === 'site/generated/options.md')
+    return html.replaceAll(
+      /<h2 id="([\w-]+)"[^]*?<\/h2>/g,
+      (whole, name) => `${whole}<p>${`${name} `.repeat(9)}</p>`,
+    )
   if (!env.relativePath.startsWith('docs/api/')) return html
   return /<h1[^]*?<\/h1>/.exec(html)?.[0] ?? ''
 }

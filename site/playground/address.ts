@@ -1,6 +1,15 @@
 import { packList, unpackList } from './packed-list.js'
 import { formatList, parseList } from './pasted.js'
-import { type Column, DEFAULT, MOST_COLUMNS, type Scenario, TRAFFIC, type Typed, typed, VIEW } from './scenario.js'
+import {
+  type Column,
+  DEFAULT,
+  MOST_COLUMNS,
+  type Scenario,
+  TRAFFIC,
+  type Typed,
+  typed,
+  VIEW,
+} from './scenario.js'
 
 /*
  * A scenario as the fragment of an address: `1&kind=poisson&rate=4&limits=gcra(limit:20,window:10s)`. The number is the version
@@ -51,7 +60,8 @@ export function scenarioAt(
 function upgraded(text: string, upgrades: typeof UPGRADES, newest: number): string {
   const version = Number(/^(\d+)(?=&|$)/.exec(text)?.[1] ?? NaN)
   if (Number.isNaN(version)) throw new TypeError('the address does not begin with the number of a version')
-  if (version > newest) throw new TypeError(`version ${version} of addresses is newer than this page, which knows ${newest}`)
+  if (version > newest)
+    throw new TypeError(`version ${version} of addresses is newer than this page, which knows ${newest}`)
   if (version === newest) return text
   const upgrade = upgrades[version]
   if (!upgrade) throw new TypeError(`there is no version ${version} of addresses`)
@@ -59,21 +69,23 @@ function upgraded(text: string, upgrades: typeof UPGRADES, newest: number): stri
 }
 
 function parse(text: string): Scenario {
-  const [traffic, view]: Record<string, Typed>[] = [{}, {}] as const
+  const traffic: Record<string, Typed> = {}
+  const view: Record<string, Typed> = {}
   const columns: Column[] = []
   let list = ''
   for (const part of text.split('&').slice(1)) {
-    const [name = '', value = ''] = split(part, '=')
+    const [name, value = ''] = split(part, '=')
     if (name === 'limits') columns.push(parseColumn(value))
     else if (name === 'list') list = formatList(unpackList(value))
     else if (name === 'text') list = decodeURIComponent(value)
-    else if (Object.hasOwn(TRAFFIC, name)) traffic![name] = typed(decodeURIComponent(value))
-    else if (Object.hasOwn(VIEW, name)) view![name] = typed(decodeURIComponent(value))
+    else if (Object.hasOwn(TRAFFIC, name)) traffic[name] = typed(decodeURIComponent(value))
+    else if (Object.hasOwn(VIEW, name)) view[name] = typed(decodeURIComponent(value))
     else throw new TypeError(`'${name}' is nothing that can be set`)
   }
   if (columns.length === 0) throw new TypeError('the address names no limits')
-  if (columns.length > MOST_COLUMNS) throw new TypeError(`the address has ${columns.length} columns, more than ${MOST_COLUMNS}`)
-  return { traffic: { kind: 'even', ...traffic }, list, columns, view: view! }
+  if (columns.length > MOST_COLUMNS)
+    throw new TypeError(`the address has ${columns.length} columns, more than ${MOST_COLUMNS}`)
+  return { traffic: { kind: 'even', ...traffic }, list, columns, view }
 }
 
 function formatColumn({ policies, maxWait, penalty, leases }: Column): string {
@@ -99,7 +111,8 @@ function parseColumn(text: string): Column {
     if (name === 'maxWait') column.maxWait = typed(decodeURIComponent(value ?? ''))
     else {
       const { name, options } = parseGroup(one)
-      if (name !== 'penalty' && name !== 'leases') throw new TypeError(`'${name}' is nothing that limits have`)
+      if (name !== 'penalty' && name !== 'leases')
+        throw new TypeError(`'${name}' is nothing that limits have`)
       column[name] = options
     }
   }
@@ -111,7 +124,7 @@ function parseGroup(text: string): { name: string; options: Record<string, Typed
   if (name === undefined || inner === undefined) throw new TypeError(`'${text.slice(0, 60)}' is no policy`)
   const options: Record<string, Typed> = {}
   for (const part of inner === '' ? [] : inner.split(',')) {
-    const [key = '', value] = split(part, ':')
+    const [key, value] = split(part, ':')
     if (!/^\w+$/.test(key) || value === undefined) throw new TypeError(`'${part.slice(0, 60)}' is no option`)
     options[key] = typed(decodeURIComponent(value))
   }

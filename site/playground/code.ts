@@ -6,15 +6,18 @@ export type Adapter = (typeof ADAPTERS)[number]
 /** The limits of a column as TypeScript, to be pasted. */
 export function codeOf(column: Column, adapter: Adapter, cost: number): string {
   const policies = column.policies.map(({ algorithm, ...options }) => `${algorithm}(${literal(options)})`)
-  const list = policies.length === 1 ? `[${policies[0]}]` : `[\n${policies.map((each) => `  ${each},\n`).join('')}]`
+  const list =
+    policies.length === 1 ? `[${policies[0]}]` : `[\n${policies.map((each) => `  ${each},\n`).join('')}]`
   const factories = [...new Set(column.policies.map(({ algorithm }) => String(algorithm)))].sort()
   const penalty = column.penalty ? `, penalty: ${literal(column.penalty)}` : ''
   const wait = column.maxWait === undefined ? '' : `maxWait: ${value(column.maxWait)}`
   const costs = cost === 1 ? '' : `cost: ${cost}`
   const call = [costs, wait].filter(Boolean).join(', ')
-  const options = ['policies', wait, cost === 1 ? '' : `cost: () => ${cost}`].filter(Boolean).join(', ') + penalty
+  const options =
+    ['policies', wait, cost === 1 ? '' : `cost: () => ${cost}`].filter(Boolean).join(', ') + penalty
   const named = `const policies = ${list}\n`
-  const imports = (...names: readonly string[]) => `import { ${[...names, ...factories].join(', ')} } from '@sluice/core'\n`
+  const imports = (...names: readonly string[]) =>
+    `import { ${[...names, ...factories].join(', ')} } from '@sluice/core'\n`
   switch (adapter) {
     case 'core': {
       const verb = column.maxWait === undefined ? 'consume' : 'acquire'

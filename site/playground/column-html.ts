@@ -2,16 +2,27 @@ import { BINS, type ColumnResult, type PolicyResult } from './run.js'
 import { laneOf, scalesOf, stripOf, ticksOf, timeText } from './draw.js'
 
 /** Columns as they are drawn in the playground and on pages: their calls, a strip for each policy, and the time below them. */
-export function columnsHtml(columns: readonly ColumnResult[], span: { from: number; to: number }, bins = BINS): readonly string[] {
+export function columnsHtml(
+  columns: readonly ColumnResult[],
+  span: { from: number; to: number },
+  bins = BINS,
+): readonly string[] {
   const scales = scalesOf(columns)
   const ticks = ticksOf(span).map(({ part, text }) => `<span style="left:${percent(part)}">${text}</span>`)
   return columns.map((column) => {
-    const strips = column.policies.map((policy) => stripHtml(policy, span, scales.get(policy.windowMs)!, bins))
+    const strips = column.policies.map((policy) =>
+      stripHtml(policy, span, scales.get(policy.windowMs)!, bins),
+    )
     return `<div class="lane-box">${laneOf(column, span, bins)}</div>${strips.join('')}<div class="ticks">${ticks.join('')}</div>`
   })
 }
 
-function stripHtml(policy: PolicyResult, span: { from: number; to: number }, top: number, bins: number): string {
+function stripHtml(
+  policy: PolicyResult,
+  span: { from: number; to: number },
+  top: number,
+  bins: number,
+): string {
   const { name, windowMs, most, promise, limit } = policy
   const share = promise > 0 ? Math.floor((100 * most) / promise) : 0
   const near = `most in any ${timeText(windowMs)}: <b>${units(most)}</b> of ${units(promise)} promised, ${share} %`

@@ -69,7 +69,9 @@ export function stripOf(policy: PolicyResult, span: Span, top: number, bins = BI
 
 /** Round instants that divide a span into 4 to 8 parts, as parts of its width. */
 export function ticksOf({ from, to }: Span): readonly { readonly part: number; readonly text: string }[] {
-  const sizes = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000]
+  const sizes = [
+    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
+  ]
   sizes.push(600_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000)
   const size = sizes.find((each) => (to - from) / each <= 7) ?? 43_200_000
   const ticks = []

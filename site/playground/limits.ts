@@ -1,4 +1,11 @@
-import { createLimiter, type Decision, type Keyspace, type Limiter, memoryStore, type Store } from '@sluice/core'
+import {
+  createLimiter,
+  type Decision,
+  type Keyspace,
+  type Limiter,
+  memoryStore,
+  type Store,
+} from '@sluice/core'
 import type { ReadColumn } from './scenario.js'
 
 /** A multiple of a day, so that windows begin at the start. */
@@ -42,7 +49,10 @@ export function openLimits({ policies, maxWait, penalty, leases }: ReadColumn): 
     turn: 0,
     decide: (key, cost) => limiters[calls++ % limiters.length]!.decide(key, { cost }),
     remaining(key) {
-      const { remaining, parts } = state.decide('peek', key, 0, 0) as Exclude<ReturnType<Keyspace['decide']>, Promise<unknown>>
+      const { remaining, parts } = state.decide('peek', key, 0, 0) as Exclude<
+        ReturnType<Keyspace['decide']>,
+        Promise<unknown>
+      >
       return parts ? policies.map((_, i) => parts[3 * i + 1]!) : [remaining]
     },
     close() {

@@ -16,7 +16,11 @@ export function packList(calls: readonly PastedCall[]): string {
   const bits: number[] = []
   write(bits, calls.length, FULL_BITS)
   write(bits, unit, FULL_BITS)
-  const rows = [differences.map((each) => each / unit), calls.map(({ cost }) => cost), calls.map(({ key }) => key)]
+  const rows = [
+    differences.map((each) => each / unit),
+    calls.map(({ cost }) => cost),
+    calls.map(({ key }) => key),
+  ]
   for (const row of rows) writeRow(bits, row)
   let text = ''
   for (let i = 0; i < bits.length; i += 6) {
@@ -29,11 +33,15 @@ export function packList(calls: readonly PastedCall[]): string {
 
 /** @throws {TypeError} for a text that is no list. */
 export function unpackList(text: string): readonly PastedCall[] {
-  const digits = [...text].map((char) => DIGITS.indexOf(char))
+  const digits = text.split('').map((char) => DIGITS.indexOf(char))
   const reader = new Bits(digits)
   const [length, unit] = [reader.take(FULL_BITS), reader.take(FULL_BITS)]
   if (digits.includes(-1) || length > 6 * digits.length) throw new TypeError('the list of calls is damaged')
-  const [differences, costs, keys] = [0, 1, 2].map(() => readRow(reader, length)) as [number[], number[], number[]]
+  const [differences, costs, keys] = [0, 1, 2].map(() => readRow(reader, length)) as [
+    number[],
+    number[],
+    number[],
+  ]
   let at = 0
   return differences.map((each, i) => ({ at: (at += each * unit), cost: costs[i]!, key: keys[i]! }))
 }

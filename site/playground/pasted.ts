@@ -30,9 +30,11 @@ export function parseList(text: string): readonly PastedCall[] {
     if (instant !== undefined) origin ??= Math.floor(instant / DAY_MS) * DAY_MS
     const [, number, unit = 'ms'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(time) ?? []
     const at = instant === undefined ? Math.round(Number(number) * UNITS[unit]!) : instant - origin!
-    if (!(at >= 0 && at <= DAY_MS)) refuse("a time within a day, such as '250', '1.5s' or '2026-01-01T10:00:00Z'")
+    if (!(at >= 0 && at <= DAY_MS))
+      refuse("a time within a day, such as '250', '1.5s' or '2026-01-01T10:00:00Z'")
     if (!/^\d{1,10}$/.test(cost) || Number(cost) > 2 ** 31) refuse('a cost from 0 to 2^31 after the time')
-    if (!/^[1-9]\d{0,2}$/.test(key) || rest.length > 0) refuse('the number of a key from 1 to 999 after the cost')
+    if (!/^[1-9]\d{0,2}$/.test(key) || rest.length > 0)
+      refuse('the number of a key from 1 to 999 after the cost')
     calls.push({ at, cost: Number(cost), key: Number(key) })
   }
   if (calls.length === 0) throw new TypeError('the list has no call')
@@ -43,6 +45,8 @@ export function parseList(text: string): readonly PastedCall[] {
 /** The list as it is pasted, in milliseconds. */
 export function formatList(calls: readonly PastedCall[]): string {
   return calls
-    .map(({ at, cost, key }) => [at, ...(cost !== 1 || key !== 1 ? [cost] : []), ...(key === 1 ? [] : [key])].join(' '))
+    .map(({ at, cost, key }) =>
+      [at, ...(cost !== 1 || key !== 1 ? [cost] : []), ...(key === 1 ? [] : [key])].join(' '),
+    )
     .join('\n')
 }

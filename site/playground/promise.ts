@@ -21,7 +21,11 @@ export interface Charges {
 }
 
 /** Calls `seen` at each charge with the units of the spans (at - window, at], its own included. */
-export function eachSpan({ at, units }: Charges, windowMs: number, seen: (at: number, count: number) => void): void {
+export function eachSpan(
+  { at, units }: Charges,
+  windowMs: number,
+  seen: (at: number, count: number) => void,
+): void {
   let first = 0
   let count = 0
   for (const [i, time] of at.entries()) {
@@ -40,7 +44,13 @@ export function mostInAnySpan(charges: Charges, windowMs: number): number {
 }
 
 /** The most units of a span that ends in each of `bins` equal parts of [from, to). */
-export function spansIn(charges: Charges, windowMs: number, from: number, to: number, bins: number): Float64Array {
+export function spansIn(
+  charges: Charges,
+  windowMs: number,
+  from: number,
+  to: number,
+  bins: number,
+): Float64Array {
   const most = new Float64Array(bins)
   const width = (to - from) / bins
   const { at, units } = charges
@@ -53,7 +63,7 @@ export function spansIn(charges: Charges, windowMs: number, from: number, to: nu
     for (; next < at.length && at[next]! < start; next++) count += units[next]!
     leave(start)
     most[bin] = count
-    for (; next < at.length && at[next]! < start + width; ) {
+    for (; next < at.length && at[next]! < start + width;) {
       const now = at[next]!
       for (; next < at.length && at[next] === now; next++) count += units[next]!
       leave(now)

@@ -65,7 +65,10 @@ export function shownTime({ traffic, view }: ReadScenario): { readonly from: num
 type Pause = () => Promise<boolean> | undefined
 
 /** Decides all calls under each column. Undefined where `pause` ended it. */
-export async function run(scenario: ReadScenario, pause: Pause = () => undefined): Promise<readonly ColumnResult[] | undefined> {
+export async function run(
+  scenario: ReadScenario,
+  pause: Pause = () => undefined,
+): Promise<readonly ColumnResult[] | undefined> {
   const arrivals = arrivalsOf(scenario.traffic)
   const results: ColumnResult[] = []
   for (const column of scenario.columns) {
@@ -83,7 +86,12 @@ export async function decisionAt(
   call: number,
 ): Promise<{ readonly decision: Decision; readonly at: number } | undefined> {
   let found: { decision: Decision; at: number } | undefined
-  const run = new ColumnRun(scenario, scenario.columns[column]!, arrivalsOf(scenario.traffic), () => undefined)
+  const run = new ColumnRun(
+    scenario,
+    scenario.columns[column]!,
+    arrivalsOf(scenario.traffic),
+    () => undefined,
+  )
   await run.result((i, decision, at) => {
     if (i === call) found = { decision, at: at + decision.waitMs }
     return i < call
@@ -102,7 +110,9 @@ interface Call {
 }
 
 /** The next try of a client, or the settling of a call. */
-type Later = { readonly client: number } | { readonly client: undefined; readonly call: number; readonly decision: Decision }
+type Later =
+  | { readonly client: number }
+  | { readonly client: undefined; readonly call: number; readonly decision: Decision }
 
 /** One column from its first call to its last. */
 class ColumnRun {
@@ -136,7 +146,7 @@ class ColumnRun {
   async result(goOn: Seen = () => true): Promise<ColumnResult | undefined> {
     const { arrivals } = this
     try {
-      for (let next = 0; this.#at.length < MOST_CALLS; ) {
+      for (let next = 0; this.#at.length < MOST_CALLS;) {
         const arrivesAt = arrivals.at[next] ?? Infinity
         const later = this.#later.takeUntil(arrivesAt)
         if (!later && arrivesAt === Infinity) break
@@ -191,7 +201,8 @@ class ColumnRun {
     const { real, takes, cost, retry } = this.scenario.traffic
     if (decision.allowed) {
       const settled = at + decision.waitMs + takes
-      if (real >= 0 && real !== cost) this.#later.add(settled, { client: undefined, call: this.#at.length - 1, decision })
+      if (real >= 0 && real !== cost)
+        this.#later.add(settled, { client: undefined, call: this.#at.length - 1, decision })
       return
     }
     if (client === undefined) return

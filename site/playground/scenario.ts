@@ -11,7 +11,6 @@ import {
 } from '@sluice/core/internal'
 import { readPolicies } from '@sluice/policies'
 import { type PastedCall, parseList } from './pasted.js'
-import { mostArrivals } from './traffic.js'
 
 /** All that is set in the playground, as it was typed: numbers may be wrong, and are shown with the error beside them. */
 export interface Scenario {
@@ -115,12 +114,19 @@ export function readScenario(scenario: Scenario): { scenario: ReadScenario; prob
     const path = `columns.${i}`
     const policies = policiesOf(column, path, problems)
     const wait = column.maxWait
-    const maxWait = wait === undefined ? undefined : attempt(`${path}.maxWait`, () => readOne(WAIT, wait, 'maxWait', { what: 'acquire' }))
+    const maxWait =
+      wait === undefined
+        ? undefined
+        : attempt(`${path}.maxWait`, () => readOne(WAIT, wait, 'maxWait', { what: 'acquire' }))
     const leases = column.leases && all(LEASES, column.leases, `${path}.leases`)
     const penalty = column.penalty as unknown as ReadColumn['penalty']
-    if (leases && maxWait !== undefined) problems[`${path}.maxWait`] ??= 'leases serve no calls that wait: leave one of them out'
+    if (leases && maxWait !== undefined)
+      problems[`${path}.maxWait`] ??= 'leases serve no calls that wait: leave one of them out'
     if (policies.length === column.policies.length) {
-      attempt(`${path}.${penalty ? 'penalty' : 'policies'}`, () => createLimiter({ policies, ...(penalty && { penalty }) }).close())
+      attempt(
+        `${path}.${penalty ? 'penalty' : 'policies'}`,
+        () => void createLimiter({ policies, ...(penalty && { penalty }) }).close(),
+      )
     }
     return { policies, maxWait, penalty, leases }
   })
@@ -138,11 +144,21 @@ function policiesOf({ policies }: Column, path: string, problems: Record<string,
   return limiters[0]?.policies ?? []
 }
 
+/** Calls that the traffic makes at most, before any is repeated. */
+function mostArrivals({ kind, rate, span, window, burst, peak, clients, calls }: Traffic): number {
+  const even = Math.ceil((rate * span) / 1000)
+  const edges = 2 * burst * Math.ceil(span / (2 * window))
+  return { even, poisson: even, day: even * peak, edge: edges, storm: clients, list: calls.length }[kind]
+}
+
 /** @throws {TypeError} for more calls than are decided. */
 function checkAmount(traffic: Traffic, problems: Problems): void {
   if (Object.keys(problems).length > 0) return
   const calls = mostArrivals(traffic)
-  if (calls > MOST_CALLS) throw new TypeError(`these are ${calls} calls, more than ${MOST_CALLS}: shorten the time, or lower the rate`)
+  if (calls > MOST_CALLS)
+    throw new TypeError(
+      `these are ${calls} calls, more than ${MOST_CALLS}: shorten the time, or lower the rate`,
+    )
 }
 
 function rateOf(value: unknown): number | typeof REFUSED {

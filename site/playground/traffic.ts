@@ -15,13 +15,6 @@ export interface Client {
   readonly obeys: boolean
 }
 
-/** Calls that the traffic makes at most, before any is repeated. */
-export function mostArrivals({ kind, rate, span, window, burst, peak, clients, calls }: Traffic): number {
-  const even = Math.ceil((rate * span) / 1000)
-  const edges = 2 * burst * Math.ceil(span / (2 * window))
-  return { even, poisson: even, day: even * peak, edge: edges, storm: clients, list: calls.length }[kind]
-}
-
 /** The same traffic gives the same calls, in every browser and in Node: chance comes from its seed. */
 export function arrivalsOf(traffic: Traffic): Arrivals {
   const { kind, span, cost, keys, clients, obey } = traffic
@@ -52,7 +45,12 @@ function timesOf(traffic: Traffic, random: () => number): number[] {
       return randomTimes(rate, span, random, () => 1)
     case 'day':
       // A day has one hump, at its middle.
-      return randomTimes(rate * peak, span, random, (part) => (1 + (peak - 1) * Math.exp(-(((part - 0.5) / 0.14) ** 2))) / peak)
+      return randomTimes(
+        rate * peak,
+        span,
+        random,
+        (part) => (1 + (peak - 1) * Math.exp(-(((part - 0.5) / 0.14) ** 2))) / peak,
+      )
     case 'edge':
       return edgeTimes(span, window, burst)
     case 'storm':
@@ -63,7 +61,12 @@ function timesOf(traffic: Traffic, random: () => number): number[] {
 }
 
 /** A Poisson process of `rate` a second, of which a call at a part of the span is kept with the probability `share`. */
-function randomTimes(rate: number, span: number, random: () => number, share: (part: number) => number): number[] {
+function randomTimes(
+  rate: number,
+  span: number,
+  random: () => number,
+  share: (part: number) => number,
+): number[] {
   const times: number[] = []
   for (let at = 0; ;) {
     at -= (Math.log(1 - random()) * 1000) / rate

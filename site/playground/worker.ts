@@ -11,7 +11,13 @@ import { readScenario, type Scenario } from './scenario.js'
 export type Question =
   | { readonly id: number; readonly kind: 'run'; readonly scenario: Scenario }
   | { readonly id: number; readonly kind: 'run-address'; readonly fragment: string }
-  | { readonly id: number; readonly kind: 'response'; readonly scenario: Scenario; readonly column: number; readonly call: number }
+  | {
+      readonly id: number
+      readonly kind: 'response'
+      readonly scenario: Scenario
+      readonly column: number
+      readonly call: number
+    }
 
 const SLICE_MS = 12
 let latest = 0
@@ -42,7 +48,10 @@ async function answer(question: Question): Promise<void> {
   const pictures = columnsHtml(columns, span)
   // Handed over, as 100,000 calls take long to copy.
   const rows = columns.flatMap((column) => Object.values(column).filter((row) => ArrayBuffer.isView(row)))
-  postMessage({ id, columns, pictures, span, ms: performance.now() - start }, { transfer: rows.map(({ buffer }) => buffer as ArrayBuffer) })
+  postMessage(
+    { id, columns, pictures, span, ms: performance.now() - start },
+    { transfer: rows.map(({ buffer }) => buffer as ArrayBuffer) },
+  )
 }
 
 /** Lets messages come in; timers would wait for 4 ms. */

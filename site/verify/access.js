@@ -1,9 +1,18 @@
 // axe finds nothing on any kind of page, light and dark, wide and at 360 px, where nothing is wider than the page; and the
 // playground is used by keyboard alone.
 import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 
-const AXE = readFileSync('node_modules/axe-core/axe.min.js', 'utf8')
-const PAGES = ['index.html', 'start.html', 'algorithms.html', 'errors.html', 'options.html', 'migrate/bottleneck.html', 'playground.html']
+const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8')
+const PAGES = [
+  'index.html',
+  'start.html',
+  'algorithms.html',
+  'errors.html',
+  'options.html',
+  'migrate/bottleneck.html',
+  'playground.html',
+]
 
 /**
  * @param {import('playwright-core').Browser} browser
@@ -17,24 +26,36 @@ export async function verify(browser, url) {
   const wide = []
   for (const colorScheme of /** @type {const} */ (['light', 'dark'])) {
     for (const width of [1280, 360]) {
-      const context = await browser.newContext({ colorScheme, viewport: { width, height: 800 }, bypassCSP: true, reducedMotion: 'reduce' })
+      const context = await browser.newContext({
+        colorScheme,
+        viewport: { width, height: 800 },
+        bypassCSP: true,
+        reducedMotion: 'reduce',
+      })
       const page = await context.newPage()
       for (const name of PAGES) {
         await page.goto(url + name, { waitUntil: 'networkidle' })
         await page.evaluate(AXE)
-        const violations = /** @type {{ id: string, nodes: { target: string[], failureSummary: string }[] }[]} */ (
-          await page.evaluate(async () => (await /** @type {any} */ (globalThis).axe.run()).violations)
-        )
-        for (const { id, nodes } of violations) found.push(`${name} ${colorScheme} ${width}: ${id} ${nodes[0]?.target.join(' ')} ${nodes[0]?.failureSummary.split('\n')[1]}`)
+        const violations =
+          /** @type {{ id: string, nodes: { target: string[], failureSummary: string }[] }[]} */ (
+            await page.evaluate(async () => (await /** @type {any} */ (globalThis).axe.run()).violations)
+          )
+        for (const { id, nodes } of violations)
+          found.push(
+            `${name} ${colorScheme} ${width}: ${id} ${nodes[0]?.target.join(' ')} ${nodes[0]?.failureSummary.split('\n')[1]}`,
+          )
         const scroll = await page.evaluate(() => document.documentElement.scrollWidth)
         if (scroll > width) wide.push(`${name} is ${scroll} px wide`)
       }
       await context.close()
     }
   }
-  for (const each of [...new Set(found)]) console.log(each)
+  for (const each of new Set(found)) console.log(each)
   return [
-    [found.length === 0, `axe on ${PAGES.length} pages, light and dark, at 1280 and 360 px: ${found.length} findings`],
+    [
+      found.length === 0,
+      `axe on ${PAGES.length} pages, light and dark, at 1280 and 360 px: ${found.length} findings`,
+    ],
     [wide.length === 0, `at 360 px nothing is wider than the page ${wide.join('; ')}`],
     ...(await byKeyboard(browser, url)),
   ]
@@ -49,7 +70,14 @@ async function byKeyboard(browser, url) {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 } })
   await page.goto(`${url}playground.html`)
   await page.waitForSelector('.drawing svg')
-  const label = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label') ?? /** @type {HTMLInputElement} */ (document.activeElement)?.labels?.[0]?.textContent ?? document.activeElement?.textContent?.trim() ?? '')
+  const label = () =>
+    page.evaluate(
+      () =>
+        document.activeElement?.getAttribute('aria-label') ??
+        /** @type {HTMLInputElement} */ (document.activeElement)?.labels?.[0]?.textContent ??
+        document.activeElement?.textContent?.trim() ??
+        '',
+    )
   /** @param {RegExp} wanted */
   const tabTo = async (wanted) => {
     for (let i = 0; i < 120; i++) {
@@ -65,7 +93,9 @@ async function byKeyboard(browser, url) {
   await page.keyboard.press('Control+a')
   await page.keyboard.type('7')
   reached.push(await tabTo(/^Calls under limits 1/))
-  const outlined = await page.evaluate(() => getComputedStyle(/** @type {Element} */ (document.activeElement)).outlineStyle !== 'none')
+  const outlined = await page.evaluate(
+    () => getComputedStyle(/** @type {Element} */ (document.activeElement)).outlineStyle !== 'none',
+  )
   for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowRight')
   await page.waitForSelector('.formats pre')
   const said = await page.locator('.drawing').first().getAttribute('aria-valuetext')
@@ -75,7 +105,10 @@ async function byKeyboard(browser, url) {
   const { hash } = new URL(page.url())
   await page.close()
   return [
-    [reached.every(Boolean) && outlined && hash.includes('limit:7') && hash.includes('to='), `by keyboard alone: a limit typed, a call chosen (${said}), zoomed, the link reached`],
+    [
+      reached.every(Boolean) && outlined && hash.includes('limit:7') && hash.includes('to='),
+      `by keyboard alone: a limit typed, a call chosen (${said}), zoomed, the link reached`,
+    ],
     [problem.includes('got 3.5'), `a bad number shows: ${problem}`],
   ]
 }

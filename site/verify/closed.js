@@ -28,20 +28,38 @@ export async function verify(browser, url, site) {
     ([probe, address]) =>
       new Promise((resolve) => {
         const code = `const URL_ = ${JSON.stringify(address)};${probe}`
-        const frame = /** @type {any} */ (document.querySelector('iframe.closed')).contentWindow
+        const frame = Object(document.querySelector('iframe.closed')).contentWindow
         const worker = new frame.Worker(frame.URL.createObjectURL(new frame.Blob([code])))
         worker.addEventListener('message', (/** @type {MessageEvent} */ { data }) => resolve(data))
       }),
     /** @type {[string, string]} */ ([PROBE, `${origin}/asked-by-a-worker.js`]),
   )
   const results = /** @type {[string, string][]} */ (tried)
-  const inPage = await page.evaluate((address) => fetch(address).then(() => 'passed', (error) => error.name), url)
+  const inPage = await page.evaluate(
+    (address) =>
+      fetch(address).then(
+        () => 'passed',
+        (error) => error.name,
+      ),
+    url,
+  )
   const asked = site.asked.filter((path) => path.includes('asked'))
   await close()
-  const policy = /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(readFileSync('site/dist/playground.html', 'utf8'))?.[1] ?? ''
+  const policy =
+    /<meta http-equiv="Content-Security-Policy" content="([^"]*)"/.exec(
+      readFileSync('site/dist/playground.html', 'utf8'),
+    )?.[1] ?? ''
   return [
-    [results.length === 5 && results.every(([, result]) => result !== 'passed') && asked.length === 0, `in a worker: ${results.map((each) => each.join(' ')).join(', ')}; ${asked.length} requests left`],
+    [
+      results.length === 5 && results.every(([, result]) => result !== 'passed') && asked.length === 0,
+      `in a worker: ${results.map((each) => each.join(' ')).join(', ')}; ${asked.length} requests left`,
+    ],
     [inPage !== 'passed', `in the page: fetch ${inPage}`],
-    [policy.includes("connect-src 'none'") && policy.includes('worker-src blob:') && !/unsafe-(?:inline|eval)'[^;]*;? ?$/.test(policy.replace(/style-src[^;]*;/, '')), `the policy of the page: ${policy.replaceAll(/'sha256-[^']*'/g, '(digest)')}`],
+    [
+      policy.includes("connect-src 'none'") &&
+        policy.includes('worker-src blob:') &&
+        !/unsafe-(?:inline|eval)'[^;]*;? ?$/.test(policy.replace(/style-src[^;]*;/, '')),
+      `the policy of the page: ${policy.replaceAll(/'sha256-[^']*'/g, '(digest)')}`,
+    ],
   ]
 }

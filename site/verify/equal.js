@@ -36,7 +36,12 @@ export async function verify(browser, url) {
   }
   await page.close()
   const count = fragments.length
-  return [[wrong === 0 && count === ADDRESSES, `${count} random addresses and ${PRESETS.length} presets: ${calls} calls, ${wrong} limits differ`]]
+  return [
+    [
+      wrong === 0 && count === ADDRESSES,
+      `${count} random addresses and ${PRESETS.length} presets: ${calls} calls, ${wrong} limits differ`,
+    ],
+  ]
 }
 
 /** @param {unknown} result */

@@ -9,8 +9,19 @@ import { withPictures } from '../pictures.ts'
 /** @returns {Promise<[boolean, string][]>} */
 export async function verify() {
   const root = temporaryFolder('lies')
-  for (const path of ['docs', 'packages', 'README.md', 'CHANGELOG.md', 'site/pages', 'site/generated', 'site/dist']) {
-    cpSync(path, join(root, path), { recursive: true, filter: (from) => !/node_modules|packages\/\w+\/(?:dist|test)\b|fixtures/.test(from) })
+  for (const path of [
+    'docs',
+    'packages',
+    'README.md',
+    'CHANGELOG.md',
+    'site/pages',
+    'site/generated',
+    'site/dist',
+  ]) {
+    cpSync(path, join(root, path), {
+      recursive: true,
+      filter: (from) => !/node_modules|packages\/\w+\/(?:dist|test)\b|fixtures/.test(from),
+    })
   }
   /** @param {string} path @param {(text: string) => string} change */
   const plant = (path, change) => {
@@ -30,22 +41,44 @@ export async function verify() {
   ]
   const before = await found()
   plant('site/dist/http.html', (html) => html.replace('</main>', '<a href="nowhere.html">x</a></main>'))
-  plant('site/dist/start.html', (html) => html.replace('</main>', '<a href="errors.html#no_such_code">x</a></main>'))
+  plant('site/dist/start.html', (html) =>
+    html.replace('</main>', '<a href="errors.html#no_such_code">x</a></main>'),
+  )
   plant('docs/api/core/functions/gcra.md', (text) => text.replaceAll('gcra', 'other'))
   plant('docs/http.md', (text) => text.replace('| `policies` |', '| `polices` |'))
-  plant('docs/benchmarks/memory.md', (text) => text.replace(/(\d)(?= \|)/, (digit) => String((Number(digit) + 1) % 10)))
+  plant('docs/benchmarks/memory.md', (text) =>
+    text.replace(/(\d)(?= \|)/, (digit) => String((Number(digit) + 1) % 10)),
+  )
   writeFileSync(join(root, 'docs/lost.md'), '# Lost\n')
-  plant('docs/algorithms.md', (text) => text.replace('<!-- playground: gcra -->', '<!-- playground: grca -->'))
+  plant('docs/algorithms.md', (text) =>
+    text.replace('<!-- playground: gcra -->', '<!-- playground: grca -->'),
+  )
   const after = await found()
   rmSync(root, { recursive: true })
-  const wanted = [/nowhere\.html leads nowhere/, /#no_such_code leads to no heading/, /core exports gcra/, /no option polices/, /memory\.md:\d+ is not what/, /docs\/lost\.md/, /no picture 'grca'/]
+  const wanted = [
+    /nowhere\.html leads nowhere/,
+    /#no_such_code leads to no heading/,
+    /core exports gcra/,
+    /no option polices/,
+    /memory\.md:\d+ is not what/,
+    /docs\/lost\.md/,
+    /no picture 'grca'/,
+  ]
   return [
     [before.length === 0, `without a lie nothing is found ${before.join('; ')}`],
-    ...wanted.map((form) => /** @type {[boolean, string]} */ ([after.some((each) => form.test(each)), `planted and named: ${after.find((each) => form.test(each)) ?? String(form)}`])),
+    ...wanted.map(
+      (form) =>
+        /** @type {[boolean, string]} */ ([
+          after.some((each) => form.test(each)),
+          `planted and named: ${after.find((each) => form.test(each)) ?? String(form)}`,
+        ]),
+    ),
   ]
 }
 
-const known = [...readFileSync('docs/algorithms.md', 'utf8').matchAll(/^<!-- playground: ([\w-]+) -->$/gm)].map(([, id = '']) => /** @type {[string, string]} */ ([id, '']))
+const known = [
+  ...readFileSync('docs/algorithms.md', 'utf8').matchAll(/^<!-- playground: ([\w-]+) -->$/gm),
+].map(([, id = '']) => /** @type {[string, string]} */ ([id, '']))
 
 /**
  * @param {() => unknown} check

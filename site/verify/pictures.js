@@ -25,7 +25,10 @@ export async function verify(browser, url) {
       for (let i = 0; i < 24; i++) await page.keyboard.press('ArrowRight')
       await page.waitForSelector('.formats pre')
       if (size === 'phone') await page.locator('.columns').scrollIntoViewIfNeeded()
-      if (size === 'phone') await page.evaluate(() => scrollTo(0, (document.querySelector('.totals')?.getBoundingClientRect().top ?? 0) + scrollY - 360))
+      if (size === 'phone')
+        await page.evaluate(() =>
+          scrollTo(0, (document.querySelector('.totals')?.getBoundingClientRect().top ?? 0) + scrollY - 360),
+        )
       else await page.evaluate(() => scrollTo(0, 0))
       bytes += await shoot(page, `playground-${size}-${colorScheme}`)
       await page.goto(`${url}algorithms.html#fixedwindow`, { waitUntil: 'networkidle' })

@@ -3,7 +3,8 @@ import { htmlOf } from '../checks.js'
 import { serve } from './serve.js'
 
 /** Pages beside those at the top. */
-const SOME = /^(?:api\/core\/(?:index|README|interfaces\/LimiterOptions)|(?:migrate|recipes|packages)\/|decisions\/index)/
+const SOME =
+  /^(?:api\/core\/(?:index|README|interfaces\/LimiterOptions)|(?:migrate|recipes|packages)\/|decisions\/index)/
 
 /**
  * @param {import('playwright-core').Browser} browser
@@ -11,19 +12,26 @@ const SOME = /^(?:api\/core\/(?:index|README|interfaces\/LimiterOptions)|(?:migr
  * @returns {Promise<[boolean, string][]>}
  */
 export async function verify(browser, url) {
-  const pages = htmlOf('site/dist').filter((name) => name !== '404.html' && (!name.includes('/') || SOME.test(name)))
+  const pages = htmlOf('site/dist').filter(
+    (name) => name !== '404.html' && (!name.includes('/') || SOME.test(name)),
+  )
   const other = await serve('site/dist', '/')
   /** @type {string[]} */
   const wrong = []
   for (const base of [url, other.url]) {
     const page = await browser.newPage()
     const { origin } = new URL(base)
-    page.on('console', (message) => void (message.type() === 'error' && wrong.push(`${page.url()}: ${message.text()}`)))
+    page.on(
+      'console',
+      (message) => void (message.type() === 'error' && wrong.push(`${page.url()}: ${message.text()}`)),
+    )
     page.on('pageerror', (error) => void wrong.push(`${page.url()}: ${error.message}`))
     page.on('request', (request) => {
-      if (!request.url().startsWith(origin) && !/^(?:data|blob):/.test(request.url())) wrong.push(`${page.url()} asks ${request.url()}`)
+      if (!request.url().startsWith(origin) && !/^(?:data|blob):/.test(request.url()))
+        wrong.push(`${page.url()} asks ${request.url()}`)
     })
-    for (const name of base === url ? pages : pages.slice(0, 5)) await page.goto(base + name, { waitUntil: 'networkidle' })
+    for (const name of base === url ? pages : pages.slice(0, 5))
+      await page.goto(base + name, { waitUntil: 'networkidle' })
     await page.goto(`${base}start.html`)
     await page.click('.VPNavBar a:has-text("Algorithms")')
     await page.waitForURL(`${base}algorithms.html`)
@@ -31,11 +39,18 @@ export async function verify(browser, url) {
   }
   const lost = await browser.newPage()
   await lost.goto(`${url}index.html`)
-  const { status } = (await lost.goto(`${url}no/such/page.html`)) ?? { status: () => 0 }
+  await lost.goto(`${url}no/such/page.html`)
   const home = await lost.getAttribute('a[href]', 'href')
   await lost.close()
   await other.close()
-  return [[wrong.length === 0, `${pages.length} pages under two bases: ${wrong.length} errors ${wrong.slice(0, 3).join('; ')}`], [home !== null, `a missing page is answered by 404.html with a way home`], ...(await withoutScripts(browser, url))]
+  return [
+    [
+      wrong.length === 0,
+      `${pages.length} pages under two bases: ${wrong.length} errors ${wrong.slice(0, 3).join('; ')}`,
+    ],
+    [home !== null, `a missing page is answered by 404.html with a way home`],
+    ...(await withoutScripts(browser, url)),
+  ]
 }
 
 /**
@@ -47,13 +62,22 @@ async function withoutScripts(browser, url) {
   const context = await browser.newContext({ javaScriptEnabled: false })
   const page = await context.newPage()
   await page.goto(`${url}algorithms.html`)
-  const [tables, pictures] = [await page.locator('.vp-doc table').count(), await page.locator('figure.picture svg').count()]
-  const height = await page.locator('figure.picture svg').first().evaluate((svg) => svg.getBoundingClientRect().height)
+  const [tables, pictures] = [
+    await page.locator('.vp-doc table').count(),
+    await page.locator('figure.picture svg').count(),
+  ]
+  const height = await page
+    .locator('figure.picture svg')
+    .first()
+    .evaluate((svg) => svg.getBoundingClientRect().height)
   await page.goto(`${url}playground.html`)
   const needs = (await page.locator('noscript, .needs').first().innerText()).trim()
   await context.close()
   return [
-    [tables > 5 && pictures >= 8 && height > 20, `without scripts the page of algorithms has ${tables} tables and ${pictures} pictures`],
+    [
+      tables > 5 && pictures >= 8 && height > 20,
+      `without scripts the page of algorithms has ${tables} tables and ${pictures} pictures`,
+    ],
     [needs.includes('scripts'), `without scripts the playground says: ${needs.slice(0, 60)}...`],
   ]
 }

@@ -4,7 +4,10 @@ import { runs, snippetsOf } from '../../docs/test/snippets.ts'
 /** What each reader wants, and the links that are clicked. */
 const PATHS = /** @type {const} */ ([
   ['a first protected route', ['.VPHero a:has-text("Protect a first route")']],
-  ['coming from another library', ['.VPFeature:has-text("Come over")', '.vp-doc a[href$="migrate/rate-limiter-flexible.html#options"]']],
+  [
+    'coming from another library',
+    ['.VPFeature:has-text("Come over")', '.vp-doc a[href$="migrate/rate-limiter-flexible.html#options"]'],
+  ],
   ['a 429 explained', ['.VPFeature:has-text("A 429")']],
   ['Redis is down', ['.VPFeature:has-text("Redis is down")']],
   ['choosing an algorithm', ['.VPFeature:has-text("Choose an algorithm")']],
@@ -16,7 +19,11 @@ const PATHS = /** @type {const} */ ([
  * @returns {Promise<[boolean, string][]>}
  */
 export async function verify(browser, url) {
-  const tested = new Set(snippetsOf('.').filter((each) => runs(each) || /\blisten\(|\bserve\(/.test(each.code)).map(({ code }) => spaceless(code)))
+  const tested = new Set(
+    snippetsOf('.')
+      .filter((each) => runs(each) || /\blisten\(|\bserve\(/.test(each.code))
+      .map(({ code }) => spaceless(code)),
+  )
   const page = await browser.newPage()
   /** @type {[boolean, string][]} */
   const lines = []
@@ -30,7 +37,10 @@ export async function verify(browser, url) {
     const blocks = await page.locator('.vp-doc div[class*="language-"] pre code').allTextContents()
     const found = blocks.filter((code) => tested.has(spaceless(code)))
     const path = new URL(page.url()).pathname.split('/').at(-1)
-    lines.push([found.length > 0 && clicks.length <= 3, `${reader}: ${clicks.length} clicks to ${path}, ${found.length} snippets that are run`])
+    lines.push([
+      found.length > 0 && clicks.length <= 3,
+      `${reader}: ${clicks.length} clicks to ${path}, ${found.length} snippets that are run`,
+    ])
   }
   await page.close()
   return lines

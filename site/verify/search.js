@@ -15,8 +15,13 @@ export async function verify(browser, url) {
   Object.assign(globalThis, { window: { __base: '/' } })
   const { default: data } = await import(resolve(chunks, name ?? ''))
   const { searchOptions } = (await import('../search-options.js')).SEARCH
-  const index = MiniSearch.loadJSON(data, { fields: ['title', 'titles', 'text'], storeFields: ['title', 'titles'], searchOptions })
-  const headings = (/** @type {string} */ file, /** @type {RegExp} */ form) => [...readFileSync(file, 'utf8').matchAll(form)].map(([, heading = '']) => heading)
+  const index = MiniSearch.loadJSON(data, {
+    fields: ['title', 'titles', 'text'],
+    storeFields: ['title', 'titles'],
+    searchOptions,
+  })
+  const headings = (/** @type {string} */ file, /** @type {RegExp} */ form) =>
+    [...readFileSync(file, 'utf8').matchAll(form)].map(([, heading = '']) => heading)
   const terms = {
     'error codes': headings('docs/errors.md', /^### ([A-Z_]+)$/gm),
     options: headings('site/generated/options.md', /^## (\S+)$/gm),
@@ -25,8 +30,17 @@ export async function verify(browser, url) {
   /** @type {[boolean, string][]} */
   const lines = []
   for (const [kind, list] of Object.entries(terms)) {
-    const lost = list.filter((term) => !index.search(term).slice(0, 3).some((/** @type {any} */ hit) => hit.title === term))
-    lines.push([lost.length === 0 && list.length > 5, `${list.length} ${kind}, ${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`])
+    const lost = list.filter(
+      (term) =>
+        !index
+          .search(term)
+          .slice(0, 3)
+          .some((/** @type {any} */ hit) => hit.title === term),
+    )
+    lines.push([
+      lost.length === 0 && list.length > 5,
+      `${list.length} ${kind}, ${lost.length} not in the first three hits ${lost.slice(0, 8).join(' ')}`,
+    ])
   }
   const page = await browser.newPage()
   await page.goto(`${url}index.html`)

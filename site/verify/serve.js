@@ -29,7 +29,9 @@ export async function serve(folder, base) {
     const name = path.startsWith(base) ? path.slice(base.length) || 'index.html' : ''
     const file = join(folder, name.endsWith('/') ? `${name}index.html` : name)
     const isThere = name !== '' && existsSync(file) && statSync(file).isFile()
-    res.writeHead(isThere ? 200 : 404, { 'content-type': TYPES[isThere ? extname(file) : '.html'] ?? 'text/plain' })
+    res.writeHead(isThere ? 200 : 404, {
+      'content-type': TYPES[isThere ? extname(file) : '.html'] ?? 'text/plain',
+    })
     res.end(readFileSync(isThere ? file : join(folder, '404.html')))
   })
   await new Promise((resolve) => server.listen(0, '127.0.0.1', () => resolve(undefined)))

@@ -15,7 +15,8 @@ export async function verify(browser, url) {
   await page.addInitScript(() => {
     Object.assign(globalThis, { longest: 0 })
     new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries()) Object.assign(globalThis, { longest: Math.max(/** @type {any} */ (globalThis).longest, duration) })
+      for (const { duration } of list.getEntries())
+        Object.assign(globalThis, { longest: Math.max(/** @type {any} */ (globalThis).longest, duration) })
     }).observe({ type: 'longtask', buffered: true })
   })
   await page.goto(`${url}playground.html`)
@@ -37,7 +38,10 @@ export async function verify(browser, url) {
   return [
     [median(shown) <= 100, `what is typed shows after ${median(shown)} ms, at most 100`],
     [longestSmall <= 100, `the longest task while typing takes ${longestSmall} ms, at most 100`],
-    [median(large) <= 1000, `100,000 calls under six algorithms are decided and drawn after ${median(large)} ms, at most 1000`],
+    [
+      median(large) <= 1000,
+      `100,000 calls under six algorithms are decided and drawn after ${median(large)} ms, at most 1000`,
+    ],
     [cancelled <= 250, `a small run after a large one shows after ${cancelled} ms`],
     [longestLarge <= 100, `the longest task with 100,000 calls takes ${longestLarge} ms, at most 100`],
   ]

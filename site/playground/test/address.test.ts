@@ -13,7 +13,9 @@ function fragmentOf(scenario: Parameters<typeof addressOf>[0]): string {
 
 function randomTimes(calls: number, within: number): string {
   const random = randomFrom(7)
-  return Array.from({ length: calls }, () => Math.floor(random() * within)).sort((one, other) => one - other).join('\n')
+  return Array.from({ length: calls }, () => Math.floor(random() * within))
+    .sort((one, other) => one - other)
+    .join('\n')
 }
 
 describe('an address', () => {
@@ -32,7 +34,9 @@ describe('an address', () => {
   })
 
   it('keeps names with any sign', () => {
-    const columns = [{ policies: [{ algorithm: 'gcra', limit: 1, window: '1s', name: 'a(b),c;d+e&f=g #%"' }] }]
+    const columns = [
+      { policies: [{ algorithm: 'gcra', limit: 1, window: '1s', name: 'a(b),c;d+e&f=g #%"' }] },
+    ]
     const scenario = { ...DEFAULT, columns }
     expect(scenarioAt(fragmentOf(scenario)).scenario.columns).toEqual(columns)
   })
@@ -43,17 +47,33 @@ describe('an address', () => {
   })
 
   it('holds 800 pasted calls of a minute beside four limits', () => {
-    const scenario = { ...DEFAULT, traffic: { kind: 'list' }, list: randomTimes(800, 60_000), columns: [...DEFAULT.columns, ...DEFAULT.columns] }
+    const scenario = {
+      ...DEFAULT,
+      traffic: { kind: 'list' },
+      list: randomTimes(800, 60_000),
+      columns: [...DEFAULT.columns, ...DEFAULT.columns],
+    }
     expect(scenarioAt(fragmentOf(scenario)).scenario.list).toBe(scenario.list)
   })
 
   it('says that it holds no more than 800 pasted calls', () => {
     const scenario = { ...DEFAULT, traffic: { kind: 'list' }, list: randomTimes(801, 60_000) }
-    expect(addressOf(scenario)).toEqual({ why: '801 pasted calls are more than the 800 that an address holds' })
+    expect(addressOf(scenario)).toEqual({
+      why: '801 pasted calls are more than the 800 that an address holds',
+    })
   })
 
   it('says that it would be too long', () => {
-    const columns = [{ policies: Array.from({ length: 40 }, () => ({ algorithm: 'slidingLog', limit: 123_456, window: '365d', name: 'x'.repeat(30) })) }]
+    const columns = [
+      {
+        policies: Array.from({ length: 40 }, () => ({
+          algorithm: 'slidingLog',
+          limit: 123_456,
+          window: '365d',
+          name: 'x'.repeat(30),
+        })),
+      },
+    ]
     expect(addressOf({ ...DEFAULT, columns })).toEqual({ why: expect.stringContaining('more than 2000') })
   })
 
@@ -75,7 +95,9 @@ describe('an address', () => {
 
   it('of every version that was written still opens', () => {
     // One address of each version, kept for ever.
-    const written = ['1&kind=poisson&rate=4&span=30s&from=0&to=9000&key=1&limits=gcra(limit:20,window:10s,burst:5);maxWait:5s']
+    const written = [
+      '1&kind=poisson&rate=4&span=30s&from=0&to=9000&key=1&limits=gcra(limit:20,window:10s,burst:5);maxWait:5s',
+    ]
     for (const fragment of written) expect(scenarioAt(fragment).problem).toBeUndefined()
   })
 

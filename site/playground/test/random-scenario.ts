@@ -24,7 +24,9 @@ export function randomScenario(seed: number): Scenario {
     ...(random() < 0.3 && { real: whole(0, 4), takes: one(['50ms', '3s']) }),
   }
   const times = Array.from({ length: whole(1, 60) }, () => whole(0, 20_000)).sort((a, b) => a - b)
-  const list = times.map((at) => (random() < 0.5 ? `${at}` : `${at} ${whole(0, 4)} ${whole(1, 3)}`)).join('\n')
+  const list = times
+    .map((at) => (random() < 0.5 ? `${at}` : `${at} ${whole(0, 4)} ${whole(1, 3)}`))
+    .join('\n')
   const view: Record<string, Typed> = random() < 0.3 ? { from: 500, to: 1900, key: 1 } : {}
   return { traffic, list: kind === 'list' ? list : '', columns, view }
 }
@@ -33,11 +35,18 @@ type Whole = (least: number, most: number) => number
 type One = <T>(values: readonly T[]) => T
 
 function randomColumn(whole: Whole, one: One): Column {
-  const policies = Array.from({ length: one([1, 1, 1, 2, 3]) }, (_, i) => ({ ...randomPolicy(whole, one), name: `policy ${i + 1}` }))
+  const policies = Array.from({ length: one([1, 1, 1, 2, 3]) }, (_, i) => ({
+    ...randomPolicy(whole, one),
+    name: `policy ${i + 1}`,
+  }))
   const way = one(['', '', 'wait', 'penalty', 'leases'])
   if (way === 'wait') return { policies, maxWait: one(['500ms', '5s', 30_000]) }
-  if (way === 'penalty') return { policies, penalty: { after: whole(1, 4), block: one(['500ms', '5s']), factor: one([1, 2]) } }
-  const lent = { policies: [{ algorithm: 'slidingLog', limit: whole(20, 60), window: '10s' }], leases: { ttl: '1s', size: 5, processes: 3 } }
+  if (way === 'penalty')
+    return { policies, penalty: { after: whole(1, 4), block: one(['500ms', '5s']), factor: one([1, 2]) } }
+  const lent = {
+    policies: [{ algorithm: 'slidingLog', limit: whole(20, 60), window: '10s' }],
+    leases: { ttl: '1s', size: 5, processes: 3 },
+  }
   return way === 'leases' ? lent : { policies }
 }
 

@@ -20,7 +20,7 @@ export async function replayed(
   const settling: { at: number; decision: Decision }[] = []
   try {
     for (const [i, at] of result.at.entries()) {
-      for (; settling.length > 0 && settling[0]!.at <= at; ) {
+      for (; settling.length > 0 && settling[0]!.at <= at;) {
         const { at: then, decision } = settling.shift()!
         now = then
         void decision.settle(traffic.real)
@@ -34,7 +34,8 @@ export async function replayed(
         result.remaining[i] === decision.remaining &&
         result.reset[i] === decision.resetAfterMs
       if (!same) return { different: i }
-      if (decision.allowed && traffic.real >= 0 && traffic.real !== traffic.cost) settling.push({ at: at + traffic.takes, decision })
+      if (decision.allowed && traffic.real >= 0 && traffic.real !== traffic.cost)
+        settling.push({ at: at + traffic.takes, decision })
     }
     return { different: result.outcome.includes(WAITING) && maxWait === undefined ? 0 : undefined }
   } finally {

@@ -21,12 +21,15 @@ function at(fragment: string): Scenario {
 }
 
 describe('a preset', () => {
-  it.each(PRESETS.map((each) => [each.id, each] as const))('%s serves calls and keeps its promises', async (_, { fragment }) => {
-    for (const { policies, totals } of await resultsOf(at(fragment))) {
-      expect(totals.served).toBeGreaterThan(0)
-      for (const { most, promise } of policies) expect(most).toBeLessThanOrEqual(promise)
-    }
-  })
+  it.each(PRESETS.map((each) => [each.id, each] as const))(
+    '%s serves calls and keeps its promises',
+    async (_, { fragment }) => {
+      for (const { policies, totals } of await resultsOf(at(fragment))) {
+        expect(totals.served).toBeGreaterThan(0)
+        for (const { most, promise } of policies) expect(most).toBeLessThanOrEqual(promise)
+      }
+    },
+  )
 })
 
 describe('a scenario', () => {
@@ -35,7 +38,10 @@ describe('a scenario', () => {
       const { scenario } = readScenario(randomScenario(seed))
       const results = (await run(scenario))!
       for (const [i, column] of scenario.columns.entries()) {
-        expect({ seed, ...(await replayed(scenario, column, results[i]!)) }).toEqual({ seed, different: undefined })
+        expect({ seed, ...(await replayed(scenario, column, results[i]!)) }).toEqual({
+          seed,
+          different: undefined,
+        })
       }
     }
   })
@@ -43,7 +49,8 @@ describe('a scenario', () => {
   it('never passes what its policies promise', async () => {
     for (let seed = 100; seed < 140; seed++) {
       for (const { policies } of await resultsOf(randomScenario(seed))) {
-        for (const { name, most, promise } of policies) expect({ seed, name, over: most > promise }).toEqual({ seed, name, over: false })
+        for (const { name, most, promise } of policies)
+          expect({ seed, name, over: most > promise }).toEqual({ seed, name, over: false })
       }
     }
   })
@@ -65,7 +72,9 @@ describe('a scenario', () => {
   })
 
   it('has clients that obey Retry-After served, each once', async () => {
-    const [result] = await resultsOf(at('1&kind=storm&clients=12&obey=100&span=30s&limits=gcra(limit:1,window:1s,burst:1)'))
+    const [result] = await resultsOf(
+      at('1&kind=storm&clients=12&obey=100&span=30s&limits=gcra(limit:1,window:1s,burst:1)'),
+    )
     expect(result!.totals.served).toBe(12)
   })
 
@@ -85,7 +94,11 @@ describe('the problems of a scenario', () => {
     ['1&rate=-1&limits=gcra(limit:1,window:1s)', 'traffic.rate', /rate must be a number/],
     ['1&rate=100000&span=1d&limits=gcra(limit:1,window:1s)', 'traffic.rate', /more than 200000/],
     ['1&limits=gcra(limit:1,window:1s);maxWait:2d', 'columns.0.maxWait', /maxWait must be/],
-    ['1&limits=gcra(limit:1,window:1s);penalty(after:0,block:1s)', 'columns.0.penalty', /penalty\.after must be/],
+    [
+      '1&limits=gcra(limit:1,window:1s);penalty(after:0,block:1s)',
+      'columns.0.penalty',
+      /penalty\.after must be/,
+    ],
     ['1&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'traffic.list', /line 1/],
   ])('of %s are those of the library, at %s', (fragment, path, message) => {
     expect(readScenario(at(fragment)).problems[path]).toMatch(message)
@@ -132,13 +145,22 @@ describe('the response to a call', () => {
     expect(JSON.parse(body!)).toMatchObject({ status: 429, 'violated-policies': ['api'] })
     const headers = Object.fromEntries(formats.map((each) => [each.format, each.headers]))
     expect(headers['x-ratelimit']).toEqual(
-      expect.arrayContaining(['X-RateLimit-Limit: 2', 'X-RateLimit-Remaining: 0', `X-RateLimit-Reset: ${START_MS / 1000 + 10}`, 'Retry-After: 9']),
+      expect.arrayContaining([
+        'X-RateLimit-Limit: 2',
+        'X-RateLimit-Remaining: 0',
+        `X-RateLimit-Reset: ${START_MS / 1000 + 10}`,
+        'Retry-After: 9',
+      ]),
     )
-    expect(headers['ietf']).toEqual(expect.arrayContaining(['RateLimit-Policy: "api";q=2;w=10', 'RateLimit: "api";r=0;t=9']))
+    expect(headers['ietf']).toEqual(
+      expect.arrayContaining(['RateLimit-Policy: "api";q=2;w=10', 'RateLimit: "api";r=0;t=9']),
+    )
   })
 
   it('of a call that waited is that of its turn', async () => {
-    const { scenario } = readScenario(at('1&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1);maxWait:5s'))
+    const { scenario } = readScenario(
+      at('1&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1);maxWait:5s'),
+    )
     const [result] = (await run(scenario))!
     expect(result!.outcome[1]).toBe(WAITING)
     const { decision } = (await decisionAt(scenario, 0, 1))!
