@@ -59,7 +59,9 @@ function isThere(program) {
  * @param {string} program
  */
 function find(program) {
-  const folders = program.includes('/') ? ['.'] : [...(process.env.PATH ?? '').split(delimiter), ...unlisted()]
+  const folders = program.includes('/')
+    ? ['.']
+    : [...(process.env.PATH ?? '').split(delimiter), ...unlisted()]
   return folders
     .map((folder) => resolve(folder, program))
     .find((path) => {

@@ -2,18 +2,18 @@
 
 /** The parts of the site with their files, or all of a folder: `docs/migrate/*`. */
 export const ORDER = Object.entries({
-  Start: `README.md docs/how-do-i.md docs/first-screen.md docs/http.md packages/express/README.md packages/fastify/README.md
-    packages/hono/README.md packages/koa/README.md packages/nest/README.md packages/next/README.md packages/sveltekit/README.md
-    docs/recipes/README.md docs/testing.md packages/testing/README.md`,
+  Start: `README.md docs/how-do-i.md docs/README.md docs/http.md packages/express/README.md packages/fastify/README.md
+    packages/hono/README.md packages/koa/README.md packages/nest/README.md
+    docs/anywhere.md docs/recipes/README.md docs/testing.md packages/testing/README.md`,
   Choose:
     'site/pages/playground.md docs/algorithms.md docs/cli.md packages/cli/README.md packages/policies/README.md',
   Run: `docs/operations.md docs/outages.md docs/overload.md docs/scaling.md docs/sizing.md docs/machine.md packages/machine/README.md
-    docs/postgres.md packages/postgres/README.md docs/anywhere.md docs/metrics.md packages/metrics/README.md docs/runbook.md`,
+    docs/postgres.md packages/postgres/README.md docs/metrics.md packages/metrics/README.md docs/runbook.md`,
   'Call out': `docs/outbound.md packages/outbound/README.md docs/outbound-clients.md docs/outbound-queue.md docs/outbound-migration.md`,
   'Come over': 'docs/migrate/README.md docs/migrate/*',
   Reference: `site/generated/options.md site/generated/headers.md docs/errors.md docs/glossary.md packages/core/README.md
     packages/http/README.md docs/stores.md docs/api/README.md`,
-  Why: 'docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* CHANGELOG.md',
+  Why: 'docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* docs/survivors.md CHANGELOG.md',
 }).map(([title, files]) => ({ title, pages: files.split(/\s+/) }))
 
 /** Pages without a place in the navigation. */

@@ -39,6 +39,7 @@ function isPublic(manifest) {
 export function placeOf(file) {
   if (file === 'README.md') return 'start.md'
   if (file === 'CHANGELOG.md') return 'changelog.md'
+  if (file === 'docs/README.md') return 'pages.md'
   const [, name] = /^packages\/([^/]+)\/README\.md$/.exec(file) ?? []
   if (name) return `packages/${name}.md`
   return file

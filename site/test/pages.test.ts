@@ -1,0 +1,118 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { brokenLinks } from '../checks.js'
+import { githubSlug } from '../anchors.js'
+import { filesOf, navigation, placeOf, targetOf } from '../pages.js'
+import { drawPictures, withPictures } from '../pictures.js'
+import { BASE, portablePage, portableScript } from '../portable.js'
+import { PRESETS } from '../playground/presets.js'
+
+const ROOT = resolve(__dirname, '../..')
+
+describe('the navigation', () => {
+  it('has a place for every page of the repository', () => {
+    // A new page of docs needs a line in site/order.js.
+    expect(navigation(ROOT).flatMap(({ pages }) => pages).length).toBeGreaterThan(50)
+  })
+
+  it('refuses a page without a place, and names it', () => {
+    const root = mkdtempSync(join(tmpdir(), 'sluice-pages-'))
+    mkdirSync(join(root, 'docs'))
+    mkdirSync(join(root, 'packages'))
+    for (const file of ['README.md', 'CHANGELOG.md', 'docs/lost.md'])
+      writeFileSync(join(root, file), '# Title\n')
+    expect(() => navigation(root)).toThrow('no place in site/order.js: docs/lost.md')
+    rmSync(root, { recursive: true })
+  })
+
+  it('gives no two pages one address', () => {
+    const places = filesOf(ROOT).map(placeOf)
+    expect(new Set(places).size).toBe(places.length)
+  })
+})
+
+describe('a link', () => {
+  it.each([
+    ['docs/http.md', 'algorithms.md#gcra', { path: '/algorithms.html#gcra' }],
+    ['docs/migrate/limiter.md', 'README.md', { path: '/migrate/index.html' }],
+    ['README.md', 'docs/decisions/README.md', { path: '/decisions/index.html' }],
+    ['docs/http.md', '../packages/core/README.md#bans', { path: '/packages/core.html#bans' }],
+    ['README.md', 'packages/koa', { path: '/packages/koa.html' }],
+    ['docs/http.md', '../examples/payments', { file: 'examples/payments' }],
+    ['packages/koa/README.md', '../../LICENSE', { file: 'LICENSE' }],
+  ])('of %s to %s', (from, href, target) => {
+    expect(targetOf(ROOT, from, href)).toEqual(target)
+  })
+
+  it('that leads nowhere, to no heading, or to one base path alone is named', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-links-'))
+    writeFileSync(
+      join(folder, 'a.html'),
+      '<h1 id="top"></h1><a href="b.html#here">b</a><a href="#top">top</a>',
+    )
+    writeFileSync(
+      join(folder, 'b.html'),
+      '<p id="here"></p><a href="a.html#no">a</a><a href="c.html">c</a><img src="/x.png">',
+    )
+    expect(brokenLinks(folder)).toEqual([
+      'b.html: a.html#no leads to no heading',
+      'b.html: c.html leads nowhere',
+      'b.html: /x.png fits one base path alone',
+    ])
+    rmSync(folder, { recursive: true })
+  })
+
+  it('to a heading has the anchor that code hosts give it', () => {
+    expect(githubSlug('slidingLog (the default)')).toBe('slidinglog-the-default')
+    expect(githubSlug('STORE_TIMEOUT')).toBe('store_timeout')
+    expect(githubSlug('Would raising it help?')).toBe('would-raising-it-help')
+  })
+})
+
+describe('a page under any base', () => {
+  it('refers to the others by its own depth', () => {
+    const html = portablePage(
+      `<html><head></head><a href="${BASE}a.html">a</a></html>`,
+      'migrate/limiter.html',
+    )
+    expect(html).toContain('href="../a.html"')
+    expect(html).not.toContain(BASE)
+  })
+
+  it('allows the scripts that are written into it, and no other', () => {
+    const html = portablePage(
+      '<html><head></head><script>one()</script><script type="module" src="x.js"></script></html>',
+      'a.html',
+    )
+    const [, policy = ''] = /Content-Security-Policy" content="([^"]*)"/.exec(html) ?? []
+    expect(policy).toContain("connect-src 'none'")
+    expect(policy.match(/'sha256-/g)).toHaveLength(2) // its own, and the one that says where the base is
+  })
+
+  it('has scripts that ask for the base as they run', () => {
+    const code = `export const a = "${BASE}x.js", b = \`<a href="${BASE}y.html">\${a}</a>\``
+    const run = new Function(
+      'window',
+      portableScript(code).replace('export const', 'const') + '; return [a, b]',
+    )
+    expect(run({ __base: '/deep/' })).toEqual(['/deep/x.js', '<a href="/deep/y.html">/deep/x.js</a>'])
+  })
+})
+
+describe('the pictures', () => {
+  it('are drawn of every preset, without scripts, and link to the playground', async () => {
+    const pictures = await drawPictures('/base/')
+    expect(pictures.size).toBe(PRESETS.length)
+    for (const html of pictures.values()) {
+      expect(html).toMatch(/<svg class="lane"[^]*<svg class="strip"[^]*href="\/base\/playground\.html#1&#38;/)
+      expect(html).not.toMatch(/<script|NaN|undefined/)
+    }
+  })
+
+  it('take the place of their comments', () => {
+    const pictures = new Map([['edge', '<figure/>']])
+    expect(withPictures('a\n<!-- playground: edge -->\nb', pictures)).toBe('a\n<figure/>\nb')
+    expect(() => withPictures('<!-- playground: egde -->', pictures)).toThrow("no picture 'egde'")
+  })
+})
