@@ -12,20 +12,15 @@ export const WAITING = 2
 /** Parts of the shown time. */
 export const BINS = 400
 
-/** What became of the calls of a column, a row of numbers for each call in their order. Times are milliseconds from the start. */
-export interface ColumnResult {
-  readonly at: Float64Array
-  readonly cost: Float64Array
-  readonly key: Uint16Array
-  /** DENIED, ALLOWED, or WAITING for a turn. */
-  readonly outcome: Uint8Array
-  /** The turn of a call that passes. */
-  readonly turn: Float64Array
-  readonly retryAfter: Float64Array
-  readonly remaining: Float64Array
-  readonly reset: Float64Array
-  /** Units that were charged and not given back. */
-  readonly kept: Float64Array
+/**
+ * A row of numbers for each call in their order. `outcome` is DENIED, ALLOWED or WAITING; `turn` the instant at which a call passes;
+ * `kept` the units that were charged and not given back. Times are milliseconds from the start.
+ */
+const ROWS = ['at', 'cost', 'key', 'outcome', 'turn', 'retryAfter', 'remaining', 'reset', 'kept'] as const
+type Rows<List> = Record<(typeof ROWS)[number], List>
+
+/** What became of the calls of a column. */
+export interface ColumnResult extends Readonly<Rows<Float64Array>> {
   readonly policies: readonly PolicyResult[]
   readonly totals: Totals
   /** Calls that clients would have repeated but for the bound on calls. */
@@ -118,15 +113,7 @@ type Later =
 class ColumnRun {
   readonly #limits
   readonly #later = new LaterEvents<Later>()
-  readonly #at: number[] = []
-  readonly #cost: number[] = []
-  readonly #key: number[] = []
-  readonly #outcome: number[] = []
-  readonly #turn: number[] = []
-  readonly #retryAfter: number[] = []
-  readonly #remaining: number[] = []
-  readonly #reset: number[] = []
-  readonly #kept: number[] = []
+  readonly #rows = eachRow((): number[] => [])
   readonly #corrections: Promise<void>[] = []
   readonly #samples: number[][]
   readonly #shown
@@ -146,7 +133,7 @@ class ColumnRun {
   async result(goOn: Seen = () => true): Promise<ColumnResult | undefined> {
     const { arrivals } = this
     try {
-      for (let next = 0; this.#at.length < MOST_CALLS;) {
+      for (let next = 0; this.#rows.at.length < MOST_CALLS;) {
         const arrivesAt = arrivals.at[next] ?? Infinity
         const later = this.#later.takeUntil(arrivesAt)
         if (!later && arrivesAt === Infinity) break
@@ -158,10 +145,10 @@ class ColumnRun {
           const made = this.#limits.decide(`key-${call.key}`, call.cost)
           const decision = made instanceof Promise ? await made : made
           this.#record(call, decision)
-          if (!goOn(this.#at.length - 1, decision, this.#limits.now)) return undefined
+          if (!goOn(this.#rows.at.length - 1, decision, this.#limits.now)) return undefined
           this.#follow(call.client, decision)
         }
-        const paused = this.#at.length % 500 === 0 ? this.pause() : undefined
+        const paused = this.#rows.at.length % 500 === 0 ? this.pause() : undefined
         if (paused && !(await paused)) return undefined
       }
       this.#moveTo(Infinity)
@@ -184,15 +171,18 @@ class ColumnRun {
   #record({ key, cost }: Call, decision: Decision): void {
     const { allowed, waitMs } = decision
     const at = this.#limits.now
-    this.#at.push(at)
-    this.#key.push(key)
-    this.#cost.push(cost)
-    this.#outcome.push(!allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED)
-    this.#turn.push(!allowed ? NaN : waitMs > 0 ? this.#limits.turn : at)
-    this.#retryAfter.push(decision.retryAfterMs)
-    this.#remaining.push(decision.remaining)
-    this.#reset.push(decision.resetAfterMs)
-    this.#kept.push(allowed ? cost : 0)
+    const call: Rows<number> = {
+      at,
+      cost,
+      key,
+      outcome: !allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED,
+      turn: !allowed ? NaN : waitMs > 0 ? this.#limits.turn : at,
+      retryAfter: decision.retryAfterMs,
+      remaining: decision.remaining,
+      reset: decision.resetAfterMs,
+      kept: allowed ? cost : 0,
+    }
+    for (const row of ROWS) this.#rows[row].push(call[row])
   }
 
   /** What a call brings about later: its settling, or the next try of its client. */
@@ -202,7 +192,7 @@ class ColumnRun {
     if (decision.allowed) {
       const settled = at + decision.waitMs + takes
       if (real >= 0 && real !== cost)
-        this.#later.add(settled, { client: undefined, call: this.#at.length - 1, decision })
+        this.#later.add(settled, { client: undefined, call: this.#rows.at.length - 1, decision })
       return
     }
     if (client === undefined) return
@@ -212,7 +202,7 @@ class ColumnRun {
 
   #settle(call: number, decision: Decision): void {
     const { real } = this.scenario.traffic
-    const taken = decision.settle(real).then((units) => void (this.#kept[call]! += Math.min(0, units)))
+    const taken = decision.settle(real).then((units) => void (this.#rows.kept[call]! += Math.min(0, units)))
     this.#corrections.push(taken)
   }
 
@@ -245,30 +235,22 @@ class ColumnRun {
       remaining: Float64Array.from(this.#samples[i]!),
     }))
     return {
-      at: Float64Array.from(this.#at),
-      cost: Float64Array.from(this.#cost),
-      key: Uint16Array.from(this.#key),
-      outcome: Uint8Array.from(this.#outcome),
-      turn: Float64Array.from(this.#turn),
-      retryAfter: Float64Array.from(this.#retryAfter),
-      remaining: Float64Array.from(this.#remaining),
-      reset: Float64Array.from(this.#reset),
-      kept: Float64Array.from(this.#kept),
+      ...eachRow((row) => Float64Array.from(this.#rows[row])),
       policies,
       totals: this.#totals(),
-      cutOff: this.#at.length >= MOST_CALLS,
+      cutOff: this.#rows.at.length >= MOST_CALLS,
     }
   }
 
   /** Charges count at the turns of their calls, which come in order for each key. */
   #chargesByKey(): ReadonlyMap<number, Charges> {
     const byKey = new Map<number, { at: number[]; units: number[] }>()
-    for (const [i, units] of this.#kept.entries()) {
+    for (const [i, units] of this.#rows.kept.entries()) {
       if (units <= 0) continue
-      const key = this.#key[i]!
+      const key = this.#rows.key[i]!
       let charges = byKey.get(key)
       if (!charges) byKey.set(key, (charges = { at: [], units: [] }))
-      charges.at.push(this.#turn[i]!)
+      charges.at.push(this.#rows.turn[i]!)
       charges.units.push(units)
     }
     return byKey
@@ -278,17 +260,21 @@ class ColumnRun {
     const count = { [DENIED]: 0, [ALLOWED]: 0, [WAITING]: 0 }
     const since = new Map<number, number>()
     let longestLockOut = 0
-    for (const [i, outcome] of this.#outcome.entries()) {
+    for (const [i, outcome] of this.#rows.outcome.entries()) {
       count[outcome as 0 | 1 | 2]++
-      const key = this.#key[i]!
+      const key = this.#rows.key[i]!
       if (outcome !== DENIED) since.delete(key)
       else {
-        const at = this.#at[i]!
+        const at = this.#rows.at[i]!
         if (!since.has(key)) since.set(key, at)
-        longestLockOut = Math.max(longestLockOut, at + this.#retryAfter[i]! - since.get(key)!)
+        longestLockOut = Math.max(longestLockOut, at + this.#rows.retryAfter[i]! - since.get(key)!)
       }
     }
     const served = count[ALLOWED] + count[WAITING]
     return { served, denied: count[DENIED], waited: count[WAITING], longestLockOut }
   }
+}
+
+function eachRow<List>(make: (row: keyof Rows<List>) => List): Rows<List> {
+  return Object.fromEntries(ROWS.map((row) => [row, make(row)])) as Rows<List>
 }
