@@ -2,4 +2,11 @@
 export { conformance, type ConformanceOptions } from './conformance/kit.js'
 export type { OpenStore } from './conformance/session.js'
 export { FakeClock } from './fake-clock.js'
-export { type Arrival, mostIn, type Provider, type ProviderOptions, startProvider } from './provider.js'
+export {
+  type Arrival,
+  mostIn,
+  type Provider,
+  type ProviderOptions,
+  type ProviderReply,
+  startProvider,
+} from './provider.js'

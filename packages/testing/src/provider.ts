@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { getPriority, setPriority } from 'node:os'
 
@@ -17,6 +17,19 @@ export interface ProviderOptions {
    * @default false
    */
   readonly tells?: boolean
+  /**
+   * Its reply to a call that arrives so many milliseconds after the first: undefined as its limit says, 'nothing' for no reply
+   * and an open connection.
+   * @default always as its limit says
+   */
+  readonly answer?: (atMs: number) => ProviderReply | 'nothing' | undefined
+}
+
+export interface ProviderReply {
+  readonly status: number
+  readonly headers?: Readonly<Record<string, string>>
+  /** A text, or what becomes JSON. */
+  readonly body?: unknown
 }
 
 /** Made by `startProvider`. */
@@ -41,7 +54,7 @@ export interface Arrival {
 
 /**
  * Starts an HTTP server on loopback that keeps a limit its own way, by a log of instants on its own clock, and knows nothing of
- * Sluice. It answers 200, or 429 with Retry-After. While it runs, this process has a higher priority if it may, because the
+ * Sluice. It answers 200, or 429 with Retry-After, unless `answer` says otherwise. While it runs, this process has a higher priority if it may, because the
  * server stands for another machine, which is not late when this one is busy.
  * @example
  * const provider = await startProvider({ limit: 100, windowMs: 1000 })
@@ -49,7 +62,7 @@ export interface Arrival {
  * provider.close()
  */
 export async function startProvider(options: ProviderOptions): Promise<Provider> {
-  const { limit, windowMs, latencyMs = 0, tells = false } = options
+  const { limit, windowMs, latencyMs = 0, tells = false, answer } = options
   const comeBack = goFirst()
   const calls: Arrival[] = []
   const log: number[] = []
@@ -59,13 +72,16 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     if (req.url === '/warm') return void res.end()
     const at = performance.now()
     while (log.length > 0 && log[0]! <= at - windowMs) log.shift()
-    const accepted = log.length < limit
+    const own = answer?.(at - (calls[0]?.at ?? at))
+    const accepted = own === undefined ? log.length < limit : own !== 'nothing' && own.status < 400
     if (accepted) log.push(at)
     mostAtOnce = Math.max(mostAtOnce, ++underWay)
     res.once('close', () => underWay--)
     const seconds = Math.ceil((log[0]! + windowMs - at) / 1000)
     const tag = Number(new URL(req.url!, 'http://provider').searchParams.get('tag'))
     calls.push({ at, accepted, retryAfterMs: accepted ? 0 : seconds * 1000, tag })
+    if (own === 'nothing') return
+    if (own) return void setTimeout(() => reply(res, own), latencyMs)
     if (tells) res.setHeader('RateLimit', `"calls";r=${limit - log.length};t=${seconds}`)
     if (!accepted) res.writeHead(429, { 'Retry-After': seconds }).end()
     else setTimeout(() => res.end('ok'), latencyMs)
@@ -84,6 +100,15 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
       comeBack()
     },
   }
+}
+
+function reply(res: ServerResponse, { status, headers, body = '' }: ProviderReply): void {
+  const isText = typeof body === 'string'
+  const text = isText ? body : JSON.stringify(body)
+  const type = isText ? 'text/plain' : 'application/json'
+  res
+    .writeHead(status, { 'Content-Type': type, 'Content-Length': Buffer.byteLength(text), ...headers })
+    .end(text)
 }
 
 /** Raises the priority of this process, if it may. Returns what ends that. */

@@ -2,6 +2,7 @@ import { proof as clients } from './clients.js'
 import { proof as evenSpread } from './even-spread.js'
 import { proof as knownLimit } from './known-limit.js'
 import { proof as order } from './order.js'
+import { proof as overload } from './overload.js'
 import { proof as peers } from './peers/proof.js'
 import { proof as queue } from './queue.js'
 import { proof as shutdown } from './shutdown.js'
@@ -13,6 +14,7 @@ import { proof as unknownLimit } from './unknown-limit.js'
 export const proofs: readonly Proof[] = [
   knownLimit,
   unknownLimit,
+  overload,
   evenSpread,
   order,
   trouble,
