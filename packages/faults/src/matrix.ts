@@ -38,6 +38,7 @@ import { row as penalties } from './rows/row-36-penalties.js'
 import { row as resets } from './rows/row-37-resets.js'
 import { row as deniedCosts } from './rows/row-38-denied-costs.js'
 import { row as severalKeys } from './rows/row-39-several-keys.js'
+import { row as overload } from './rows/row-40-overload.js'
 import { row as postgres } from './rows/row-41-postgres.js'
 import { row as strangers } from './rows/row-42-strangers.js'
 import { row as unread } from './rows/row-43-unread.js'
@@ -84,6 +85,7 @@ export const rows: readonly Row[] = [
   resets,
   deniedCosts,
   severalKeys,
+  overload,
   postgres,
   strangers,
   unread,

@@ -1,0 +1,108 @@
+import { createLimiter, gcra } from '@sluice/core'
+import { randomFrom } from '@sluice/harness/figures'
+import { limitFetch } from '@sluice/outbound'
+import { install } from '@sinonjs/fake-timers'
+import { together } from '../outage.js'
+import type { Outcome, Row } from '../row.js'
+
+/** A provider that is overloaded gets hardly any calls, is soon known to be well again, and may fail a call now and then. */
+export const row: Row = { number: 40, fault: 'overload of a provider', run: overload }
+
+const [CALLERS, LATENCY_MS, BEGIN_MS, RATE] = [8, 40, 3000, 100]
+/** Beside what is under way when the outage begins. */
+const mostSends = (seconds: number): number => 8 + seconds / 45
+const LONGEST_MS = 60_000
+const MOST_LOST = 0.02
+
+async function overload(share: number): Promise<Outcome> {
+  const outages = [503, 529].flatMap((status) =>
+    [3, Math.max(900, 3600 * share)].map((s) => [status, s] as const),
+  )
+  const outcomes: Outcome[] = []
+  for (const [status, seconds] of outages) outcomes.push(await inFakeTime(() => outage(status, seconds)))
+  return together([...outcomes, await inFakeTime(() => strays(Math.max(60, 600 * share)))])
+}
+
+async function outage(status: number, seconds: number): Promise<Outcome> {
+  const endMs = BEGIN_MS + seconds * 1000
+  const crowd = call((atMs) => (atMs >= BEGIN_MS && atMs < endMs ? status : 200))
+  await pass(BEGIN_MS)
+  const most = crowd.underWay() + mostSends(seconds)
+  await pass(seconds * 1000)
+  const before = crowd.sent.length
+  while (crowd.sent.length === before && performance.now() < endMs + 2 * LONGEST_MS) await pass(1000)
+  const refused = crowd.sent.filter((sent) => sent.status !== 200).length
+  const backMs = (crowd.sent[before]?.atMs ?? Infinity) - endMs
+  return {
+    pass: refused <= most && backMs <= LONGEST_MS,
+    figure:
+      `${status} for ${seconds} s: ${refused} sends (bar ${Math.floor(most)}), ` +
+      `tried again ${(backMs / 1000).toFixed(1)} s after its end (bar ${LONGEST_MS / 1000})`,
+  }
+}
+
+/** One call in a hundred is refused for no reason. */
+async function strays(seconds: number): Promise<Outcome> {
+  const random = randomFrom(40)
+  const crowd = call(() => (random() < 0.01 ? 503 : 200), RATE)
+  await pass(seconds * 1000)
+  const lost = 1 - crowd.sent.length / (RATE * seconds)
+  return {
+    pass: lost <= MOST_LOST,
+    figure: `1 % stray 503s at ${RATE} a second: ${(100 * lost).toFixed(1)} % of the rate lost (bar ${100 * MOST_LOST} %)`,
+  }
+}
+
+/** Callers that make one call after the other, under a limit that leaves it to the provider to refuse. */
+function call(statusAt: (atMs: number) => number, rate = 1000) {
+  const sent: { readonly atMs: number; readonly status: number }[] = []
+  let underWay = 0
+  const limiter = createLimiter({ policies: [gcra({ limit: rate, window: '1s', burst: 1 })] })
+  const limited = limitFetch(
+    async () => {
+      const atMs = performance.now()
+      const status = statusAt(atMs)
+      sent.push({ atMs, status })
+      underWay++
+      await new Promise((resolve) => setTimeout(resolve, LATENCY_MS))
+      underWay--
+      return new Response('', { status })
+    },
+    { limiter },
+  )
+  const caller = async (): Promise<never> => {
+    for (;;) {
+      const response = await limited('https://provider.example').catch(() => undefined)
+      if (response?.status !== 200) await new Promise((resolve) => setTimeout(resolve, 1000))
+    }
+  }
+  for (let i = 0; i < CALLERS; i++) void caller()
+  return { sent, underWay: () => underWay }
+}
+
+const immediately = setImmediate
+
+async function pass(ms: number): Promise<void> {
+  let isOver = false
+  setTimeout(() => (isOver = true), ms)
+  while (!isOver) {
+    await new Promise((resolve) => immediately(resolve))
+    clock!.next()
+  }
+}
+
+let clock: ReturnType<typeof install> | undefined
+
+async function inFakeTime(measure: () => Promise<Outcome>): Promise<Outcome> {
+  const { random } = Math
+  Math.random = randomFrom(4)
+  clock = install({
+    toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval', 'Date', 'performance'],
+  })
+  try {
+    return await measure()
+  } finally {
+    clock.uninstall()
+    Math.random = random
+  }
+}
