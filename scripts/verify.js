@@ -24,6 +24,7 @@ runSubject('verify', {
   site: ['chromium build', 'the site in Chromium: the playground beside Node, its borders, sizes, keyboard, axe, paths; `site pictures` draws the screenshots', ...onSources, 'site/verify.js'],
   imports: ['build', 'what each package takes to install and to load, beside peers', 'packages/bench/src/imports/main.js'],
   frameworks: ['build', 'the recipes for Next.js and SvelteKit, on both as built for production', 'packages/harness/frameworks/run.js'],
+  sdks: ['build', 'how often SDKs send a refused call, with their defaults and as docs/outbound-clients.md sets them; names choose', 'packages/harness/sdks/run.js'],
   runtimes: ['redis build', 'the built packages and recipes on Node 20, 22, 24 and 26, Bun, Deno and workerd', 'packages/harness/runtimes/run.js'],
 })
 
