@@ -4,7 +4,7 @@ export type CallOutcome = 'served' | 'refused' | 'failed'
 type ReleasePermit = (outcome: CallOutcome, tookMs?: number) => void | Promise<void>
 
 /**
- * The answer to `acquire`. A denial is a value: check `allowed` before you go on. ReleasePermit a permit with `release()`, or
+ * The answer to `acquire`. A denial is a value: check `allowed` before you go on. Release a permit with `release()`, or
  * let `using` or `await using` do it (Node 24, or compiled by TypeScript 5.2 or esbuild).
  */
 export class Permit {
