@@ -5,7 +5,7 @@ import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
-import { ACCEPTED, UNANSWERED, type Task, type Verdict } from './task.js'
+import { ACCEPTED, outcomeOf, UNANSWERED, type Task, type Verdict } from './task.js'
 import type { WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
@@ -28,12 +28,14 @@ export class CallQueue {
 
   /** `name` is that of a queue; clients go by the name of their limiter. */
   constructor(settings: WaitingSettings, name?: string) {
-    const { semaphore, retryBudget } = settings
-    const limiters = [settings.limiter ?? []].flat()
+    const { adaptive, semaphore, retryBudget } = settings
+    const limiters = [settings.limiter ?? adaptive?.limiter ?? []].flat()
     const [limiter] = limiters
     this.#settings = settings
     // A permit is taken before the last turn, so that no call holds one while it waits for the others.
-    const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore))
+    const stages = limiters.map((each, i) =>
+      keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore, adaptive),
+    )
     const [first = new KeyQueues(undefined, semaphore), ...further] = stages
     this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
@@ -158,7 +160,10 @@ export class CallQueue {
     call.status = status
     call.givenUp = undefined
     const keyQueue = this.#stages[0].get(key)
-    const { holdMs, aloneMs } = keyQueue.heed(verdict, call.sentAt)
+    call.answered(outcomeOf(verdict.answer))
+    const change = keyQueue.adapt(call)
+    if (change) this.#emit('adapted', { key, ...change })
+    const { holdMs, aloneMs } = keyQueue.heed(this.#heard(verdict), call.sentAt)
     const ms = Math.min(holdMs, this.#settings.maxHold)
     if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
       this.#emit('held', { key, status, holdMs: Math.ceil(ms) })
@@ -172,11 +177,17 @@ export class CallQueue {
     return call.givenUp === undefined
   }
 
+  /** A refusal that states no wait lowers a limit that nobody knows, in place of pausing the key. */
+  #heard(verdict: Verdict): Verdict {
+    const { adaptive, semaphore } = this.#settings
+    return adaptive || semaphore?.isAdaptive ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
+  }
+
   /** The current attempt is over. Does nothing the second time. */
   release(call: QueuedCall): void {
     if (!call.isUnderWay) return
     call.isUnderWay = false
-    void call.permit?.release()
+    void call.permit?.release(call.outcome, call.tookMs)
     this.#pending--
     this.#checkIdle()
   }
@@ -212,6 +223,9 @@ export class CallQueue {
    * @throws {PolicyError} INVALID_POLICIES.
    */
   setPolicies(policies: readonly Policy[]): void {
+    if (this.#settings.adaptive) {
+      throw new PolicyError('INVALID_OPTION', 'adaptive finds the rate: there are no policies to set')
+    }
     const isList = Array.isArray(policies) && policies.length > 0
     if (!isList || !policies.every((policy) => policy?.windowMs > 0)) {
       const what = 'policies must be a list of policies made by gcra() and the like'

@@ -1,4 +1,4 @@
-import { type Decision, InputError, type Permit, type Policy } from '@sluice/core'
+import { type CallOutcome, type Decision, InputError, type Permit, type Policy } from '@sluice/core'
 import { checkCost, onAbort } from '@sluice/core/internal'
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 import type { WaitingSettings } from './waiting-options.js'
@@ -60,6 +60,9 @@ export class QueuedCall {
   isUnderWay = false
   /** When the current attempt went out, on the clock of `performance.now()`. */
   sentAt = 0
+  /** What the answer to the current attempt means for adaptive limits, and how long it took. */
+  outcome: CallOutcome = 'failed'
+  tookMs = 0
 
   /** The promise that the caller has. Undefined for calls that a queue cannot clear. */
   result: Promise<unknown> | undefined
@@ -131,8 +134,15 @@ export class QueuedCall {
     if (this.movesOn(this)) return
     this.isUnderWay = true
     this.sentAt = performance.now()
+    this.outcome = 'failed'
     this.#end(true)
     this.#resolve()
+  }
+
+  /** The other side has answered. */
+  answered(outcome: CallOutcome): void {
+    this.outcome = outcome
+    this.tookMs = performance.now() - this.sentAt
   }
 
   refuse(error: unknown): void {

@@ -1,4 +1,5 @@
 import type { Decision } from '@sluice/core'
+import type { LimitChange } from './adaptive/ceiling.js'
 import type { ExceededReason } from './exceeded.js'
 
 /** What happens to the calls of a client, for logs and metrics. Fields of one name mean the same in all events of Sluice. */
@@ -24,6 +25,8 @@ export type OutboundEvent =
       readonly status: number | undefined
       readonly holdMs: number
     })
+  /** The rate of a key, which nobody knows, has changed, in this process: in units per window. */
+  | (ClientEvent & LimitChange & { readonly type: 'adapted'; readonly key: string })
   /** The first call of this process after a pause goes out. */
   | (ClientEvent & { readonly type: 'resumed'; readonly key: string })
   /** A call begins to wait, for its first or a further attempt. */
@@ -88,6 +91,7 @@ export const OUTBOUND_EVENTS = [
   'denied',
   'held',
   'resumed',
+  'adapted',
   'queued',
   'started',
   'done',

@@ -1,5 +1,8 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
 import { onAbort, ownText, storedKey } from '@sluice/core/internal'
+import type { LimitChange } from './adaptive/ceiling.js'
+import type { AdaptiveRates } from './adaptive/options.js'
+import type { AdaptiveRate } from './adaptive/rate.js'
 import type { QueuedCall, Reservation } from './call.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
@@ -23,9 +26,19 @@ export class KeyQueue {
   /** Reserves further turns when more calls may go out after a pause. */
   #growth: ReturnType<typeof setTimeout> | undefined
 
-  constructor(readonly shared: KeyQueues) {}
+  /** The rate of the key, if nobody knows it. */
+  readonly #rate: AdaptiveRate | undefined
 
-  /** Whether calls wait. Otherwise only a pause is lost with the queue. */
+  constructor(readonly shared: KeyQueues) {
+    this.#rate = shared.rates?.follow()
+  }
+
+  /** Whether it knows of a pause, or of a rate that nobody else knows. */
+  get hasLearnt(): boolean {
+    return this.pause.leftMs > 0 || this.#rate !== undefined
+  }
+
+  /** Whether calls wait. Otherwise only what was learnt is lost with the queue. */
   get isUsed(): boolean {
     return this.waiting > 0 || this.#reservations.size > 0
   }
@@ -60,6 +73,12 @@ export class KeyQueue {
     // Reserved turns may be too close to be confirmed by the store.
     this.reserveAnew()
     return true
+  }
+
+  /** Lets a rate that nobody knows take account of an attempt that has ended. Returns how it has changed. */
+  adapt({ outcome, tookMs, terms }: QueuedCall): LimitChange | undefined {
+    if (outcome === 'failed') return undefined
+    return this.#rate?.ended({ ms: tookMs, refused: outcome === 'refused', units: terms.cost })
   }
 
   /** Judges the end of an attempt that went out at `sentAt`. */
@@ -110,19 +129,20 @@ export class KeyQueue {
         throw call.exceeded('concurrency')
       }
       if (!this.shared.holder) await this.#outlastPause(call, reservation)
-      const options = { cost, ...(policies && { policies }), ...patience(reservation) }
+      const options = { cost, ...this.#limits(policies), ...patience(reservation) }
       const decision = await this.shared.limiter?.acquire(key, options)
       if (decision?.allowed === false) {
         if (reservation.until === Infinity && comesLater(decision)) {
-          void permit?.release()
+          void permit?.release('failed')
           await sleep(Math.min(decision.retryAfterMs, LONGEST_WAIT_MS), controller.signal)
           reservation.until = 0
         }
         throw call.exceeded(decision.reason, decision)
       }
+      if (decision) this.#rate?.showIn(decision)
       this.#grant(reservation, decision, permit)
     } catch (error) {
-      void permit?.release()
+      void permit?.release('failed')
       failure = error
     }
     this.#reservations.delete(reservation)
@@ -141,7 +161,7 @@ export class KeyQueue {
     const { cost, policies } = reservation
     const first = this.#calls.first((other) => other.terms.cost === cost && other.policies === policies)
     if (!first) {
-      void permit?.release()
+      void permit?.release('failed')
       decision?.settle(0).catch(() => {})
       return
     }
@@ -170,10 +190,16 @@ export class KeyQueue {
     { lateness }: WaitingSettings,
     decision: Decision,
   ): void {
-    const windowMs = Math.min(...decision.policies.map((policy) => policy.windowMs))
+    const windowMs = this.#rate?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
-    const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
+    const options = { cost, ...this.#limits(policies), maxWait: LONGEST_WAIT_MS }
     this.shared.limiter?.acquire(key, options).catch(() => {})
+  }
+
+  /** The policies of a turn, if they are not the limiter's own. */
+  #limits(ofCall: readonly Policy[] | undefined): { readonly policies?: readonly Policy[] } {
+    const policies = this.#rate?.policies ?? ofCall
+    return policies ? { policies } : {}
   }
 
   /** Where no limiter holds the key, the pause is of this queue alone. A longer one cancels the reservation. */
@@ -199,6 +225,7 @@ export class KeyQueues {
   constructor(
     readonly holder: Limiter | undefined,
     readonly semaphore: Semaphore | undefined,
+    readonly rates?: AdaptiveRates,
   ) {
     this.limiter = holder
   }
@@ -217,21 +244,25 @@ export class KeyQueues {
     return queue
   }
 
-  /** Drops the queues that no call needs. The pauses among them are kept, but for the oldest beyond `MOST_PAUSED`. */
+  /** Drops the queues that no call needs. Those that have learnt something are kept, but for the oldest beyond `MOST_LEARNT`. */
   #sweep(): void {
     const unused = [...this.#queues].filter(([, { isUsed }]) => !isUsed)
-    const paused = unused.filter(([, { pause }]) => pause.leftMs > 0)
-    const kept = new Set(paused.slice(-MOST_PAUSED))
+    const learnt = unused.filter(([, { hasLearnt }]) => hasLearnt)
+    const kept = new Set(learnt.slice(-MOST_LEARNT))
     for (const each of unused) if (!kept.has(each)) this.#queues.delete(each[0])
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
   }
 }
 
-/** The queues that all clients of this process with this limiter and this semaphore share. */
-export function keyQueuesOf(limiter: Limiter, semaphore: Semaphore | undefined): KeyQueues {
+/** The queues that all clients of this process with this limiter, or these rates, and this semaphore share. */
+export function keyQueuesOf(
+  limiter: Limiter,
+  semaphore: Semaphore | undefined,
+  rates?: AdaptiveRates,
+): KeyQueues {
   const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
   queuesByLimiter.set(limiter, beside)
-  const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore)
+  const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore, rates)
   beside.set(semaphore ?? limiter, known)
   return known
 }
@@ -271,7 +302,7 @@ const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
 const LEAST_SWEPT = 100
 /** The limiter holds a key whose pause is forgotten here all the same. */
-const MOST_PAUSED = 5000
+const MOST_LEARNT = 5000
 const queuesByLimiter = new WeakMap<Limiter, WeakMap<object, KeyQueues>>()
 const ANEW = new Error('turns are reserved anew')
 const UNNEEDED = new Error('no call needs this turn any more')

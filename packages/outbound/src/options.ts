@@ -5,7 +5,6 @@ import {
   oneOf,
   type Option,
   read,
-  required,
   type Settings,
   text,
   whole,
@@ -15,6 +14,7 @@ import { OUTBOUND_EVENTS, type OutboundEvent } from './events.js'
 import { PROVIDERS } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import {
+  checkSources,
   cost,
   type OneOrSeveral,
   oneOrSeveral,
@@ -27,8 +27,9 @@ export interface OutboundOptions extends WaitingOptions {
   /**
    * Gives calls their turn. Its key is held when the other side asks for a pause. Of a list, a call takes the turns one after
    * the other, in the order given: the narrowest limit first, which is also the one that is held.
+   * @default no limit on the rate; a semaphore or `adaptive` is then required
    */
-  readonly limiter: OneOrSeveral<Limiter>
+  readonly limiter?: OneOrSeveral<Limiter>
   /**
    * Bounds how many calls are under way at once.
    * @default not bounded
@@ -85,7 +86,6 @@ export interface OutboundOptions extends WaitingOptions {
 
 const OUTBOUND = {
   ...WAITING,
-  limiter: required(WAITING.limiter),
   key: oneOrSeveral(perRequest(text('a text', /^/))),
   cost: perRequest(cost),
   priority: perRequest(priority),
@@ -119,6 +119,7 @@ export interface OutboundSettings extends Settings<typeof OUTBOUND> {
 export function settingsOf(options: OutboundOptions, what: string): OutboundSettings {
   const settings = read(OUTBOUND, options, { what })
   const { isRetryable = isIdempotent, onEvent } = settings
+  checkSources(settings)
   const queue = new CallQueue(settings)
   if (onEvent) for (const type of OUTBOUND_EVENTS) queue.listeners.on(type, onEvent)
   return { ...settings, isRetryable, queue }

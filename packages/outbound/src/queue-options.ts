@@ -29,7 +29,7 @@ export interface QueueOptions extends WaitingOptions {
   readonly name?: string
   /**
    * Gives calls their turn. Of a list, a call takes the turns one after the other, in the order given.
-   * @default no limit on the rate; a semaphore is then required
+   * @default no limit on the rate; a semaphore or `adaptive` is then required
    */
   readonly limiter?: OneOrSeveral<Limiter>
   /**

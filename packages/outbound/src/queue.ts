@@ -1,11 +1,12 @@
-import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
+import { type Decision, InputError, type Limiter, type Policy } from '@sluice/core'
 import { onAbort, read, type Settings } from '@sluice/core/internal'
+import type { AdaptiveRateOptions } from './adaptive/options.js'
 import type { QueuedCall } from './call.js'
 import { CallQueue } from './call-queue.js'
 import { QUEUE_EVENTS, type QueueEvents } from './events.js'
 import { QUEUE, type QueueOptions, RUN, type RunContext, type RunOptions } from './queue-options.js'
 import { UNANSWERED, type Verdict } from './task.js'
-import { keysFor, type OneOrSeveral } from './waiting-options.js'
+import { checkSources, keysFor, type OneOrSeveral } from './waiting-options.js'
 
 /**
  * Makes a queue that calls any function under a limit on the rate, on concurrency, or both, in one process or across a
@@ -16,7 +17,10 @@ import { keysFor, type OneOrSeveral } from './waiting-options.js'
  * const rows = await queue.run(() => query('a'), { priority: 1, maxWait: '1m' })
  * @throws {PolicyError} when an option cannot work; see docs/errors.md for the codes.
  */
-export function createQueue(options: QueueOptions & { readonly limiter: OneOrSeveral<Limiter> }): Queue
+export function createQueue(
+  options: QueueOptions &
+    ({ readonly limiter: OneOrSeveral<Limiter> } | { readonly adaptive: AdaptiveRateOptions }),
+): Queue
 export function createQueue(options: QueueOptions): Queue<Decision | undefined>
 export function createQueue(options: QueueOptions): Queue<Decision | undefined> {
   return new Queue(options)
@@ -31,10 +35,8 @@ export class Queue<D extends Decision | undefined = Decision> {
 
   constructor(options: QueueOptions) {
     const settings = read(QUEUE, options, { what: 'createQueue' })
-    const { limiter, semaphore, onEvent } = settings
-    if (limiter === undefined && semaphore === undefined) {
-      throw new PolicyError('INVALID_OPTION', 'a limiter or a semaphore is required')
-    }
+    const { adaptive, limiter = adaptive?.limiter, semaphore, onEvent } = settings
+    checkSources(settings)
     this.name = settings.name ?? [limiter ?? semaphore!].flat()[0]!.name
     this.#settings = settings
     this.#calls = new CallQueue(settings, this.name)

@@ -1,3 +1,4 @@
+import type { CallOutcome } from '@sluice/core'
 import type { QueuedCall } from './call.js'
 
 /** The steps of a call once it is its turn, as its client describes them. */
@@ -30,6 +31,12 @@ export interface Verdict {
   /** The key to be held, if it is not that of the call. */
   readonly key?: string
   readonly status?: number
+}
+
+/** What an answer means for adaptive limits. */
+export function outcomeOf(answer: Answer): CallOutcome {
+  if (answer === 'served') return 'served'
+  return answer === 'limited' || answer === 'overloaded' ? 'refused' : 'failed'
 }
 
 export const ACCEPTED: Verdict = { answer: 'served', pauseMs: 0, again: false }

@@ -1,4 +1,4 @@
-import { type Duration, InputError, type Limiter, type Semaphore } from '@sluice/core'
+import { type Duration, InputError, type Limiter, PolicyError, type Semaphore } from '@sluice/core'
 import {
   type DeclarationOf,
   duration,
@@ -9,10 +9,16 @@ import {
   type Settings,
   whole,
 } from '@sluice/core/internal'
+import { type AdaptiveRateOptions, type AdaptiveRates, adaptiveRates } from './adaptive/options.js'
 import { RETRY_BUDGET, type RetryBudgetOptions } from './retry-budget.js'
 
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
+  /**
+   * A rate that nobody knows, in place of a limiter: turns of a key come evenly at a rate that goes up until calls are refused,
+   * and stays below. Clients that are given the same object share it. Each process finds its own part of the rate.
+   */
+  readonly adaptive?: AdaptiveRateOptions
   /**
    * The longest that a call waits for permits and turns, over all its attempts: up to 1 day; a number is in
    * milliseconds.
@@ -60,6 +66,9 @@ export const WAITING = {
   retryBudget: nested(RETRY_BUDGET),
   limiter: oneOrSeveral(madeBy<Limiter>('createLimiter')),
   semaphore: madeBy<Semaphore>('createSemaphore'),
+  adaptive: option<AdaptiveRates>('an object like { min, initial, max }', (value, name) =>
+    typeof value === 'object' && value !== null ? adaptiveRates(value as AdaptiveRateOptions, name) : REFUSED,
+  ),
 } satisfies DeclarationOf<
   WaitingOptions & { readonly limiter?: OneOrSeveral<Limiter>; readonly semaphore?: Semaphore }
 >
@@ -68,6 +77,19 @@ export const WAITING = {
 export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQueue'> & {
   /** Undefined: not bounded. */
   readonly maxQueue: number | undefined
+}
+
+/** @throws {PolicyError} INVALID_OPTION where the sources of turns and permits exclude each other or are missing. */
+export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings): void {
+  if (limiter && adaptive) {
+    throw new PolicyError(
+      'INVALID_OPTION',
+      'adaptive finds a rate in place of a limiter: leave out one of them',
+    )
+  }
+  if (!limiter && !semaphore && !adaptive) {
+    throw new PolicyError('INVALID_OPTION', 'a limiter, a semaphore or adaptive is required')
+  }
 }
 
 /** Units that a call takes. */

@@ -1,3 +1,5 @@
+import type { LimitAdapted } from './semaphore-events.js'
+
 /** A limit that follows what becomes of the calls, for each key by itself. `adaptive()` of @sluice/outbound makes one. */
 export interface AdaptiveLimit {
   /** The limit of a key before its first call ends. */
@@ -28,6 +30,10 @@ export class KeyLimits {
     return typeof this.given === 'number' ? this.given : this.given.initial
   }
 
+  get isAdaptive(): boolean {
+    return typeof this.given !== 'number'
+  }
+
   of(key: string): number {
     return this.#followed.get(key)?.limit ?? this.initial
   }
@@ -39,7 +45,10 @@ export class KeyLimits {
   }
 
   /** Returns what a call that has ended changes; undefined if that is nothing. */
-  ended(key: string, ...call: Parameters<FollowedLimit['ended']>): LimitChange | undefined {
+  ended(
+    key: string,
+    ...call: Parameters<FollowedLimit['ended']>
+  ): Pick<LimitAdapted, 'limit' | 'from' | 'reason'> | undefined {
     if (typeof this.given === 'number') return undefined
     let followed = this.#followed.get(key)
     if (!followed) {
@@ -50,12 +59,6 @@ export class KeyLimits {
     const reason = followed.ended(...call)
     return reason === undefined ? undefined : { from, limit: followed.limit, reason }
   }
-}
-
-interface LimitChange {
-  readonly from: number
-  readonly limit: number
-  readonly reason: string
 }
 
 /** The key that was first is forgotten, and begins anew. */

@@ -148,6 +148,11 @@ export class Semaphore {
     return this.#limits.initial
   }
 
+  /** Whether its limit follows what becomes of the calls. */
+  get isAdaptive(): boolean {
+    return this.#limits.isAdaptive
+  }
+
   /** Most permits of a key that are held at once. */
   limitOf(key = ''): number {
     return this.#limits.of(storedKey(key))

@@ -17,6 +17,13 @@ export interface EndedAttempt {
 /** Why a limit changed: calls were served under it, refused, or slower than at the baseline; or the baseline is measured. */
 export type AdaptReason = 'served' | 'refused' | 'latency' | 'baseline'
 
+export interface LimitChange {
+  readonly limit: number
+  /** The limit before. */
+  readonly from: number
+  readonly reason: AdaptReason
+}
+
 /** How a limit is measured: a rate by time, calls at once by their number. */
 export interface Measure {
   /** The smallest step. */

@@ -1,8 +1,15 @@
-import { type AdaptiveLimit, type Duration, type FollowedLimit, PolicyError } from '@sluice/core'
+import {
+  type AdaptiveLimit,
+  createLimiter,
+  type Duration,
+  type FollowedLimit,
+  type Limiter,
+  PolicyError,
+} from '@sluice/core'
 import { type DeclarationOf, duration, number, read, required, whole } from '@sluice/core/internal'
 import type { Bounds } from './ceiling.js'
 import { AdaptiveConcurrency } from './concurrency.js'
-import type { RateBounds } from './rate.js'
+import { AdaptiveRate, evenTurns } from './rate.js'
 
 /** The bounds of a limit that nobody knows, and where its search begins. Each process searches by itself, for each key. */
 export interface AdaptiveOptions {
@@ -38,11 +45,26 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
   return { initial: follow().limit, follow }
 }
 
-/** The bounds of a rate. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
-export function rateBoundsOf(options: AdaptiveRateOptions, name: string): RateBounds {
-  const { window: windowMs, ...bounds } = read(RATE, options, { what: name, prefix: `${name}.` })
-  return { ...inOrder(bounds), windowMs }
+/** The rates of the keys of one `adaptive` option, and the limiter that gives turns at them. */
+export interface AdaptiveRates {
+  readonly limiter: Limiter
+  /** The rate of another key. */
+  follow(): AdaptiveRate
 }
+
+/** Clients that are given the same object share what it finds. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
+export function adaptiveRates(options: AdaptiveRateOptions, name: string): AdaptiveRates {
+  const known = ratesByOptions.get(options)
+  if (known) return known
+  const { window: windowMs, ...given } = read(RATE, options, { what: name, prefix: `${name}.` })
+  const bounds = { ...inOrder(given), windowMs }
+  const limiter = createLimiter({ name: 'adaptive', policies: [evenTurns(bounds)] })
+  const rates = { limiter, follow: () => new AdaptiveRate(bounds, fleetTime) }
+  ratesByOptions.set(options, rates)
+  return rates
+}
+
+const ratesByOptions = new WeakMap<AdaptiveRateOptions, AdaptiveRates>()
 
 function inOrder<B extends Bounds>(bounds: B): B {
   const { min, initial, max } = bounds
@@ -54,7 +76,7 @@ function inOrder<B extends Bounds>(bounds: B): B {
 }
 
 /** Milliseconds since 1970, as steady as the process's own clock. */
-export function fleetTime(): number {
+function fleetTime(): number {
   return performance.timeOrigin + performance.now()
 }
 

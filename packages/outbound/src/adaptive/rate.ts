@@ -1,5 +1,5 @@
-import { gcra, type Policy } from '@sluice/core'
-import { type AdaptReason, type Bounds, Ceiling, type EndedAttempt } from './ceiling.js'
+import { type Decision, gcra, type Policy } from '@sluice/core'
+import { type Bounds, Ceiling, type EndedAttempt, type LimitChange } from './ceiling.js'
 
 /** Bounds in units per window. */
 export interface RateBounds extends Bounds {
@@ -12,7 +12,7 @@ export interface RateBounds extends Bounds {
  */
 export class AdaptiveRate {
   readonly #ceiling: Ceiling
-  readonly #windowMs: number
+  readonly windowMs: number
   /** Even turns at the current rate. */
   policies: readonly Policy[]
 
@@ -22,7 +22,7 @@ export class AdaptiveRate {
     const isProven = (limit: number, served: number, ms: number): boolean =>
       ms >= ROUND * windowMs && served >= (IN_USE * limit * ms) / windowMs
     this.#ceiling = new Ceiling(bounds, { step: 0, windowMs, isProven }, now)
-    this.#windowMs = windowMs
+    this.windowMs = windowMs
     this.policies = [evenTurns(bounds)]
   }
 
@@ -30,11 +30,19 @@ export class AdaptiveRate {
     return this.#ceiling.limit
   }
 
-  /** Takes account of an attempt. Returns why the rate has changed; undefined if it has not. */
-  ended(attempt: EndedAttempt): AdaptReason | undefined {
+  /** Takes account of an attempt. Returns how the rate has changed; undefined if it has not. */
+  ended(attempt: EndedAttempt): LimitChange | undefined {
+    const from = this.limit
     const reason = this.#ceiling.ended(attempt)
-    if (reason) this.policies = [evenTurns({ initial: this.limit, windowMs: this.#windowMs })]
-    return reason
+    if (!reason) return undefined
+    const { limit, windowMs } = this
+    this.policies = [evenTurns({ initial: limit, windowMs })]
+    return { limit, from, reason }
+  }
+
+  /** Lets a decision under the rate show it as its limit, in place of the 1 that even turns have at once. */
+  showIn(decision: Decision): void {
+    Object.defineProperty(decision, 'limit', { value: this.limit, enumerable: true })
   }
 }
 

@@ -11,7 +11,7 @@ export const limiterOf = (...policies: Policy[]) =>
 export const evenly = () => limiterOf(gcra({ limit: 10, window: '1s', burst: 1 }))
 export const generous = () => limiterOf(gcra({ limit: 1000, window: '1s' }))
 
-const ABOUT_LIMITS = new Set(['waited', 'denied', 'held', 'resumed'])
+const ABOUT_LIMITS = new Set(['waited', 'denied', 'held', 'resumed', 'adapted'])
 
 interface Sent {
   readonly at: number
@@ -19,9 +19,14 @@ interface Sent {
   readonly body: unknown
 }
 
+interface Unlimited {
+  /** Undefined: none. */
+  readonly limiter?: OutboundOptions['limiter'] | undefined
+}
+
 /** A limited fetch, its requests with their instants, and its events about limits. `answer` gets the number of the request. */
 export function open(
-  options: Partial<OutboundOptions> = {},
+  options: Omit<OutboundOptions, 'limiter'> & Unlimited = {},
   answer: (n: number) => Response | Promise<Response> = () => new Response('ok'),
 ) {
   const sent: Sent[] = []
@@ -32,7 +37,7 @@ export function open(
     return answer(sent.length)
   }
   const onEvent = (event: OutboundEvent) => ABOUT_LIMITS.has(event.type) && events.push(event)
-  const fetch = limitFetch(other, { limiter: generous(), onEvent, ...options })
+  const fetch = limitFetch(other, { limiter: generous(), onEvent, ...options } as OutboundOptions)
   return { fetch, sent, events, at: () => sent.map(({ at }) => at) }
 }
 
