@@ -95,6 +95,15 @@ export const INSTRUMENTS = {
     attributes: ['semaphore'],
     meaning: 'Permits that this process holds',
   },
+  adaptiveLimit: {
+    name: 'sluice.adaptive.limit',
+    kind: 'gauge',
+    unit: '{call}',
+    attributes: ['kind', 'name', 'key'],
+    meaning:
+      'A limit that nobody knows, as this process found it last: calls at once of a semaphore, units per window of a queue ' +
+      "or client. key: the first 100, then 'other'",
+  },
   keys: {
     name: 'sluice.keys',
     kind: 'up-down counter',

@@ -40,14 +40,14 @@ const OBSERVE = {
   name: text('a string', /^/, 'default'),
 } satisfies DeclarationOf<ObserveOptions>
 
-/** A queue of @sluice/outbound. */
+/** A queue or a client of @sluice/outbound. A client has no numbers of calls that wait or are under way. */
 export interface QueueLike {
-  readonly size: number
-  readonly pending: number
-  run(...args: never): Promise<unknown>
+  readonly size?: number
+  readonly pending?: number
+  setPolicies(...args: never): void
   on(
-    type: 'waited' | 'denied',
-    listener: (event: { readonly key: string; readonly waitMs?: number }) => void,
+    type: 'waited' | 'denied' | 'adapted',
+    listener: (event: { readonly key: string; readonly waitMs?: number; readonly limit?: number }) => void,
   ): () => void
 }
 
@@ -134,6 +134,7 @@ function observeSemaphore(semaphore: Semaphore, sink: Sink): () => void {
       isOver: () => semaphore.isClosed && semaphore.inUse === 0,
     }),
     semaphore.on('granted', ({ waitMs }) => sink.acquireDuration(waitMs / 1000, granted)),
+    semaphore.on('adapted', (event) => counts.adapted(event)),
     semaphore.on('denied', ({ waitMs }) => sink.acquireDuration(waitMs / 1000, denied)),
   ]
   return () => ends.forEach((end) => end())
@@ -151,6 +152,7 @@ function observeQueue(queue: QueueLike, sink: Sink, name: string): () => void {
       inUse: () => followed.deref()?.pending ?? 0,
       isOver: () => !followed.deref(),
     }),
+    queue.on('adapted', ({ key, limit = 0 }) => counts.adapted({ key, limit })),
     queue.on('waited', ({ waitMs = 0 }) => sink.acquireDuration(waitMs / 1000, allowed)),
   ]
   return () => ends.forEach((end) => end())
@@ -197,7 +199,7 @@ function kindOf(observed: unknown): 'limiter' | 'semaphore' | 'queue' | 'store' 
     names.every((name) => typeof parts[name] === 'function')
   if (has('consume', 'acquire', 'on')) return 'limiter'
   if (has('acquire', 'resize', 'on')) return 'semaphore'
-  if (has('run', 'wrap', 'on')) return 'queue'
+  if (has('setPolicies', 'on')) return 'queue'
   if (has('keyspace', 'now', 'close')) return 'store'
   throw new PolicyError(
     'INVALID_OPTION',

@@ -9,7 +9,7 @@ import {
   memoryStore,
   slidingLog,
 } from '@sluice/core'
-import { createQueue } from '@sluice/outbound'
+import { createQueue, limitFetch } from '@sluice/outbound'
 import * as promClient from 'prom-client'
 import { observe, type ObserveOptions } from '../src/index.js'
 import { LaterStore } from './later-store.js'
@@ -197,6 +197,18 @@ describe.each(READERS)('with %s', (_, openReader) => {
     expect(sum(await reader.read('healed'))).toBe(0)
     expect(sum(await reader.read('warnings'), { code: 'ANY' })).toBe(1)
     jest.restoreAllMocks()
+  })
+
+  it('reports the limits that nobody knows, as they were found last', async () => {
+    const limited = async () => new Response('ok')
+    const limit = { initial: 1, follow: () => ({ limit: 7, ended: () => 'served' }) }
+    const semaphore = createSemaphore({ name: 'db', limit })
+    const client = limitFetch(limited, { semaphore })
+    for (const observed of [semaphore, client]) observe(observed, { ...reader.options, name: 'api' })
+    await (await client('https://api.example/')).text()
+    expect(await reader.read('adaptiveLimit')).toEqual([
+      { attributes: { kind: 'semaphore', name: 'db', key: 'https://api.example' }, value: 7 },
+    ])
   })
 
   it('reports semaphores, queues and memory stores', async () => {

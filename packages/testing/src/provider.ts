@@ -13,6 +13,16 @@ export interface ProviderOptions {
    */
   readonly latencyMs?: number
   /**
+   * Most calls that it serves at once; the rest gets 429.
+   * @default not bounded
+   */
+  readonly atOnce?: number
+  /**
+   * Whether a 429 has a Retry-After.
+   * @default true
+   */
+  readonly states?: boolean
+  /**
    * Whether answers have a RateLimit header, which tells what is left.
    * @default false
    */
@@ -62,18 +72,20 @@ export interface Arrival {
  * provider.close()
  */
 export async function startProvider(options: ProviderOptions): Promise<Provider> {
-  const { limit, windowMs, latencyMs = 0, tells = false, answer } = options
+  const { limit, windowMs, latencyMs = 0, atOnce = Infinity, states = true, tells = false, answer } = options
   const comeBack = goFirst()
   const calls: Arrival[] = []
   const log: number[] = []
   let underWay = 0
+  let serving = 0
   let mostAtOnce = 0
   const server = createServer((req, res) => {
     if (req.url === '/warm') return void res.end()
     const at = performance.now()
     while (log.length > 0 && log[0]! <= at - windowMs) log.shift()
     const own = answer?.(at - (calls[0]?.at ?? at))
-    const accepted = own === undefined ? log.length < limit : own !== 'nothing' && own.status < 400
+    const fits = log.length < limit && serving < atOnce
+    const accepted = own === undefined ? fits : own !== 'nothing' && own.status < 400
     if (accepted) log.push(at)
     mostAtOnce = Math.max(mostAtOnce, ++underWay)
     res.once('close', () => underWay--)
@@ -83,8 +95,14 @@ export async function startProvider(options: ProviderOptions): Promise<Provider>
     if (own === 'nothing') return
     if (own) return void setTimeout(() => reply(res, own), latencyMs)
     if (tells) res.setHeader('RateLimit', `"calls";r=${limit - log.length};t=${seconds}`)
-    if (!accepted) res.writeHead(429, { 'Retry-After': seconds }).end()
-    else setTimeout(() => res.end('ok'), latencyMs)
+    if (!accepted) res.writeHead(429, states ? { 'Retry-After': seconds } : {}).end()
+    else {
+      serving++
+      setTimeout(() => {
+        serving--
+        res.end('ok')
+      }, latencyMs)
+    }
   }).listen(0, '127.0.0.1')
   server.keepAliveTimeout = 60_000
   await once(server, 'listening')

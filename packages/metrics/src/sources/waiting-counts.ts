@@ -1,12 +1,16 @@
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
+import { BoundedLabels } from './bounded-labels.js'
 
-/** How many calls wait, and how many permits are held: of all semaphores, or of all queues, of one name. */
+/** How many calls wait, how many permits are held, and the limits that were found: of all semaphores, or of all queues, of one name. */
 export class WaitingCounts implements Source {
   readonly isOver = false
   readonly #kind: 'semaphore' | 'queue'
   readonly #name: string
   readonly #followed = new Set<Waitable>()
+  readonly #keys = new BoundedLabels(MOST_KEYS)
+  /** By the number of the key. */
+  readonly #limits: number[] = []
 
   /** `name` is that of the semaphores or queues. */
   constructor(kind: 'semaphore' | 'queue', name: string) {
@@ -20,21 +24,33 @@ export class WaitingCounts implements Source {
     return () => void this.#followed.delete(waitable)
   }
 
+  /** A limit that nobody knows has changed. */
+  adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
+    this.#limits[this.#keys.numberOf(key)] = limit
+  }
+
   /**
-   * Reports how many calls wait and how many hold permits, in all that are followed; those that are over are dropped
-   * after it.
+   * Reports the limits that were found, how many calls wait and how many hold permits, in all that are followed; those that are
+   * over are dropped after it.
    */
   read(instrument: InstrumentId, observe: Observe): void {
+    const [kind, name] = [this.#kind, this.#name]
+    if (instrument === 'adaptiveLimit') {
+      for (const [i, limit] of this.#limits.entries())
+        observe(limit, { kind, name, key: this.#keys.labels[i]! })
+    }
     let [waiting, inUse] = [0, 0]
     for (const waitable of this.#followed) {
       waiting += waitable.waiting()
       inUse += waitable.inUse()
       if (waitable.isOver()) this.#followed.delete(waitable)
     }
-    if (instrument === 'waiting') observe(waiting, { kind: this.#kind, name: this.#name })
-    if (instrument === 'inUse' && this.#kind === 'semaphore') observe(inUse, { semaphore: this.#name })
+    if (instrument === 'waiting') observe(waiting, { kind, name })
+    if (instrument === 'inUse' && kind === 'semaphore') observe(inUse, { semaphore: name })
   }
 }
+
+const MOST_KEYS = 100
 
 export interface Waitable {
   waiting(): number

@@ -1,3 +1,4 @@
+import { proof as adaptive } from './adaptive/proof.js'
 import { proof as clients } from './clients.js'
 import { proof as evenSpread } from './even-spread.js'
 import { proof as knownLimit } from './known-limit.js'
@@ -15,6 +16,7 @@ export const proofs: readonly Proof[] = [
   knownLimit,
   unknownLimit,
   overload,
+  adaptive,
   evenSpread,
   order,
   trouble,
