@@ -34,7 +34,7 @@ export interface Verdict {
 }
 
 /** What an answer means for adaptive limits. */
-export function outcomeOf(answer: Answer): CallOutcome {
+export function outcomeOf(answer: AnswerKind): CallOutcome {
   if (answer === 'served') return 'served'
   return answer === 'limited' || answer === 'overloaded' ? 'refused' : 'failed'
 }

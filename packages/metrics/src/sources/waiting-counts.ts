@@ -26,7 +26,7 @@ export class WaitingCounts implements Source {
 
   /** A limit that nobody knows has changed. */
   adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
-    this.#limits[this.#keys.numberOf(key)] = limit
+    this.#limits[this.#keys.numberFor(key)] = limit
   }
 
   /**
