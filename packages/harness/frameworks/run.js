@@ -1,5 +1,5 @@
-// Runs the recipes for frameworks (docs/recipes/next, sveltekit) on the frameworks themselves, built as for production, and
-// prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
+// Runs the recipes for frameworks (docs/recipes/next, sveltekit) on the frameworks themselves, built as for production, and the
+// fake clock in Vitest, and prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
 // recipe does not compile, or does not admit its limit.
 import { transform } from 'esbuild'
 import { freePort } from '@sluice/harness/redis'
@@ -19,6 +19,7 @@ const ENV = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '
 rmSync(WORK, { recursive: true, force: true })
 try {
   compileRecipes()
+  checkVitest()
   await checkNext()
   await checkSvelteKit()
 } finally {
@@ -27,6 +28,20 @@ try {
 
 function compileRecipes() {
   run('the recipes compile', [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', HERE])
+}
+
+/** The fake clock of @sluice/testing in Vitest. */
+function checkVitest() {
+  const vitest = join(HERE, 'node_modules/vitest/vitest.mjs')
+  const folder = join(ROOT, 'packages/testing/test/runners')
+  cpSync(folder, join(WORK, 'vitest'), { recursive: true })
+  run('the fake clock and the assertions work in Vitest', [
+    vitest,
+    'run',
+    '--root',
+    join(WORK, 'vitest'),
+    'vitest.test.mjs',
+  ])
 }
 
 async function checkNext() {
@@ -126,7 +141,8 @@ function report(what, wrong) {
  * @param {readonly string[]} args
  */
 function run(what, args, cwd = HERE) {
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8', env: ENV })
+  const env = { ...ENV, NODE_ENV: what.includes('Vitest') ? 'test' : 'production' }
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd, encoding: 'utf8', env })
   if (status !== 0) throw new Error(`${what} no more: ${stdout}${stderr}`)
   console.log(`✓ ${what}`)
 }

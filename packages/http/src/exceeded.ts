@@ -1,5 +1,5 @@
 import type { Decision, Limiter } from '@sluice/core'
-import { inCommon, ownText, storedKey } from '@sluice/core/internal'
+import { inCommon, nowMs, ownText, storedKey } from '@sluice/core/internal'
 import { getOrMake } from './get-or-make.js'
 
 export type ReportExceeded<Req, Res> = (req: Req, res: Res, key: string, decision: Decision) => void
@@ -48,7 +48,7 @@ interface OverLimit {
  */
 function recordOver(limiter: Limiter, key: string, decision: Decision): boolean {
   const keys = getOrMake(overLimit, limiter, () => new Map<string, OverLimit>())
-  const now = performance.now()
+  const now = nowMs()
   const before = keys.get(key)
   const isNew = before === undefined || now >= Math.max(before.fullAt, before.windowEnd)
   const windowEnd = isNew ? now + windowOf(decision) : before.windowEnd

@@ -1,5 +1,5 @@
 import { createLimiter, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { Listeners, warningOnce } from '@sluice/core/internal'
+import { Listeners, nowMs, setTimer, warningOnce } from '@sluice/core/internal'
 import { QueuedCall, type CallTerms } from './call.js'
 import type { QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
@@ -108,7 +108,7 @@ export class CallQueue {
   async next(call: QueuedCall): Promise<void> {
     const { keys, cost, priority, signal } = call.terms
     const [key] = keys
-    const start = performance.now()
+    const start = nowMs()
     try {
       signal?.throwIfAborted()
       call.stage = 0
@@ -123,11 +123,11 @@ export class CallQueue {
       // The limiter holds only the call's own key, so the pause of another key that replied is waited for here.
       const isOwnKey = call.answeredKey === key
       const delayMs = call.delayMs + (isOwnKey ? 0 : this.#stages[0].get(call.answeredKey).pause.leftMs)
-      if (delayMs > 0) call.delay = setTimeout(() => this.#enqueue(call), delayMs)
+      if (delayMs > 0) call.delay = setTimer(() => this.#enqueue(call), delayMs)
       else this.#enqueue(call)
       this.#emit('queued', { key, cost, priority, attempt })
       await turn
-      const waitMs = Math.round(performance.now() - start)
+      const waitMs = Math.round(nowMs() - start)
       if (keyQueue.pause.takeResumption()) this.#emit('resumed', { key })
       if (waitMs > 0) this.#emit('waited', { key, cost, priority, waitMs, decision: call.decision })
     } catch (error) {
@@ -147,7 +147,7 @@ export class CallQueue {
   /** Reports the end of the current attempt. */
   ended(call: QueuedCall, again: boolean, outcome: object): void {
     const { status, givenUp, sentAt } = call
-    const end = { ...attemptOf(call), runMs: performance.now() - sentAt, status, givenUp }
+    const end = { ...attemptOf(call), runMs: nowMs() - sentAt, status, givenUp }
     if (again) this.#emit('retried', end)
     else if ('error' in outcome) this.#emit('failed', { ...end, error: outcome.error })
     else this.#emit('done', end)
@@ -170,7 +170,7 @@ export class CallQueue {
     }
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
     const again = Math.max(verdict.again, aloneMs)
-    const isLate = Math.max(again, keyQueue.pause.leftMs) > call.until - performance.now()
+    const isLate = Math.max(again, keyQueue.pause.leftMs) > call.until - nowMs()
     const isPaidFor = isLate || Number(verdict.pauseMs) > 0 || (this.#budget?.spend() ?? true)
     call.givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
     call.delayMs = again

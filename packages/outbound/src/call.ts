@@ -1,5 +1,5 @@
 import { type CallOutcome, type Decision, InputError, type Permit, type Policy } from '@sluice/core'
-import { checkCost, onAbort } from '@sluice/core/internal'
+import { checkCost, clearTimer, nowMs, onAbort, setTimer, type TimerHandle } from '@sluice/core/internal'
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -30,7 +30,7 @@ export interface Reservation {
  * before it is reserved.
  */
 export class QueuedCall {
-  /** Until when it waits, over all its attempts; on the clock of `performance.now()`. Infinity: for as long as it takes. */
+  /** Until when it waits, over all its attempts; on the clock of `nowMs`. Infinity: for as long as it takes. */
   readonly until: number
   /** Attempts so far, the current one included. */
   attempt = 0
@@ -58,7 +58,7 @@ export class QueuedCall {
   decisions: Decision[] = []
   permit: Permit | undefined
   isUnderWay = false
-  /** When the current attempt went out, on the clock of `performance.now()`. */
+  /** When the current attempt went out, on the clock of `nowMs`. */
   sentAt = 0
   /** What the answer to the current attempt means for adaptive limits, and how long it took. */
   outcome: CallOutcome = 'failed'
@@ -68,9 +68,9 @@ export class QueuedCall {
   result: Promise<unknown> | undefined
 
   /** Ends the delay before a retry. */
-  delay: ReturnType<typeof setTimeout> | undefined
+  delay: TimerHandle | undefined
   #stopListening: (() => void) | undefined
-  #deadline: ReturnType<typeof setTimeout> | undefined
+  #deadline: TimerHandle | undefined
   #isOverdue = false
   #resolve!: () => void
   #reject!: (error: unknown) => void
@@ -92,7 +92,7 @@ export class QueuedCall {
       throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
     }
     this.answeredKey = keys[0]
-    this.until = performance.now() + maxWaitMs
+    this.until = nowMs() + maxWaitMs
   }
 
   /** Its key at the limiter whose turn it waits for. */
@@ -118,7 +118,7 @@ export class QueuedCall {
     this.stage = 0
     this.decisions = []
     if (this.until < Infinity) {
-      this.#deadline = setTimeout(() => this.#expire(), Math.max(0, this.until - performance.now()))
+      this.#deadline = setTimer(() => this.#expire(), Math.max(0, this.until - nowMs()))
     }
     this.#stopListening = signal && onAbort(signal, () => this.refuse(signal.reason))
     return new Promise((resolve, reject) => {
@@ -133,7 +133,7 @@ export class QueuedCall {
     this.permit = permit
     if (this.movesOn(this)) return
     this.isUnderWay = true
-    this.sentAt = performance.now()
+    this.sentAt = nowMs()
     this.outcome = 'failed'
     this.#end(true)
     this.#resolve()
@@ -178,8 +178,8 @@ export class QueuedCall {
 
   #end(isGranted: boolean): void {
     this.#isOverdue = false
-    clearTimeout(this.#deadline)
-    clearTimeout(this.delay)
+    clearTimer(this.#deadline)
+    clearTimer(this.delay)
     this.#stopListening?.()
     this.left(this, isGranted)
   }

@@ -1,3 +1,4 @@
+import { nowMs } from '@sluice/core/internal'
 import type { Verdict } from './task.js'
 
 /** How long to wait after a reply, in milliseconds. */
@@ -9,7 +10,7 @@ export interface Heeded {
 }
 
 /**
- * The pauses of one key that the other side asked for, on the clock of `performance.now()`, and the way back to the full rate.
+ * The pauses of one key that the other side asked for, on the clock of `nowMs`, and the way back to the full rate.
  * A 429 that states no wait pauses the key; any other refusal does so only when no success lies between it and the one before,
  * because 1 % of stray 503s would cost a third of the rate otherwise. Such pauses take a second, doubled up to a minute.
  * After a pause one call goes out, and the others wait for its answer. A call that gets none is followed by another, as late
@@ -34,13 +35,13 @@ export class KeyPause {
 
   /** Milliseconds until the pause ends. */
   get leftMs(): number {
-    return Math.max(0, this.#until - performance.now())
+    return Math.max(0, this.#until - nowMs())
   }
 
   /** Calls that may go out before a further answer; during a pause, at its end. */
   get allowance(): number {
     if (!this.#isRecovering) return Infinity
-    const now = performance.now()
+    const now = nowMs()
     if (this.#answeredAt === undefined && now >= this.#probeAt) {
       this.#probeAt = Infinity
       this.#backOffs++
@@ -57,14 +58,14 @@ export class KeyPause {
       this.#answeredAt === undefined
         ? this.#probeAt
         : this.#answeredAt + DOUBLES_MS * Math.log2(this.#sent + 1)
-    return Math.max(1, Math.ceil(at - performance.now()))
+    return Math.max(1, Math.ceil(at - nowMs()))
   }
 
   /** A call goes out. */
   sent(): void {
     if (!this.#isRecovering) return
     this.#sent++
-    if (this.#answeredAt === undefined) this.#probeAt = performance.now() + this.#backOffMs()
+    if (this.#answeredAt === undefined) this.#probeAt = nowMs() + this.#backOffMs()
   }
 
   /** Judges the end of an attempt that went out at `sentAt`. One from before the latest pause says nothing about the time after it. */
@@ -88,7 +89,7 @@ export class KeyPause {
 
   /** Returns whether this pause ends later than any known before: many replies report the same one. */
   begin(ms: number): boolean {
-    const now = performance.now()
+    const now = nowMs()
     if (now + ms <= this.#until + NEGLIGIBLE_MS) return false
     this.#begunAt = now
     this.#until = now + ms
@@ -111,7 +112,7 @@ export class KeyPause {
   #grow(): void {
     if (!this.#isRecovering) return
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
-    this.#answeredAt ??= performance.now()
+    this.#answeredAt ??= nowMs()
     this.#allowed += 2
   }
 

@@ -1,5 +1,13 @@
 import type { Decision, Limiter, Permit, Policy, Semaphore } from '@sluice/core'
-import { onAbort, ownText, storedKey } from '@sluice/core/internal'
+import {
+  clearTimer,
+  nowMs,
+  onAbort,
+  ownText,
+  setTimer,
+  storedKey,
+  type TimerHandle,
+} from '@sluice/core/internal'
 import type { LimitChange } from './adaptive/ceiling.js'
 import type { AdaptiveRates } from './adaptive/options.js'
 import type { AdaptiveRate } from './adaptive/rate.js'
@@ -24,7 +32,7 @@ export class KeyQueue {
   /** Calls that are added meanwhile are served together. */
   #isReserving = false
   /** Reserves further turns when more calls may go out after a pause. */
-  #growth: ReturnType<typeof setTimeout> | undefined
+  #growth: TimerHandle | undefined
 
   /** The rate of the key, if nobody knows it. */
   readonly #rate: AdaptiveRate | undefined
@@ -52,7 +60,7 @@ export class KeyQueue {
   /** The call's reservation passes to the first call of the same cost that has none; without such a call it is cancelled. */
   remove(call: QueuedCall): void {
     this.#calls.delete(call)
-    if (!this.#calls.first(() => true)) clearTimeout(this.#growth)
+    if (!this.#calls.first(() => true)) clearTimer(this.#growth)
     const { reservation } = call
     if (!reservation) return
     const { cost, policies } = reservation
@@ -99,7 +107,7 @@ export class KeyQueue {
     this.#isReserving = true
     await this.#holding
     this.#isReserving = false
-    clearTimeout(this.#growth)
+    clearTimer(this.#growth)
     for (;;) {
       const call = this.#calls.first(({ reservation }) => !reservation)
       if (!call || this.#reservations.size >= call.settings.prefetch) return
@@ -110,7 +118,7 @@ export class KeyQueue {
 
   #awaitGrowth(): void {
     const { growsInMs } = this.pause
-    if (growsInMs < Infinity) this.#growth = setTimeout(() => void this.#reserve(), growsInMs)
+    if (growsInMs < Infinity) this.#growth = setTimer(() => void this.#reserve(), growsInMs)
   }
 
   async #serve(call: QueuedCall): Promise<void> {
@@ -271,7 +279,7 @@ export function keyQueuesOf(
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation
   reservation.until = call?.until ?? 0
-  const leftMs = Math.min(LONGEST_WAIT_MS, reservation.until - performance.now())
+  const leftMs = Math.min(LONGEST_WAIT_MS, reservation.until - nowMs())
   return { maxWait: Math.max(0, Math.floor(leftMs)), signal: controller.signal }
 }
 
@@ -283,10 +291,10 @@ function comesLater({ reason, retryAfterMs }: Decision): boolean {
 /** Resolves after `ms`, or rejects when the signal aborts. */
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
-    const timer = setTimeout(end, ms, resolve)
+    const timer = setTimer(() => end(resolve), ms)
     const stopListening = onAbort(signal, () => end(() => reject(signal.reason)))
     function end(settle: () => void): void {
-      clearTimeout(timer)
+      clearTimer(timer)
       stopListening()
       settle()
     }

@@ -1,5 +1,5 @@
-import { type Decision, InputError, type Limiter, type Policy } from '@sluice/core'
-import { onAbort, read, type Settings } from '@sluice/core/internal'
+import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
+import { clearTimer, onAbort, read, setTimer, type Settings } from '@sluice/core/internal'
 import type { AdaptiveRateOptions } from './adaptive/options.js'
 import type { QueuedCall } from './call.js'
 import { CallQueue } from './call-queue.js'
@@ -164,7 +164,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         const controller = new AbortController()
         const { signal: ofCall } = call.terms
         const stopListening = ofCall && onAbort(ofCall, () => controller.abort(ofCall.reason))
-        const timer = setTimeout(() => {
+        const timer = setTimer(() => {
           isOver = true
           const error = new DOMException(`the call took longer than ${timeoutMs} ms`, 'TimeoutError')
           controller.abort(error)
@@ -173,7 +173,7 @@ export class Queue<D extends Decision | undefined = Decision> {
         try {
           return await fn({ signal: controller.signal, decision: decision as D, attempt })
         } finally {
-          clearTimeout(timer)
+          clearTimer(timer)
           stopListening?.()
         }
       }

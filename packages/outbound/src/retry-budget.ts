@@ -1,4 +1,4 @@
-import { number } from '@sluice/core/internal'
+import { nowMs, number } from '@sluice/core/internal'
 
 /** How many repetitions a client may make of calls that were refused: the sum of both. */
 export interface RetryBudgetOptions {
@@ -25,7 +25,7 @@ export class RetryBudget {
   readonly #ratio: number
   readonly #reserve: number
   #left: number
-  #at = performance.now()
+  #at = nowMs()
 
   constructor({ ratio, perSecond }: Required<RetryBudgetOptions>) {
     this.#ratio = ratio
@@ -46,7 +46,7 @@ export class RetryBudget {
   }
 
   #now(): number {
-    const now = performance.now()
+    const now = nowMs()
     const kept = Math.exp((this.#at - now) / REMEMBERED_MS)
     this.#at = now
     return this.#reserve + (this.#left - this.#reserve) * kept

@@ -13,7 +13,7 @@ import {
   inCommon,
   read,
   storeClosed,
-  systemClock,
+  machineClock,
   whole,
 } from '@sluice/core/internal'
 import {
@@ -123,6 +123,7 @@ class StoreInPostgres implements PostgresStore {
   readonly denialCache?: DenialCacheBounds
   readonly endpoint?: string
   readonly maxPending: number
+  readonly keepsTime: boolean
   readonly #client: object | string
   readonly #database: Database
   readonly #rows: StateRows
@@ -139,7 +140,8 @@ class StoreInPostgres implements PostgresStore {
     this.maxPending = settings.maxPending
     if (settings.denialCache) this.denialCache = settings.denialCache
     this.#startTimeout = settings.startTimeout
-    this.#now = settings.clock ?? systemClock()
+    this.#now = settings.clock ?? machineClock()
+    this.keepsTime = settings.clock === undefined
     this.#client = client
     this.#database = databaseOf(client, settings.prepare)
     if (this.#database.endpoint) this.endpoint = this.#database.endpoint

@@ -1,3 +1,5 @@
+import type { clearTimer, setTimer, TimerHandle } from '../values/clock.js'
+
 /**
  * The calls of one queue that wait for instants of a clock, in the order of these. They share one timer, that of the next turn:
  * timers of their own would fire in another order after the process was busy, because Node keeps timers in lists by duration
@@ -6,12 +8,15 @@
 export class Turns {
   /** The earliest first, and of equal ones the oldest. */
   readonly #waiting: WaitingTurn[] = []
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: TimerHandle | undefined
   /** The instant that the timer is for. */
   #timerAt: number | undefined
 
   /** `now` returns microseconds; it throws once its store is closed. */
-  constructor(private readonly now: () => number) {}
+  constructor(
+    private readonly now: () => number,
+    private readonly timers: { set: typeof setTimer; clear: typeof clearTimer },
+  ) {}
 
   /**
    * Wakes the waiter at its instant, after all that come before it, and at once where that has passed. If the clock throws, all
@@ -53,14 +58,14 @@ export class Turns {
   #setTimer(now: number): void {
     const at = this.#waiting[0]?.at
     if (at === this.#timerAt) return
-    clearTimeout(this.#timer)
+    this.timers.clear(this.#timer)
     this.#timerAt = at
     if (at === undefined) return
     const fire = (): void => {
       this.#timerAt = undefined
       this.#wake()
     }
-    this.#timer = setTimeout(fire, Math.ceil((at - now) / 1000))
+    this.#timer = this.timers.set(fire, Math.ceil((at - now) / 1000))
   }
 
   /** How many wait for an instant up to `at`. */

@@ -11,6 +11,7 @@ import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import type { PolicySet } from './policy-set.js'
 import { Turns } from './turns.js'
+import { clearTimer, setTimer } from '../values/clock.js'
 
 /** A wait longer than this, in microseconds, is confirmed in the store before it ends. */
 const TRUSTED_WAIT = 250_000
@@ -29,7 +30,7 @@ export class WaitQueue {
   #closed: Error | undefined
 
   constructor(private readonly store: Store) {
-    this.#turns = new Turns(() => store.now())
+    this.#turns = new Turns(() => store.now(), store.keepsTime ? REAL_TIMERS : TIMERS)
   }
 
   /**
@@ -275,3 +276,10 @@ export class StoreClock {
 
 /** Short enough for clocks not to drift apart meanwhile. */
 const REMEMBERED_US = 1_000_000
+
+const TIMERS = { set: setTimer, clear: clearTimer }
+/** For stores whose time a test does not move. */
+const REAL_TIMERS: typeof TIMERS = {
+  set: (task, ms) => setTimeout(task, ms),
+  clear: (timer) => clearTimeout(timer),
+}

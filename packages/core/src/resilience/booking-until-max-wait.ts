@@ -1,3 +1,4 @@
+import { clearTimer, nowMs, setTimer, type TimerHandle } from '../values/clock.js'
 import { type Answer, type Caller, isDenied, type MaybePromise } from '../stores/store.js'
 import { StoreError, type StoreFailure } from '../values/errors.js'
 import type { Deadline } from './deadline.js'
@@ -38,15 +39,15 @@ export function bookUntilMaxWait(
 }
 
 class BookingUntilMaxWait implements LateReceiver<Answer> {
-  /** An instant of `performance.now()`. */
+  /** An instant of `nowMs`. */
   notBefore = 0
-  readonly #began = performance.now()
+  readonly #began = nowMs()
   readonly #until: number
   #pending: PendingCall<Answer> | undefined
   #timesSent = 0
   /** The failure to report when the time is over. One that may have charged something replaces those that have not. */
   #failure: StoreError | undefined
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: TimerHandle | undefined
   #isOver = false
 
   /** `recovery` sends the booking again; `resolve` and `reject` settle the promise that its caller waits for. */
@@ -77,7 +78,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
 
   /** Sends the booking again, for what is left of its wait. */
   resume(): void {
-    const took = (performance.now() - this.#began) * 1000
+    const took = (nowMs() - this.#began) * 1000
     this.#send(Math.max(0, Math.floor(this.request.maxWait - took)))
   }
 
@@ -93,7 +94,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
    */
   answered(answer: Answer): void {
     const { maxWait, caller } = this.request
-    const took = performance.now() - this.#began
+    const took = nowMs() - this.#began
     this.#end()
     if (caller.gone) return void this.request.giveBack(answer).then(() => this.reject(callerLeft()))
     const wait = answer.at - answer.now
@@ -131,7 +132,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   /** Has the booking sent again once the store answers others, after a pause that grows with each time. */
   #awaitRecovery(error: StoreError): void {
     this.#record(error)
-    this.notBefore = performance.now() + pauseMs(this.#timesSent)
+    this.notBefore = nowMs() + pauseMs(this.#timesSent)
     this.#endInTime()
     if (!this.#isOver) this.recovery.add(this)
   }
@@ -146,8 +147,8 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
    */
   #endInTime(): void {
     if (this.request.caller.gone) return
-    const left = this.#until - performance.now()
-    if (left > 0) this.#timer ??= setTimeout(() => this.#expire(), Math.ceil(left))
+    const left = this.#until - nowMs()
+    if (left > 0) this.#timer ??= setTimer(() => this.#expire(), Math.ceil(left))
     else this.#expire()
   }
 
@@ -162,7 +163,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
    * timer that keeps the process alive; one that is not written yet is not sent.
    */
   #callerLeft(): void {
-    if (this.#pending && !this.#pending.unsent) return clearTimeout(this.#timer)
+    if (this.#pending && !this.#pending.unsent) return clearTimer(this.#timer)
     this.#pending?.leave()
     this.fail(callerLeft())
   }
@@ -170,7 +171,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   /** Stops the timer and all that could call this booking again. */
   #end(): void {
     this.#isOver = true
-    clearTimeout(this.#timer)
+    clearTimer(this.#timer)
     this.recovery.remove(this)
     this.request.caller.left = undefined
   }
@@ -232,7 +233,7 @@ export class RecoveryQueue {
    */
   #check(): void {
     const { answeredInTime } = this.channel
-    const now = performance.now()
+    const now = nowMs()
     let isAnswering: boolean
     try {
       isAnswering = this.channel.isAnswering()

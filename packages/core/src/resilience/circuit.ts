@@ -1,3 +1,5 @@
+import { nowMs } from '../values/clock.js'
+
 /**
  * A circuit breaker. It opens when a store fails repeatedly, and then no call waits for the store. While it is open, the
  * store is probed now and then, with calls that no caller waits for. One answer in time closes it.
@@ -14,7 +16,7 @@ export class Circuit<Failure> {
 
   /** `now` returns milliseconds of a clock that does not run back, `random` a number from 0 to 1. */
   constructor(
-    readonly now = (): number => performance.now(),
+    readonly now = nowMs,
     readonly random = Math.random,
   ) {}
 

@@ -1,4 +1,5 @@
 import { StoreError } from '../values/errors.js'
+import { nowMs, setTimer } from '../values/clock.js'
 
 /**
  * Ends calls that take longer than `ms` milliseconds. One timer serves all calls, in the order in which their deadlines end:
@@ -93,7 +94,7 @@ export class Deadline {
     this.#answered = this.traffic.answered
     this.#wasCrowded = this.traffic.waiting > 0
     this.#idleMs = idleMs()
-    this.#timer = setTimeout(() => this.#check(), delay)
+    this.#timer = setTimer(() => this.#check(), delay)
     if (this.#closed) this.#timer?.unref?.()
   }
 
@@ -102,7 +103,7 @@ export class Deadline {
    * timer anew.
    */
   #check(): void {
-    const now = performance.now()
+    const now = nowMs()
     this.#discount(now)
     if (!this.#first) {
       this.#timer = undefined
@@ -148,7 +149,7 @@ export class Deadline {
       this.#remove(entry)
       entry.expire(this.#timeout())
     }
-    const now = performance.now()
+    const now = nowMs()
     if (this.#first) this.#checkIn(Math.max(1, this.#first.endsAt - (now - this.#uncounted)), now)
     else this.#timer = undefined
   }
@@ -160,7 +161,7 @@ export class Deadline {
 
 /** A call under a deadline. All fields but `since` are kept by the deadline. */
 export interface DeadlineEntry {
-  /** An instant of `performance.now()`. */
+  /** An instant of `nowMs`. */
   readonly since: number
   /** The instant of counted time at which the call's time is over. */
   endsAt: number

@@ -2,6 +2,7 @@ import type { Answer, Keyspace, Notice, Outage, Report } from '../stores/store.j
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
 import { oneOf, option, read, REFUSED, whole } from '../values/options.js'
 import { warnProcess } from '../values/process-warning.js'
+import { nowMs } from '../values/clock.js'
 
 /**
  * The answer to a call when the store cannot decide.
@@ -107,7 +108,7 @@ export class Health {
     readonly report: Report,
     readonly endpoint: string | undefined,
     readonly pauseMs = 0,
-    readonly now = (): number => performance.now(),
+    readonly now = nowMs,
   ) {}
 
   /**

@@ -17,6 +17,7 @@ import type { Deadline } from './deadline.js'
 import type { DenialCache } from './denial-cache.js'
 import { degradedAnswer, failureOf, type Health, isOutage, notAsked, undecidedAnswer } from './failure.js'
 import { bookUntilMaxWait, type RecoveryQueue } from './booking-until-max-wait.js'
+import { nowMs } from '../values/clock.js'
 import { StoreError } from '../values/errors.js'
 import { PendingCall, type StoreChannel, type StoreRequest } from './store-channel.js'
 
@@ -228,7 +229,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     const { ms } = this.options.deadline
     if (call.kind === 'reserve' && whole.since !== undefined) {
       call.since = whole.since
-      if (performance.now() - call.since >= ms) return this.fallBack(call, outOfTime(ms), true)
+      if (nowMs() - call.since >= ms) return this.fallBack(call, outOfTime(ms), true)
     }
     return (
       this.#submit(call) ??

@@ -87,6 +87,10 @@ class ResilientStore implements Store {
     return this.store.now()
   }
 
+  get keepsTime(): boolean | undefined {
+    return this.store.keepsTime
+  }
+
   get closed(): AbortSignal | undefined {
     return this.store.closed
   }

@@ -1,3 +1,4 @@
+import { nowMs } from '../values/clock.js'
 import { type Cohort, InFlight } from '../stores/in-flight.js'
 import type { Ask, Caller, MaybePromise, Receiver, Store } from '../stores/store.js'
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
@@ -172,7 +173,7 @@ export class StoreChannel implements Traffic {
     for (const next of this.#queue) {
       if (this.#inFlight.room <= 0) return
       this.#queue.delete(next)
-      next.startOrDrop(this.#inFlight, performance.now())
+      next.startOrDrop(this.#inFlight, nowMs())
     }
   }
 
@@ -219,7 +220,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
 
   /** Begins the time within which the call has to be answered, and returns that instant. */
   beginDeadline(): number {
-    const now = performance.now()
+    const now = nowMs()
     this.since ||= now
     this.deadline.begin(this, now)
     return now

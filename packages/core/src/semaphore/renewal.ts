@@ -1,6 +1,7 @@
 import { MOST_TICKETS } from '../resilience/resilient-store.js'
 import { type Permits, RENEW_US } from '../stores/permits.js'
 import type { StoreError } from '../values/errors.js'
+import { nowMs, setTimer, type TimerHandle } from '../values/clock.js'
 
 /**
  * The permits that one semaphore of this process holds. They are renewed every 500 ms (`RENEW_US`), or every third of the
@@ -11,7 +12,7 @@ export class Renewal {
   readonly #held = new Map<string, Map<number, () => void>>()
   /** Tickets by key whose release failed, each with the latest end of its lease. */
   readonly #releasing = new Map<string, Map<number, number>>()
-  #timer: ReturnType<typeof setTimeout> | undefined
+  #timer: TimerHandle | undefined
 
   /**
    * `leaseMs` is how long the store keeps a permit without renewal; undefined for a store in this process, which needs
@@ -51,7 +52,7 @@ export class Renewal {
     } catch {
       if (this.leaseMs === undefined) return
       const releasing = this.#releasing.get(key) ?? new Map<number, number>()
-      this.#releasing.set(key, releasing.set(ticket, performance.now() + this.leaseMs))
+      this.#releasing.set(key, releasing.set(ticket, nowMs() + this.leaseMs))
       this.#schedule(RETRY_MS)
     }
   }
@@ -63,7 +64,7 @@ export class Renewal {
   /** Sets the timer that renews permits and repeats releases, unless it is set. It does not keep the process alive. */
   #schedule(ms: number): void {
     if (this.#timer !== undefined || this.leaseMs === undefined) return
-    this.#timer = setTimeout(() => void this.#run(), ms)
+    this.#timer = setTimer(() => void this.#run(), ms)
     this.#timer.unref?.()
   }
 
@@ -114,7 +115,7 @@ export class Renewal {
 
   /** Forgets the releases of permits whose lease has ended meanwhile, which has freed them. */
   #dropExpired(key: string): void {
-    const now = performance.now()
+    const now = nowMs()
     for (const [ticket, until] of this.#releasing.get(key) ?? []) {
       if (until < now) remove(this.#releasing, key, ticket)
     }

@@ -18,6 +18,7 @@ import {
 } from './semaphore-options.js'
 import { readOne } from '../values/options.js'
 import { Waiters } from './waiters.js'
+import { nowMs } from '../values/clock.js'
 
 /**
  * Bounds how many calls run at once, over all processes that share the store. Calls are served in the order in which they
@@ -89,7 +90,7 @@ export class Semaphore {
     let heldSince: number | undefined
     const ended = (type: 'released' | 'lost'): void => {
       if (heldSince === undefined) return
-      const heldMs = Math.ceil(performance.now() - heldSince)
+      const heldMs = Math.ceil(nowMs() - heldSince)
       heldSince = undefined
       this.#inUse--
       this.#listeners.emit(type, { type, semaphore: this.name, key, heldMs })
@@ -103,13 +104,13 @@ export class Semaphore {
       this.#listeners.emit('denied', { type: 'denied', ...wait })
       return new Permit(waitMs, undefined)
     }
-    heldSince = performance.now()
+    heldSince = nowMs()
     this.#inUse++
     if (waiter.hasWaited) this.#listeners.emit('waited', { type: 'waited', ...wait })
     this.#listeners.emit('granted', { type: 'granted', ...wait })
     return new Permit(waitMs, (outcome, tookMs) => {
       if (heldSince !== undefined && outcome !== 'failed') {
-        const ms = tookMs ?? performance.now() - heldSince
+        const ms = tookMs ?? nowMs() - heldSince
         this.#adapt(key, this.#limits.ended(stored, ms, outcome === 'refused', waiter.hasWaited))
       }
       ended('released')

@@ -6,6 +6,7 @@ import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'
 import { StoreError } from '../values/errors.js'
 import type { Renewal } from './renewal.js'
+import { clearTimer, nowMs, setTimer } from '../values/clock.js'
 
 /**
  * The tickets of one semaphore of this process that wait for a permit. A store elsewhere announces a granted permit.
@@ -89,12 +90,12 @@ export class Waiters {
   #watchFor(waiter: Waiter, maxWaitMs: number, signal: AbortSignal | undefined): () => void {
     const runOut = (): void =>
       void waiter.giveUp(waiter.wasReached ? undefined : (waiter.failure ?? unanswered(maxWaitMs)))
-    const timer = maxWaitMs > 0 ? setTimeout(runOut, maxWaitMs) : undefined
+    const timer = maxWaitMs > 0 ? setTimer(runOut, maxWaitMs) : undefined
     const stopListening = signal && onAbort(signal, () => void waiter.giveUp(signal.reason))
     const { closed } = this.store
     const stopWatching = closed && onAbort(closed, () => void waiter.giveUp(storeClosed()))
     return () => {
-      clearTimeout(timer)
+      clearTimer(timer)
       stopListening?.()
       stopWatching?.()
     }
@@ -220,18 +221,18 @@ class Waiter {
 
 /** The time in which one call waits for answers of a store elsewhere. */
 class StoreWait {
-  /** On the clock of `performance.now()`; undefined while no answer is outstanding. */
+  /** On the clock of `nowMs`; undefined while no answer is outstanding. */
   #askedAt: number | undefined
   #ms = 0
 
   /** Milliseconds so far, those for an outstanding answer included. */
   get ms(): number {
-    return this.#ms + (this.#askedAt === undefined ? 0 : performance.now() - this.#askedAt)
+    return this.#ms + (this.#askedAt === undefined ? 0 : nowMs() - this.#askedAt)
   }
 
   /** Waits for an answer of the store, and adds the time to `ms`. */
   async over<T>(answer: Promise<T>): Promise<T> {
-    this.#askedAt = performance.now()
+    this.#askedAt = nowMs()
     try {
       return await answer
     } finally {

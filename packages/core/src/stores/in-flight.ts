@@ -1,3 +1,5 @@
+import { nowMs } from '../values/clock.js'
+
 /**
  * Counts calls that were sent and have no outcome, including those whose caller has stopped waiting. It is bounded, because
  * clients queue without limit what they cannot send. A call without an outcome for a minute counts as lost: some clients
@@ -11,7 +13,7 @@ export class InFlight {
   /** At most `most` calls are in flight. `now` returns milliseconds of a clock that does not run back. */
   constructor(
     private readonly most: number,
-    private readonly now = (): number => performance.now(),
+    private readonly now = nowMs,
   ) {}
 
   /**

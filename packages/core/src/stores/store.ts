@@ -65,6 +65,8 @@ export interface Store {
    * they reject when their wait is over.
    */
   readonly closed?: AbortSignal | undefined
+  /** Whether its instants pass by the clock of another machine, so that waits for them take real time in tests too. */
+  readonly keepsTime?: boolean | undefined
   /** Releases all resources. Later operations fail. */
   close(): MaybePromise<void>
 }
@@ -176,7 +178,7 @@ export interface Caller {
   /** A store may set it, to be called when the caller is gone. Only callers of `book` call it. */
   left?: (() => void) | undefined
   /**
-   * An instant of `performance.now()`, of a caller that takes several steps: the deadline of all counts from the first. Kept by
+   * An instant of `nowMs`, of a caller that takes several steps: the deadline of all counts from the first. Kept by
    * what measures it.
    */
   since?: number

@@ -1,11 +1,76 @@
+import { warnProcessOnce } from './process-warning.js'
+
 /** The time in whole microseconds. It must not run back; if it does, time stands still until it has caught up. */
 export type Clock = () => number
 
-/** Wall time read once, plus the monotonic clock: a step of the wall clock cannot disturb it. */
+/**
+ * The time of a test in place of the system's: `installFakeClock` of @sluice/testing. All copies of this package in a process,
+ * of whatever version, find it under one symbol, so its members stay as they are.
+ */
+interface TestTime {
+  /** Milliseconds, on the scale of `performance.now()`. */
+  now(): number
+  setTimeout(task: () => void, ms: number): TimerHandle
+  clearTimeout(timer: TimerHandle | undefined): void
+}
+
+/** A number outside of Node. */
+export type TimerHandle = ReturnType<typeof setTimeout>
+
+const TIME = ((globalThis as Record<symbol, unknown>)[Symbol.for('sluice.time')] ??= {}) as {
+  test?: TestTime
+}
+
+/** Milliseconds of a clock that does not run back: `performance.now()`, or the time of a test. */
+export function nowMs(): number {
+  return TIME.test === undefined ? performance.now() : TIME.test.now()
+}
+
+/** `setTimeout` on the clock of `nowMs`. */
+export function setTimer(task: () => void, ms: number): TimerHandle {
+  return TIME.test === undefined ? setTimeout(task, ms) : TIME.test.setTimeout(task, ms)
+}
+
+/** Takes back what `setTimer` has set. */
+export function clearTimer(timer: TimerHandle | undefined): void {
+  if (TIME.test === undefined) clearTimeout(timer)
+  else TIME.test.clearTimeout(timer)
+}
+
+/** Wall time read once, plus the monotonic clock: a step of the wall clock cannot disturb it. Tests may set its time. */
 export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
+  const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
+  return () => {
+    if (TIME.test !== undefined) return Math.floor(startUs + TIME.test.now() * 1000)
+    if ((Date !== DATE || performance !== PERFORMANCE) && monotonic === PERFORMANCE) warnOfFakes()
+    return Math.floor(startUs + monotonic.now() * 1000)
+  }
+}
+
+/** That clock for instants that are compared with those of another machine: a test does not move it, and is warned once. */
+export function machineClock(): Clock {
+  const monotonic = performance
   const startUs = (Date.now() - monotonic.now()) * 1000
-  return () => Math.floor(startUs + monotonic.now() * 1000)
+  return () => {
+    if (TIME.test !== undefined) warnProcessOnce('CLOCK_NOT_FAKED', NOT_FAKED)
+    return Math.floor(startUs + monotonic.now() * 1000)
+  }
+}
+
+const NOT_FAKED =
+  'a fake clock is installed, and a store keeps the clock of its server (Redis, Postgres): its limits go by real time; for a ' +
+  'test give limiters a memoryStore, or the store a clock: redisStore(client, { clock })'
+
+/** Those of the system. A step of the system's clock replaces neither; fake timers do. */
+const DATE = Date
+const PERFORMANCE = performance
+
+function warnOfFakes(): void {
+  const text =
+    'Date or performance was replaced after this package was loaded (fake timers?), and limits do not follow them: ' +
+    'installFakeClock() of @sluice/testing puts them on a clock that tests move'
+  warnProcessOnce('CLOCK_FAKED', text)
 }
 
 /** Microseconds as whole milliseconds, rounded up, at least 0. */

@@ -1,5 +1,5 @@
 import type { Policy } from '../../algorithms/contract/policy.js'
-import { type Clock, systemClock } from '../../values/clock.js'
+import { type Clock, machineClock } from '../../values/clock.js'
 import { Closing, storeClosed } from '../../values/closing.js'
 import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
 import type { Duration } from '../../values/duration.js'
@@ -135,6 +135,7 @@ const REDIS_STORE = {
 class StoreInRedis implements RedisStore {
   readonly denialCache?: DenialCacheBounds
   readonly maxPending: number
+  readonly keepsTime: boolean
   readonly maxShapes: number
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly #settings: Settings<typeof REDIS_STORE>
@@ -162,7 +163,8 @@ class StoreInRedis implements RedisStore {
     this.maxPending = maxPending
     this.maxShapes = maxShapes
     this.#clock = clock ?? REDIS_CLOCK
-    this.#now = clock ?? systemClock()
+    this.keepsTime = clock === undefined
+    this.#now = clock ?? machineClock()
     if (denialCache) this.denialCache = denialCache
     this.#client = client as object
     this.#connection = connectionOf(client) ?? (this.#own = new OwnConnection(client))

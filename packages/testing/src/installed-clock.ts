@@ -1,0 +1,129 @@
+/*
+ * A fake clock for limiters that are already made, or made by code under test. Every copy of @sluice/core in the process looks for
+ * it under one symbol of the global object, so nothing is passed through the application. It moves limits alone: timers and dates
+ * of the application, of the test runner and of the clients of Redis go on.
+ */
+
+/** What @sluice/core looks for. */
+interface TestTime {
+  now(): number
+  setTimeout(task: () => void, ms: number): RealTimer | FakeTimer
+  clearTimeout(timer: unknown): void
+}
+
+type RealTimer = ReturnType<typeof setTimeout>
+
+/** A clock that all limiters of this process go by, made by `installFakeClock`. */
+export interface InstalledClock {
+  /**
+   * Moves on by `ms` milliseconds and ends the waits that are over by then, one after the other. Resolves when what waited for
+   * them has run.
+   */
+  pass(ms: number): Promise<void>
+  /** Lets time run again, from where it stands. Waits that are left take the real time that they have left. */
+  restore(): void
+}
+
+/**
+ * Puts all limiters, semaphores and queues of this process on a clock that stands still until it is moved: whether they were
+ * made before or after, by whichever copy of @sluice/core, with their waits and deadlines. Stores with a `clock` of their own keep it,
+ * and `redisStore` that of Redis, which it warns of once.
+ * @example
+ * import { installFakeClock } from '@sluice/testing'
+ * const clock = installFakeClock()
+ * await clock.pass(60_000)
+ * clock.restore()
+ */
+export function installFakeClock(): InstalledClock {
+  const { test: before } = TIME
+  if (before instanceof FakeTime && before.stands) {
+    throw new Error('a fake clock is installed already: call restore() of it first')
+  }
+  const time = new FakeTime(before?.now() ?? performance.now())
+  TIME.test = time
+  return { pass: (ms) => time.pass(ms), restore: () => time.run() }
+}
+
+const TIME = ((globalThis as Record<symbol, unknown>)[Symbol.for('sluice.time')] ??= {}) as {
+  test?: TestTime
+}
+
+/** Time that stands still, or runs behind or ahead of the system's once it was restored: limits cannot go back. */
+class FakeTime implements TestTime {
+  stands = true
+  #ms: number
+  readonly #timers = new Set<FakeTimer>()
+
+  constructor(ms: number) {
+    this.#ms = ms
+  }
+
+  now(): number {
+    return this.stands ? this.#ms : this.#ms + performance.now()
+  }
+
+  setTimeout(task: () => void, ms: number): RealTimer | FakeTimer {
+    if (!this.stands) return setTimeout(task, ms)
+    const timer = new FakeTimer(task, this.#ms + Math.max(0, ms))
+    this.#timers.add(timer)
+    return timer
+  }
+
+  clearTimeout(timer: unknown): void {
+    if (!(timer instanceof FakeTimer)) return clearTimeout(timer as RealTimer)
+    this.#timers.delete(timer)
+    clearTimeout(timer.real)
+  }
+
+  async pass(ms: number): Promise<void> {
+    await turn() // what was called before has begun to wait
+    const until = this.#ms + ms
+    for (let next = this.#next(); this.stands && next && next.at <= until; next = this.#next()) {
+      this.#timers.delete(next)
+      this.#ms = Math.max(this.#ms, next.at)
+      next.task()
+      await turn()
+    }
+    if (this.stands) this.#ms = until
+    await turn()
+  }
+
+  run(): void {
+    if (!this.stands) return
+    this.stands = false
+    const left = [...this.#timers].map((timer) => [timer, timer.at - this.#ms] as const)
+    this.#ms -= performance.now()
+    this.#timers.clear()
+    for (const [timer, ms] of left) timer.real = setTimeout(timer.task, ms)
+  }
+
+  #next(): FakeTimer | undefined {
+    let next: FakeTimer | undefined
+    for (const timer of this.#timers) if (!next || timer.at < next.at) next = timer
+    return next
+  }
+}
+
+class FakeTimer {
+  real: RealTimer | undefined
+
+  constructor(
+    readonly task: () => void,
+    readonly at: number,
+  ) {}
+
+  ref(): this {
+    return this
+  }
+
+  unref(): this {
+    return this
+  }
+}
+
+const immediate = setImmediate // before a test runner replaces it
+
+/** Everything that is ready to run has run. Fake timers of a test runner do not hold it up. */
+function turn(): Promise<void> {
+  return new Promise((resolve) => void immediate(resolve))
+}
