@@ -142,7 +142,7 @@ export class QueuedCall {
   /** The other side has answered. */
   answered(outcome: CallOutcome): void {
     this.outcome = outcome
-    this.tookMs = performance.now() - this.sentAt
+    this.tookMs = nowMs() - this.sentAt
   }
 
   refuse(error: unknown): void {
