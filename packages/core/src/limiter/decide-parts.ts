@@ -1,49 +1,21 @@
+import { NOTHING_KNOWN } from '../resilience/failure.js'
 import { giveBack } from '../stores/giving-back.js'
-import {
-  type Answer,
-  isDenied,
-  type Keyspace,
-  type MaybePromise,
-  type Part,
-  type Store,
-} from '../stores/store.js'
+import { type Answer, isDenied, type MaybePromise, type Part, type Store } from '../stores/store.js'
 import { decideAtOnce, isWholeDenied } from '../stores/together.js'
-import { storedKey } from '../values/key.js'
-import { Decision } from './decision.js'
+import type { Decision } from './decision.js'
 import type { PolicySet } from './policy-set.js'
 
 /** A part of a call on several keys, as its limiter opens it. */
-export class LimiterPart implements Part {
-  readonly key: string
-
-  constructor(
-    readonly set: PolicySet,
-    /** Limiters of one store and name share the state of a key. */
-    readonly store: Store,
-    /** Whether the store is in this process, or none is asked. */
-    readonly isHere: boolean,
-    readonly callerKey: string,
-    readonly cost: number,
-  ) {
-    this.key = storedKey(callerKey)
-  }
-
-  get keyspace(): Keyspace {
-    return this.set.keyspace
-  }
-
-  get enforce(): boolean {
-    return this.set.enforce
-  }
-
-  withCost(cost: number): LimiterPart {
-    return new LimiterPart(this.set, this.store, this.isHere, this.callerKey, cost)
-  }
-
-  /** The decision, whose charge is the cost unless the whole is denied. */
-  decisionOf(answer: Answer, isCharged: boolean): Decision {
-    return new Decision(this.set, answer, this.callerKey, isCharged ? this.cost : 'none')
-  }
+export interface LimiterPart extends Part {
+  readonly set: PolicySet
+  /** Limiters of one store and name share the state of a key. */
+  readonly store: Store
+  /** Whether the store is in this process, or none is asked. */
+  readonly isHere: boolean
+  readonly callerKey: string
+  /** The sum, if the caller has named the key twice. */
+  cost: number
+  decision?: Decision
 }
 
 /** Charges every part that fits, or none if an enforced one does not. */
@@ -64,17 +36,7 @@ function deniedUnasked(parts: readonly LimiterPart[]): readonly Answer[] | undef
 }
 
 /** The answer of a part whose store was not asked, because another part was known to be denied: nothing is known of it. */
-const UNASKED: Answer = {
-  now: 0,
-  at: 0,
-  reason: undefined,
-  binding: 0,
-  remaining: 0,
-  resetAt: 0,
-  parts: undefined,
-  booking: undefined,
-  from: 'none',
-}
+const UNASKED: Answer = { ...NOTHING_KNOWN, at: 0, resetAt: 0, from: 'none' }
 
 async function decideElsewhere(parts: readonly LimiterPart[]): Promise<readonly Answer[]> {
   const together = parts[0]!.keyspace.together

@@ -24,7 +24,7 @@ import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
-import { LimiterPart } from './decide-parts.js'
+import type { LimiterPart } from './decide-parts.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 import { WaitQueue } from './wait-queue.js'
 
@@ -86,10 +86,12 @@ export class Limiter {
    * @internal A part of a call on several keys. Its store is asked only if it is elsewhere, which no list with a limit
    * of 0 needs.
    */
-  [OPEN_PART](key: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
+  [OPEN_PART](callerKey: string, cost: number, policies: readonly Policy[] | undefined): LimiterPart {
     const set = this.#setOf(policies && { policies })
-    const isHere = this.#store.local === true || set.keyspace instanceof SuspendedKeyspace
-    return new LimiterPart(set, this.#settings.store ?? this.#store, isHere, key, cost)
+    const { keyspace, enforce } = set
+    const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
+    const store = this.#settings.store ?? this.#store
+    return { set, keyspace, enforce, store, isHere, callerKey, key: storedKey(callerKey), cost }
   }
 
   /** @internal Reports the decision about a part: a block that it has begun, and the event if anybody listens. */

@@ -1,4 +1,3 @@
-import type { Policy } from '../algorithms/contract/policy.js'
 import type { Answer, MaybePromise } from '../stores/store.js'
 import { isWholeDenied } from '../stores/together.js'
 import { checkContract, OPEN_PART, REPORT_PART } from '../values/contract.js'
@@ -6,7 +5,7 @@ import { checkCost } from '../values/cost.js'
 import { expected, InputError } from '../values/errors.js'
 import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
 import { decideParts, type LimiterPart } from './decide-parts.js'
-import type { Decision } from './decision.js'
+import { Decision } from './decision.js'
 import type { Limiter } from './limiter.js'
 import type { CallOptions } from './limiter-options.js'
 import { WholeDecision } from './whole-decision.js'
@@ -46,30 +45,30 @@ export function consumeAll(parts: readonly PartOptions[]): Promise<WholeDecision
 
 /** As `consumeAll`, but returns a promise only if an answer comes from another process. */
 export function decideAll(parts: readonly PartOptions[]): MaybePromise<WholeDecision> {
-  const calls = opened(parts)
-  if (calls.length === 1) return decideOne(calls[0]!, parts[0]!.policies)
-  const asked = decideParts(calls.map(({ part }) => part))
-  if (!(asked instanceof Promise)) return wholeOf(calls, asked, 0)
+  const whole = opened(parts)
+  if (whole.parts.length === 1) return decideOne(whole, parts[0]!)
+  const asked = decideParts(whole.parts)
+  if (!(asked instanceof Promise)) return decisionOf(whole, asked, 0)
   const begun = performance.now()
-  return asked.then((answers) => wholeOf(calls, answers, performance.now() - begun))
+  return asked.then((answers) => decisionOf(whole, answers, performance.now() - begun))
 }
 
 /** The decision that `consumeAll` would make now. Writes nothing, and asks every store. */
 export async function peekAll(parts: readonly PartOptions[]): Promise<WholeDecision> {
-  const calls = opened(parts)
-  const answers = await Promise.all(
-    calls.map(async ({ part: { keyspace, key, cost } }) => keyspace.decide('peek', key, cost, 0)),
-  )
-  return new WholeDecision(
-    calls.map(({ part, places }, i) => ({ decision: part.decisionOf(answers[i]!, false), places })),
-  )
+  const whole = opened(parts)
+  const peeked = whole.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
+  for (const [i, answer] of (await Promise.all(peeked)).entries()) {
+    const part = whole.parts[i]!
+    part.decision = new Decision(part.set, answer, part.callerKey, 'none')
+  }
+  return new WholeDecision(whole.places.map(({ decision }) => decision!))
 }
 
-/** A part, its limiter, and its places in the list of the caller. */
-interface PartCall {
-  part: LimiterPart
-  readonly limiter: Limiter
-  readonly places: number[]
+/** The parts of a call, each key once, with the limiter of each. `places` has the part of each place in the list of the caller. */
+interface Whole {
+  readonly parts: readonly LimiterPart[]
+  readonly limiters: readonly Limiter[]
+  readonly places: readonly LimiterPart[]
 }
 
 const PART = {
@@ -81,27 +80,31 @@ const PART = {
 const ABOUT_PART = { what: 'a part', error: InputError }
 const MOST_PARTS = 16
 
-function opened(parts: readonly PartOptions[]): PartCall[] {
-  if (!Array.isArray(parts) || parts.length === 0 || parts.length > MOST_PARTS) {
+function opened(given: readonly PartOptions[]): Whole {
+  if (!Array.isArray(given) || given.length === 0 || given.length > MOST_PARTS) {
     const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
-    throw expected(InputError, 'INVALID_OPTION', bound, parts)
+    throw expected(InputError, 'INVALID_OPTION', bound, given)
   }
-  const calls: PartCall[] = []
-  for (let place = 0; place < parts.length; place++) {
-    const part = openedOne(parts[place])
-    const { limiter } = parts[place] as PartOptions
-    const same = calls.find((call) => haveOneState(call.part, part))
-    if (!same) calls.push({ part, limiter, places: [place] })
-    else if (same.limiter === limiter && same.part.set === part.set) {
-      const cost = checkCost(same.part.cost + part.cost, 'the sum of the costs of a key')
-      same.part = part.withCost(cost)
-      same.places.push(place)
+  const parts: LimiterPart[] = []
+  const limiters: Limiter[] = []
+  const places: LimiterPart[] = []
+  for (const options of given as readonly PartOptions[]) {
+    const part = openedOne(options)
+    const { limiter } = options
+    const i = parts.findIndex((other) => haveOneState(other, part))
+    const same = parts[i]
+    places.push(same ?? part)
+    if (!same) {
+      parts.push(part)
+      limiters.push(limiter)
+    } else if (limiters[i] === limiter && same.set === part.set) {
+      same.cost = checkCost(same.cost + part.cost, 'the sum of the costs of a key')
     } else {
       const why = `limiter '${limiter.name}' has the same key in two parts, under different policies`
       throw new InputError('INVALID_OPTION', `${why}: put them into one list`)
     }
   }
-  return calls
+  return { parts, limiters, places }
 }
 
 function openedOne(options: PartOptions): LimiterPart {
@@ -121,21 +124,24 @@ function haveOneState(one: LimiterPart, other: LimiterPart): boolean {
 
 /** A single part is decided as by `consume`. */
 function decideOne(
-  { part, limiter, places }: PartCall,
-  policies: readonly Policy[] | undefined,
+  { parts, places }: Whole,
+  { limiter, key, policies }: PartOptions,
 ): MaybePromise<WholeDecision> {
-  const decided = limiter.decide(part.callerKey, { cost: part.cost, ...(policies && { policies }) })
-  const whole = (decision: Decision): WholeDecision => new WholeDecision([{ decision, places }])
+  const decided = limiter.decide(key, { cost: parts[0]!.cost, ...(policies && { policies }) })
+  const whole = (decision: Decision): WholeDecision => new WholeDecision(places.map(() => decision))
   return decided instanceof Promise ? decided.then(whole) : whole(decided)
 }
 
-function wholeOf(calls: readonly PartCall[], answers: readonly Answer[], storeMs: number): WholeDecision {
-  const parts = calls.map(({ part }) => part)
+function decisionOf(
+  { parts, limiters, places }: Whole,
+  answers: readonly Answer[],
+  storeMs: number,
+): WholeDecision {
   const isAllowed = !isWholeDenied(parts, answers)
-  const decided = calls.map(({ part, limiter, places }, i) => {
-    const decision = part.decisionOf(answers[i]!, isAllowed)
-    limiter[REPORT_PART](part, decision, calls.length, storeMs)
-    return { decision, places }
-  })
-  return new WholeDecision(decided)
+  for (const [i, part] of parts.entries()) {
+    const { set, callerKey, cost } = part
+    part.decision = new Decision(set, answers[i]!, callerKey, isAllowed ? cost : 'none')
+    limiters[i]![REPORT_PART](part, part.decision, parts.length, storeMs)
+  }
+  return new WholeDecision(places.map(({ decision }) => decision!))
 }

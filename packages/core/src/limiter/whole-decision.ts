@@ -1,12 +1,6 @@
 import { expected, InputError } from '../values/errors.js'
 import type { Decision, DecisionRecord } from './decision.js'
 
-/** The decision of one part, and its places in the list of the caller. */
-interface DecidedPart {
-  readonly decision: Decision
-  readonly places: readonly number[]
-}
-
 /** The answer to a call on several keys. */
 export class WholeDecision {
   /** Whether the call may go on. If not, no part was charged. */
@@ -17,14 +11,10 @@ export class WholeDecision {
    * reports nothing: it is allowed, with 0 remaining.
    */
   readonly decisions: readonly Decision[]
-  readonly #parts: readonly DecidedPart[]
 
-  constructor(parts: readonly DecidedPart[]) {
-    const decisions: Decision[] = []
-    for (const { decision, places } of parts) for (const place of places) decisions[place] = decision
-    this.allowed = parts.every(({ decision }) => decision.allowed)
+  constructor(decisions: readonly Decision[]) {
+    this.allowed = decisions.every(({ allowed }) => allowed)
     this.decisions = decisions
-    this.#parts = parts
   }
 
   /** The part that binds: the denied one to wait longest for. Undefined if the call is allowed. */
@@ -45,19 +35,21 @@ export class WholeDecision {
    * other parts are settled then, and the decision of that part may be settled by itself.
    */
   async settle(realCosts: number | readonly number[]): Promise<readonly number[]> {
-    const { length } = this.decisions
-    const costs = typeof realCosts === 'number' ? this.decisions.map(() => realCosts) : realCosts
-    if (!Array.isArray(costs) || costs.length !== length) {
-      throw expected(InputError, 'INVALID_COST', `costs must be a number or a list of ${length}`, realCosts)
+    const { decisions } = this
+    const costs = typeof realCosts === 'number' ? decisions.map(() => realCosts) : realCosts
+    if (!Array.isArray(costs) || costs.length !== decisions.length) {
+      throw expected(
+        InputError,
+        'INVALID_COST',
+        `costs must be a number or a list of ${decisions.length}`,
+        realCosts,
+      )
     }
-    const settled = this.#parts.map(({ decision, places }) => {
-      const sum = places.reduce((total, place) => total + costs[place]!, 0)
-      return decision.settle(sum)
-    })
-    const effects = await Promise.all(settled)
-    return this.decisions.map(
-      (decision) => effects[this.#parts.findIndex((part) => part.decision === decision)]!,
-    )
+    const sums = new Map<Decision, number>()
+    for (const [i, decision] of decisions.entries()) sums.set(decision, (sums.get(decision) ?? 0) + costs[i]!)
+    const effects = new Map<Decision, Promise<number>>()
+    for (const [decision, sum] of sums) effects.set(decision, decision.settle(sum))
+    return Promise.all(decisions.map((decision) => effects.get(decision)!))
   }
 
   /** All fields, as a plain object: what `JSON.stringify` writes. */

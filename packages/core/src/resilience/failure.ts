@@ -47,7 +47,7 @@ export function undecidedAnswer(why: StoreFailure, allowed: boolean, by?: Keyspa
   return { ...NOTHING_KNOWN, at, resetAt: at, degraded: { why, allowed, by } }
 }
 
-const NOTHING_KNOWN = {
+export const NOTHING_KNOWN = {
   now: 0,
   reason: undefined,
   binding: 0,

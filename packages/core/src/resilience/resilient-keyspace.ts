@@ -38,6 +38,9 @@ export interface ResilientKeyspaceOptions {
   readonly blocks: { areKept: boolean }
 }
 
+/** What a call asks. */
+type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'>
+
 /** What is recorded of a call that was answered. */
 type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 
@@ -116,11 +119,16 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
    * The answer of the failure mode to a call that the store did not answer. `isUnasked`: it was not even sent.
    * @throws the failure itself in mode 'throw', and if it is no outage but a misuse.
    */
-  fallBack({ kind, key, cost, maxWait }: PendingCall<Answer>, failure: unknown, isUnasked = false): Answer {
-    const { mode, local, health } = this.options
+  fallBack(call: PendingCall<Answer>, failure: unknown, isUnasked = false): Answer {
     if (!isOutage(failure)) throw failure
+    this.options.health.degraded(failure)
+    return this.decideWithout(call, failure, isUnasked)
+  }
+
+  /** The same, reported by the caller. */
+  decideWithout({ kind, key, cost, maxWait }: Question, failure: Error, isUnasked: boolean): Answer {
+    const { mode, local } = this.options
     const why = failureOf(failure)
-    health.degraded(failure)
     if (mode === 'throw') throw isUnasked ? notAsked(failure) : failure
     if (mode === 'deny' || (mode === 'allow' && !this.isKnownBlocked(key))) {
       return undecidedAnswer(why, mode === 'allow')

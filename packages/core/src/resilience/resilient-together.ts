@@ -1,6 +1,6 @@
 import type { Answer, Keyspace, Part, Together } from '../stores/store.js'
-import { decideAtOnce, isWholeDenied } from '../stores/together.js'
-import { degradedAnswer, failureOf, isOutage, notAsked, undecidedAnswer } from './failure.js'
+import { decideAtOnce } from '../stores/together.js'
+import { isOutage } from './failure.js'
 import type { ResilientKeyspace } from './resilient-keyspace.js'
 import { PendingCall, type StoreRequest } from './store-channel.js'
 
@@ -41,7 +41,7 @@ export class ResilientTogether implements Together {
   /** The request that asks the store about all parts, each with the store's own keyspace. */
   #requestFor(parts: readonly ResilientPart[]): StoreRequest<Answers> {
     const begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
-    const remote = parts.map((part) => inKeyspace(part, part.keyspace.options.remote))
+    const remote = parts.map((part) => ({ ...part, keyspace: part.keyspace.options.remote }))
     return {
       ask: (call) => call.receive(this.#together.decide(remote, call)),
       answered: (_call, answers) => {
@@ -57,28 +57,16 @@ export class ResilientTogether implements Together {
 
 /**
  * The answers of the failure modes, each part by its own; those in mode 'local' are decided together in memory.
- * @throws the failure if one of the modes is 'throw'.
+ * @throws the failure if one of the modes is 'throw', before anything is charged.
  */
 function fallBack(parts: readonly ResilientPart[], failure: unknown, isUnasked = false): readonly Answer[] {
   if (!isOutage(failure)) throw failure
   for (const { keyspace } of parts) keyspace.options.health.degraded(failure)
-  const modes = parts.map(({ keyspace, key }) => {
-    const { mode } = keyspace.options
-    return mode === 'allow' && keyspace.isKnownBlocked(key) ? 'local' : mode
-  })
-  if (modes.includes('throw')) throw isUnasked ? notAsked(failure) : failure
-  const why = failureOf(failure)
-  const undecided = modes.map((mode) => undecidedAnswer(why, mode !== 'deny'))
-  const locals = parts
-    .filter((_, i) => modes[i] === 'local')
-    .map((part) => inKeyspace(part, part.keyspace.options.local()))
-  const decided = decideAtOnce(locals, !isWholeDenied(parts, undecided)).values()
-  return parts.map(({ keyspace, cost }, i) => {
-    if (modes[i] !== 'local') return undecided[i]!
-    return degradedAnswer(why, decided.next().value!, keyspace.options.local(), cost > keyspace.capacity)
-  })
-}
-
-function inKeyspace({ key, cost, enforce }: Part, keyspace: Keyspace): Part {
-  return { keyspace, key, cost, enforce }
+  return decideAtOnce(
+    parts.map(({ keyspace, key, cost, enforce }) => {
+      const decide: Keyspace['decide'] = (kind, _key, _cost, maxWait) =>
+        keyspace.decideWithout({ kind, key, cost, maxWait }, failure, isUnasked)
+      return { keyspace: { decide }, key, cost, enforce }
+    }),
+  )
 }

@@ -6,12 +6,12 @@ export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: 
 }
 
 /** Decides parts whose keyspaces answer at once: in one step of the process, as `Together` does. */
-export function decideAtOnce(parts: readonly Part<AtOnce>[], mayCharge = true): readonly Answer[] {
-  if (mayCharge && parts.every(({ keyspace, key, cost }) => keyspace.fits?.(key, cost))) {
+export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
+  if (parts.every(({ keyspace, key, cost }) => keyspace.fits?.(key, cost))) {
     return parts.map((part) => askAtOnce('consume', part))
   }
   const tried = parts.map((part) => askAtOnce('try', part))
-  if (!mayCharge || isWholeDenied(parts, tried)) return tried
+  if (isWholeDenied(parts, tried)) return tried
   return parts.map((part, i) => (isDenied(tried[i]!) ? tried[i]! : askAtOnce('consume', part)))
 }
 

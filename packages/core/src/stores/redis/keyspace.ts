@@ -19,18 +19,6 @@ import {
   unpackEffect,
 } from './script/wire.js'
 
-/** A part of a call on several keys. */
-export interface RedisPart {
-  readonly keyspace: RedisKeyspaceOptions
-  readonly request: ScriptRequest
-  /** Whether its denial denies the whole. */
-  readonly enforce: boolean
-  readonly callerKey: string
-  readonly redisKey: string
-  /** As `ScriptCall` has them. */
-  readonly units: number
-}
-
 export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
@@ -81,19 +69,14 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * A part of a call on several keys, as it is sent.
+   * The call of a part of a whole, which alone is answered.
    * @throws {InputError} INVALID_COST for one that would write too many entries of a log.
    */
-  part({ key, cost, enforce }: Part): RedisPart {
+  part({ key, cost }: Part, whole: Receiver<Answer>): KeyspaceCall<Answer> {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
-    return {
-      keyspace: this.options,
-      request: this.#consume(cost),
-      enforce,
-      callerKey: key,
-      redisKey: redisKey(this.options.keyspace, key),
-      units: this.#hasLog ? cost : 1,
-    }
+    const call = new KeyspaceCall(this.options, key, this.#consume(cost), unpackAnswer, whole)
+    if (this.#hasLog) call.units = cost
+    return call
   }
 
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
@@ -192,19 +175,8 @@ function tooCostly(cost: number): Error {
 /** Reads the caller's result from a reply. */
 type ReplyReader<T> = (reply: Buffer, request: ScriptRequest, key: string) => T
 
-/** Whether one argument serves both requests. */
-export function areAlike(a: ScriptRequest, b: ScriptRequest): boolean {
-  return (
-    a.operation === 'consume' &&
-    b.operation === 'consume' &&
-    a.cost === b.cost &&
-    a.slowest === b.slowest &&
-    haveEqualNumbers(a.policies, b.policies)
-  )
-}
-
 /** One operation of a keyspace on one key, and who gets its outcome. */
-class KeyspaceCall<T> implements ScriptCall {
+export class KeyspaceCall<T> implements ScriptCall {
   duplicates: KeyspaceCall<T>[] | undefined = undefined
   units = 1
   caller: Caller | undefined = undefined
@@ -227,7 +199,15 @@ class KeyspaceCall<T> implements ScriptCall {
   }
 
   sharesArgument(other: KeyspaceCall<T>): boolean {
-    return areAlike(this.request, other.request)
+    const a = this.request
+    const b = other.request
+    return (
+      a.operation === 'consume' &&
+      b.operation === 'consume' &&
+      a.cost === b.cost &&
+      a.slowest === b.slowest &&
+      haveEqualNumbers(a.policies, b.policies)
+    )
   }
 
   /** The script's argument for this call, made `times` times in a row. */

@@ -1,14 +1,7 @@
 import { Buffer } from 'node:buffer' // the global is a getter
 import { createHash } from 'node:crypto'
 import type { Policy } from '../../../algorithms/contract/policy.js'
-import {
-  type Answer,
-  type Booking,
-  type DatedCharge,
-  REASONS,
-  type Receiver,
-  type Report,
-} from '../../store.js'
+import { type Answer, type Booking, type DatedCharge, REASONS, type Receiver } from '../../store.js'
 import { isRefusedBy, storeError } from '../clients/failure.js'
 import type { RedisConnection, RedisKey, ScriptReply } from '../redis-connection.js'
 
@@ -313,37 +306,9 @@ function answerOrError(reply: Buffer): Buffer | Error {
   return failure === undefined ? reply : storeError(new Error(failure))
 }
 
-interface PackedPart {
-  /** The number of its list in the script, from 1. */
-  readonly list: number
-  readonly enforce: boolean
-  readonly plain: Buffer
-  readonly slowest: readonly number[]
-}
-
-/** The argument of a call on several keys. */
-export function packWhole(clock: number, parts: readonly PackedPart[]): Buffer {
-  const pieces = [packed([clock, parts.length])]
-  for (const { list, enforce, plain, slowest } of parts) {
-    const sizes = [plain.length, slowest.length * DOUBLE]
-    pieces.push(packed([list, enforce ? 1 : 0, ...sizes]), plain, packed(slowest))
-  }
-  return Buffer.concat(pieces)
-}
-
-/** The answers of a call on several keys. Reports the parts whose unreadable state was discarded. */
-export function unpackWhole(reply: Buffer, parts: readonly RepliedPart[]): readonly Answer[] {
-  let start = 0
-  return parts.map(({ keyspace: { policies, report }, callerKey }) => {
-    const from = start + DOUBLE
-    start = from + reply.readDoubleLE(start)
-    const own = reply.subarray(from, start)
-    if (hasHealed(own)) report({ event: 'healed', key: callerKey })
-    return new NumberReader(own).answer(policies.length)
-  })
-}
-
-interface RepliedPart {
-  readonly keyspace: { readonly policies: readonly Policy[]; readonly report: Report }
-  readonly callerKey: string
+/** A part of the argument of a call on several keys. `list` is the number of its policies in the script, from 1. */
+export function packPart(list: number, enforce: boolean, request: ScriptRequest, nonce: number): Buffer {
+  const plain = packRequest({ ...request, slowest: undefined }, -1, nonce)
+  const slowest = packed(request.slowest ?? [])
+  return Buffer.concat([packed([list, enforce ? 1 : 0, plain.length, slowest.length]), plain, slowest])
 }
