@@ -138,7 +138,8 @@ function decisionOf(
   storeMs: number,
 ): WholeDecision {
   const isAllowed = !isWholeDenied(parts, answers)
-  for (const [i, part] of parts.entries()) {
+  for (let i = 0; i < parts.length; i++) {
+    const part = parts[i]!
     const { set, callerKey, cost } = part
     part.decision = new Decision(set, answers[i]!, callerKey, isAllowed ? cost : 'none')
     limiters[i]![REPORT_PART](part, part.decision, parts.length, storeMs)

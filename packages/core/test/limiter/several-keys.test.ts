@@ -404,4 +404,60 @@ describe('a leased part', () => {
     expect(allowed.filter(Boolean)).toHaveLength(2)
     expect(store.arrived).toHaveLength(asked)
   })
+
+  describe('of a call that loses a race', () => {
+    /** A key with a lease, and the store that gave it. */
+    const withLease = async () => {
+      const store = new RemoteStore(clock.now)
+      const leased = limiterOf('leased', 1000, { store, ...lasting, leases: { ttl: '1m' } })
+      for (let i = 0; i < 9; i++) {
+        clock.pass(10)
+        await leased.consume('k')
+      }
+      return { store, leased }
+    }
+    /** Loses a race for another key, and calls `meanwhile` once the unit of the lease is taken. */
+    const lose = async (leased: Limiter, meanwhile?: () => Promise<unknown>) => {
+      const other = new RemoteStore(clock.now)
+      const strict = limiterOf('strict', 1, { store: other, ...lasting })
+      other.holdReplies()
+      const whole = consumeAll([leased, strict].map((limiter) => ({ limiter, key: 'k' })))
+      await new Promise(setImmediate)
+      void strict.charge('k')
+      other.recover()
+      other.holdReplies()
+      await new Promise(setImmediate)
+      await meanwhile?.()
+      other.recover()
+      expect((await whole).allowed).toBe(false)
+      expect(other.arrived).toEqual(['try', 'charge', 'reserve'])
+    }
+    /** Calls that the lease serves until the store is asked. */
+    const servedBy = async ({ store, leased }: Awaited<ReturnType<typeof withLease>>): Promise<number> => {
+      const asked = store.arrived.length
+      let calls = 0
+      for (; store.arrived.length === asked; calls++) await leased.consume('k')
+      return calls
+    }
+
+    it('takes its unit first, and puts it back', async () => {
+      const [key, twin] = [await withLease(), await withLease()]
+      for (let i = 0; i < 3; i++) await lose(key.leased)
+      expect(key.store.arrived).toEqual(twin.store.arrived)
+      expect(await servedBy(key)).toBe(await servedBy(twin))
+    })
+
+    it('lacks its unit while the other keys are asked', async () => {
+      const [key, twin] = [await withLease(), await withLease()]
+      let served = 0
+      await lose(key.leased, async () => void (served = await servedBy(key)))
+      expect(served).toBe((await servedBy(twin)) - 1)
+    })
+
+    it('gives its unit back to the store, if its lease has ended meanwhile', async () => {
+      const { store, leased } = await withLease()
+      await lose(leased, () => leased.reset('k'))
+      expect(store.arrived.slice(-2)).toEqual(['reset', 'release'])
+    })
+  })
 })
