@@ -3,6 +3,7 @@ import {
   createLimiter,
   decideAll,
   type DecisionEvent,
+  gcra,
   type Limiter,
   type LimiterOptions,
   memoryStore,
@@ -89,6 +90,45 @@ describe.each(Object.entries(SET_UPS))('a call on several keys, %s,', (_, setUp)
     expect(await remainingOf(tenants, 'acme')).toBe(0)
     const left = await Promise.all(Array.from({ length: 20 }, (_each, i) => remainingOf(users, `user ${i}`)))
     expect(left.reduce((sum, units) => sum + (20 - units), 0)).toBe(200)
+  })
+
+  it('leaves the other keys what they would have had, however often one denies', async () => {
+    const { store, other } = setUp()
+    const drained = { policies: [gcra({ limit: 100, window: '1h' })], store, ...lasting }
+    const [tenant, user] = [
+      limiterOf('gcra', 0, drained),
+      limiterOf('other', 1, { store: other, ...lasting }),
+    ]
+    const parts = [
+      { limiter: tenant, key: 'acme' },
+      { limiter: user, key: 'ada' },
+    ]
+    expect((await consumeAll(parts)).allowed).toBe(true)
+    clock.pass(36_000)
+    for (let i = 0; i < 10_000; i++) expect((await consumeAll(parts)).allowed).toBe(false)
+    expect(await remainingOf(tenant, 'acme')).toBe(100)
+  })
+
+  it('ends where 16 calls cross on 16 keys, in either order', async () => {
+    const { store, other } = setUp()
+    const parts = Array.from({ length: 16 }, (_each, i) => {
+      return { limiter: limiterOf('crossing', 8, { store: i % 2 ? store : other, ...lasting }), key: `${i}` }
+    })
+    const calls = Array.from({ length: 16 }, (_each, i) => consumeAll(i % 2 ? parts : parts.toReversed()))
+    const allowed = (await Promise.all(calls)).filter((whole) => whole.allowed).length
+    expect(allowed).toBeLessThanOrEqual(8)
+    for (const { limiter, key } of parts) expect(await remainingOf(limiter, key)).toBe(8 - allowed)
+  })
+
+  it('takes settling, blocks and resets of its keys in between', async () => {
+    const whole = await call('ada')
+    await users.block('ada', '1h')
+    expect((await call('ada')).denied).toMatchObject({ limiter: 'users', reason: 'blocked' })
+    await tenants.reset('acme')
+    expect(await whole.settle([0, 1])).toEqual([0, -1])
+    await users.unblock('ada')
+    expect((await call('ada')).allowed).toBe(true)
+    expect([await remainingOf(tenants, 'acme'), await remainingOf(users, 'ada')]).toEqual([99, 17])
   })
 
   it('reads without a charge', async () => {
