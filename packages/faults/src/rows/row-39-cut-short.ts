@@ -16,9 +16,9 @@ import type { Outcome } from '../row.js'
 
 const POLICY: PolicySpec = ['slidingLog', { limit: 50, window: '1d' }]
 const USER_LIMIT = 20
-const [DEADLINE_MS, GRACE_MS] = [100, 50]
+const [DEADLINE_MS, GRACE_MS] = [200, 50]
 /** So long that a second deadline after it would be seen. */
-const PEEK_MS = 80
+const PEEK_MS = 120
 /** How long an undo may still be on its way when Redis answers again. */
 const UNDO_MS = 2000
 
