@@ -68,13 +68,7 @@ for i = 1, #keys do
     --@for any bucketed edited, changed_to = nil, 0
     local ran, reply = pcall(decide, @{call})
     if not ran or type(reply) == 'table' then
-      local message = type(reply) == 'table' and reply.err or reply
-      if string.find(message, 'READONLY', 1, true) then
-        -- True of every key of the call, and the error by which clients look for another server.
-        return redis.error_reply(message)
-      end
-      -- Redis 6.2 puts the line of the script before the message.
-      reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '')
+      @{failure}
     end
     taken, replies[#replies + 1] = taken + 1, reply
     numbers[taken] = -1

@@ -148,11 +148,7 @@ while next_key < #keys do
       ran, reply = pcall(decide, next_key)
     end
     if not ran then
-      local message = type(reply) == 'table' and reply.err or reply
-      if string.find(message, 'READONLY', 1, true) then
-        return redis.error_reply(message)
-      end
-      reply = '!' .. string.gsub(message, '^@user_script: %d+: %-?', '')
+      @{failure}
     end
     taken, replies[#replies + 1] = taken + 1, reply
     numbers[taken] = -1

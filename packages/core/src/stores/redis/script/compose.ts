@@ -48,6 +48,7 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     lists: parts.join('\n'),
     states,
     hottest: `${HOTTEST}`,
+    failure: textOf('failure'),
   })
 }
 
@@ -95,6 +96,7 @@ function outline(
   const texts: Words = {
     engine: textOf('engine'),
     argument: textOf('argument'),
+    failure: textOf('failure'),
     hot_alone: isPlain ? linesFor('alone', textOf('hot')) : '',
     hot_together: isPlain ? linesFor('together', textOf('hot')) : '',
     hot_several: isPlain ? linesFor('several', textOf('hot')) : '',
