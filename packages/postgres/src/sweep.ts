@@ -34,7 +34,7 @@ export class Sweep {
   /** Sweeps one slice. Returns the rows that it deleted. */
   async slice(): Promise<number> {
     const [from, to] = [this.#page, this.#page + SLICE_PAGES]
-    const values = [`(${from},0)`, `(${to},0)`, `${Math.floor(this.now())}`]
+    const values = [`(${from},0)`, `(${to},0)`, `${Math.floor(this.now() - IDLE_US)}`]
     const [found] = await this.database.query(this.#statement, values)
     this.#page = to < Number(found!['pages']) ? to : 0
     return Number(found!['gone'])
@@ -71,4 +71,6 @@ from gone`
 /** At most 1,000 rows: no row is smaller than 112 bytes with its pointer. */
 const SLICE_PAGES = 13
 const IDLE_MS = 1000
+/** A row that expired a moment ago is likely to be written again, which costs less than to insert it anew. */
+const IDLE_US = 60_000_000
 const BUSY_MS = 10
