@@ -1,5 +1,5 @@
 // Builds the site, from the root of the repository, and fails where a page would lie. npm run site calls it.
-import { rmSync } from 'node:fs'
+import { cpSync, rmSync } from 'node:fs'
 import { brokenLinks, missingExports, staleFigures, unknownOptions } from './checks.js'
 import { filesOf } from './pages.js'
 import { makePortable } from './portable.js'
@@ -14,6 +14,7 @@ await writeReference()
 report([...missingExports('.'), ...unknownOptions('.', filesOf('.')), ...(await staleFigures('.'))])
 rmSync(OUT, { recursive: true, force: true })
 await build('site')
+cpSync('site/404.html', `${OUT}/404.html`) // VitePress's own needs to know the base
 makePortable(OUT)
 writeTexts(OUT, '.')
 report(brokenLinks(OUT))

@@ -51,27 +51,23 @@ function wrongLink(folder, anchors, from, href) {
  * @param {string} root
  */
 export function missingExports(root) {
-  const pages = readdirSync(`${root}/docs/api`, { recursive: true, encoding: 'utf8' }).filter((name) =>
-    name.endsWith('.md'),
-  )
-  const text = pages
-    .map((name) => readFileSync(`${root}/docs/api/${name}`, 'utf8'))
-    .join('\n')
-    .replaceAll('\\_', '_')
-  const heads = new Set([...text.matchAll(/^#+ (?:\w+: )?([\w$]+)/gm)].map(([, name]) => name))
   return readdirSync(`${root}/packages`)
     .filter((name) => existsSync(`${root}/packages/${name}/api.md`))
     .flatMap((name) => {
+      const pages = readdirSync(`${root}/docs/api/${name}`, { recursive: true, encoding: 'utf8' }).filter(
+        (page) => page.endsWith('.md'),
+      )
+      const text = pages.map((page) => readFileSync(`${root}/docs/api/${name}/${page}`, 'utf8')).join('\n')
+      const heads = new Set(
+        [...text.replaceAll('\\_', '_').matchAll(/^#+ (?:[\w ]+: )?([\w$]+)/gm)].map(([, head]) => head),
+      )
       const surface = readFileSync(`${root}/packages/${name}/api.md`, 'utf8')
-      const declared = [
-        ...surface.matchAll(
-          /^export (?:declare |abstract )*(?:class|const|function|interface|type|enum) ([\w$]+)/gm,
-        ),
-      ]
-      const listed = [...surface.matchAll(/^export \{ (?:\w+ as )?([\w$]+) \}/gm)]
-      const names = new Set([...declared, ...listed].map(([, each]) => each))
+      const exported = surface.matchAll(
+        /^export (?:(?:declare |abstract )*(?:class|const|function|interface|type|enum) ([\w$]+)|\{ (?:\w+ as )?([\w$]+) \})/gm,
+      )
+      const names = new Set([...exported].map(([, declared, listed]) => declared ?? listed))
       return [...names]
-        .filter((each) => !heads.has(each) && !text.includes(`[${each}](`))
+        .filter((each) => !heads.has(each))
         .map((each) => `@sluice/${name} exports ${each}, which is in no page of docs/api`)
     })
 }

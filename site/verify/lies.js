@@ -44,7 +44,7 @@ export async function verify() {
   plant('site/dist/start.html', (html) =>
     html.replace('</main>', '<a href="errors.html#no_such_code">x</a></main>'),
   )
-  plant('docs/api/core/functions/gcra.md', (text) => text.replaceAll('gcra', 'other'))
+  plant('docs/api/core/functions/createLimiter.md', (text) => text.replaceAll('createLimiter', 'other'))
   plant('docs/http.md', (text) => text.replace('| `policies` |', '| `polices` |'))
   plant('docs/benchmarks/memory.md', (text) =>
     text.replace(/(\d)(?= \|)/, (digit) => String((Number(digit) + 1) % 10)),
@@ -58,7 +58,7 @@ export async function verify() {
   const wanted = [
     /nowhere\.html leads nowhere/,
     /#no_such_code leads to no heading/,
-    /core exports gcra/,
+    /core exports createLimiter/,
     /no option polices/,
     /memory\.md:\d+ is not what/,
     /docs\/lost\.md/,

@@ -43,8 +43,9 @@ export async function verify(browser, url) {
     ])
   }
   const page = await browser.newPage()
-  await page.goto(`${url}index.html`)
+  await page.goto(`${url}index.html`, { waitUntil: 'networkidle' })
   await page.keyboard.press('Control+k')
+  await page.waitForSelector('.VPLocalSearchBox input')
   await page.keyboard.type('STORE_TIMEOUT')
   await page.waitForSelector('.VPLocalSearchBox .result')
   await page.keyboard.press('Enter')
