@@ -75,7 +75,7 @@ export default defineConfig({
     },
   },
   markdown: {
-    theme: { light: 'github-light', dark: 'github-dark-default' },
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))

@@ -71,7 +71,7 @@ async function withoutScripts(browser, url) {
     .first()
     .evaluate((svg) => svg.getBoundingClientRect().height)
   await page.goto(`${url}playground.html`)
-  const needs = (await page.locator('noscript, .needs').first().innerText()).trim()
+  const needs = (await page.locator('.needs').innerText()).trim()
   await context.close()
   return [
     [
