@@ -63,7 +63,9 @@ let passed = true
 const asked = process.argv.slice(2)
 for (const [name, [title, ...defaults]] of Object.entries(SDKS)) {
   if (asked.length > 0 && !asked.includes(name)) continue
-  const example = (pieces.get(name) ?? '').replace(/maxWait: '\w+'/, "maxWait: '1d'").replace('120_000', '6_000_000')
+  const example = (pieces.get(name) ?? '')
+    .replace(/maxWait: '\w+'/, "maxWait: '1d'")
+    .replace('120_000', '6_000_000')
   const asItComes = defaults.reduce((code, part) => code.replace(part, ''), example)
   const asSet = await sends(example)
   const byDefault = await sends(asItComes)
@@ -71,7 +73,11 @@ for (const [name, [title, ...defaults]] of Object.entries(SDKS)) {
   const once = isRead ? undefined : await sends(example.replace(/, isRetryable: \(\) => true/, ''))
   const row = page.split('\n').find((line) => line.startsWith(`| ${title} |`)) ?? ''
   const [, , shown, shownSet] = row.split('|').map((cell) => cell.trim())
-  const isRight = byDefault === Number.parseInt(shown ?? '') && asSet === Number(shownSet) && asSet <= 3 && (once ?? 1) === 1
+  const isRight =
+    byDefault === Number.parseInt(shown ?? '') &&
+    asSet === Number(shownSet) &&
+    asSet <= 3 &&
+    (once ?? 1) === 1
   if (!isRight) passed = false
   console.log(
     `${isRight ? 'pass' : 'FAIL'}  ${title.padEnd(14)} ${byDefault} sends with its defaults (the page: ${shown}), ` +
@@ -86,10 +92,16 @@ process.exitCode = passed ? 0 : 1
  */
 async function sends(code) {
   const other = await startOtherParty((_, res) =>
-    res.writeHead(429, { 'retry-after': '1', 'retry-after-ms': '30', 'content-type': 'application/json' }).end(REFUSAL),
+    res
+      .writeHead(429, { 'retry-after': '1', 'retry-after-ms': '30', 'content-type': 'application/json' })
+      .end(REFUSAL),
   )
   const env = { ...process.env, PROVIDER: other.origin, OPENAI_API_KEY: 'test' }
-  const child = spawn(process.execPath, ['--input-type=module'], { cwd: HERE, env, stdio: ['pipe', 'ignore', 'pipe'] })
+  const child = spawn(process.execPath, ['--input-type=module'], {
+    cwd: HERE,
+    env,
+    stdio: ['pipe', 'ignore', 'pipe'],
+  })
   let errors = ''
   child.stderr.on('data', (text) => (errors += text))
   child.stdin.end(`${pieces.get('begin')}\n${REROUTED}\n${code}`)
