@@ -55,7 +55,10 @@ process.on('uncaughtException', () => process.exit(0))
 
 /** As Notion and Google word it; the others read the status alone. */
 const REFUSAL = JSON.stringify({
-  ...{ object: 'error', status: 429, code: 'rate_limited', message: 'slow down' },
+  object: 'error',
+  status: 429,
+  code: 'rate_limited',
+  message: 'slow down',
   error: { code: 429, status: 'RESOURCE_EXHAUSTED', message: 'slow down' },
 })
 
