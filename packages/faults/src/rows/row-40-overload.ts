@@ -1,6 +1,6 @@
 import { createLimiter, gcra } from '@sluice/core'
 import { randomFrom } from '@sluice/harness/figures'
-import { limitFetch } from '@sluice/outbound'
+import { limitFetch, type OutboundOptions } from '@sluice/outbound'
 import { install } from '@sinonjs/fake-timers'
 import { together } from '../outage.js'
 import type { Outcome, Row } from '../row.js'
@@ -13,6 +13,7 @@ const [CALLERS, LATENCY_MS, BEGIN_MS, RATE] = [8, 40, 3000, 100]
 const mostSends = (seconds: number): number => 8 + seconds / 45
 const LONGEST_MS = 60_000
 const MOST_LOST = 0.02
+const [LEAST_USED, MOST_REFUSED] = [0.85, 0.01]
 
 async function overload(share: number): Promise<Outcome> {
   const outages = [503, 529].flatMap((status) =>
@@ -20,7 +21,8 @@ async function overload(share: number): Promise<Outcome> {
   )
   const outcomes: Outcome[] = []
   for (const [status, seconds] of outages) outcomes.push(await inFakeTime(() => outage(status, seconds)))
-  return together([...outcomes, await inFakeTime(() => strays(Math.max(60, 600 * share)))])
+  outcomes.push(await inFakeTime(() => strays(Math.max(60, 600 * share))))
+  return together([...outcomes, await inFakeTime(() => unknownRate(Math.max(120, 600 * share)))])
 }
 
 async function outage(status: number, seconds: number): Promise<Outcome> {
@@ -44,7 +46,7 @@ async function outage(status: number, seconds: number): Promise<Outcome> {
 /** One call in a hundred is refused for no reason. */
 async function strays(seconds: number): Promise<Outcome> {
   const random = randomFrom(40)
-  const crowd = call(() => (random() < 0.01 ? 503 : 200), RATE)
+  const crowd = call(() => (random() < 0.01 ? 503 : 200), underLimit(RATE))
   await pass(seconds * 1000)
   const lost = 1 - crowd.sent.length / (RATE * seconds)
   return {
@@ -53,23 +55,40 @@ async function strays(seconds: number): Promise<Outcome> {
   }
 }
 
+/** A rate that nobody knows: refusals beyond it, which state no wait. */
+async function unknownRate(seconds: number): Promise<Outcome> {
+  const served: number[] = []
+  const crowd = call(
+    (atMs) => {
+      while (served[0]! <= atMs - 1000) served.shift()
+      return served.length < RATE && served.push(atMs) > 0 ? 200 : 429
+    },
+    { adaptive: { min: 1, initial: 10, max: 1000 } },
+  )
+  await pass(seconds * 1000)
+  const refused = crowd.sent.filter(({ status }) => status === 429).length
+  const used = (crowd.sent.length - refused) / (RATE * seconds)
+  return {
+    pass: used >= LEAST_USED && refused <= MOST_REFUSED * crowd.sent.length,
+    figure:
+      `an unknown ${RATE} a second: ${(100 * used).toFixed(1)} % used (bar ${100 * LEAST_USED}), ` +
+      `${((100 * refused) / crowd.sent.length).toFixed(2)} % refused (bar ${100 * MOST_REFUSED})`,
+  }
+}
+
 /** Callers that make one call after the other, under a limit that leaves it to the provider to refuse. */
-function call(statusAt: (atMs: number) => number, rate = 1000) {
+function call(statusAt: (atMs: number) => number, limits: OutboundOptions = underLimit(1000)) {
   const sent: { readonly atMs: number; readonly status: number }[] = []
   let underWay = 0
-  const limiter = createLimiter({ policies: [gcra({ limit: rate, window: '1s', burst: 1 })] })
-  const limited = limitFetch(
-    async () => {
-      const atMs = performance.now()
-      const status = statusAt(atMs)
-      sent.push({ atMs, status })
-      underWay++
-      await new Promise((resolve) => setTimeout(resolve, LATENCY_MS))
-      underWay--
-      return new Response('', { status })
-    },
-    { limiter },
-  )
+  const limited = limitFetch(async () => {
+    const atMs = performance.now()
+    const status = statusAt(atMs)
+    sent.push({ atMs, status })
+    underWay++
+    await new Promise((resolve) => setTimeout(resolve, LATENCY_MS))
+    underWay--
+    return new Response('', { status })
+  }, limits)
   const caller = async (): Promise<never> => {
     for (;;) {
       const response = await limited('https://provider.example').catch(() => undefined)
@@ -78,6 +97,10 @@ function call(statusAt: (atMs: number) => number, rate = 1000) {
   }
   for (let i = 0; i < CALLERS; i++) void caller()
   return { sent, underWay: () => underWay }
+}
+
+function underLimit(rate: number): OutboundOptions {
+  return { limiter: createLimiter({ policies: [gcra({ limit: rate, window: '1s', burst: 1 })] }) }
 }
 
 const immediately = setImmediate

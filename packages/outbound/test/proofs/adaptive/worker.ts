@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { AdaptiveJob, AdaptiveReport } from './job.js'
 import { limitedBy } from './limited.js'
 
@@ -10,7 +11,7 @@ let unserved = 0
 
 process.on('disconnect', () => process.exit())
 process.once('message', () => void work())
-Promise.all(Array.from({ length: 8 }, warmUp)).then(
+Promise.all([reach(), ...Array.from({ length: 8 }, warmUp)]).then(
   () => process.send!('ready'),
   (error) => {
     console.error(error)
@@ -18,8 +19,14 @@ Promise.all(Array.from({ length: 8 }, warmUp)).then(
   },
 )
 
+/** The first calls of a process are slow: code is loaded, connections are made, to Redis too. */
 async function warmUp(): Promise<void> {
   await (await fetch(`${job.origin}/warm`)).text()
+}
+
+/** The first answer of a store may take longer than its deadline where all processes start at once. */
+async function reach(): Promise<void> {
+  while (!(await send(`${job.origin}/warm`).catch(() => undefined))) await sleep(50)
 }
 
 async function work(): Promise<void> {
