@@ -113,6 +113,6 @@ export class NamedPipe implements MeetingPoint {
       if ((error as NodeJS.ErrnoException).code === 'EADDRINUSE') return undefined
       throw error
     }
-    return { isNewest: () => true }
+    return { renew: () => true }
   }
 }

@@ -198,7 +198,7 @@ export class Membership {
       service.close()
     })
     const watch = setInterval(() => {
-      if (claim.isNewest()) return
+      if (claim.renew()) return
       listener.ended(server)
       server.close(storeClosed())
     }, WATCH_MS)

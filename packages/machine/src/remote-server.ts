@@ -51,7 +51,7 @@ export class RemoteServer implements MachineServer {
     return remoteCall(
       this.#send,
       caller,
-      (writer) => writer.add(ASKS[ask], this.#numberOf(list), [cost, wholeWait(maxWait)], key),
+      (writer) => writer.add(ASKS[ask], this.#numberFor(list), [cost, wholeWait(maxWait)], key),
       REPLY.answer,
       (reply) => {
         const answer = answerIn(reply, this.epoch, key, cost)
@@ -71,7 +71,7 @@ export class RemoteServer implements MachineServer {
       caller,
       (writer) => {
         const numbers = parts.flatMap(({ list, cost, enforce }) => [
-          this.#numberOf(list),
+          this.#numberFor(list),
           cost,
           enforce ? 1 : 0,
         ])
@@ -132,7 +132,7 @@ export class RemoteServer implements MachineServer {
     return remoteCall(
       this.#send,
       undefined,
-      (writer) => writer.add(kind, this.#numberOf(list), numbers, key),
+      (writer) => writer.add(kind, this.#numberFor(list), numbers, key),
       REPLY.effect,
       (reply) => reply.numbers[0]!,
     )
@@ -142,7 +142,7 @@ export class RemoteServer implements MachineServer {
    * The number by which the server knows a list of policies; the list is sent with its first number. Where the numbers
    * are used up, the list that was sent first loses its own.
    */
-  #numberOf(list: PolicyListing): number {
+  #numberFor(list: PolicyListing): number {
     const known = this.#lists.get(list.text)
     if (known !== undefined) return known
     let number = this.#lists.size

@@ -10,10 +10,10 @@ import { PROTOCOL } from './protocol.js'
 
 export interface Claim {
   /**
-   * Whether no server came after this one, as far as it can be seen now. To be asked from time to time: somebody may delete the
-   * files.
+   * Marks the claim as used, and returns whether no server came after this one, as far as it can be seen now. To be
+   * called from time to time: somebody may delete the files.
    */
-  isNewest(): boolean
+  renew(): boolean
 }
 
 /**
@@ -91,15 +91,15 @@ export class SocketFolder {
     }
     this.#deleteBefore(number)
     const { ino } = statSync(path)
-    return { isNewest: () => this.#isNewest(path, number, ino) }
+    return { renew: () => this.#renew(path, number, ino) }
   }
 
   /**
-   * Whether this process is still the newest server. It also marks the socket as used, since services that clean up
-   * delete old temporary files. If `stat` fails for another reason, such as no free descriptors, the answer is true: to
-   * step down would lose all state.
+   * Marks the socket as used, since services that clean up delete old temporary files. Returns whether this process is
+   * still the newest server. If `stat` fails for another reason than a missing file, such as no free descriptors, that
+   * is true: to step down would lose all state.
    */
-  #isNewest(path: string, number: number, inode: number): boolean {
+  #renew(path: string, number: number, inode: number): boolean {
     try {
       const now = new Date()
       if (lstatSync(this.parent).uid !== process.getuid!()) return false // deleted, and made by another user

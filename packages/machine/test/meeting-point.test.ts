@@ -50,7 +50,7 @@ describe('a folder of sockets', () => {
 
   it('lets one process claim a number, of those that come at once', async () => {
     const claims = await Promise.all(Array.from({ length: 20 }, () => claim(open())))
-    expect(claims.filter(([claimed]) => claimed?.isNewest())).toHaveLength(1)
+    expect(claims.filter(([claimed]) => claimed?.renew())).toHaveLength(1)
     expect(readdirSync(folder)).toEqual(['1'])
   })
 
@@ -66,7 +66,7 @@ describe('a folder of sockets', () => {
     expect(readdirSync(folder)).toEqual(['3']) // the number after `slow` is free again
     const [late] = await claim(meetingPoint, slow)
     expect(late).toBeUndefined()
-    expect(third!.isNewest()).toBe(true)
+    expect(third!.renew()).toBe(true)
     expect(readdirSync(folder)).toEqual(['3'])
   })
 
@@ -79,13 +79,13 @@ describe('a folder of sockets', () => {
 
   it('says when another number came, or the own one went', async () => {
     const [claimed] = await claim(open())
-    expect(claimed!.isNewest()).toBe(true)
+    expect(claimed!.renew()).toBe(true)
     writeFileSync(join(folder, '2'), '')
-    expect(claimed!.isNewest()).toBe(false)
+    expect(claimed!.renew()).toBe(false)
     unlinkSync(join(folder, '2'))
-    expect(claimed!.isNewest()).toBe(true)
+    expect(claimed!.renew()).toBe(true)
     unlinkSync(join(folder, '1'))
-    expect(claimed!.isNewest()).toBe(false)
+    expect(claimed!.renew()).toBe(false)
   })
 
   it.each(['EMFILE', 'ENFILE', 'EACCES'])('says that none came when the system answers %s', async (code) => {
@@ -94,9 +94,9 @@ describe('a folder of sockets', () => {
     const refusal = jest.spyOn(fs, 'readdirSync').mockImplementation(() => {
       throw Object.assign(new Error(code), { code })
     })
-    expect(claimed!.isNewest()).toBe(true)
+    expect(claimed!.renew()).toBe(true)
     refusal.mockRestore()
-    expect(claimed!.isNewest()).toBe(false)
+    expect(claimed!.renew()).toBe(false)
   })
 
   it('is made again where somebody has deleted it', async () => {
@@ -148,7 +148,7 @@ describe('folders to choose from', () => {
     rmSync(join(parent, '0'), { recursive: true })
     mkdirSync(join(parent, '0', `${PROTOCOL}-test`), { recursive: true, mode: 0o700 })
     jest.spyOn(process, 'getuid').mockReturnValue(process.getuid!() + 1)
-    expect(claimed!.isNewest()).toBe(false)
+    expect(claimed!.renew()).toBe(false)
   })
 
   it('are refused when all are taken', () => {
@@ -208,7 +208,7 @@ onLinux('a named pipe', () => {
     const meetingPoint = new NamedPipe(`\0sluice-${process.pid}`)
     expect(await greet(meetingPoint.newest()[0]!, 'test', 0)).toBe('refused')
     const claims = await Promise.all(Array.from({ length: 5 }, () => claim(meetingPoint)))
-    expect(claims.filter(([claimed]) => claimed?.isNewest())).toHaveLength(1)
+    expect(claims.filter(([claimed]) => claimed?.renew())).toHaveLength(1)
     expect(await greet(meetingPoint.newest()[0]!, 'test', 0)).toBe('closed')
     await Promise.all(claims.map(([, listener]) => end(listener)))
     expect(await greet(meetingPoint.newest()[0]!, 'test', 0)).toBe('refused')

@@ -3,7 +3,7 @@
  * Node warns of a leak above ten.
  */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
-  const shared = known.get(signal) ?? sharedOn(signal)
+  const shared = known.get(signal) ?? addShared(signal)
   shared.listeners.add(listener)
   return () => {
     // A second call does nothing, as the signal may have another shared listener by then; the last one takes it along.
@@ -21,7 +21,7 @@ interface SharedListener {
 const known = new WeakMap<AbortSignal, SharedListener>()
 
 /** Puts the one listener on the signal that calls all those which `onAbort` adds. */
-function sharedOn(signal: AbortSignal): SharedListener {
+function addShared(signal: AbortSignal): SharedListener {
   const listeners = new Set<() => void>()
   const abort = (): void => listeners.forEach((listener) => listener())
   signal.addEventListener('abort', abort)

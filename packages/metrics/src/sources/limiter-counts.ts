@@ -31,7 +31,7 @@ export class LimiterCounts implements Source {
 
   /** Reports the limits of a list before the first decision by it. */
   announce(policies: readonly Policy[]): void {
-    this.#rowsOf(policies)
+    this.#rowsFor(policies)
   }
 
   /**
@@ -40,7 +40,7 @@ export class LimiterCounts implements Source {
    */
   count({ decision, decidedBy }: DecisionEvent): void {
     const policies = policiesOf(decision)
-    const rows = policies === this.#list ? this.#listRows : this.#rowsOf(policies)
+    const rows = policies === this.#list ? this.#listRows : this.#rowsFor(policies)
     const answer = answerOf(decision)
     const { reason } = decision
     const result = resultOf(decision)
@@ -73,9 +73,9 @@ export class LimiterCounts implements Source {
    * The counts of each policy in a list, in order. The list of the last decision is remembered, as it is most often the
    * same.
    */
-  #rowsOf(policies: readonly Policy[]): readonly PolicyCounts[] {
+  #rowsFor(policies: readonly Policy[]): readonly PolicyCounts[] {
     let rows = this.#rowsByList.get(policies)
-    if (!rows) this.#rowsByList.set(policies, (rows = policies.map((policy) => this.#rowOf(policy))))
+    if (!rows) this.#rowsByList.set(policies, (rows = policies.map((policy) => this.#rowFor(policy))))
     for (let i = 0; i < rows.length; i++) rows[i]!.use(policies[i]!)
     this.#list = policies
     this.#listRows = rows
@@ -86,7 +86,7 @@ export class LimiterCounts implements Source {
    * The counts of policies of this name, made with the first. Beyond the most names that are kept apart all share
    * 'other'.
    */
-  #rowOf(policy: Policy): PolicyCounts {
+  #rowFor(policy: Policy): PolicyCounts {
     const number = this.#policies.numberFor(policy.name)
     const label = this.#policies.labels[number]!
     return (this.#rows[number] ??= new PolicyCounts(this.#name, label, policy))

@@ -56,7 +56,7 @@ export class SpaceSaving {
   #insert(counted: string): void {
     const key = ownText(counted)
     this.#held++
-    const bucket = this.#bucketOf(1, undefined)
+    const bucket = this.#bucketFor(1, undefined)
     this.#entries.set(key, this.#link({ key, error: 0, bucket, before: undefined, after: undefined }))
   }
 
@@ -93,7 +93,7 @@ export class SpaceSaving {
       bucket.count++
       return
     }
-    const next = this.#bucketOf(bucket.count + 1, bucket)
+    const next = this.#bucketFor(bucket.count + 1, bucket)
     unlink(entry)
     if (bucket.first === undefined) this.#remove(bucket)
     entry.bucket = next
@@ -101,7 +101,7 @@ export class SpaceSaving {
   }
 
   /** The bucket of `count`, made above `below` if there is none. */
-  #bucketOf(count: number, below: Bucket | undefined): Bucket {
+  #bucketFor(count: number, below: Bucket | undefined): Bucket {
     const above = below ? below.above : this.#least
     if (above?.count === count) return above
     const bucket: Bucket = { count, first: undefined, below, above }

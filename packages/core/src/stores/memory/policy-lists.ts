@@ -23,7 +23,7 @@ export class PolicyLists {
 
   /** The list for calls under these policies. */
   open(policies: readonly Policy[], penalty?: Penalty): PolicyList {
-    return { policies, number: this.#numberOf(policies), penalty }
+    return { policies, number: this.#numberFor(policies), penalty }
   }
 
   at(number: number): readonly Policy[] {
@@ -34,7 +34,7 @@ export class PolicyLists {
    * The number of a list, which all lists of equal limits and capacities share. A new list gets the next one, until
    * there are so many that all others share one.
    */
-  #numberOf(policies: readonly Policy[]): number {
+  #numberFor(policies: readonly Policy[]): number {
     const id = policies.map(({ limit, capacity }) => `${limit}/${capacity}`).join()
     const known = this.#numbers.get(id)
     if (known !== undefined) return known

@@ -194,14 +194,14 @@ class StoreInRedis implements RedisStore {
       penalty,
       keyspace,
       group,
-      smallestLimits: this.#smallestLimitsOf(keyspace),
+      smallestLimits: this.#smallestLimitsFor(keyspace),
       clock: this.#clock,
       report,
     })
   }
 
   /** The smallest limits seen in a keyspace. Beyond `maxShapes` of them, those of the one opened first are forgotten. */
-  #smallestLimitsOf(keyspace: string): SmallestLimits {
+  #smallestLimitsFor(keyspace: string): SmallestLimits {
     const limits = this.#smallestLimits.get(keyspace) ?? new SmallestLimits()
     this.#smallestLimits.set(keyspace, limits)
     if (this.#smallestLimits.size > this.#settings.maxShapes) {

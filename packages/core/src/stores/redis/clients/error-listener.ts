@@ -34,7 +34,7 @@ export function listenForErrors(
   isReady: () => boolean,
   ask?: () => Promise<unknown>,
 ): Pick<RedisConnection, 'trouble' | 'connect' | 'close'> {
-  const watch = watches.get(client) ?? watchOf(client, isReady, ask)
+  const watch = watches.get(client) ?? beginWatch(client, isReady, ask)
   watch.users++
   let held = true
   return {
@@ -57,7 +57,7 @@ export function listenForErrors(
 }
 
 /** Begins to watch a client: its latest error, until it is ready again. Those who wait for either are called. */
-function watchOf(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
+function beginWatch(client: Emitter, isReady: () => boolean, ask?: () => Promise<unknown>): Watch {
   const happened = (error?: unknown): void => {
     // A refused log-in closes the connection, and what is reported of that says less.
     const isLess = isRefusal(watch.latest) && error !== undefined && !isRefusal(error)
