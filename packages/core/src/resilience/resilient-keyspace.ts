@@ -81,10 +81,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     return this.#submit(call) ?? new Promise((answered, failed) => (call.receiver = { answered, failed }))
   }
 
-  /**
-   * Decides a call without a promise where that is possible: returns the answer if it is known now, otherwise passes it
-   * to `receiver` later.
-   */
+  /** Decides a call: returns the answer if it is known now, and otherwise passes it to `receiver` later. */
   consume(key: string, cost: number, receiver: Receiver<Answer>): Answer | undefined {
     const known = this.#known('consume', key, cost)
     if (known) return known
@@ -103,10 +100,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     if (answer) call.receive(answer)
   }
 
-  /**
-   * Records an answer of the store itself: for the denial cache, the end of an outage, and blocks that have to outlast
-   * one.
-   */
+  /** Records an answer of the store: for the denial cache, the end of an outage, and blocks that have to outlast one. */
   answered({ key, cost, begun }: DecidedCall, answer: Answer): void {
     const { denials, health } = this.options
     if (begun) denials!.record(this.policies, key, cost, begun, answer)
@@ -160,10 +154,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /**
-   * Applies a block that the store reports to the state that decides in an outage, and ends one there that it reports
-   * no longer.
-   */
+  /** Applies a block that the store reports, or its end, to the state that decides in an outage. */
   #keepBlock(key: string, { now, reason, blockedUntil = now }: Answer): void {
     const isOver = blockedUntil <= now && reason !== 'blocked' && this.isKnownBlocked(key)
     if (blockedUntil > now || isOver)
@@ -295,10 +286,7 @@ export class ResilientKeyspace implements Keyspace, StoreRequest<Answer> {
     }
   }
 
-  /**
-   * Why the store is not asked now; undefined if it is. While the circuit is open, this also sends a probe when one is
-   * due.
-   */
+  /** Why the store is not asked now; undefined if it is. While the circuit is open, this also sends a probe if one is due. */
   refusal(key: string): Error | undefined {
     const { channel, remote, deadline } = this.options
     const refusal = channel.refusal()

@@ -222,7 +222,6 @@ class StoreInRedis implements RedisStore {
     return this.#connection.address
   }
 
-  /** Why the client is not connected, as a call's failure; undefined while it is. */
   trouble(): Error | undefined {
     const trouble = this.#connection.trouble()
     if (trouble === undefined) return undefined
@@ -246,7 +245,6 @@ class StoreInRedis implements RedisStore {
     }
   }
 
-  /** Resolves after `startTimeout`, or when the store is closed. */
   #startTimeout(): Promise<void> {
     return new Promise((resolve) => {
       const begin = (): unknown => setTimeout(resolve, this.#settings.startTimeout).unref()
