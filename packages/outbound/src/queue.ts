@@ -1,4 +1,4 @@
-import { type Decision, InputError, type Limiter, type Policy, PolicyError } from '@sluice/core'
+import { type Decision, InputError, type Limiter, type Policy } from '@sluice/core'
 import { clearTimer, onAbort, read, setTimer, type Settings } from '@sluice/core/internal'
 import type { AdaptiveRateOptions } from './adaptive/options.js'
 import type { QueuedCall } from './call.js'

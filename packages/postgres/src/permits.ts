@@ -40,7 +40,7 @@ export class PostgresPermits implements Permits {
 /** A board in one row: of each post the instant of its end, its author and its text, each as numbers behind their length. */
 export function postgresBoard(gathering: Gathering, name: string): Board {
   const id = JSON.stringify(['board', name]).slice(1)
-  const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly Post[]> =>
+  const change = (post?: { author: string; text: string; lifeMs: number }): Promise<readonly BoardPost[]> =>
     Promise.resolve(
       gathering.run([id], (changing) =>
         changing(id, (state, now) => {
@@ -62,7 +62,7 @@ export function postgresBoard(gathering: Gathering, name: string): Board {
   }
 }
 
-interface Post {
+interface BoardPost {
   /** Microseconds. */
   readonly until: number
   readonly author: string
@@ -74,8 +74,8 @@ function unitsOf(text: string): readonly number[] {
 }
 
 /** The posts in a board's list of numbers: of each the end, then author and text, each as its length and characters. */
-function postsIn(numbers: readonly number[]): readonly Post[] {
-  const posts: Post[] = []
+function postsIn(numbers: readonly number[]): readonly BoardPost[] {
+  const posts: BoardPost[] = []
   let at = 0
   const textAt = (): string => {
     const start = at + 1
