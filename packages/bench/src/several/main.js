@@ -38,7 +38,7 @@ try {
   for (const row of table)
     console.log(
       row
-        .map((cell, i) => cell.padEnd(i === 0 ? 26 : 24))
+        .map((cell, i) => cell.padEnd(i === 2 || i === 4 ? 34 : 26))
         .join('')
         .trimEnd(),
     )
