@@ -104,11 +104,16 @@ export class StoreChannel implements Traffic {
     this.send(read, deadline).catch(() => {})
   }
 
-  /** Makes room for the next call: one was answered or failed, perhaps after its caller had left. */
-  callEnded(cohort: Cohort): void {
+  /**
+   * Makes room for the next call: one was answered or failed, perhaps after its caller had left. One that the store dropped
+   * unsent says nothing about the server.
+   */
+  callEnded(cohort: Cohort, unsent: boolean): void {
     this.#inFlight.end(cohort)
-    this.#isSilent = false
-    this.answered++
+    if (!unsent) {
+      this.#isSilent = false
+      this.answered++
+    }
     this.#sendQueued()
   }
 
@@ -300,7 +305,7 @@ export class PendingCall<T> implements Caller, Receiver<T>, DeadlineEntry {
     const cohort = this.#cohort
     if (!cohort) return false
     this.#cohort = undefined
-    this.channel.callEnded(cohort)
+    this.channel.callEnded(cohort, this.unsent)
     return true
   }
 

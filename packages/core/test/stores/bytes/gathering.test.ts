@@ -182,6 +182,30 @@ describe('calls that meet an update of their key', () => {
     expect(caller.unsent).toBe(true)
   })
 
+  it('open the circuit of a store that is silent, though those that were given up have left the queue', async () => {
+    jest.useFakeTimers()
+    try {
+      const silent: Update = () => new Promise(() => {})
+      const store: Store = {
+        keyspace: (name, policies, report) => keyspaceOver(silent, name, policies, report),
+        now: () => performance.now() * 1000,
+        close() {},
+      }
+      const policies = [gcra({ limit: 5, window: '1h' })]
+      const limiter = createLimiter({ name: 'x', policies, store, deadline: 50, onStoreError: 'allow' })
+      for (let call = 0; call < 60; call++) {
+        void limiter.consume('a')
+        await jest.advanceTimersByTimeAsync(5)
+      }
+      let isDecided = false
+      void limiter.consume('a').then(() => (isDecided = true))
+      await jest.advanceTimersByTimeAsync(0)
+      expect(isDecided).toBe(true)
+    } finally {
+      jest.useRealTimers()
+    }
+  })
+
   describe('of many keys', () => {
     it('go in one update, at most a hundred keys in each and four under way', async () => {
       const sizes: number[] = []
