@@ -4,7 +4,7 @@ import { remember } from './decision-of.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
-import { parsed, withJson } from './other-side/json.js'
+import { parsed } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isNodeStream, isWebStream, observed } from './response-end.js'
 
@@ -67,7 +67,8 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
         settings.queue.open(request.terms),
         {
           start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
-          judge: (outcome, attempt) => request.verdictOn(replyOf(outcome.response), attempt),
+          judge: (outcome, attempt) =>
+            request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
           deliver(outcome, { decisions }, release) {
             remember(outcome.response, decisions)
             releaseAtEnd(outcome, release)
@@ -119,11 +120,14 @@ function requestOf(config: AxiosConfig): OutboundRequest {
 }
 
 /** The http adapter reports the address that replied; the fetch adapter does not. */
-function replyOf({ status, headers, request, data }: AxiosResponse): OutboundReply {
+function replyOf({ status, headers, request }: AxiosResponse): OutboundReply {
   const url = (request as { readonly res?: { readonly responseUrl?: string } } | undefined)?.res?.responseUrl
-  const reply = { status, url, header: (name: string) => headerOf(headers, name) }
-  // A stream stays unread: its caller has asked for it.
-  return withJson(reply, () => (isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)))
+  return { status, url, header: (name) => headerOf(headers, name) }
+}
+
+/** A stream stays unread: its caller has asked for it. */
+function jsonIn(data: unknown): unknown {
+  return isWebStream(data) || isNodeStream(data) ? undefined : parsed(data)
 }
 
 function headerOf(headers: unknown, name: string): string | undefined {

@@ -98,7 +98,7 @@ export class CallQueue {
 
   /** A call whose attempts its client makes itself: `next`, `started`, `observe`, `ended` and `release` for each. */
   open(terms: CallTerms): QueuedCall {
-    return new QueuedCall(terms, this.#settings, this.#left, this.#movesOn)
+    return new QueuedCall(terms, this.#settings, this.#left, this.#stages[1] && this.#movesOn)
   }
 
   /**
@@ -111,7 +111,7 @@ export class CallQueue {
     const start = nowMs()
     try {
       signal?.throwIfAborted()
-      call.stage = 0
+      if (call.stage > 0) call.goTo(0)
       const keyQueue = this.#queueOf(call)
       const attempt = ++call.attempt
       if (attempt === 1) this.#budget?.earn()
@@ -141,16 +141,16 @@ export class CallQueue {
 
   /** Reports that the current attempt is made. */
   started(call: QueuedCall): void {
-    this.#emit('started', attemptOf(call))
+    if (this.listeners.has('started')) this.#emit('started', attemptOf(call))
   }
 
   /** Reports the end of the current attempt. */
   ended(call: QueuedCall, again: boolean, outcome: object): void {
+    const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
+    if (!this.listeners.has(type)) return
     const { status, givenUp, sentAt } = call
     const end = { ...attemptOf(call), runMs: nowMs() - sentAt, status, givenUp }
-    if (again) this.#emit('retried', end)
-    else if ('error' in outcome) this.#emit('failed', { ...end, error: outcome.error })
-    else this.#emit('done', end)
+    this.#emit(type, { ...end, ...(type === 'failed' && outcome) })
   }
 
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
@@ -270,7 +270,7 @@ export class CallQueue {
     if (isPaused) call.giveBack()
     // In the queue of the first limiter it counts until it goes out, so that maxQueue bounds them all.
     if (call.stage > 0) this.#queueOf(call).waiting--
-    call.stage = isPaused ? 0 : call.stage + 1
+    call.goTo(isPaused ? 0 : call.stage + 1)
     call.policies = call.stage === 0 ? this.#policies : undefined
     if (call.stage > 0) this.#queueOf(call).waiting++
     this.#enqueue(call)

@@ -5,7 +5,7 @@ import type { WaitingSettings } from './waiting-options.js'
 
 /** What a call asks of its queue, with all defaults applied. */
 export interface CallTerms {
-  /** One for each limiter, in their order; the first is the key of the call in events and pauses. */
+  /** One for each limiter, in their order, or one for all; the first is the key of the call in events and pauses. */
   readonly keys: readonly [string, ...string[]]
   readonly cost: number
   readonly priority: number
@@ -52,8 +52,11 @@ export class QueuedCall {
   /** The reason for a refusal at the deadline. */
   reason: ExceededReason = 'queue'
 
-  /** Place of the limiter whose turn it waits for, among those of its queue. */
+  /** Place of the limiter whose turn it waits for, among those of its queue, and its key there. */
   stage = 0
+  key: string
+  /** That of the last limiter. Undefined without a limiter. */
+  decision: Decision | undefined
   /** The decisions that gave the current attempt its turns, in the order of their limiters. */
   decisions: Decision[] = []
   permit: Permit | undefined
@@ -84,25 +87,15 @@ export class QueuedCall {
     readonly settings: WaitingSettings,
     readonly left: (call: QueuedCall, isGranted: boolean) => void,
     /** Called with each turn: whether the call has to wait for a further one before it goes out. */
-    readonly movesOn: (call: QueuedCall) => boolean,
+    readonly movesOn?: (call: QueuedCall) => boolean,
   ) {
     const { keys, cost, priority, maxWaitMs } = terms
     checkCost(cost)
     if (typeof priority !== 'number' || Number.isNaN(priority)) {
       throw new InputError('INVALID_PRIORITY', `priority must be a number, got ${String(priority)}`)
     }
-    this.answeredKey = keys[0]
+    this.answeredKey = this.key = keys[0]
     this.until = nowMs() + maxWaitMs
-  }
-
-  /** Its key at the limiter whose turn it waits for. */
-  get key(): string {
-    return this.terms.keys[this.stage]!
-  }
-
-  /** The decision of the last limiter. Undefined without a limiter. */
-  get decision(): Decision | undefined {
-    return this.decisions.at(-1)
   }
 
   /** Whether it is in the queue of its key. */
@@ -115,7 +108,6 @@ export class QueuedCall {
     const { signal } = this.terms
     this.policies = policies
     this.reason = 'queue'
-    this.stage = 0
     this.decisions = []
     if (this.until < Infinity) {
       this.#deadline = setTimer(() => this.#expire(), Math.max(0, this.until - nowMs()))
@@ -129,9 +121,10 @@ export class QueuedCall {
 
   /** It is the call's turn. */
   grant(decision: Decision | undefined, permit: Permit | undefined): void {
+    this.decision = decision
     if (decision) this.decisions.push(decision)
     this.permit = permit
-    if (this.movesOn(this)) return
+    if (this.movesOn?.(this)) return
     this.isUnderWay = true
     this.sentAt = nowMs()
     this.outcome = 'failed'
@@ -149,6 +142,13 @@ export class QueuedCall {
     this.giveBack()
     this.#end(false)
     this.#reject(error)
+  }
+
+  /** Begins to wait for the turn of this limiter. */
+  goTo(stage: number): void {
+    const { keys } = this.terms
+    this.stage = stage
+    this.key = keys[stage] ?? keys[0]
   }
 
   /** Gives back the turns that it has, without having gone out. */

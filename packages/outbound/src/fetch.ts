@@ -3,7 +3,7 @@ import { remember } from './decision-of.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'
-import { jsonOf, withJson } from './other-side/json.js'
+import { jsonOf } from './other-side/json.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import { discard, isWebStream, untilEnd } from './response-end.js'
 
@@ -50,7 +50,8 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
           }
           return fetch(input, own)
         },
-        judge: (response, attempt) => request.verdictOn(replyOf(response), attempt),
+        judge: (response, attempt) =>
+          request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
         deliver(response, { decisions }, release) {
           if (!settings.semaphore) release()
           const whole = settings.semaphore ? untilEnd(response, release) : response
@@ -73,8 +74,6 @@ function requestOf(input: Input, given: Request | undefined, init: Init): Outbou
   }
 }
 
-function replyOf(response: Response): OutboundReply {
-  const { status, url, headers } = response
-  const reply = { status, url, header: (name: string) => headers.get(name) ?? undefined }
-  return withJson(reply, () => jsonOf(response.clone().body))
+function replyOf({ status, url, headers }: Response): OutboundReply {
+  return { status, url, header: (name) => headers.get(name) ?? undefined }
 }

@@ -76,7 +76,7 @@ export class KeyPause {
       this.#isRefused = false
       this.#backOffs = 0
     }
-    if (isRecent && !isRefusal && answer !== 'none') this.#grow()
+    if (this.#isRecovering && isRecent && !isRefusal && answer !== 'none') this.#grow()
     const isStray = answer === 'overloaded' && !this.#isRefused
     if (isRefusal) this.#isRefused = true
     if (pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0 }
@@ -110,7 +110,6 @@ export class KeyPause {
 
   /** Each answer makes room for two calls. */
   #grow(): void {
-    if (!this.#isRecovering) return
     if (this.#answeredAt === undefined) this.#sent = this.#allowed = 0
     this.#answeredAt ??= nowMs()
     this.#allowed += 2

@@ -1,6 +1,7 @@
 import type { CallTerms } from './call.js'
 import type { OutboundSettings } from './options.js'
 import { forbidsRetry, REFUSALS, statedMs } from './other-side/pause.js'
+import { withJson } from './other-side/json.js'
 import { PROVIDERS, type StatedLimit } from './other-side/providers.js'
 import type { OutboundReply, OutboundRequest } from './request.js'
 import type { AnswerKind, Verdict } from './task.js'
@@ -40,16 +41,19 @@ export class LimitedRequest {
     return retries > 0 && !isNested(this.traits.options) && isRetryable(this.request)
   }
 
-  /** `attempt` counts from 1. At once, unless a hook reads the body. */
-  verdictOn(reply: OutboundReply, attempt: number): Verdict | Promise<Verdict> {
+  /** `attempt` counts from 1; `readJson` reads the body for a hook. At once, unless a hook reads the body. */
+  verdictOn(given: OutboundReply, attempt: number, readJson: () => unknown): Verdict | Promise<Verdict> {
     const { isRefusal, pauseOf, provider } = this.settings
+    const isPlain = !isRefusal && !pauseOf && !provider
+    if (isPlain) return this.#verdict(given, attempt, [undefined, undefined, undefined])
+    const reply = withJson(given, readJson)
     const named = isRefusal?.({ reply })
-    const given = pauseOf?.({ reply })
+    const pauseMs = pauseOf?.({ reply })
     const reading = provider && PROVIDERS[provider](reply)
-    if (named instanceof Promise || given instanceof Promise || reading) {
-      return Promise.all([named, given, reading]).then((found) => this.#verdict(reply, attempt, found))
+    if (named instanceof Promise || pauseMs instanceof Promise || reading) {
+      return Promise.all([named, pauseMs, reading]).then((found) => this.#verdict(reply, attempt, found))
     }
-    return this.#verdict(reply, attempt, [named, given, undefined])
+    return this.#verdict(reply, attempt, [named, pauseMs, undefined])
   }
 
   #verdict(reply: OutboundReply, attempt: number, [named, given, reading]: ReplyFindings): Verdict {
@@ -112,10 +116,10 @@ function keysOf(
   { limiter, key }: OutboundSettings,
   request: OutboundRequest,
 ): readonly [string, ...string[]] {
-  const keys = [key ?? request.url.origin]
-    .flat()
-    .map((each) => (typeof each === 'function' ? each(request) : each))
-  return keysFor(limiter, Array.isArray(key) ? (keys as [string]) : keys[0]!)
+  const keyOf = (each: string | ((request: OutboundRequest) => string)): string =>
+    typeof each === 'function' ? each(request) : each
+  if (!Array.isArray(key)) return [keyOf((key as string | undefined) ?? request.url.origin)]
+  return keysFor(limiter, key.map(keyOf) as [string])
 }
 
 /**

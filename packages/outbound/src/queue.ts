@@ -75,7 +75,7 @@ export class Queue<D extends Decision | undefined = Decision> {
       } = read(RUN, options, ABOUT_RUN)
       const { signal, maxWait: maxWaitMs = own.maxWait ?? Infinity } = rest
       timeoutMs = rest.timeout
-      const keys = keysFor(own.limiter, key)
+      const keys = typeof key === 'string' ? ([key] as const) : keysFor(own.limiter, key)
       call = this.#calls.open({ keys, cost, priority, maxWaitMs, signal })
     } catch (error) {
       return Promise.reject(error)

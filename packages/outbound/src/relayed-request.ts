@@ -3,7 +3,6 @@ import type { QueuedCall } from './call.js'
 import { HeldResponse } from './held-response.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import type { OutboundSettings } from './options.js'
-import { withJson } from './other-side/json.js'
 import { RelayController, type RequestController } from './relay-controller.js'
 import type { Verdict } from './task.js'
 import {
@@ -88,7 +87,7 @@ export class RelayedRequest implements Handler {
     const pass = (): void => this.handler.onResponseStart?.(this.#controller, status, headers, message)
     if (status < 200) return pass()
     const held = new HeldResponse(controller)
-    const reply = withJson(replyOf(status, headers, this.#history.at(-1)?.href), () => held.json())
+    const reply = replyOf(status, headers, this.#history.at(-1)?.href)
     const decide = (verdict: Verdict): void => {
       this.#held = undefined
       if (this.#observe(verdict)) {
@@ -97,7 +96,7 @@ export class RelayedRequest implements Handler {
       } else pass()
       held.release()
     }
-    const verdict = this.#request.verdictOn(reply, this.#call.attempt)
+    const verdict = this.#request.verdictOn(reply, this.#call.attempt, () => held.json())
     if (!(verdict instanceof Promise)) return decide(verdict)
     this.#held = held
     verdict.then(decide, (error: Error) =>

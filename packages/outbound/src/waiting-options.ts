@@ -127,18 +127,17 @@ export function oneOrSeveral<Setting>(
 }
 
 /**
- * The key at each limiter.
- * @throws {InputError} INVALID_KEY for a list of keys that is shorter or longer than that of the limiters.
+ * A key for each limiter.
+ * @throws {InputError} INVALID_KEY for a list that is shorter or longer than that of the limiters.
  */
 export function keysFor(
   limiter: WaitingSettings['limiter'],
-  given: OneOrSeveral<string>,
+  keys: readonly [string, ...string[]],
 ): readonly [string, ...string[]] {
   const limiters = [limiter ?? []].flat().length || 1
-  if (typeof given === 'string') return Array.from({ length: limiters }, () => given) as [string]
-  if (given.length === limiters) return given
+  if (keys.length === limiters) return keys
   throw new InputError(
     'INVALID_KEY',
-    `${limiters} limiters take one key or a list of ${limiters}, got ${given.length}`,
+    `${limiters} limiters take one key or a list of ${limiters}, got ${keys.length}`,
   )
 }
