@@ -23,6 +23,7 @@ export interface FollowedLimit {
 export class KeyLimits {
   readonly #followed = new Map<string, FollowedLimit>()
 
+  /** The limit of all keys, or what follows the calls of each. */
   constructor(private given: number | AdaptiveLimit) {}
 
   /** The limit of keys that are not followed. */
@@ -30,10 +31,12 @@ export class KeyLimits {
     return typeof this.given === 'number' ? this.given : this.given.initial
   }
 
+  /** Whether keys are followed. */
   get isAdaptive(): boolean {
     return typeof this.given !== 'number'
   }
 
+  /** The limit of a key now. */
   of(key: string): number {
     return this.#followed.get(key)?.limit ?? this.initial
   }

@@ -17,6 +17,7 @@ export interface EndedAttempt {
 /** Why a limit changed: calls were served under it, refused, or slower than at the baseline; or the baseline is measured. */
 export type AdaptReason = 'served' | 'refused' | 'latency' | 'baseline'
 
+/** How a limit has changed. */
 export interface LimitChange {
   readonly limit: number
   /** The limit before. */
@@ -79,12 +80,14 @@ export class Ceiling {
     return now < this.#lookAt ? this.#set(this.limit, now, 'served') : this.#begin(now)
   }
 
+  /** Begins a look. */
   #begin(now: number): AdaptReason | undefined {
     const { limit } = this
     this.#base = limit
     return this.#set(limit + Math.max(this.measure.step, limit * this.#look), now, 'served')
   }
 
+  /** The limit of the look is one that is served, and the next step is larger. */
   #lookSucceeded(now: number): void {
     this.#base = undefined
     this.#look = Math.min(LARGEST_LOOK, 1.25 * this.#look)
@@ -92,6 +95,7 @@ export class Ceiling {
     if (this.#look <= SMALL_LOOK) this.#pause(this.#lookEvery, now)
   }
 
+  /** Takes the step back. The next one is smaller, or comes later. */
   #lookFailed(base: number, now: number): AdaptReason | undefined {
     this.#base = undefined
     if (this.#look > LOOK) this.#pause(SHORT_PAUSE, now)
@@ -100,6 +104,7 @@ export class Ceiling {
     return this.#set(base, now, 'refused')
   }
 
+  /** Outside of looks: every second refusal in a row lowers the limit. */
   #refused(now: number): AdaptReason | undefined {
     if (now - this.#refusedAt > IN_A_ROW * this.measure.windowMs) this.#refusals = 0
     this.#refusedAt = now
@@ -113,10 +118,12 @@ export class Ceiling {
     return this.#set(next, now, 'refused')
   }
 
+  /** The next look comes after so many windows at the earliest. */
   #pause(windows: number, now: number): void {
     this.#lookAt = now + windows * this.measure.windowMs
   }
 
+  /** Sets a limit within the bounds, and begins to count anew. Returns the reason if it is another one. */
   #set(limit: number, now: number, reason: AdaptReason): AdaptReason | undefined {
     const { min, max } = this.bounds
     const before = this.limit

@@ -56,6 +56,7 @@ export class AdaptiveConcurrency {
     return this.limit === before ? undefined : reason
   }
 
+  /** Counts a call that was served; enough of them make a mean. */
   #sample(now: number, ms: number, waited: boolean): AdaptReason | undefined {
     this.#calls++
     this.#callsMs += ms
@@ -67,6 +68,7 @@ export class AdaptiveConcurrency {
     return reason
   }
 
+  /** The mean is one of the baseline, of which the known one takes a part. */
   #measured(meanMs: number, now: number): AdaptReason {
     const known = this.#baselineMs ?? meanMs
     this.#baselineMs = known + SMOOTHING * (meanMs - known)
@@ -78,6 +80,7 @@ export class AdaptiveConcurrency {
     return 'baseline'
   }
 
+  /** The mean is one of the latency, which the limit follows. */
   #follow(meanMs: number): AdaptReason {
     this.#latencyMs = meanMs
     const gradient = Math.min(1, Math.max(0.5, (TOLERANCE * this.#baselineMs!) / meanMs))
@@ -86,6 +89,7 @@ export class AdaptiveConcurrency {
     return 'latency'
   }
 
+  /** Counts calls that are sent from `at` on. */
   #restart(at: number): void {
     this.#since = at
     this.#calls = this.#callsMs = this.#waited = 0

@@ -66,6 +66,7 @@ export function adaptiveRates(options: AdaptiveRateOptions, name: string): Adapt
 
 const ratesByOptions = new WeakMap<AdaptiveRateOptions, AdaptiveRates>()
 
+/** Returns bounds that fit together. @throws {PolicyError} INVALID_OPTION. */
 function inOrder<B extends Bounds>(bounds: B): B {
   const { min, initial, max } = bounds
   if (min <= initial && initial <= max) return bounds

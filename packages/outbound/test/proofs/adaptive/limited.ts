@@ -20,7 +20,8 @@ export const limitedBy: Readonly<Record<Kind, (job: AdaptiveJob) => Send>> = {
     const store = redisStore(redis)
     const shared = { name: 'provider', store, deadline: '2s' } as const
     if (unknown === 'calls at once') {
-      return limitFetch(fetch, { semaphore: createSemaphore({ ...shared, limit }) })
+      // With one turn at a time each permit would wait for a round trip.
+      return limitFetch(fetch, { semaphore: createSemaphore({ ...shared, limit }), prefetch: 10 })
     }
     const policies = [gcra({ limit: Math.floor(0.98 * limit), window: '1s', burst: 1 })]
     return limitFetch(fetch, { limiter: createLimiter({ ...shared, policies, onStoreError: 'throw' }) })
