@@ -1,7 +1,7 @@
 import type { Decision } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import { isHungUp } from './client-address.js'
+import { isHungUp } from './caller.js'
 import { type RequestDecision, retryAfterSeconds } from './decisions.js'
 import { reportedPolicies } from './ietf-drafts.js'
 import { chain, type Platform, type Problem, type SetHeader } from './platform.js'

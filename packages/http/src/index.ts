@@ -1,7 +1,18 @@
 /*
  * The part that HTTP adapters share: a request becomes a key and a cost, a decision becomes headers and an answer.
  */
-export { addressesOf, clientAddress, expressTrust, fastifyTrust, keepAddresses } from './client-address.js'
+export {
+  addressesOf,
+  byIp,
+  type ByIpOptions,
+  expressTrust,
+  fastifyTrust,
+  ipKey,
+  keepAddresses,
+  type KeyFunction,
+  type KeySource,
+} from './caller.js'
+export { clientAddress } from './client-address.js'
 export { decisionAbout } from './decisions.js'
 export type { Denied } from './denial.js'
 export { onAborted, whenRead } from './fetch-exchange.js'
@@ -19,19 +30,8 @@ export {
   rememberedHeaders,
   remembering,
 } from './headers.js'
-export {
-  apiKeyKey,
-  byApiKey,
-  byIp,
-  type ByIpOptions,
-  byUser,
-  ipKey,
-  joinKey,
-  type KeyFunction,
-  type KeyPart,
-  type KeySource,
-  userKey,
-} from './keys.js'
+export { joinKey, type KeyPart } from './key-parts.js'
+export { apiKeyKey, byApiKey, byUser, userKey } from './keys.js'
 export * from './limit-node-request.js'
 export * from './limit-request.js'
 export {

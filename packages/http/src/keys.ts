@@ -1,38 +1,10 @@
 import { InputError, PolicyError } from '@sluice/core'
-import { type DeclarationOf, expected, read, sha256, whole } from '@sluice/core/internal'
+import { expected, sha256 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import { clientAddress, HungUpError, IPV6_PREFIX, proxyWarning, rememberRecent } from './client-address.js'
+import { addressKey, type KeyFunction, type KeySource } from './caller.js'
+import { clientAddress } from './client-address.js'
+import { joinKey, type KeyPart } from './key-parts.js'
 import { chain, type RequestReader } from './platform.js'
-import type { SetupWarning } from './setup-warnings.js'
-
-/** The reader of requests that key functions get, so that one key function works in every framework. */
-export interface KeySource<Req> extends RequestReader<Req> {
-  /** Reports a warning, once for each limiter. */
-  warn(warning: SetupWarning): void
-}
-
-/** Returns the key that a request is counted under. */
-export type KeyFunction<Req> = (req: Req, source: KeySource<Req>) => MaybePromise<string>
-
-/** Text or a number, as databases give ids. The number 1 and the text '1' are the same key. */
-export type KeyPart = string | number | bigint
-
-export interface ByIpOptions {
-  /**
-   * How many leading bits of an IPv6 address identify a caller, 32 to 128.
-   * @default 64
-   */
-  readonly ipv6Prefix?: number
-}
-
-/**
- * One key for each client address (see `clientAddress`): the framework's address, or the socket's if that is not an IP.
- * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
- */
-export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
-  const toKey = addressKeys(read(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
-  return (req, source) => callerOf(req, source, toKey) ?? UNKNOWN
-}
 
 /**
  * One key for each user and action, or for each user if no action is given. `pick` returns the user's id and may be async.
@@ -77,17 +49,6 @@ export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
 }
 
 /**
- * The key that `byIp` gives for this address, for example to block or to reset it.
- * @throws {InputError} INVALID_KEY if it is not an IP address.
- */
-export function ipKey(address: string, options: ByIpOptions = {}): string {
-  const caller = clientAddress(address, read(BY_IP, options, { what: 'ipKey' }).ipv6Prefix)
-  if (caller === undefined)
-    throw expected(InputError, 'INVALID_KEY', 'address must be an IP address', address)
-  return joinKey('ip', caller)
-}
-
-/**
  * The key that `byUser` gives for this id, and for the action if there is one, for example to block or to reset it.
  * @throws {InputError} INVALID_KEY if `id` is not an id.
  */
@@ -108,16 +69,6 @@ export function apiKeyKey(apiKey: string): string {
   return hashedKey(bare)
 }
 
-/**
- * Joins parts to a key. Different lists of parts give different keys: `a:b` and `c` differ from `a` and `b:c`.
- * @throws {InputError} INVALID_KEY if there are no parts, or if one is missing or not an id.
- */
-export function joinKey(...parts: readonly KeyPart[]): string {
-  let key = escaped(parts[0]!)
-  for (let i = 1; i < parts.length; i++) key += `:${escaped(parts[i]!)}`
-  return key
-}
-
 /** The headers of RFC 9110 whose value begins with a scheme. */
 const CREDENTIALS = new Set(['authorization', 'proxy-authorization'])
 const ANY_SCHEME = /^(?:[!#$%&'*+.^_`|~\w-]+[ \t]+|bearer$)/i
@@ -125,61 +76,6 @@ const BEARER = /^bearer(?:[ \t]+|$)/i
 
 function hashedKey(apiKey: string): string {
   return joinKey('api-key', sha256(new TextEncoder().encode(apiKey)))
-}
-
-const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationOf<ByIpOptions>
-
-/** The key of all callers without an address. */
-const UNKNOWN = 'ip:unknown'
-
-function addressKey<Req>(req: Req, source: KeySource<Req>): string {
-  return callerOf(req, source, DEFAULT_KEYS) ?? UNKNOWN
-}
-
-/**
- * The caller of a request, as `nameOf` names an address: the framework's, or the socket's if that is not an IP. undefined
- * for a request without an address, which is reported, as are proxy settings under which an address identifies no caller.
- * @throws {HungUpError} if the address is missing because the caller has hung up.
- */
-export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
-  const caller = nameOf(source.address(req)) ?? nameOf(source.socketAddress(req))
-  if (caller === undefined && source.hungUp?.(req)) throw new HungUpError()
-  const warning = proxyWarning(req, source)
-  if (warning) source.warn(warning)
-  if (caller === undefined) source.warn('ADDRESS_UNKNOWN')
-  return caller
-}
-
-/** Names the caller at an address as a socket or a proxy header gives it; undefined for a text that is not an address. */
-type NameAddress = (text: string | undefined) => string | undefined
-
-/**
- * Makes the function that turns an address into the caller's key; undefined for a text that is no address. It remembers
- * recent ones.
- */
-function addressKeys(ipv6Prefix: number): NameAddress {
-  return rememberRecent((text) => {
-    const address = clientAddress(text, ipv6Prefix)
-    return address === undefined ? undefined : joinKey('ip', address)
-  })
-}
-
-const DEFAULT_KEYS = addressKeys(IPV6_PREFIX)
-
-/** A part of a key with its colons escaped, so that parts joined by colons cannot be mistaken for others. */
-function escaped(part: KeyPart): string {
-  const text = typeof part === 'string' ? part : numberText(part)
-  return /[%:]/.test(text) ? text.replaceAll('%', '%25').replaceAll(':', '%3A') : text
-}
-
-/**
- * A number as a part of a key.
- * @throws {InputError} INVALID_KEY for a value of another type: an object would become `[object Object]`, and undefined
- * `undefined`, which is one key for all callers.
- */
-function numberText(part: number | bigint): string {
-  if (typeof part === 'bigint' || Number.isFinite(part)) return String(part)
-  throw expected(InputError, 'INVALID_KEY', 'a part of a key must be a string, a number or a bigint', part)
 }
 
 /**

@@ -22,7 +22,7 @@ import {
 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type HeaderOptions, HEADERS } from './headers.js'
-import type { KeyFunction } from './keys.js'
+import type { KeyFunction } from './caller.js'
 import { chain } from './platform.js'
 import { addName } from './setup-warnings.js'
 import { refuseSlips } from './slips.js'

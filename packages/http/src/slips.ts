@@ -1,5 +1,6 @@
 import { PolicyError } from '@sluice/core'
-import { byApiKey, byIp, byUser } from './keys.js'
+import { byIp } from './caller.js'
+import { byApiKey, byUser } from './keys.js'
 import { SETTINGS } from './setup-warnings.js'
 
 /*

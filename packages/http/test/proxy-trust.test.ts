@@ -1,4 +1,4 @@
-import { proxyWarning } from '../src/client-address.js'
+import { proxyWarning } from '../src/caller.js'
 import { FROM_HOME, plain } from './plain-platform.js'
 
 describe('the header by which a proxy names its client', () => {

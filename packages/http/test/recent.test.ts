@@ -1,4 +1,4 @@
-import { rememberRecent } from '../src/client-address.js'
+import { rememberRecent } from '../src/caller.js'
 
 const upperCase = (text: string): string => text.toUpperCase()
 

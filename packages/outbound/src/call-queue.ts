@@ -141,13 +141,13 @@ export class CallQueue {
 
   /** Reports that the current attempt is made. */
   started(call: QueuedCall): void {
-    if (this.listeners.has('started')) this.#emit('started', attemptOf(call))
+    if (this.listeners.heard.started) this.#emit('started', attemptOf(call))
   }
 
   /** Reports the end of the current attempt. */
   ended(call: QueuedCall, again: boolean, outcome: object): void {
     const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
-    if (!this.listeners.has(type)) return
+    if (!this.listeners.heard[type]) return
     const { status, givenUp, sentAt } = call
     const end = { ...attemptOf(call), runMs: nowMs() - sentAt, status, givenUp }
     this.#emit(type, { ...end, ...(type === 'failed' && outcome) })
@@ -305,7 +305,7 @@ export class CallQueue {
     type: K,
     fields: Omit<QueueEvents[K], 'type' | 'queue' | 'limiter'>,
   ): void {
-    if (!this.listeners.has(type)) return
+    if (!this.listeners.heard[type]) return
     this.listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
   }
 }

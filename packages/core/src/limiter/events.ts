@@ -87,7 +87,7 @@ export class Events {
 
   /** Emits what a store reports. It may report in the middle of an operation, so the listeners are called after it. */
   receive(notice: Notice): void {
-    if (!this.listeners.has(notice.event) && notice.event !== 'warning') return
+    if (!this.listeners.heard[notice.event] && notice.event !== 'warning') return
     queueMicrotask(() => {
       if (notice.event === 'warning') return this.warn(notice.code, notice.message, notice.id)
       const { event: type, ...payload } = notice

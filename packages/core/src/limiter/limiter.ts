@@ -99,7 +99,7 @@ export class Limiter {
     const { set, callerKey, cost, isHere } = part
     const answer = decision[ANSWER]
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, callerKey, answer)
-    if (!this.#events.listeners.has('decision')) return
+    if (!this.#events.listeners.heard.decision) return
     this.#events.decided('consume', cost, decision, isHere ? 0 : storeMs, together)
   }
 
@@ -126,7 +126,7 @@ export class Limiter {
     const cost = options === undefined ? 1 : costOf(options)
     const stored = storedKey(key)
     const { keyspace } = set
-    const reports = this.#events.listeners.has('decision') ? this.#events : undefined
+    const reports = this.#events.listeners.heard.decision ? this.#events : undefined
     if (keyspace.consume) {
       const later = new LaterDecision(set, key, cost, reports)
       const answer = keyspace.consume(stored, cost, later)
@@ -165,7 +165,7 @@ export class Limiter {
     const times = { turnAt, waitMs: Math.ceil(waited / 1000), lateMs: Math.floor(late / 1000) }
     const decision = new Decision(set, { ...answer, ...times }, key, cost)
     if (answer.blockedUntil !== undefined) set.sets.spreadBlock(set, key, answer)
-    if (this.#events.listeners.has('decision')) this.#events.decided('acquire', cost, decision, asked / 1000)
+    if (this.#events.listeners.heard.decision) this.#events.decided('acquire', cost, decision, asked / 1000)
     return decision
   }
 

@@ -13,8 +13,8 @@ export interface ListenOptions {
  * or rejects affects neither its caller nor the other listeners.
  */
 export class Listeners<Events extends object> {
-  /** Lists are replaced and never changed, so that a listener may remove itself. */
-  readonly #lists: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
+  /** Those of each event that has some. Lists are replaced and never changed, so that a listener may remove itself. */
+  readonly heard: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
   readonly #passive = new WeakSet<object>()
 
   /** `failed` is called with what a listener threw, or rejected with. */
@@ -29,22 +29,18 @@ export class Listeners<Events extends object> {
     listener: (event: Events[E]) => void,
     { passive = false }: ListenOptions = {},
   ): () => void {
-    const list = this.#lists[name] ?? []
+    const list = this.heard[name] ?? []
     if (passive) this.#passive.add(listener)
-    if (!list.includes(listener)) this.#lists[name] = [...list, listener]
+    if (!list.includes(listener)) this.heard[name] = [...list, listener]
     return () => {
-      const left = (this.#lists[name] ?? []).filter((other) => other !== listener)
-      this.#lists[name] = left.length === 0 ? undefined : left
+      const left = (this.heard[name] ?? []).filter((other) => other !== listener)
+      this.heard[name] = left.length === 0 ? undefined : left
     }
-  }
-
-  has(name: keyof Events): boolean {
-    return this.#lists[name] !== undefined
   }
 
   /** Whether there is a listener that does not only count. */
   hasActive(name: keyof Events): boolean {
-    return this.#lists[name]?.some((listener) => !this.#passive.has(listener)) ?? false
+    return this.heard[name]?.some((listener) => !this.#passive.has(listener)) ?? false
   }
 
   /**
@@ -52,7 +48,7 @@ export class Listeners<Events extends object> {
    * reported.
    */
   emit<E extends keyof Events>(name: E, event: Events[E]): void {
-    const list = this.#lists[name]
+    const list = this.heard[name]
     if (!list) return
     for (let i = 0; i < list.length; i++) {
       try {

@@ -1,0 +1,294 @@
+import { InputError } from '@sluice/core'
+import { type DeclarationOf, expected, inCommon, ownText, read, whole } from '@sluice/core/internal'
+import type { MaybePromise } from '@sluice/core/store'
+import { clientAddress, IPV6_PREFIX } from './client-address.js'
+import { getOrMake } from './get-or-make.js'
+import { joinKey } from './key-parts.js'
+import type { RequestReader } from './platform.js'
+import type { SetupWarning } from './setup-warnings.js'
+
+/** The reader of requests that key functions get, so that one key function works in every framework. */
+export interface KeySource<Req> extends RequestReader<Req> {
+  /** Reports a warning, once for each limiter. */
+  warn(warning: SetupWarning): void
+}
+
+/** Returns the key that a request is counted under. */
+export type KeyFunction<Req> = (req: Req, source: KeySource<Req>) => MaybePromise<string>
+
+export interface ByIpOptions {
+  /**
+   * How many leading bits of an IPv6 address identify a caller, 32 to 128.
+   * @default 64
+   */
+  readonly ipv6Prefix?: number
+}
+
+/**
+ * One key for each client address (see `clientAddress`): the framework's address, or the socket's if that is not an IP.
+ * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
+ */
+export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
+  const toKey = addressKeys(read(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
+  return (req, source) => callerOf(req, source, toKey) ?? UNKNOWN
+}
+
+/**
+ * The key that `byIp` gives for this address, for example to block or to reset it.
+ * @throws {InputError} INVALID_KEY if it is not an IP address.
+ */
+export function ipKey(address: string, options: ByIpOptions = {}): string {
+  const caller = clientAddress(address, read(BY_IP, options, { what: 'ipKey' }).ipv6Prefix)
+  if (caller === undefined)
+    throw expected(InputError, 'INVALID_KEY', 'address must be an IP address', address)
+  return joinKey('ip', caller)
+}
+
+const BY_IP = { ipv6Prefix: whole(32, 128, IPV6_PREFIX) } satisfies DeclarationOf<ByIpOptions>
+
+/** The key of all callers without an address. */
+const UNKNOWN = 'ip:unknown'
+
+/** The key of a request's address, or that of all callers without one. */
+export function addressKey<Req>(req: Req, source: KeySource<Req>): string {
+  return callerOf(req, source, DEFAULT_KEYS) ?? UNKNOWN
+}
+
+/**
+ * The caller of a request, as `nameOf` names an address: the framework's, or the socket's if that is not an IP. undefined
+ * for a request without an address, which is reported, as are proxy settings under which an address identifies no caller.
+ * @throws {HungUpError} if the address is missing because the caller has hung up.
+ */
+export function callerOf<Req>(req: Req, source: KeySource<Req>, nameOf: NameAddress): string | undefined {
+  const caller = nameOf(source.address(req)) ?? nameOf(source.socketAddress(req))
+  if (caller === undefined && source.hungUp?.(req)) throw new HungUpError()
+  const warning = proxyWarning(req, source)
+  if (warning) source.warn(warning)
+  if (caller === undefined) source.warn('ADDRESS_UNKNOWN')
+  return caller
+}
+
+/** Names the caller at an address as a socket or a proxy header gives it; undefined for a text that is not an address. */
+type NameAddress = (text: string | undefined) => string | undefined
+
+/**
+ * Makes the function that turns an address into the caller's key; undefined for a text that is no address. It remembers
+ * recent ones.
+ */
+function addressKeys(ipv6Prefix: number): NameAddress {
+  return rememberRecent((text) => {
+    const address = clientAddress(text, ipv6Prefix)
+    return address === undefined ? undefined : joinKey('ip', address)
+  })
+}
+
+/*
+ * Node drops the address of a closed connection. A caller that hangs up while a session is looked up would be counted as one
+ * without an address, which is a second allowance. Addresses are therefore read before a list or a key is waited for, and
+ * kept with the request for all limiters that see it.
+ */
+
+/** By request. In a WeakMap, as few requests wait, and a property that is not there takes longer to look for in Express. */
+const kept = inCommon('addresses', () => new WeakMap<object, Addresses>())
+
+/** The addresses of a request when the first limiter saw it. */
+interface Addresses {
+  readonly address: string | undefined
+  readonly socketAddress: string | undefined
+  /** Whether there is no address because the caller had hung up by then. */
+  readonly hungUp: boolean
+}
+
+/** A reader of requests that also names the object under which their addresses are kept. */
+export interface AddressSource<Req> extends RequestReader<Req> {
+  identity(req: Req): object
+}
+
+/** The addresses of a request: those that were kept, else the current ones. */
+export function addressesOf<Req>(req: Req, source: AddressSource<Req>): Addresses {
+  return kept.get(source.identity(req)) ?? readAddresses(req, source)
+}
+
+/**
+ * Makes the functions that read a request's addresses. Those that `keepAddresses` has kept are returned as they were;
+ * others are read now, which fails once the connection is gone.
+ */
+export function addressReader<Req>(
+  source: AddressSource<Req>,
+): Pick<RequestReader<Req>, 'address' | 'socketAddress'> & { hungUp(req: Req): boolean } {
+  return {
+    /** Only the address that the framework reports, which is enough for most requests. */
+    address(req) {
+      const known = kept.get(source.identity(req))
+      if (known) return known.address
+      try {
+        return source.address(req)
+      } catch {
+        return readAddresses(req, source).address
+      }
+    },
+    socketAddress: (req) => addressesOf(req, source).socketAddress,
+    hungUp: (req) => addressesOf(req, source).hungUp,
+  }
+}
+
+/**
+ * Keeps the addresses of a request for later. To be called before anything is waited for, because a framework may not
+ * know them any more once the connection has closed.
+ */
+export function keepAddresses<Req>(req: Req, source: AddressSource<Req>): void {
+  const request = source.identity(req)
+  if (!kept.has(request)) kept.set(request, readAddresses(req, source))
+}
+
+/** Thrown by keys that need an address if the caller hung up before one could be read. The guard then ends the request. */
+export class HungUpError extends Error {
+  override readonly name = 'HungUpError'
+
+  constructor() {
+    super('the caller hung up before its address could be read')
+  }
+}
+
+/** Whether an error says that the caller has hung up. */
+export function isHungUp(error: unknown): error is HungUpError {
+  // By its name: the ESM and the CJS build of this package, with a class each, may meet in one process.
+  return (error as Error | undefined)?.name === 'HungUpError'
+}
+
+/**
+ * The addresses of a request as they are now. A caller has hung up if its socket has no address any more, or if reading
+ * it fails for that reason.
+ */
+function readAddresses<Req>(req: Req, source: AddressSource<Req>): Addresses {
+  try {
+    const address = source.address(req)
+    const socketAddress = source.socketAddress(req)
+    // Even if the framework reports an address, since that may be any text which a caller wrote into a header.
+    const hungUp = !socketAddress && source.hungUp?.(req) === true
+    return { address, socketAddress, hungUp }
+  } catch (error) {
+    // HTTP/2 throws once a session is gone.
+    if (source.hungUp?.(req)) return { address: undefined, socketAddress: undefined, hungUp: true }
+    throw error
+  }
+}
+
+/**
+ * Remembers what a pure function made of the texts that it got recently, such as the addresses of callers that send one
+ * request after another. The last characters of a text choose its place, because texts differ there, and it replaces the
+ * text that was there. Memory is thus bounded, and a text that is not remembered costs hardly more than without this.
+ * undefined stays undefined.
+ */
+export function rememberRecent<T>(make: (text: string) => T): (text: string | undefined) => T | undefined {
+  const texts = Array<string>(PLACES).fill('')
+  const results = Array<T>(PLACES).fill(make(''))
+  return (text) => {
+    if (text === undefined) return undefined
+    if (text.length > LONGEST) return make(text)
+    let hash = 0
+    for (let i = Math.max(0, text.length - MIXED); i < text.length; i++) {
+      hash = (Math.imul(hash, 31) + text.charCodeAt(i)) | 0
+    }
+    const place = hash & (PLACES - 1)
+    if (texts[place] === text) return results[place]!
+    const own = ownText(text)
+    texts[place] = own
+    return (results[place] = make(own))
+  }
+}
+
+const PLACES = 256
+/** In UTF-16 units: no address is longer, and long texts fill no memory. */
+const LONGEST = 64
+/** Characters at the end of a text that choose its place. */
+const MIXED = 6
+
+/*
+ * Which proxies a framework trusts to set X-Forwarded-For. Each function is used by the framework's own adapter and by that
+ * of Nest, which runs on either.
+ */
+
+/** Detects proxy settings under which an address does not identify a caller. */
+export function proxyWarning<Req>(req: Req, reader: RequestReader<Req>): SetupWarning | undefined {
+  const trust = reader.proxyTrust(req)
+  if (trust === 'all') return 'TRUST_PROXY_PERMISSIVE'
+  const raw = reader.rawHeaders?.(req)
+  const header = raw ? rawProxyHeader(raw) : proxyHeader(req, reader)
+  if (header === FORWARDED) return 'FORWARDED_IGNORED'
+  return header && trust === 'none' ? 'FORWARDED_NOT_TRUSTED' : undefined
+}
+
+const X_FORWARDED_FOR = 'x-forwarded-for'
+const FORWARDED = 'forwarded'
+
+type ProxyHeader = typeof X_FORWARDED_FOR | typeof FORWARDED
+
+/** The header by which a proxy names its client: X-Forwarded-For, else Forwarded; undefined if the request has neither. */
+function proxyHeader<Req>(req: Req, reader: RequestReader<Req>): ProxyHeader | undefined {
+  if (reader.header(req, X_FORWARDED_FOR) !== undefined) return X_FORWARDED_FOR
+  return reader.header(req, FORWARDED) === undefined ? undefined : FORWARDED
+}
+
+/**
+ * The header by which a proxy names its client, found in the raw list of names and values in one pass. Few names have
+ * one of the two lengths, and only these are compared.
+ */
+function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined {
+  let found: ProxyHeader | undefined
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]!
+    if (name.length === X_FORWARDED_FOR.length && name.toLowerCase() === X_FORWARDED_FOR)
+      return X_FORWARDED_FOR
+    if (name.length === FORWARDED.length && name.toLowerCase() === FORWARDED) found = FORWARDED
+  }
+  return found
+}
+
+/** How many proxies the Express application of a request trusts, by its setting 'trust proxy': 'all', 'some' or 'none'. */
+export function expressTrust({ app }: { readonly app?: ExpressAppLike | undefined }): ProxyTrust {
+  // A mounted application inherits settings through the prototype, so none has to be searched for as `app.get` does.
+  const setting = app?.settings?.['trust proxy']
+  return setting === true ? 'all' : setting ? 'some' : 'none'
+}
+
+/** How many proxies a Fastify server trusts, as its requests show: the setting `trustProxy` itself cannot be read. */
+export function fastifyTrust(request: FastifyRequestLike): ProxyTrust {
+  if (request.ips === undefined) return 'none'
+  if (trustsStrangers(request)) return 'all'
+  // A single entry is the socket's own, which is not trusted. With a number for `trustProxy`, there is never another one.
+  return request.ips.length > 1 ? 'some' : 'none'
+}
+
+/**
+ * Whether a Fastify server trusts every proxy. That is tried once for each server, with a made-up request from an
+ * unknown address through 30 unknown proxies, more than a real chain ever has.
+ */
+function trustsStrangers({ server, constructor }: FastifyRequestLike): boolean {
+  return getOrMake(TRUSTS, server, () => {
+    const raw = {
+      socket: { remoteAddress: STRANGER },
+      headers: { 'x-forwarded-for': Array(30).fill(STRANGER).join() },
+    }
+    const ips = Reflect.get(constructor.prototype as object, 'ips', { raw }) as string[]
+    return ips.length > 30
+  })
+}
+
+const STRANGER = '203.0.113.254'
+const TRUSTS = new WeakMap<object, boolean>()
+
+type ProxyTrust = ReturnType<RequestReader<unknown>['proxyTrust']>
+
+interface ExpressAppLike {
+  readonly settings?: Readonly<Record<string, unknown>>
+}
+
+interface FastifyRequestLike {
+  readonly server: object
+  /** The addresses from the socket outwards, as far as they are trusted; undefined if no proxy is. */
+  readonly ips?: readonly string[] | undefined
+}
+
+/** Behind the constants of `rememberRecent`, which it calls at once. */
+const DEFAULT_KEYS = addressKeys(IPV6_PREFIX)
