@@ -443,7 +443,8 @@ describe('the socket', () => {
 describe('bad options', () => {
   it.each([
     [{}, 'NAME_REQUIRED', 'machineStore needs a name'],
-    [undefined, 'INVALID_OPTION', 'machineStore takes an object of options, got undefined'],
+    [undefined, 'NAME_REQUIRED', "so write machineStore({ name: 'api' })"],
+    [null, 'INVALID_OPTION', 'machineStore takes an object of options, got null'],
     [{ name: 'ü' }, 'INVALID_NAME', 'name must be 1 to 64 characters of printable ASCII'],
     [{ name: 'a', serve: 'yes' }, 'INVALID_OPTION', `serve must be 'auto', true or false, got "yes"`],
     [{ name: 'a', folder: 'relative' }, 'INVALID_OPTION', 'folder must be an absolute path, got "relative"'],
