@@ -1,7 +1,7 @@
 import { createLimiter, type Limiter, type Policy, PolicyError } from '@sluice/core'
-import { Listeners, nowMs, setTimer, warningOnce } from '@sluice/core/internal'
+import { nowMs, setTimer } from '@sluice/core/internal'
 import { QueuedCall, type CallTerms } from './call.js'
-import type { QueueEvents } from './events.js'
+import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
@@ -10,13 +10,13 @@ import type { WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
 export class CallQueue {
-  readonly listeners: Listeners<QueueEvents>
+  /** Undefined until there is a listener. */
+  events: CallEvents | undefined
   readonly #settings: WaitingSettings
   /** Of each limiter, in the order in which a call takes their turns. */
   readonly #stages: readonly [KeyQueues, ...KeyQueues[]]
   readonly #budget: RetryBudget | undefined
-  /** The names in every event. */
-  readonly #source: { readonly queue?: string; readonly limiter: string | undefined }
+  readonly #source: EventSource
   readonly #waiting = new Set<QueuedCall>()
   #policies: readonly Policy[] | undefined
   #ownLimiter: Limiter | undefined
@@ -39,9 +39,7 @@ export class CallQueue {
     const [first = new KeyQueues(undefined, semaphore), ...further] = stages
     this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
-    const owner = name === undefined ? `a client of limiter '${limiter?.name}'` : `queue '${name}'`
     this.#budget = retryBudget && new RetryBudget(retryBudget)
-    this.listeners = new Listeners(warningOnce(owner))
   }
 
   /** Calls that wait. */
@@ -58,13 +56,19 @@ export class CallQueue {
     return this.#paused
   }
 
+  /** Listens to one type of event. Returns a function that removes the listener. */
+  on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
+    this.events ??= new CallEvents(this.#source)
+    return this.events.on(type, listener)
+  }
+
   /** Makes a task's call when it is its turn, and again as long as its verdicts ask for it. */
   async run<T>(call: QueuedCall, task: Task<T>): Promise<T> {
     let turn = this.next(call)
     for (;;) {
       await turn
       const { attempt } = call
-      this.started(call)
+      this.events?.started(call)
       let outcome: Outcome<T>
       try {
         outcome = { value: await task.start(call) }
@@ -77,7 +81,7 @@ export class CallQueue {
             ? ((await task.judge?.(outcome.value, attempt)) ?? ACCEPTED)
             : ((await task.judgeFailure?.(outcome.error, attempt)) ?? UNANSWERED)
         const again = this.observe(call, verdict)
-        this.ended(call, again, outcome)
+        this.events?.ended(call, again, outcome)
         if (!again) {
           if ('error' in outcome) throw outcome.error
           if (task.deliver) return task.deliver(outcome.value, call, () => this.release(call))
@@ -96,7 +100,7 @@ export class CallQueue {
     }
   }
 
-  /** A call whose attempts its client makes itself: `next`, `started`, `observe`, `ended` and `release` for each. */
+  /** A call whose attempts its client makes itself: `next`, `observe`, `release` and the events of each. */
   open(terms: CallTerms): QueuedCall {
     return new QueuedCall(terms, this.#settings, this.#left, this.#stages[1] && this.#movesOn)
   }
@@ -125,32 +129,18 @@ export class CallQueue {
       const delayMs = call.delayMs + (isOwnKey ? 0 : this.#stages[0].get(call.answeredKey).pause.leftMs)
       if (delayMs > 0) call.delay = setTimer(() => this.#enqueue(call), delayMs)
       else this.#enqueue(call)
-      this.#emit('queued', { key, cost, priority, attempt })
+      this.events?.emit('queued', { key, cost, priority, attempt })
       await turn
       const waitMs = Math.round(nowMs() - start)
-      if (keyQueue.pause.takeResumption()) this.#emit('resumed', { key })
-      if (waitMs > 0) this.#emit('waited', { key, cost, priority, waitMs, decision: call.decision })
+      if (keyQueue.pause.takeResumption()) this.events?.emit('resumed', { key })
+      if (waitMs > 0) this.events?.emit('waited', { key, cost, priority, waitMs, decision: call.decision })
     } catch (error) {
       if (error instanceof RateLimitExceededError) {
         const { reason, decision } = error
-        this.#emit('denied', { key, cost, priority, reason, decision })
+        this.events?.emit('denied', { key, cost, priority, reason, decision })
       }
       throw error
     }
-  }
-
-  /** Reports that the current attempt is made. */
-  started(call: QueuedCall): void {
-    if (this.listeners.heard.started) this.#emit('started', attemptOf(call))
-  }
-
-  /** Reports the end of the current attempt. */
-  ended(call: QueuedCall, again: boolean, outcome: object): void {
-    const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
-    if (!this.listeners.heard[type]) return
-    const { status, givenUp, sentAt } = call
-    const end = { ...attemptOf(call), runMs: nowMs() - sentAt, status, givenUp }
-    this.#emit(type, { ...end, ...(type === 'failed' && outcome) })
   }
 
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
@@ -162,11 +152,11 @@ export class CallQueue {
     const keyQueue = this.#stages[0].get(key)
     call.answered(outcomeOf(verdict.answer))
     const change = keyQueue.adapt(call)
-    if (change) this.#emit('adapted', { key, ...change })
+    if (change) this.events?.emit('adapted', { key, ...change })
     const { holdMs, aloneMs } = keyQueue.heed(this.#heard(verdict), call.sentAt)
     const ms = Math.min(holdMs, this.#settings.maxHold)
     if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
-      this.#emit('held', { key, status, holdMs: Math.ceil(ms) })
+      this.events?.emit('held', { key, status, holdMs: Math.ceil(ms) })
     }
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
     const again = Math.max(verdict.again, aloneMs)
@@ -195,7 +185,7 @@ export class CallQueue {
   pause(): void {
     if (this.#paused) return
     this.#paused = true
-    this.#emit('paused', {})
+    this.events?.emit('paused', {})
     for (const call of this.#waiting) {
       if (!call.isQueued) continue
       this.#queueOf(call).remove(call)
@@ -207,7 +197,7 @@ export class CallQueue {
   resume(): void {
     if (!this.#paused) return
     this.#paused = false
-    this.#emit('continued', {})
+    this.events?.emit('continued', {})
     for (const call of this.#waiting) if (call.reason === 'paused') this.#enqueue(call)
   }
 
@@ -289,31 +279,18 @@ export class CallQueue {
     this.#waiting.delete(call)
     if (isGranted) this.#pending++
     else keyQueue.remove(call)
-    if (this.#waiting.size === 0) this.#emit('empty', {})
+    if (this.#waiting.size === 0) this.events?.emit('empty', {})
     if (!isGranted) this.#checkIdle()
   }
 
   #checkIdle(): void {
     if (this.#waiting.size + this.#pending > 0) return
-    this.#emit('idle', {})
+    this.events?.emit('idle', {})
     const idle = this.#idle
     this.#idle = []
     for (const resolve of idle) resolve()
-  }
-
-  #emit<K extends keyof QueueEvents>(
-    type: K,
-    fields: Omit<QueueEvents[K], 'type' | 'queue' | 'limiter'>,
-  ): void {
-    if (!this.listeners.heard[type]) return
-    this.listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
   }
 }
 
 /** How one attempt ended. */
 type Outcome<T> = { readonly value: T } | { readonly error: unknown }
-
-/** The fields of an event about the current attempt. */
-function attemptOf({ terms: { keys, cost, priority }, attempt }: QueuedCall) {
-  return { key: keys[0], cost, priority, attempt }
-}

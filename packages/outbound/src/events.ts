@@ -1,5 +1,7 @@
 import type { Decision } from '@sluice/core'
+import { Listeners, nowMs, warningOnce } from '@sluice/core/internal'
 import type { LimitChange } from './adaptive/ceiling.js'
+import type { QueuedCall } from './call.js'
 import type { ExceededReason } from './exceeded.js'
 
 /** What happens to the calls of a client, for logs and metrics. Fields of one name mean the same in all events of Sluice. */
@@ -103,3 +105,53 @@ export const OUTBOUND_EVENTS = [
 
 /** The types of events that queues report. */
 export const QUEUE_EVENTS: readonly QueueEvent['type'][] = [...OUTBOUND_EVENTS, 'paused', 'continued']
+
+/** The names in every event of a client; that of a queue only in the events of queues. */
+export interface EventSource {
+  readonly queue?: string
+  readonly limiter: string | undefined
+}
+
+/** The events of one client. Made with its first listener: without one, calls pass nothing of this. */
+export class CallEvents {
+  readonly #source: EventSource
+  readonly #listeners: Listeners<QueueEvents>
+
+  constructor(source: EventSource) {
+    const { queue, limiter } = source
+    this.#source = source
+    this.#listeners = new Listeners(
+      warningOnce(queue === undefined ? `a client of limiter '${limiter}'` : `queue '${queue}'`),
+    )
+  }
+
+  /** Adds a listener. Returns a function that removes it. */
+  on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
+    return this.#listeners.on(type, listener)
+  }
+
+  emit<K extends keyof QueueEvents>(
+    type: K,
+    fields: Omit<QueueEvents[K], 'type' | 'queue' | 'limiter'>,
+  ): void {
+    this.#listeners.emit(type, { type, ...this.#source, ...fields } as unknown as QueueEvents[K])
+  }
+
+  /** The current attempt is made. */
+  started(call: QueuedCall): void {
+    this.emit('started', attemptOf(call))
+  }
+
+  /** The current attempt has ended. */
+  ended(call: QueuedCall, again: boolean, outcome: object): void {
+    const type = again ? 'retried' : 'error' in outcome ? 'failed' : 'done'
+    const { status, givenUp, sentAt } = call
+    const end = { ...attemptOf(call), runMs: nowMs() - sentAt, status, givenUp }
+    this.emit(type, { ...end, ...(type === 'failed' && outcome) })
+  }
+}
+
+/** The fields of an event about the current attempt. */
+function attemptOf({ terms: { keys, cost, priority }, attempt }: QueuedCall) {
+  return { key: keys[0], cost, priority, attempt }
+}

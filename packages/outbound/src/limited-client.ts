@@ -16,7 +16,7 @@ export interface LimitedClient {
 
 export function clientOf(queue: CallQueue): LimitedClient {
   return {
-    on: (type, listener) => queue.listeners.on(type, listener),
+    on: (type, listener) => queue.on(type, listener),
     setPolicies: (policies) => queue.setPolicies(policies),
   }
 }

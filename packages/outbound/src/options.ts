@@ -121,7 +121,7 @@ export function settingsOf(options: OutboundOptions, what: string): OutboundSett
   const { isRetryable = isIdempotent, onEvent } = settings
   checkSources(settings)
   const queue = new CallQueue(settings)
-  if (onEvent) for (const type of OUTBOUND_EVENTS) queue.listeners.on(type, onEvent)
+  if (onEvent) for (const type of OUTBOUND_EVENTS) queue.on(type, onEvent)
   return { ...settings, isRetryable, queue }
 }
 

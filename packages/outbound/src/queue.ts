@@ -40,7 +40,7 @@ export class Queue<D extends Decision | undefined = Decision> {
     this.name = settings.name ?? [limiter ?? semaphore!].flat()[0]!.name
     this.#settings = settings
     this.#calls = new CallQueue(settings, this.name)
-    if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.listeners.on(type, onEvent)
+    if (onEvent) for (const type of QUEUE_EVENTS) this.#calls.on(type, onEvent)
   }
 
   /** Calls that wait. */
@@ -133,7 +133,7 @@ export class Queue<D extends Decision | undefined = Decision> {
 
   /** Listens to one type of event. Returns a function that removes the listener. */
   on<K extends keyof QueueEvents>(type: K, listener: (event: QueueEvents[K]) => void): () => void {
-    return this.#calls.listeners.on(type, listener)
+    return this.#calls.on(type, listener)
   }
 
   /**

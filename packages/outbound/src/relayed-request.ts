@@ -60,7 +60,7 @@ export class RelayedRequest implements Handler {
     try {
       await turn
       this.#isJudged = false
-      this.settings.queue.started(this.#call)
+      this.settings.queue.events?.started(this.#call)
       this.dispatch(nested(this.options), this)
     } catch (error) {
       this.#end()
@@ -121,7 +121,7 @@ export class RelayedRequest implements Handler {
   onResponseError(controller: RequestController, error: Error): void {
     this.#held = undefined
     if (this.#skipped !== undefined) return this.#sendAgain()
-    if (!this.#isJudged) this.settings.queue.ended(this.#call, false, { error })
+    if (!this.#isJudged) this.settings.queue.events?.ended(this.#call, false, { error })
     this.#end()
     this.#fail(error)
   }
@@ -131,7 +131,7 @@ export class RelayedRequest implements Handler {
     const { queue } = this.settings
     const again = queue.observe(this.#call, verdict)
     this.#isJudged = true
-    queue.ended(this.#call, again, {})
+    queue.events?.ended(this.#call, again, {})
     return again
   }
 
