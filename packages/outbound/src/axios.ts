@@ -69,9 +69,9 @@ export function limitAxios<A extends (config: never) => Promise<unknown>>(
           start: () => outcomeOf(adapter(nested(config) as never) as Promise<AxiosResponse>, config),
           judge: (outcome, attempt) =>
             request.verdictOn(replyOf(outcome.response), attempt, () => jsonIn(outcome.response.data)),
-          deliver(outcome, { decisions }, release) {
-            remember(outcome.response, decisions)
-            releaseAtEnd(outcome, release)
+          deliver(outcome, call) {
+            remember(outcome.response, call.decisions)
+            releaseAtEnd(outcome, () => settings.queue.release(call))
             return outcome
           },
           discard: (outcome) => discardStream(outcome.response.data),

@@ -5,7 +5,7 @@ import { CallEvents, type EventSource, type QueueEvents } from './events.js'
 import { RateLimitExceededError } from './exceeded.js'
 import { type KeyQueue, KeyQueues, keyQueuesOf } from './key-queue.js'
 import { RetryBudget } from './retry-budget.js'
-import { ACCEPTED, outcomeOf, UNANSWERED, type Task, type Verdict } from './task.js'
+import { ACCEPTED, OUTCOMES, UNANSWERED, type Task, type Verdict } from './task.js'
 import type { WaitingSettings } from './waiting-options.js'
 
 /** The calls of one client, `createQueue`, `limitFetch` or another: those that wait and those under way. */
@@ -17,7 +17,8 @@ export class CallQueue {
   readonly #stages: readonly [KeyQueues, ...KeyQueues[]]
   readonly #budget: RetryBudget | undefined
   readonly #source: EventSource
-  readonly #waiting = new Set<QueuedCall>()
+  /** The calls that wait, each with the queue of its key at the limiter whose turn it waits for. */
+  readonly #waiting = new Map<QueuedCall, KeyQueue>()
   #policies: readonly Policy[] | undefined
   #ownLimiter: Limiter | undefined
   #idle: (() => void)[] = []
@@ -84,7 +85,7 @@ export class CallQueue {
         this.events?.ended(call, again, outcome)
         if (!again) {
           if ('error' in outcome) throw outcome.error
-          if (task.deliver) return task.deliver(outcome.value, call, () => this.release(call))
+          if (task.deliver) return task.deliver(outcome.value, call)
           this.release(call)
           return outcome.value
         }
@@ -116,23 +117,23 @@ export class CallQueue {
     try {
       signal?.throwIfAborted()
       if (call.stage > 0) call.goTo(0)
-      const keyQueue = this.#queueOf(call)
+      const keyQueue = this.#stages[0].get(key)
       const attempt = ++call.attempt
       if (attempt === 1) this.#budget?.earn()
       if (this.#closed && (attempt === 1 || !this.#drains)) throw call.exceeded('closed')
       if (keyQueue.waiting >= (this.#settings.maxQueue ?? Infinity)) throw call.exceeded('queue')
       const turn = call.wait(this.#policies)
       keyQueue.waiting++
-      this.#waiting.add(call)
+      this.#waiting.set(call, keyQueue)
       // The limiter holds only the call's own key, so the pause of another key that replied is waited for here.
       const isOwnKey = call.answeredKey === key
-      const delayMs = call.delayMs + (isOwnKey ? 0 : this.#stages[0].get(call.answeredKey).pause.leftMs)
+      const delayMs = call.delayMs + (isOwnKey ? 0 : this.#stages[0].get(call.answeredKey).pausedMs)
       if (delayMs > 0) call.delay = setTimer(() => this.#enqueue(call), delayMs)
       else this.#enqueue(call)
       this.events?.emit('queued', { key, cost, priority, attempt })
       await turn
       const waitMs = Math.round(nowMs() - start)
-      if (keyQueue.pause.takeResumption()) this.events?.emit('resumed', { key })
+      if (keyQueue.pause?.takeResumption()) this.events?.emit('resumed', { key })
       if (waitMs > 0) this.events?.emit('waited', { key, cost, priority, waitMs, decision: call.decision })
     } catch (error) {
       if (error instanceof RateLimitExceededError) {
@@ -145,32 +146,39 @@ export class CallQueue {
 
   /** Carries out the verdict on the current attempt. Returns whether another attempt is to follow. */
   observe(call: QueuedCall, verdict: Verdict): boolean {
-    const { key = call.terms.keys[0], status } = verdict
+    const { key = call.terms.keys[0], answer, pauseMs, status } = verdict
     call.answeredKey = key
     call.status = status
     call.givenUp = undefined
+    call.outcome = OUTCOMES[answer]
+    call.tookMs = nowMs() - call.sentAt
     const keyQueue = this.#stages[0].get(key)
-    call.answered(outcomeOf(verdict.answer))
-    const change = keyQueue.adapt(call)
+    const change = this.#settings.adaptive && keyQueue.adapt(call)
     if (change) this.events?.emit('adapted', { key, ...change })
-    const { holdMs, aloneMs } = keyQueue.heed(this.#heard(verdict), call.sentAt)
-    const ms = Math.min(holdMs, this.#settings.maxHold)
-    if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
-      this.events?.emit('held', { key, status, holdMs: Math.ceil(ms) })
-    }
+    const mayPause = keyQueue.pause !== undefined || call.outcome === 'refused' || pauseMs !== 0
+    const aloneMs = mayPause ? this.#heed(call, verdict, keyQueue) : 0
     if (verdict.again === false || (this.#closed && !this.#drains)) return false
     const again = Math.max(verdict.again, aloneMs)
-    const isLate = Math.max(again, keyQueue.pause.leftMs) > call.until - nowMs()
-    const isPaidFor = isLate || Number(verdict.pauseMs) > 0 || (this.#budget?.spend() ?? true)
+    const isLate = Math.max(again, keyQueue.pausedMs) > call.until - nowMs()
+    const isPaidFor = isLate || Number(pauseMs) > 0 || (this.#budget?.spend() ?? true)
     call.givenUp = isLate ? 'maxWait' : isPaidFor ? undefined : 'budget'
     call.delayMs = again
     return call.givenUp === undefined
   }
 
-  /** A refusal that states no wait lowers a limit that nobody knows, in place of pausing the key. */
-  #heard(verdict: Verdict): Verdict {
-    const { adaptive, semaphore } = this.#settings
-    return adaptive || semaphore?.isAdaptive ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
+  /** Pauses the key as the verdict asks for it. Returns the milliseconds for which the call alone has to wait. */
+  #heed(call: QueuedCall, verdict: Verdict, keyQueue: KeyQueue): number {
+    const { adaptive, semaphore, maxHold } = this.#settings
+    // A refusal that states no wait lowers a limit that nobody knows, in place of pausing the key.
+    const isSearched = adaptive !== undefined || semaphore?.isAdaptive === true
+    const heard = isSearched ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
+    const { holdMs, aloneMs } = keyQueue.heed(heard, call.sentAt)
+    const ms = Math.min(holdMs, maxHold)
+    const { answeredKey: key, status } = call
+    if (ms > 0 && keyQueue.hold(key, ms, this.#policies)) {
+      this.events?.emit('held', { key, status, holdMs: Math.ceil(ms) })
+    }
+    return aloneMs
   }
 
   /** The current attempt is over. Does nothing the second time. */
@@ -186,9 +194,9 @@ export class CallQueue {
     if (this.#paused) return
     this.#paused = true
     this.events?.emit('paused', {})
-    for (const call of this.#waiting) {
+    for (const [call, keyQueue] of this.#waiting) {
       if (!call.isQueued) continue
-      this.#queueOf(call).remove(call)
+      keyQueue.remove(call)
       call.reason = 'paused'
       call.recheck()
     }
@@ -198,12 +206,12 @@ export class CallQueue {
     if (!this.#paused) return
     this.#paused = false
     this.events?.emit('continued', {})
-    for (const call of this.#waiting) if (call.reason === 'paused') this.#enqueue(call)
+    for (const call of this.#waiting.keys()) if (call.reason === 'paused') this.#enqueue(call)
   }
 
   /** Refuses all calls that wait. Returns how many. */
   refuseAll(errorOf: (call: QueuedCall) => Error): number {
-    const calls = [...this.#waiting]
+    const calls = [...this.#waiting.keys()]
     for (const call of calls) call.refuse(errorOf(call))
     return calls.length
   }
@@ -224,9 +232,9 @@ export class CallQueue {
     this.#policies = policies
     const [first] = this.#stages
     first.limiter ??= this.#ownLimiter = createLimiter({ policies })
-    const calls = [...this.#waiting].filter(({ stage }) => stage === 0)
-    for (const call of calls) call.policies = policies
-    for (const key of new Set(calls.map((call) => call.key))) first.get(key).reserveAnew()
+    const ofFirst = [...this.#waiting].filter(([{ stage }]) => stage === 0)
+    for (const [call] of ofFirst) call.policies = policies
+    for (const keyQueue of new Set(ofFirst.map(([, each]) => each))) keyQueue.reserveAnew()
   }
 
   onIdle(): Promise<void> {
@@ -248,32 +256,30 @@ export class CallQueue {
     if (this.#paused) call.reason = 'paused'
     else {
       call.reason = 'queue'
-      this.#queueOf(call).add(call)
+      this.#waiting.get(call)!.add(call)
     }
   }
 
   /** A call that has a turn goes on to wait for that of the next limiter; if its key was paused meanwhile, for all of them again. */
   readonly #movesOn = (call: QueuedCall): boolean => {
     const isLast = call.stage === this.#stages.length - 1
-    const isPaused = call.stage > 0 && this.#stages[0].get(call.terms.keys[0]).pause.leftMs > 0
+    const isPaused = call.stage > 0 && this.#stages[0].get(call.terms.keys[0]).pausedMs > 0
     if (isLast && !isPaused) return false
     if (isPaused) call.giveBack()
     // In the queue of the first limiter it counts until it goes out, so that maxQueue bounds them all.
-    if (call.stage > 0) this.#queueOf(call).waiting--
+    if (call.stage > 0) this.#waiting.get(call)!.waiting--
     call.goTo(isPaused ? 0 : call.stage + 1)
+    const keyQueue = this.#stages[call.stage]!.get(call.key)
+    this.#waiting.set(call, keyQueue)
     call.policies = call.stage === 0 ? this.#policies : undefined
-    if (call.stage > 0) this.#queueOf(call).waiting++
+    if (call.stage > 0) keyQueue.waiting++
     this.#enqueue(call)
     return true
   }
 
-  #queueOf(call: QueuedCall): KeyQueue {
-    return this.#stages[call.stage]!.get(call.key)
-  }
-
   /** The call no longer waits: it was granted its turn or refused. */
   readonly #left = (call: QueuedCall, isGranted: boolean): void => {
-    const keyQueue = this.#queueOf(call)
+    const keyQueue = this.#waiting.get(call)!
     keyQueue.waiting--
     if (call.stage > 0) this.#stages[0].get(call.terms.keys[0]).waiting--
     this.#waiting.delete(call)

@@ -132,12 +132,6 @@ export class QueuedCall {
     this.#resolve()
   }
 
-  /** The other side has answered. */
-  answered(outcome: CallOutcome): void {
-    this.outcome = outcome
-    this.tookMs = nowMs() - this.sentAt
-  }
-
   refuse(error: unknown): void {
     this.giveBack()
     this.#end(false)
@@ -178,8 +172,8 @@ export class QueuedCall {
 
   #end(isGranted: boolean): void {
     this.#isOverdue = false
-    clearTimer(this.#deadline)
-    clearTimer(this.delay)
+    if (this.#deadline !== undefined) clearTimer(this.#deadline)
+    if (this.delay !== undefined) clearTimer(this.delay)
     this.#stopListening?.()
     this.left(this, isGranted)
   }

@@ -52,10 +52,11 @@ export function limitFetch(fetch: Fetch, options: OutboundOptions): Fetch & Limi
         },
         judge: (response, attempt) =>
           request.verdictOn(replyOf(response), attempt, () => jsonOf(response.clone().body)),
-        deliver(response, { decisions }, release) {
-          if (!settings.semaphore) release()
-          const whole = settings.semaphore ? untilEnd(response, release) : response
-          remember(whole, decisions, response)
+        deliver(response, call) {
+          const { semaphore, queue } = settings
+          if (!semaphore) queue.release(call)
+          const whole = semaphore ? untilEnd(response, () => queue.release(call)) : response
+          remember(whole, call.decisions, response)
           return whole
         },
         discard: (response) => discard(response.body),

@@ -23,7 +23,8 @@ import type { WaitingSettings } from './waiting-options.js'
  * the semaphore is taken before the turn of the limiter: a turn is an instant, which a wait for the permit would miss.
  */
 export class KeyQueue {
-  readonly pause = new KeyPause()
+  /** Undefined until the other side has asked for a pause or refused a call. */
+  pause: KeyPause | undefined
   /** Calls that wait for this key: in this queue, before another attempt, or in a client that is paused. */
   waiting = 0
   readonly #calls = new PriorityQueue()
@@ -41,9 +42,14 @@ export class KeyQueue {
     this.#rate = shared.rates?.follow()
   }
 
+  /** Milliseconds until the pause ends, 0 without one. */
+  get pausedMs(): number {
+    return this.pause?.leftMs ?? 0
+  }
+
   /** Whether it knows of a pause, or of a rate that nobody else knows. */
   get hasLearnt(): boolean {
-    return this.pause.leftMs > 0 || this.#rate !== undefined
+    return this.pausedMs > 0 || this.#rate !== undefined
   }
 
   /** Whether calls wait. Otherwise only what was learnt is lost with the queue. */
@@ -75,6 +81,7 @@ export class KeyQueue {
 
   /** Holds the key for the whole fleet. Returns whether this pause ends later than any known before. */
   hold(key: string, ms: number, policies: readonly Policy[] | undefined): boolean {
+    this.pause ??= new KeyPause()
     if (!this.pause.begin(ms)) return false
     const options = { ...(policies && { policies }) }
     this.#holding = this.shared.holder?.hold(key, Math.ceil(ms), options).catch(() => {})
@@ -91,6 +98,7 @@ export class KeyQueue {
 
   /** Judges the end of an attempt that went out at `sentAt`. */
   heed(verdict: Verdict, sentAt: number): Heeded {
+    this.pause ??= new KeyPause()
     const heeded = this.pause.heed(verdict, sentAt)
     void this.#reserve()
     return heeded
@@ -107,25 +115,25 @@ export class KeyQueue {
     this.#isReserving = true
     await this.#holding
     this.#isReserving = false
-    clearTimer(this.#growth)
+    if (this.#growth !== undefined) clearTimer(this.#growth)
     for (;;) {
       const call = this.#calls.first(({ reservation }) => !reservation)
       if (!call || this.#reservations.size >= call.settings.prefetch) return
-      if (this.#reservations.size >= this.pause.allowance) return this.#awaitGrowth()
+      const { pause } = this
+      if (pause && this.#reservations.size >= pause.allowance) return this.#awaitGrowth(pause)
       void this.#serve(call)
     }
   }
 
-  #awaitGrowth(): void {
-    const { growsInMs } = this.pause
+  #awaitGrowth({ growsInMs }: KeyPause): void {
     if (growsInMs < Infinity) this.#growth = setTimer(() => void this.#reserve(), growsInMs)
   }
 
   async #serve(call: QueuedCall): Promise<void> {
-    const { key, policies, until } = call
+    const { key, until } = call
     const { cost } = call.terms
     const controller = spare.pop() ?? new AbortController()
-    const reservation: Reservation = { cost, policies, controller, call, until }
+    const reservation: Reservation = { cost, policies: call.policies, controller, call, until }
     call.reservation = reservation
     this.#reservations.add(reservation)
     let permit: Permit | undefined
@@ -136,8 +144,9 @@ export class KeyQueue {
         if (reservation.until === Infinity) reservation.until = 0
         throw call.exceeded('concurrency')
       }
-      if (!this.shared.holder) await this.#outlastPause(call, reservation)
-      const options = { cost, ...this.#limits(policies), ...patience(reservation) }
+      if (!this.shared.holder && this.pause) await outlast(this.pause, call, reservation)
+      const policies = this.#rate?.policies ?? reservation.policies
+      const options = { cost, ...(policies && { policies }), ...patience(reservation) }
       const decision = await this.shared.limiter?.acquire(key, options)
       if (decision?.allowed === false) {
         if (reservation.until === Infinity && comesLater(decision)) {
@@ -179,7 +188,7 @@ export class KeyQueue {
     if (call) call.reservation = first.reservation
     first.reservation = reservation.call = undefined
     this.#calls.delete(first)
-    this.pause.sent()
+    this.pause?.sent()
     const { key } = first
     first.grant(decision, permit)
     if (call !== first) call?.recheck()
@@ -192,32 +201,13 @@ export class KeyQueue {
    * the end of the queue: any span of the window then lacks either the turn that the call missed or this one. The reserve
    * below the provider's limit absorbs 1 % of a window.
    */
-  #payAgain(
-    key: string,
-    { cost, policies }: Reservation,
-    { lateness }: WaitingSettings,
-    decision: Decision,
-  ): void {
+  #payAgain(key: string, reservation: Reservation, { lateness }: WaitingSettings, decision: Decision): void {
     const windowMs = this.#rate?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
-    const options = { cost, ...this.#limits(policies), maxWait: LONGEST_WAIT_MS }
+    const { cost } = reservation
+    const policies = this.#rate?.policies ?? reservation.policies
+    const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
     this.shared.limiter?.acquire(key, options).catch(() => {})
-  }
-
-  /** The policies of a turn, if they are not the limiter's own. */
-  #limits(ofCall: readonly Policy[] | undefined): { readonly policies?: readonly Policy[] } {
-    const policies = this.#rate?.policies ?? ofCall
-    return policies ? { policies } : {}
-  }
-
-  /** Where no limiter holds the key, the pause is of this queue alone. A longer one cancels the reservation. */
-  async #outlastPause(call: QueuedCall, reservation: Reservation): Promise<void> {
-    // Timers may fire early, so the clock decides.
-    for (let { leftMs } = this.pause; leftMs > 0; { leftMs } = this.pause) {
-      const { maxWait, signal } = patience(reservation)
-      if (leftMs > maxWait) throw call.exceeded('held')
-      await sleep(Math.ceil(leftMs), signal)
-    }
   }
 }
 
@@ -273,6 +263,16 @@ export function keyQueuesOf(
   const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore, rates)
   beside.set(semaphore ?? limiter, known)
   return known
+}
+
+/** Where no limiter holds the key, the pause is of this queue alone. A longer one cancels the reservation. */
+async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservation): Promise<void> {
+  // Timers may fire early, so the clock decides.
+  for (let { leftMs } = pause; leftMs > 0; { leftMs } = pause) {
+    const { maxWait, signal } = patience(reservation)
+    if (leftMs > maxWait) throw call.exceeded('held')
+    await sleep(Math.ceil(leftMs), signal)
+  }
 }
 
 /** What to ask for on behalf of the call that has the reservation by now. */

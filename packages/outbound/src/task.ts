@@ -9,8 +9,8 @@ export interface Task<T> {
   judge?(value: T, attempt: number): Verdict | Promise<Verdict>
   /** Decides what follows a failure; without it, failures have nothing to do with limits. */
   judgeFailure?(error: unknown, attempt: number): Verdict | Promise<Verdict>
-  /** Hands the result to the caller, and calls `release` when the call is no longer under way; without it, at once. */
-  deliver?(value: T, call: QueuedCall, release: () => void): T
+  /** Hands the result to the caller, and releases the call when it is no longer under way; without it, it is released at once. */
+  deliver?(value: T, call: QueuedCall): T
   /** Drops a result that no caller gets: another attempt follows, or `judge` or `deliver` threw. */
   discard?(value: T): void
 }
@@ -33,10 +33,13 @@ export interface Verdict {
   readonly status?: number
 }
 
-/** What an answer means for adaptive limits. */
-export function outcomeOf(answer: AnswerKind): CallOutcome {
-  if (answer === 'served') return 'served'
-  return answer === 'limited' || answer === 'overloaded' ? 'refused' : 'failed'
+/** What an answer means for adaptive limits, and whether it is a refusal. */
+export const OUTCOMES: Readonly<Record<AnswerKind, CallOutcome>> = {
+  served: 'served',
+  limited: 'refused',
+  overloaded: 'refused',
+  other: 'failed',
+  none: 'failed',
 }
 
 export const ACCEPTED: Verdict = { answer: 'served', pauseMs: 0, again: false }
