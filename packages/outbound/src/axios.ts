@@ -1,6 +1,6 @@
 import { type AxiosAddress, urlOf } from './axios-url.js'
 import { isResendable } from './body.js'
-import { remember } from './decision-of.js'
+import { remember } from './call.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'

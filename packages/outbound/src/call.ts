@@ -1,5 +1,13 @@
 import { type CallOutcome, type Decision, InputError, type Permit, type Policy } from '@sluice/core'
-import { checkCost, clearTimer, nowMs, onAbort, setTimer, type TimerHandle } from '@sluice/core/internal'
+import {
+  checkCost,
+  clearTimer,
+  inCommon,
+  nowMs,
+  onAbort,
+  setTimer,
+  type TimerHandle,
+} from '@sluice/core/internal'
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 import type { WaitingSettings } from './waiting-options.js'
 
@@ -178,3 +186,20 @@ export class QueuedCall {
     this.left(this, isGranted)
   }
 }
+
+/**
+ * The decision that allowed the call of a response, for example to settle its cost: that of the limiter with the given name,
+ * or the latest. Undefined for a response that did not come through `limitFetch` or `limitAxios`.
+ */
+export function decisionOf(response: object, limiter?: string): Decision | undefined {
+  const known = decisionsByResponse.get(response) ?? []
+  return known.findLast((decision) => limiter === undefined || decision.limiter === limiter)
+}
+
+/** Keeps the decisions of a response's call. `inner` is the response from which this one was made, if it is another object. */
+export function remember(response: object, own: readonly Decision[], inner: object = response): void {
+  decisionsByResponse.set(response, [...(decisionsByResponse.get(inner) ?? []), ...own])
+}
+
+/** Any copy of this package knows the decisions of calls that another one sent. */
+const decisionsByResponse = inCommon('outbound.decisions', () => new WeakMap<object, readonly Decision[]>())

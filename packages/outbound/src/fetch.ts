@@ -1,5 +1,5 @@
 import { isResendable, KeptBody } from './body.js'
-import { remember } from './decision-of.js'
+import { remember } from './call.js'
 import { clientOf, type LimitedClient } from './limited-client.js'
 import { LimitedRequest, nested } from './limited-request.js'
 import { type OutboundOptions, settingsOf } from './options.js'

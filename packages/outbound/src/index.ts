@@ -1,6 +1,6 @@
 export { adaptive, type AdaptiveOptions, type AdaptiveRateOptions } from './adaptive/options.js'
 export { limitAxios } from './axios.js'
-export { decisionOf } from './decision-of.js'
+export { decisionOf } from './call.js'
 export type {
   AttemptEnd,
   AttemptEvent,

@@ -61,7 +61,7 @@ export class LimitedRequest {
     const isNamed = REFUSALS.has(status) || named === true || reading?.isRefusal === true
     const own = typeof given === 'number' && given >= 0 ? given : reading?.pauseMs
     const pauseMs = own ?? statedMs(reply, isNamed)
-    const isRefusal = isNamed || asksForPause(status, pauseMs, own)
+    const isRefusal = isNamed || (status >= 400 && asksForPause(status, pauseMs, own))
     const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
     return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
@@ -116,18 +116,23 @@ function keysOf(
   { limiter, key }: OutboundSettings,
   request: OutboundRequest,
 ): readonly [string, ...string[]] {
-  const keyOf = (each: string | ((request: OutboundRequest) => string)): string =>
-    typeof each === 'function' ? each(request) : each
-  if (!Array.isArray(key)) return [keyOf((key as string | undefined) ?? request.url.origin)]
-  return keysFor(limiter, key.map(keyOf) as [string])
+  if (key === undefined) return [request.url.origin]
+  if (!Array.isArray(key)) return [keyOf(key as KeyOption, request)]
+  return keysFor(limiter, key.map((each: KeyOption) => keyOf(each, request)) as [string])
+}
+
+type KeyOption = string | ((request: OutboundRequest) => string)
+
+function keyOf(key: KeyOption, request: OutboundRequest): string {
+  return typeof key === 'function' ? key(request) : key
 }
 
 /**
- * Whether a pause makes a reply a refusal: that of a 403, which GitHub sends for this and which has other meanings too, and one
+ * Whether a pause makes an error a refusal: that of a 403, which GitHub sends for this and which has other meanings too, and one
  * that the client's own `pauseOf` has read.
  */
 function asksForPause(status: number, pauseMs = 0, own = 0): boolean {
-  return status === 403 ? pauseMs > 0 : status >= 400 && own > 0
+  return status === 403 ? pauseMs > 0 : own > 0
 }
 
 function answerOf(status: number, isRefusal: boolean): AnswerKind {

@@ -13,12 +13,9 @@ export function pauseMsOf(reply: OutboundReply): number | undefined {
 /** As `pauseMsOf`, for a reply that is a refusal whatever its status, or is none. */
 export function statedMs(reply: OutboundReply, isRefusal: boolean): number | undefined {
   const { status } = reply
-  // Dates are relative to the sender's clock, which `Date` shows.
-  const theirs = httpDateIn(reply.header('date'))
-  const otherSideNow = Number.isNaN(theirs) ? Date.now() : theirs
-  const asked = isRefusal || status === 403 ? retryAfterMs(reply, otherSideNow) : NaN
+  const asked = isRefusal || status === 403 ? retryAfterMs(reply) : NaN
   if (asked > 0) return asked
-  const quotas = quotasOf(reply, otherSideNow)
+  const quotas = quotasOf(reply)
   const usedUp = quotas.filter(({ remaining }) => remaining < 1)
   // A 429 although units are left: the call cost more than those.
   const telling = usedUp.length > 0 || status !== 429 ? usedUp : quotas
@@ -39,14 +36,20 @@ export function forbidsRetry(reply: OutboundReply): boolean {
  * Milliseconds that a refusal asks to wait: by the headers of Azure and OpenAI in milliseconds, otherwise by `Retry-After`
  * (RFC 9110, 10.2.3), seconds or a date. NaN if all are absent or invalid, 0 or less for an instant that has passed.
  */
-function retryAfterMs(reply: OutboundReply, otherSideNow: number): number {
+function retryAfterMs(reply: OutboundReply): number {
   for (const name of ['retry-after-ms', 'x-ms-retry-after-ms']) {
     const ms = numberIn(reply.header(name))
     if (ms > 0) return ms
   }
   const value = reply.header('retry-after')
   const seconds = numberIn(value)
-  return Number.isNaN(seconds) ? httpDateIn(value) - otherSideNow : seconds * 1000
+  return Number.isNaN(seconds) ? httpDateIn(value) - otherSideNow(reply) : seconds * 1000
+}
+
+/** Milliseconds since 1970 by the clock of the sender, which `Date` shows: its dates are relative to that. */
+function otherSideNow(reply: OutboundReply): number {
+  const theirs = httpDateIn(reply.header('date'))
+  return Number.isNaN(theirs) ? Date.now() : theirs
 }
 
 /** A quota of the other side: what remains, NaN if unknown, and the milliseconds until its reset. */
@@ -55,12 +58,14 @@ interface ReportedQuota {
   readonly resetMs: number
 }
 
-/** All quotas that a reply reports, in all known forms. `now` is the other side's time, in milliseconds since 1970. */
-function quotasOf(reply: OutboundReply, now: number): readonly ReportedQuota[] {
+/** All quotas that a reply reports, in all known forms. */
+function quotasOf(reply: OutboundReply): readonly ReportedQuota[] {
   const quotas = [...structuredQuotas(reply), ...bucketQuotas(reply)]
+  let now: number | undefined
   for (const [remainingName, resetName] of PAIRS) {
     const reset = reply.header(resetName)
     if (reset === undefined) continue
+    now ??= otherSideNow(reply)
     quotas.push({ remaining: numberIn(reply.header(remainingName)), resetMs: resetMsIn(reset, now) })
   }
   return quotas
