@@ -7,6 +7,7 @@ import {
   option,
   REFUSED,
   type Settings,
+  storedKey,
   whole,
 } from '@sluice/core/internal'
 import { type AdaptiveRateOptions, type AdaptiveRates, adaptiveRates } from './adaptive/options.js'
@@ -127,15 +128,18 @@ export function oneOrSeveral<Setting>(
 }
 
 /**
- * A key for each limiter.
- * @throws {InputError} INVALID_KEY for a list that is shorter or longer than that of the limiters.
+ * A key for each limiter. All are checked before the first one is asked for a turn.
+ * @throws {InputError} INVALID_KEY for one that is none, and for a list that is shorter or longer than that of the limiters.
  */
 export function keysFor(
   limiter: WaitingSettings['limiter'],
   keys: readonly [string, ...string[]],
 ): readonly [string, ...string[]] {
   const limiters = [limiter ?? []].flat().length || 1
-  if (keys.length === limiters) return keys
+  if (keys.length === limiters) {
+    for (const key of keys) storedKey(key)
+    return keys
+  }
   throw new InputError(
     'INVALID_KEY',
     `${limiters} limiters take one key or a list of ${limiters}, got ${keys.length}`,

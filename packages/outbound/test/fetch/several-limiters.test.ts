@@ -46,6 +46,16 @@ describe('several limiters', () => {
     expect(decisionOf(response)).toMatchObject({ key: 'account', remaining: 99 })
   })
 
+  it('refuse a call whose key for one of them is none, and charge nothing', async () => {
+    const [narrow, wide] = [limiterOf('narrow', 10), limiterOf('wide', 10)]
+    const { fetch, sent } = open({ limiter: [narrow, wide], key: ['narrow', () => 'x'.repeat(9000)] })
+    const refused = outcome(fetch(A))
+    await pass(0)
+    expect(refused.error).toMatchObject({ code: 'INVALID_KEY' })
+    expect((await narrow.peek('narrow')).remaining).toBe(10)
+    expect(sent).toHaveLength(0)
+  })
+
   it('have one maxWait for all, and get back what a denied or an aborted call has', async () => {
     const [narrow, wide] = [limiterOf('narrow', 10), limiterOf('wide', 1, 1)]
     const { fetch } = open({ limiter: [narrow, wide], key })
