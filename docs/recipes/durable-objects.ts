@@ -1,5 +1,12 @@
 import type { Policy } from '@sluice/core'
-import { type Answer, type Booking, type Keyspace, keyspaceOver, type Penalty } from '@sluice/core/store'
+import {
+  type Answer,
+  type Booking,
+  guard,
+  type Keyspace,
+  keyspaceOver,
+  type Penalty,
+} from '@sluice/core/store'
 import { type Report, type Store, StoreError, type Update } from '@sluice/core/store'
 
 /*
@@ -95,6 +102,7 @@ export class LimitObject {
 /** A store whose states lie in Durable Objects. */
 export function objectStore(objects: Objects): Store {
   return {
+    guard,
     // A denied caller is denied again without asking, for up to a second.
     denialCache: { maxAge: 1_000_000, maxKeys: 10_000 },
     keyspace: (name, policies, _report: Report, penalty) => keyspaceIn(objects, name, policies, penalty),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { keyspaceOver, type Store, StoreError, type Update } from '@sluice/core/store'
+import { guard, keyspaceOver, type Store, StoreError, type Update } from '@sluice/core/store'
 
 /*
  * Limits in MariaDB or MySQL: read, decide, write if the version is still the one that was read, otherwise begin again. Calls of one key
@@ -46,6 +46,7 @@ export function mariadbStore(pool: Pool): Store {
     }
   }
   return {
+    guard,
     denialCache: { maxAge: 1_000_000, maxKeys: 10_000 },
     keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
     now: () => Math.floor(performance.now() * 1000),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { keyspaceOver, type Store, StoreError, type UpdateMany } from '@sluice/core/store'
+import { guard, keyspaceOver, type Store, StoreError, type UpdateMany } from '@sluice/core/store'
 
 /*
  * Limits in a file of SQLite, which the processes of one machine share and which outlives them. An update is one transaction that holds
@@ -48,6 +48,7 @@ export function sqliteStore(database: Database, now = () => Date.now() * 1000): 
   }
   const updates = { updateMany }
   return {
+    guard,
     keyspace: (name, policies, report, penalty) => keyspaceOver(updates, name, policies, report, penalty),
     now: () => Math.floor(performance.now() * 1000),
     close() {},

@@ -6,6 +6,7 @@ import {
   memoryStore,
   type Store,
 } from '@sluice/core'
+import { guard } from '@sluice/core/store'
 import type { ReadColumn } from './scenario.js'
 
 /** A multiple of a day, so that windows begin at the start. */
@@ -29,6 +30,7 @@ export function openLimits({ policies, maxWait, penalty, leases }: ReadColumn): 
   let state!: Keyspace
   const store: Store = {
     local: leases === undefined,
+    guard,
     now: () => memory.now(),
     close: () => memory.close(),
     keyspace(...opening) {

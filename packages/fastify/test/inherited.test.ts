@@ -1,4 +1,5 @@
 import { createLimiter, type Keyspace, memoryStore, slidingLog, type Store } from '@sluice/core'
+import { guard } from '@sluice/core/store'
 import { rateLimit, type RateLimitOptions } from '../src/index.js'
 import { ask, closeApps, serve, statuses } from './served.js'
 
@@ -81,6 +82,7 @@ describe('a route with a limit of its own under a plugin', () => {
 
   it("has the onStoreError and enforce of the plugin's limiter", async () => {
     const silent: Store = {
+      guard,
       now: () => performance.now() * 1000,
       keyspace: (_, policies) => ({ policies, decide: silence }) as unknown as Keyspace,
       close: () => {},

@@ -1,5 +1,5 @@
 import type { Policy } from '@sluice/core'
-import { Closing, CONTRACT, CONTRACT_NUMBER, storeClosed, systemClock } from '@sluice/core/internal'
+import { Closing, CONTRACT, CONTRACT_NUMBER, guard, storeClosed, systemClock } from '@sluice/core/internal'
 import type { DenialCacheBounds, Keyspace, Penalty, Permits, Report, Store } from '@sluice/core/store'
 import { MachineKeyspace, MachinePermits, MachineTogether, Reports } from './machine-keyspace.js'
 import { Membership } from './membership.js'
@@ -38,6 +38,7 @@ export function machineStore(options: MachineStoreOptions): MachineStore {
 
 class StoreOfMachine implements MachineStore {
   readonly [CONTRACT] = CONTRACT_NUMBER
+  readonly guard = guard
   readonly denialCache?: DenialCacheBounds
   readonly maxShapes: number | undefined
   readonly #membership: Membership

@@ -1,8 +1,10 @@
 import { type Keyspace, memoryStore, type Policy, type Store, StoreError } from '@sluice/core'
+import { guard } from '@sluice/core/store'
 
 /** A store that answers later, as one elsewhere does, or fails. */
 export class LaterStore implements Store {
   isFailing = false
+  readonly guard = guard
   readonly denialCache = { maxAge: 1_000_000, maxKeys: 100 }
   readonly #memory: Store
 

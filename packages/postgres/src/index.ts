@@ -10,6 +10,7 @@ import {
   duration,
   flag,
   gatheringOf,
+  guard,
   inCommon,
   read,
   storeClosed,
@@ -120,6 +121,7 @@ export function postgresStore(
 
 class StoreInPostgres implements PostgresStore {
   readonly [CONTRACT] = CONTRACT_NUMBER
+  readonly guard = guard
   readonly denialCache?: DenialCacheBounds
   readonly endpoint?: string
   readonly maxPending: number

@@ -1,6 +1,7 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { degradedAnswer } from '../resilience/failure.js'
 import { giveBack } from '../stores/giving-back.js'
+import type { LeaseSettings } from '../stores/guard-options.js'
 import {
   type Answer,
   type Ask,
@@ -15,16 +16,13 @@ import {
   type Store,
 } from '../stores/store.js'
 import { WeakValues } from '../values/weak-values.js'
-import { type LeaseSettings, type LeaseTerms, leaseTermsOf } from './lease-terms.js'
+import { type LeaseTerms, leaseTermsOf } from './lease-terms.js'
 import { type ColdKey, isLeased, Lease, type LeaseWaiter } from './lease.js'
 import { Leases } from './leases.js'
 
-/**
- * The store as a limiter with leases uses it. A store of this process answers every call at once, so it needs no leases and
- * decides by the declared policies.
- */
+/** The store as a limiter uses it that may have leases. */
 export function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
-  return settings === undefined || store.local ? store : new LeasedStore(store, settings)
+  return settings === undefined ? store : new LeasedStore(store, settings)
 }
 
 class LeasedStore implements Store {

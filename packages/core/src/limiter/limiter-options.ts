@@ -1,6 +1,5 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { type LeaseOptions, LEASES } from '../leases/lease-terms.js'
-import { RESILIENCE, type ResilienceOptions } from '../resilience/resilient-store.js'
+import { GUARD, type GuardOptions } from '../stores/guard-options.js'
 import type { Store } from '../stores/store.js'
 import { checkContract } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
@@ -13,7 +12,6 @@ import {
   type DeclarationOf,
   duration,
   flag,
-  nested,
   option,
   printableName,
   read,
@@ -24,7 +22,7 @@ import {
 } from '../values/options.js'
 import { penalty, type PenaltyOptions } from './penalty-options.js'
 
-export interface LimiterOptions extends ResilienceOptions {
+export interface LimiterOptions extends GuardOptions {
   /**
    * Appears in keys, headers and metrics: 1 to 64 characters of printable ASCII. Required with a `store`, which other
    * limiters may share.
@@ -44,12 +42,6 @@ export interface LimiterOptions extends ResilienceOptions {
    * @default memoryStore()
    */
   readonly store?: Store
-  /**
-   * Reserves part of a hot key's allowance in one store call and serves later calls from memory for at most `ttl`. Limits
-   * hold exactly at the moment each call is served.
-   * @default undefined: every call asks the store
-   */
-  readonly leases?: LeaseOptions
   /**
    * Blocks a key that goes on calling after it was refused, for longer each time. A limiter with a penalty asks the store
    * about every call until a block; it takes no `leases`.
@@ -138,8 +130,7 @@ export const LIMITER = {
   policies: unchecked<readonly Policy[]>(),
   tiers: option('lists of policies', (given) => (areLists(given) ? given : REFUSED), []),
   store: checkedBy(checkStore),
-  ...RESILIENCE,
-  leases: nested(LEASES),
+  ...GUARD,
   penalty,
   enforce: flag(true),
 } satisfies DeclarationOf<LimiterOptions>
@@ -176,7 +167,9 @@ export function checkStore(store: unknown): Store {
     names.every((name) => typeof parts[name] === 'function')
   if (has('keyspace', 'now', 'close')) {
     checkContract('store', parts)
-    return store as Store
+    if (parts['local'] || parts['guard']) return store as Store
+    const why = 'a store that is not local brings the guard of calls that it may not answer'
+    throw new PolicyError('INVALID_OPTION', `${why}: add guard, imported from '@sluice/core/store', to it`)
   }
   throw new PolicyError(
     'INVALID_OPTION',

@@ -1,6 +1,4 @@
 import type { Policy } from '../algorithms/contract/policy.js'
-import { leasedStore } from '../leases/leased-store.js'
-import { resilientStore } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
 import { type Answer, type Correction, isDenied, type Receiver, type Store } from '../stores/store.js'
 import { CONTRACT, CONTRACT_NUMBER, OPEN_PART, REPORT_PART, SETTINGS } from '../values/contract.js'
@@ -54,16 +52,16 @@ export class Limiter {
   #closed = false
 
   /**
-   * The store that was given is wrapped in failure modes and in leases, if these are asked for. Without one the limiter
-   * makes a memory store, which it closes with itself.
+   * A store that is not in this process is used behind its guard. Without a store the limiter makes a memory store, which it
+   * closes with itself.
    */
   constructor(options: LimiterOptions) {
     const settings = readLimiterOptions(options)
-    const { name = 'default', policies, tiers, store, leases, penalty, enforce } = settings
+    const { name = 'default', policies, tiers, store, penalty, enforce } = settings
     const { name: _name, policies: _policies, tiers: _tiers, penalty: _penalty, ...given } = options
     this.name = name
     this.#settings = given
-    this.#store = leasedStore(resilientStore(store ?? memoryStore(), settings), leases)
+    this.#store = store ? (store.local ? store : store.guard!.store(store, settings)) : memoryStore()
     this.#ownsStore = this.#store !== store
     this.#events = new Events(name, this.#store.local === true)
     this.#sets = new PolicySets(name, enforce, penalty, this.#store, (notice) => this.#events.receive(notice))

@@ -1,42 +1,7 @@
 import type { Answer, Keyspace, Notice, Outage, Report } from '../stores/store.js'
 import { STORE_FAILURES, StoreError, type StoreFailure } from '../values/errors.js'
-import { oneOf, option, read, REFUSED, whole } from '../values/options.js'
 import { warnProcess } from '../values/process-warning.js'
 import { nowMs } from '../values/clock.js'
-
-/**
- * The answer to a call when the store cannot decide.
- * - 'local': the same policies are enforced in this process, on the calls that it has seen itself. With `share: n`, limits
- *   and capacities are divided by `n`, the number of processes, and are at least 1, so that the fleet stays below the limit.
- * - 'allow': the call passes.
- * - 'deny': the call is denied, with the reason 'degraded', and with status 503 over HTTP.
- * - 'throw': the call rejects with StoreError.
- */
-export type FailureMode =
-  'local' | { readonly mode: 'local'; readonly share?: number } | 'allow' | 'deny' | 'throw'
-
-/** `share` is 1 where it is not given. */
-export interface FailureSettings {
-  readonly mode: 'local' | 'allow' | 'deny' | 'throw'
-  readonly share: number
-}
-
-const LOCALLY: FailureSettings = { mode: 'local', share: 1 }
-const LOCAL = { mode: oneOf(['local'], 'local'), share: whole(1, 1_000_000, 1) }
-const MODES = oneOf(['local', 'allow', 'deny', 'throw'], 'local')
-
-/** The option `onStoreError`. */
-export const onStoreError = option(
-  `${MODES.accepts}, or { mode: 'local', share }`,
-  (value, name): FailureSettings | typeof REFUSED => {
-    if (typeof value === 'object' && value !== null) {
-      return read(LOCAL, value, { what: name, prefix: `${name}.` })
-    }
-    const mode = MODES.parse(value, name)
-    return mode === REFUSED ? REFUSED : { mode, share: 1 }
-  },
-  LOCALLY,
-)
 
 /**
  * The answer where nothing decided: under 'allow' or 'deny', or about a cost above this process's share in the keyspace

@@ -1,46 +1,30 @@
 import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
+import type { GuardedPermitsOptions, GuardSettings } from '../stores/guard-options.js'
 import type { Penalty } from '../stores/penalty.js'
-import type { Permits, PermitStep, TicketState, TicketStates } from '../stores/permits.js'
+import {
+  MOST_TICKETS,
+  type Permits,
+  type PermitStep,
+  type TicketState,
+  type TicketStates,
+} from '../stores/permits.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import { inCommon } from '../values/contract.js'
-import type { Duration } from '../values/duration.js'
-import { type DeclarationOf, duration, type Settings } from '../values/options.js'
 import { WeakValues } from '../values/weak-values.js'
 import { RecoveryQueue } from './booking-until-max-wait.js'
 import { Deadline } from './deadline.js'
 import { DenialCache } from './denial-cache.js'
-import { type FailureMode, Health, notAsked, onStoreError } from './failure.js'
+import { Health, notAsked } from './failure.js'
 import { ResilientKeyspace } from './resilient-keyspace.js'
 import { ResilientTogether } from './resilient-together.js'
 import { StoreChannel } from './store-channel.js'
 
-export interface ResilienceOptions {
-  /**
-   * The answer to a call when the store cannot decide. A memory store always decides.
-   * @default 'local'
-   */
-  readonly onStoreError?: FailureMode
-  /**
-   * The longest the store may take to answer, 1 ms to 1 minute. Under 'throw' and 'deny', where nothing else decides,
-   * `acquire` waits for the answer up to `maxWait`. A number is in milliseconds.
-   * @default '50ms'
-   */
-  readonly deadline?: Duration
-}
+type ResilienceSettings = Pick<GuardSettings, 'onStoreError' | 'deadline'>
 
-/** The longest that a store may take to answer. */
-export const deadline = duration('1ms', '1m', '50ms')
-
-/** Options of what calls get from a store that may fail. */
-export const RESILIENCE = { onStoreError, deadline } satisfies DeclarationOf<ResilienceOptions>
-
-/**
- * The store as one limiter uses it. A store of this process is used as it is; any other is guarded, so that every decision
- * comes within the deadline.
- */
-export function resilientStore(store: Store, settings: Settings<typeof RESILIENCE>): Store {
-  return store.local ? store : new ResilientStore(store, settings)
+/** The store as one limiter uses it, so that every decision comes within the deadline. */
+export function resilientStore(store: Store, settings: ResilienceSettings): Store {
+  return new ResilientStore(store, settings)
 }
 
 class ResilientStore implements Store {
@@ -51,7 +35,7 @@ class ResilientStore implements Store {
   /** All limiters with one store share its circuit and caches; the deadline and the failure mode are this limiter's own. */
   constructor(
     readonly store: Store,
-    readonly settings: Settings<typeof RESILIENCE>,
+    readonly settings: ResilienceSettings,
   ) {
     this.#shared = sharedStateOf(store)
     this.#deadline = new Deadline(settings.deadline, this.#shared.channel)
@@ -175,23 +159,10 @@ export function sharedStateOf(store: Store): SharedStoreState {
 /** At some 200 bytes a key this is 20 MB. */
 const LOCAL_KEYS = 100_000
 
-export interface ResilientPermitsOptions {
-  readonly name: string
-  /** How long a permit stays taken if its holder does not renew it. */
-  readonly leaseMs: number
-  /** The longest that the store may take to answer. */
-  readonly deadlineMs: number
-  /** The tickets of this process that hold a permit of `key`. */
-  readonly held: (key: string) => readonly number[]
-}
-
-/**
- * The permits of one semaphore. Those of a store in this process are used as they are. Calls to any other store settle
- * within the deadline, and while it does not answer, or has too many calls to answer, it is not asked.
- */
-export function resilientPermits(store: Store, options: ResilientPermitsOptions): Permits {
+/** The permits of one semaphore, behind the channel of their store. */
+export function resilientPermits(store: Store, options: GuardedPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
-  return store.local ? permits : new ResilientPermits(permits, sharedStateOf(store).channel, options)
+  return new ResilientPermits(permits, sharedStateOf(store).channel, options)
 }
 
 class ResilientPermits implements Permits {
@@ -201,7 +172,7 @@ class ResilientPermits implements Permits {
   constructor(
     readonly permits: Permits,
     readonly channel: StoreChannel,
-    readonly options: ResilientPermitsOptions,
+    readonly options: GuardedPermitsOptions,
   ) {
     this.#deadline = new Deadline(options.deadlineMs, channel)
   }
@@ -238,6 +209,3 @@ class ResilientPermits implements Permits {
     return this.permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
   }
 }
-
-/** Most tickets of one call, because a script blocks all other clients. */
-export const MOST_TICKETS = 100

@@ -1,5 +1,4 @@
-import { MOST_TICKETS } from '../resilience/resilient-store.js'
-import { type Permits, RENEW_US } from '../stores/permits.js'
+import { MOST_TICKETS, type Permits, RENEW_US } from '../stores/permits.js'
 import type { StoreError } from '../values/errors.js'
 import { nowMs, setTimer, type TimerHandle } from '../values/clock.js'
 

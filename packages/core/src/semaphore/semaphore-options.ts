@@ -1,5 +1,5 @@
 import { checkStore } from '../limiter/limiter-options.js'
-import { deadline } from '../resilience/resilient-store.js'
+import { deadline } from '../stores/guard-options.js'
 import type { Store } from '../stores/store.js'
 import type { Duration } from '../values/duration.js'
 import { expected, InputError, PolicyError } from '../values/errors.js'

@@ -1,6 +1,5 @@
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
-import { resilientPermits } from '../resilience/resilient-store.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
@@ -64,7 +63,9 @@ export class Semaphore {
       throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
-    this.#permits = resilientPermits(this.#store, { name, leaseMs, deadlineMs, held })
+    this.#permits = this.#store.local
+      ? this.#store.permits(name, leaseMs)
+      : this.#store.guard!.permits(this.#store, { name, leaseMs, deadlineMs, held })
     const limitNow = (key: string): number => this.#limits.of(key)
     this.#renewal = new Renewal(this.#permits, this.#store.local ? undefined : leaseMs, limitNow)
     this.#waiters = new Waiters(this.#permits, this.#renewal, limitNow, this.#store)

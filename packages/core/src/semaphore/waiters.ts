@@ -1,6 +1,5 @@
 import { isOutage } from '../resilience/failure.js'
-import { MOST_TICKETS } from '../resilience/resilient-store.js'
-import type { Permits } from '../stores/permits.js'
+import { MOST_TICKETS, type Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { onAbort } from '../values/abort.js'
 import { storeClosed } from '../values/closing.js'

@@ -2,7 +2,15 @@
  * The entry point for authors of stores, `@sluice/core/store`: the contract (store.ts), everything that its signatures use,
  * and the functions that most stores need.
  */
-export * as algorithms from '../algorithms/index.js'
+import {
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '../algorithms/index.js'
+
 export type {
   Algorithm,
   Charge,
@@ -22,9 +30,11 @@ export {
   type StoreErrorOptions,
   type StoreFailure,
 } from '../values/errors.js'
+export { guard } from '../leases/guard.js'
 export { keyspaceOver } from './bytes/keyspace-over.js'
 export type { NewState, StateChange, Update, UpdateMany, Updates } from './bytes/updates.js'
 export type { Board } from './board.js'
+export type { FailureSettings, GuardedPermitsOptions, GuardSettings, LeaseSettings } from './guard-options.js'
 export type { Penalty } from './penalty.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './permits.js'
 export {
@@ -36,6 +46,7 @@ export {
   type DatedCharge,
   type Degraded,
   type DenialCacheBounds,
+  type Guard,
   isDenied,
   type Keyspace,
   type MaybePromise,
@@ -48,3 +59,6 @@ export {
   type Store,
   type Together,
 } from './store.js'
+
+/** The factories of all algorithms. Not `export * as`: that would keep all of them in every bundle. */
+export const algorithms = { fixedWindow, gcra, leakyBucket, slidingLog, slidingWindow, tokenBucket }

@@ -51,3 +51,6 @@ export const GRACE_US = 700_000
 
 /** Longest time between two renewals by a holder; shorter than the time of grace. */
 export const RENEW_US = 500_000
+
+/** Most tickets of one call, because a script blocks all other clients. */
+export const MOST_TICKETS = 100

@@ -1,6 +1,7 @@
 import type { StoreFailure } from '../values/errors.js'
 import type { Charge, Policy } from '../algorithms/contract/policy.js'
 import type { Board } from './board.js'
+import type { GuardedPermitsOptions, GuardSettings } from './guard-options.js'
 import type { Penalty } from './penalty.js'
 import type { Permits } from './permits.js'
 
@@ -17,10 +18,15 @@ import type { Permits } from './permits.js'
  */
 export interface Store {
   /**
-   * Whether the state is in this process, so that every operation returns at once and none fails. Limiters guard calls to
-   * any other store with a deadline, a circuit breaker and a failure mode (`onStoreError`). Default false.
+   * Whether the state is in this process, so that every operation returns at once and none fails. Default false: limiters
+   * ask the store through its `guard`.
    */
   readonly local?: boolean
+  /**
+   * Of a store that is not `local`: `guard` of `@sluice/core/store`, a deadline, a circuit breaker, a failure mode
+   * (`onStoreError`) and leases for its calls.
+   */
+  readonly guard?: Guard
   /** Bounds of the cache in which limiters keep this store's denials. Default: denials are not cached. */
   readonly denialCache?: DenialCacheBounds
   /** Most calls of a process that wait for this store, sent or not; default 10,000. At most 1,000 of them are sent. */
@@ -69,6 +75,23 @@ export interface Store {
   readonly keepsTime?: boolean | undefined
   /** Releases all resources. Later operations fail. */
   close(): MaybePromise<void>
+}
+
+/**
+ * The parts that limiters and semaphores put before a store that is not in this process. Such a store brings them, so that a
+ * bundle without one does not contain them. There is one, `guard` of `@sluice/core/store`.
+ */
+export interface Guard {
+  /**
+   * The store as one limiter uses it: every decision comes within the deadline, and leases are taken where they are asked
+   * for. To close it leaves the store open.
+   */
+  store(store: Store, settings: GuardSettings): Store
+  /**
+   * The permits of one semaphore. Calls settle within the deadline, and while the store does not answer, or has too many
+   * calls to answer, it is not asked.
+   */
+  permits(store: Store, options: GuardedPermitsOptions): Permits
 }
 
 export interface DenialCacheBounds {

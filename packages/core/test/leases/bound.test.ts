@@ -9,8 +9,6 @@ import {
   slidingWindow,
   tokenBucket,
 } from '../../src/index.js'
-import { leasedStore } from '../../src/leases/leased-store.js'
-import { resilientStore } from '../../src/resilience/resilient-store.js'
 import { SlowStore, Timeline } from '@sluice/harness/stores'
 
 /*
@@ -105,8 +103,9 @@ async function served(policies: readonly Policy[], { size, delays, calls }: Traf
     return new SlowStore(server, timeline, () => delays[turn++ % delays.length]!)
   })
   const keyspaces = stores.map((store) => {
-    const guard = resilientStore(store, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } })
-    const keyspace = leasedStore(guard, { ttl: 40, size, maxKeys: 10_000 }).keyspace('f', policies, () => {})
+    const leases = { ttl: 40, size, maxKeys: 10_000 }
+    const settings = { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 }, leases } as const
+    const keyspace = store.guard.store(store, settings).keyspace('f', policies, () => {})
     return { keyspace, store }
   })
   const told: Served[] = []

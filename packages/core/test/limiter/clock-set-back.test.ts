@@ -1,6 +1,6 @@
 import { startRedis, type RedisServer } from '@sluice/harness/redis'
 import { findShapes } from '@sluice/testing/internal'
-import { keyspaceOver, type Update } from '@sluice/core/store'
+import { guard, keyspaceOver, type Update } from '@sluice/core/store'
 import { createLimiter, memoryStore, type Store } from '../../src/index.js'
 import { redisStore } from '../../src/stores/redis/index.js'
 import type { Clock } from '../../src/values/clock.js'
@@ -28,6 +28,7 @@ function bytesStore(clock: Clock): Store {
     return result
   }
   return {
+    guard,
     keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
     now: clock,
     close() {},

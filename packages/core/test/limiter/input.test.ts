@@ -147,6 +147,10 @@ describe('the option store', () => {
     [{ consume() {} }, "another library's store or limiter"],
     [Promise.resolve(memoryStore()), 'await it'],
     [{}, 'an object without keyspace(), now() and close()'],
+    [
+      { ...memoryStore(), keyspace() {}, now() {}, close() {}, local: false },
+      "add guard, imported from '@sluice/core/store'",
+    ],
     [6379, 'got number'],
   ])('is refused as %p with what to write', (store, advice) => {
     const error = expect.objectContaining({

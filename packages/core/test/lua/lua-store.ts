@@ -5,6 +5,7 @@ import { composeScript } from '../../src/stores/redis/script/compose.js'
 import { GroupCommit } from '../../src/stores/redis/group-commit.js'
 import { RedisKeyspace, SmallestLimits } from '../../src/stores/redis/keyspace.js'
 import { packRequest, ScriptRunner, unpackAnswer } from '../../src/stores/redis/script/wire.js'
+import { guard } from '../../src/leases/guard.js'
 import type { Keyspace, Store } from '../../src/stores/store.js'
 import type { LuaRedis } from './lua-redis.js'
 
@@ -46,7 +47,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       report,
     })
   }
-  return { keyspace, now: clock, close() {} }
+  return { guard, keyspace, now: clock, close() {} }
 }
 
 let stores = 0

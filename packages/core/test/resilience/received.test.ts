@@ -1,4 +1,5 @@
 import { createLimiter, fixedWindow, type LimiterOptions } from '../../src/index.js'
+import { guard } from '../../src/leases/guard.js'
 import { memoryStore } from '../../src/stores/memory/index.js'
 import type { Answer, Caller, Keyspace, Receiver, Store } from '../../src/stores/store.js'
 import { StoreError } from '../../src/values/errors.js'
@@ -16,6 +17,7 @@ interface Received {
 function receivingStore(asked: Received[], refusal?: Error): Store {
   const memory = memoryStore()
   return {
+    guard,
     keyspace(name, list, report) {
       const state = memory.keyspace(name, list, report)
       const consume: Keyspace['consume'] = (key, cost, receiver, caller) => {

@@ -1,10 +1,12 @@
 import type { Permits, PermitStep, TicketState, TicketStates } from '../../src/stores/permits.js'
+import { guard } from '../../src/leases/guard.js'
 import { type Keyspace, type Permit, type Store, StoreError, type StoreErrorCode } from '../../src/index.js'
 
 /** A store elsewhere whose permits answer what a test says: 'held' for every ticket until then. */
 export class PermitsElsewhere implements Store {
   /** The calls that arrived, in order: a step with its tickets, as in 'poll 1,2'. */
   readonly calls: string[] = []
+  readonly guard = guard
   answer: PermitsAnswer = (_, tickets) => tickets.map(() => 'held')
   /** Tells the semaphore that a waiting ticket was granted a permit. */
   announce: (ticket: number) => void = () => {}

@@ -1,6 +1,8 @@
 import { createLimiter, gcra } from '@sluice/core'
+import * as allAlgorithms from '../../src/algorithms/index.js'
 import {
   type Algorithm,
+  algorithms,
   type Answer,
   type Ask,
   type Booking,
@@ -10,6 +12,7 @@ import {
   type DatedCharge,
   type Degraded,
   type DenialCacheBounds,
+  guard,
   isDenied,
   type Keyspace,
   type MaybePromise,
@@ -32,6 +35,7 @@ import {
  */
 class OnePolicyStore implements Store {
   readonly denialCache: DenialCacheBounds = { maxAge: 1_000_000, maxKeys: 10 }
+  readonly guard = guard
   readonly notices: Notice[] = []
   isOpen = true
 
@@ -126,4 +130,8 @@ it('tells denied answers from allowed ones, also where the store did not decide'
   const answer = await keyspace.decide('peek', 'a', 1, 0)
   const degraded: Degraded = { why: 'error', allowed: false, by: undefined }
   expect([isDenied(answer), isDenied({ ...answer, degraded })]).toEqual([false, true])
+})
+
+it('lists every algorithm, for what reads algorithms by their names', () => {
+  expect(algorithms).toEqual({ ...allAlgorithms })
 })

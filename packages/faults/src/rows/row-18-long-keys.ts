@@ -8,7 +8,7 @@ import {
   type Store,
 } from '@sluice/core'
 import { createGuard, type Platform } from '@sluice/http'
-import type { Answer } from '@sluice/core/store'
+import { type Answer, guard } from '@sluice/core/store'
 import { bytesInUse } from '@sluice/harness/figures'
 import { onSources } from '@sluice/harness/processes'
 import { topKeys } from '@sluice/metrics'
@@ -196,6 +196,7 @@ function stateless(reason?: 'limit', maxKeys = 1): Store {
     }
   }
   return {
+    guard,
     denialCache: { maxAge: HOUR_US, maxKeys },
     keyspace: (_name, policies) => ({
       policies,

@@ -8,8 +8,6 @@ import {
   Trace,
 } from '@sluice/testing/internal'
 import { Decision } from '../../../core/src/limiter/decision.js'
-import { leasedStore } from '../../../core/src/leases/leased-store.js'
-import { resilientStore } from '../../../core/src/resilience/resilient-store.js'
 import type { Answer, Booking } from '../../../core/src/stores/store.js'
 import type { GivenBackScenario } from './given-back-scenarios.js'
 import { UnsteadyStore } from './unsteady-store.js'
@@ -50,14 +48,10 @@ export class Worker {
     this.#seen = seen
     this.#unsteady = new UnsteadyStore(store)
     const isElsewhere = leaseTtl !== undefined || outage !== undefined
-    const near = resilientStore(isElsewhere ? this.#unsteady : store, {
-      deadline: 60_000,
-      onStoreError: { mode: 'local', share: 1 },
-    })
-    this.#stack = leasedStore(
-      near,
-      leaseTtl === undefined ? undefined : { ttl: leaseTtl, size: 10, maxKeys: 10_000 },
-    )
+    const near: Store = isElsewhere ? this.#unsteady : store
+    const leases = leaseTtl === undefined ? undefined : { ttl: leaseTtl, size: 10, maxKeys: 10_000 }
+    const onStoreError = { mode: 'local', share: 1 } as const
+    this.#stack = near.guard?.store(near, { deadline: 60_000, onStoreError, leases }) ?? near
     const policies = shapes.map(({ factory }, i) => factory(numbers[i]!))
     this.#keyspace = this.#stack.keyspace(`row 29 ${process.pid}`, policies, () => {})
     const open = () => shapes.map((shape, i) => new Trace(promiseOf(shape, ruleOf(shape.model, numbers[i]!))))

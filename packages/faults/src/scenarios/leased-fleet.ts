@@ -1,7 +1,5 @@
 import type { Keyspace, Store } from '@sluice/core'
 import type { OpenStore } from '@sluice/testing/internal'
-import { leasedStore } from '../../../core/src/leases/leased-store.js'
-import { resilientStore } from '../../../core/src/resilience/resilient-store.js'
 import { SlowStore, Timeline } from '@sluice/harness/stores'
 import { bookedBy } from './booked-by.js'
 import { JudgedStore } from './judged-store.js'
@@ -94,10 +92,11 @@ export class LeasedFleet {
     const { shapes, tiers, leases } = this.#scenario
     const seen = this.#store.as(({ now }, cost) => void this.booked.push({ process, cost, at: now }))
     const way = new SlowStore(seen, this.timeline, delay)
-    const store = leasedStore(
-      resilientStore(way, { deadline: 60_000, onStoreError: { mode: 'throw', share: 1 } }),
-      { ...leases, maxKeys: 10_000 },
-    )
+    const store = way.guard.store(way, {
+      deadline: 60_000,
+      onStoreError: { mode: 'throw', share: 1 },
+      leases: { ...leases, maxKeys: 10_000 },
+    })
     const keyspaces = tiers.map((tier) => {
       const policies = shapes.map(({ factory }, i) => factory(tier[i]!))
       return store.keyspace(name, policies, () => {})

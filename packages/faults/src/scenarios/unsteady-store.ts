@@ -1,10 +1,12 @@
 import type { Keyspace, Policy, Store } from '@sluice/core'
 import { StoreError } from '@sluice/core'
+import { guard } from '@sluice/core/store'
 import type { Report } from '../../../core/src/stores/store.js'
 
 /** A store as if it were elsewhere, that can be taken away: limiters guard it, and may lease from it. */
 export class UnsteadyStore implements Store {
   isDown = false
+  readonly guard = guard
   readonly #store: Store
 
   constructor(store: Store) {

@@ -111,6 +111,7 @@ function processClock(): number {
 /** The store, which tells what it answers: decisions do not say when they were made. */
 function heard(store: Store, hear: (answer: Answer, cost: number) => void): Store {
   return {
+    guard: store.guard!,
     keyspace(...args) {
       const keyspace = store.keyspace(...args)
       const decide = keyspace.decide.bind(keyspace)

@@ -6,7 +6,7 @@ import {
   slidingLog,
   StoreError,
 } from '@sluice/core'
-import type { Keyspace, Store } from '@sluice/core/store'
+import { guard, type Keyspace, type Store } from '@sluice/core/store'
 
 /** A limiter of `limit` a minute whose clock stands still. */
 export function stopped(limit: number, options: Partial<LimiterOptions> = {}): Limiter {
@@ -28,6 +28,6 @@ export function undecided(options: Partial<LimiterOptions>): Limiter {
     new Proxy({ policies, answersAtOnce: false } as Keyspace, {
       get: (own, name: keyof Keyspace) => own[name] ?? fail,
     })
-  const store: Store = { keyspace, now: () => performance.now() * 1000, close: () => {} }
+  const store: Store = { guard, keyspace, now: () => performance.now() * 1000, close: () => {} }
   return stopped(1, { store, ...options })
 }

@@ -6,7 +6,15 @@ import {
   StoreError,
   type StoreErrorCode,
 } from '@sluice/core'
-import type { Answer, Ask, Correction, DenialCacheBounds, Penalty, Report } from '@sluice/core/store'
+import {
+  type Answer,
+  type Ask,
+  type Correction,
+  type DenialCacheBounds,
+  guard,
+  type Penalty,
+  type Report,
+} from '@sluice/core/store'
 
 /** What a keyspace is asked to decide, how it is corrected, or one of its other operations. */
 type Operation = Ask | Correction['kind'] | 'confirm' | 'cancel'
@@ -22,6 +30,7 @@ export class RemoteStore implements Store {
   readonly arrived: Operation[] = []
   /** The `maxWait` of each booking that arrived, in order. */
   readonly maxWaits: number[] = []
+  readonly guard = guard
   readonly denialCache?: DenialCacheBounds
   readonly #memory: Store
   #fault: Error | undefined

@@ -1,5 +1,5 @@
 import type { Answer, Keyspace, Policy, Store } from '@sluice/core'
-import type { DenialCacheBounds, Report } from '@sluice/core/store'
+import { type DenialCacheBounds, guard, type Report } from '@sluice/core/store'
 import { isOptional } from './remote-store.js'
 
 /** What happens at which moment of a simulated time, in microseconds. */
@@ -65,6 +65,7 @@ export class SlowStore implements Store {
   readonly consumed: number[] = []
   /** What it answered, and to which cost. */
   readonly answers = new WeakMap<Answer, number>()
+  readonly guard = guard
   readonly denialCache?: DenialCacheBounds
   readonly now: () => number
   readonly #server: Store

@@ -137,6 +137,7 @@ function recording(inner: Store): Store {
       },
     })
   return {
+    guard: inner.guard!,
     keyspace: (...args) => notes(inner.keyspace(...args)),
     permits: (...args) => inner.permits!(...args),
     now: () => inner.now(),

@@ -1,3 +1,4 @@
+import { guard } from '../../leases/guard.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Clock, machineClock } from '../../values/clock.js'
 import { Closing, storeClosed } from '../../values/closing.js'
@@ -137,6 +138,7 @@ class StoreInRedis implements RedisStore {
   readonly maxPending: number
   readonly keepsTime: boolean
   readonly maxShapes: number
+  readonly guard = guard
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly #settings: Settings<typeof REDIS_STORE>
   readonly #client: object

@@ -1,3 +1,4 @@
+import { guard } from '@sluice/core/store'
 /** @import { Answer, Keyspace, Store } from '@sluice/core' */
 
 /** @typedef {{ at: number, act: () => void }} Event */
@@ -65,6 +66,7 @@ function at(events, i) {
  */
 export function remote(server, timeline, delay, count) {
   return {
+    guard,
     keyspace(name, policies, report) {
       const state = server.keyspace(name, policies, report)
       /** @type {Keyspace['decide']} */

@@ -2,6 +2,7 @@ import { consumeAll, createLimiter, gcra, slidingLog } from '@sluice/core'
 import {
   type Answer,
   type Caller,
+  guard,
   keyspaceOver,
   type NewState,
   type Part,
@@ -187,6 +188,7 @@ describe('calls that meet an update of their key', () => {
     try {
       const silent: Update = () => new Promise(() => {})
       const store: Store = {
+        guard,
         keyspace: (name, policies, report) => keyspaceOver(silent, name, policies, report),
         now: () => performance.now() * 1000,
         close() {},
@@ -237,6 +239,7 @@ describe('calls that meet an update of their key', () => {
 
   describe('on several keys', () => {
     const storeOf = (updates: Updates): Store => ({
+      guard,
       keyspace: (name, policies, report, penalty) => keyspaceOver(updates, name, policies, report, penalty),
       now: () => NOW,
       close() {},

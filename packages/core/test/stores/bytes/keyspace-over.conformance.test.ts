@@ -1,4 +1,11 @@
-import { keyspaceOver, type Store, type Update, type UpdateMany, type Updates } from '@sluice/core/store'
+import {
+  guard,
+  keyspaceOver,
+  type Store,
+  type Update,
+  type UpdateMany,
+  type Updates,
+} from '@sluice/core/store'
 import { conformance } from '@sluice/testing'
 
 /*
@@ -6,6 +13,7 @@ import { conformance } from '@sluice/testing'
  * compares before it writes and begins again, and one does so for many keys at a time.
  */
 const overUpdate = (update: Updates, now: () => number): Store => ({
+  guard,
   keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
   now,
   close() {},

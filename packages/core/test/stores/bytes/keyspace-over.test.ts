@@ -8,7 +8,7 @@ import {
   slidingWindow,
   tokenBucket,
 } from '@sluice/core'
-import { type Answer, keyspaceOver, type Notice, type Store, type Update } from '@sluice/core/store'
+import { type Answer, guard, keyspaceOver, type Notice, type Store, type Update } from '@sluice/core/store'
 
 describe('a keyspace over bytes', () => {
   const HOUR = 3_600_000_000
@@ -256,6 +256,7 @@ describe('a keyspace over bytes', () => {
 
   it('serves limiters with all they have, but no semaphore', async () => {
     const store: Store = {
+      guard,
       keyspace: (name, policies, report, penalty) => keyspaceOver(update, name, policies, report, penalty),
       now: () => now,
       close() {},

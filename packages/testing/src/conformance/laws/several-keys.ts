@@ -1,5 +1,5 @@
 import { consumeAll, createLimiter, type Limiter, type Policy, type WholeDecision } from '@sluice/core'
-import type { Store } from '@sluice/core/store'
+import { guard, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
 import { expectAlike, law, past, relive, type Subject } from '../law.js'
@@ -124,7 +124,8 @@ function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
 /** The store without remembered denials, whose clock is that of the process. */
 function withoutCache(store: Store): Store {
   return {
-    ...(store.local !== undefined && { local: store.local }),
+    local: store.local === true,
+    guard,
     keyspace: (...args) => store.keyspace(...args),
     now: () => store.now(),
     close() {},
