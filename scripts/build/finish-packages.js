@@ -5,7 +5,8 @@
 // package whose manifest names dist/bundle are bundled: as ES modules in shared chunks, and as CommonJS in one file, in which
 // modules are still run one by one when they are needed. Whatever an entry point shares with another is there once. So are
 // its types: the compiler's for CommonJS, which the ES modules' in the folder types name again, and of these only what an
-// entry reaches.
+// entry reaches. What users bundle of a chunk is what they import, as of single modules: `markPure` sees to that.
+import { parse } from 'acorn'
 import { build, transformSync } from 'esbuild'
 import { copyFileSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative } from 'node:path'
@@ -72,6 +73,15 @@ async function bundle(folder) {
     format: 'esm',
     splitting: true,
     chunkNames: 'shared-[hash]',
+    plugins: [
+      {
+        name: 'mark-pure',
+        setup: (builds) =>
+          builds.onLoad({ filter: /\/dist\/esm\/.*\.js$/ }, ({ path }) => ({
+            contents: markPure(readFileSync(path, 'utf8')),
+          })),
+      },
+    ],
   })
   // esbuild breaks no line between imports.
   for (const file of readdirSync(outdir).filter((each) => each.endsWith('.mjs'))) {
@@ -102,6 +112,39 @@ async function bundle(folder) {
   const published = [...reached].map((file) => `!/${relative(types, file).replaceAll('\\', '/')}`)
   // Of "files" in the manifest, npm packs what the .npmignore of a folder inside does not leave out.
   writeFileSync(`${types}/.npmignore`, `${['*.d.ts', ...published].join('\n')}\n`)
+}
+
+/**
+ * The module with each constant that is computed as a call marked as pure. `sideEffects: false` in the manifest lets bundlers
+ * leave out a whole file that nobody uses, and a chunk has many modules in one file: there they leave out statements, but of
+ * calls and spreads only those that are marked.
+ * @param {string} code
+ */
+export function markPure(code) {
+  const { body } = parse(code, { ecmaVersion: 'latest', sourceType: 'module' })
+  let marked = code
+  for (const statement of body.toReversed()) {
+    const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
+    if (declared?.type !== 'VariableDeclaration') continue
+    for (const { init } of declared.declarations.toReversed()) {
+      if (!init || !isComputed(init)) continue
+      const { start, end } = init
+      marked = `${marked.slice(0, start)}/* @__PURE__ */ (() => (${code.slice(start, end)}))()${marked.slice(end)}`
+    }
+  }
+  return marked
+}
+
+/**
+ * Whether evaluating a part of the tree calls a function or spreads an object. The bodies of functions are not evaluated.
+ * @param {unknown} node
+ * @returns {boolean}
+ */
+function isComputed(node) {
+  if (typeof node !== 'object' || node === null) return false
+  const { type = '' } = /** @type {{ type?: string }} */ (node)
+  if (/Function|^Class/.test(type)) return false
+  return /^(?:Call|New)Expression$|^Spread/.test(type) || Object.values(node).some(isComputed)
 }
 
 /**
