@@ -30,7 +30,7 @@ async function waitThrough(share: number): Promise<Outcome> {
       await stalls(server, Math.max(2, Math.round(50 * share))),
       await brokenConnections(server, Math.max(2, Math.round(20 * share))),
       await busyProcess(Math.max(5, Math.round(100 * share))),
-      await busyProcesses(server, Math.max(100, Math.round(1250 * share))),
+      await busyProcesses(server, Math.max(500, Math.round(1250 * share))),
     ])
   } finally {
     await server.stop()
