@@ -64,7 +64,7 @@ if not exists then
 end
 
 local open = max(max(now, held), blocked)
-local writes, begun, reset = false, exists, nil
+local writes, begun, renewed, reset = false, exists, false, nil
 local reply, booking = '', ''
 -- Units of a correction that took effect under every policy, and under one of them.
 local effect, units = 0, 0
@@ -135,7 +135,7 @@ for call_number = 1, count do
 
   if writes then
     if not begun then
-      begun, epoch, born = true, nonce, now
+      begun, epoch = true, nonce
       --@for any ring call('SET', key, fixed, 'PX', '60000')
     end
     if amount ~= 0 then
@@ -144,6 +144,13 @@ for call_number = 1, count do
         replaced = {}
       end
       version = nonce
+      -- A key that is full again begins anew with its next charge, as one whose state has expired.
+      if amount > 0 and call_number == 1 and last <= now then
+        renewed = true
+        --@for each policy if exists and renewed then local _, full_at = @{algorithm}_view(@{state}, @{numbers}, now) renewed = full_at <= now end
+        born = renewed and now or born
+        --@for each drained if renewed then fastest_@{i} = limit_@{i} end
+      end
       if op == CHARGE or op == REFUND then
         effect = cost
         --@for each policy @{cells}, units = @{algorithm}_admit(@{state}, @{numbers}, at, amount) effect = min(effect, units)
@@ -222,6 +229,8 @@ if writes or exists then
   elseif whole then
     offset = '0'
     bytes = pack('<dddddddd@{cell_formats}d', epoch, held, blocked, last, born, expires, barred, now, @{all_cells}, version)
+  elseif renewed then
+    offset, bytes = '@{born}', pack('<dddd@{cell_formats}d', born, expires, barred, now, @{all_cells}, version)
   elseif @{barred_written} then
     offset, bytes = '@{hot_bytes}', pack('<ddd@{cell_formats}d', expires, barred, now, @{all_cells}, version)
   else

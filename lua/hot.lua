@@ -25,17 +25,25 @@
   --@together     done, kept = done + 1, kept + @{view_numbers}
   --@together   end
   --@together end
+  -- A key that was full begins anew with this call.
+  local was_full, units = passes, cost
+  --@together units = count * cost
+  --@for each policy was_full = was_full and remaining_@{i} == capacity_@{i} - units
+  --@for each drained if was_full then fastest_@{i} = limit_@{i} end
   --@alone if passes and needed + 1000000 <= expires then
   --@several if passes and needed + margin <= expires then
   --@together if passes and needed + margin <= expires then
-    local bytes = pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
+    local offset, bytes = '@{hottest}', pack('<d@{cell_formats}d', now, @{all_cells}, nonce)
+    if was_full then
+      offset, bytes = '@{born}', pack('<ddd', now, expires, barred) .. bytes
+    end
     --@for any bucketed local from = @{slots}
     --@for each bucketed bytes, from = bytes .. sub(fixed, from + 1, slot_@{i}) .. bytes_@{i}, slot_@{i} + 8
     --@several @{kept_view} = @{view}
     --@several kept = kept + @{view_numbers}
     -- The reply is the length of the state. Where that is wrong, the engine drops the state with what was written here.
-    --@alone local size = call('SETRANGE', key, '@{hottest}', bytes)
-    --@together local size = try('SETRANGE', key, '@{hottest}', bytes)
+    --@alone local size = call('SETRANGE', key, offset, bytes)
+    --@together local size = try('SETRANGE', key, offset, bytes)
     --@alone if size == @{length} or size == @{length} + 16 then
     --@together if size == @{length} or size == @{length} + 16 then
       --@alone --@for each ring call('SETRANGE', key, slot_@{i}, bytes_@{i})
@@ -44,6 +52,6 @@
       --@together plain, shared_now, taken = true, now, kept
     --@alone end
     --@together end
-    --@several return bytes, @{length}@{ring_entries}
+    --@several return bytes, offset, @{length}@{ring_entries}
   end
 end

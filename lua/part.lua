@@ -3,7 +3,7 @@
 lists[@{number}] = {
   -- What the numbers of a plain call are packed as.
   format = '<dd@{number_formats}',
-  -- Decides a plain call: puts remaining and resetAt behind kept, and returns the bytes to write, the length of the state and,
+  -- Decides a plain call: puts remaining and resetAt behind kept, and returns the bytes to write, their offset, the length of the state and,
   -- where there is a ring, a slot of it and its bytes. Nothing where the call is not plain.
   plain = @{is_plain} and function(key, fixed, now, cost, nonce, @{all_numbers})
     local latest

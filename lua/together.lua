@@ -98,8 +98,8 @@ end
 local states = @{states}
 -- Keys that were written since their states were read.
 local stale = {}
--- Of the parts of one whole: the bytes to write, the lengths of the states, and slots of rings with their bytes.
-local bytes, lengths, slots, entries = {}, {}, {}, {}
+-- Of the parts of one whole: the bytes to write and where, the lengths of the states, and slots of rings with their bytes.
+local bytes, offsets, lengths, slots, entries = {}, {}, {}, {}, {}
 
 -- Decides a plain whole, and writes it. Returns false, with nothing written, where it is not plain, and the error of a server
 -- that refuses to write.
@@ -108,7 +108,7 @@ local function decide_plain(first)
   for i = 1, count do
     local key = keys[first + i]
     local state = states and not stale[key] and (states[first + i] or '') or nil
-    bytes[i], lengths[i], slots[i], entries[i] = plain[i](key, state, time, spread(plain_numbers[i]))
+    bytes[i], offsets[i], lengths[i], slots[i], entries[i] = plain[i](key, state, time, spread(plain_numbers[i]))
     if not bytes[i] then
       return false
     end
@@ -116,7 +116,7 @@ local function decide_plain(first)
   for i = 1, count do
     local key = keys[first + i]
     -- If the server takes the first, it takes them all.
-    local size = try('SETRANGE', key, '@{hottest}', bytes[i])
+    local size = try('SETRANGE', key, offsets[i], bytes[i])
     if type(size) == 'table' then
       return size
     end

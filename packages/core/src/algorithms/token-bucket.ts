@@ -112,6 +112,10 @@ const interval: Algorithm = {
     return given
   },
 
+  renew(state, policy) {
+    state.set(FASTEST, policy.limit)
+  },
+
   /** The refills until the state expires add all missing tokens. */
   isValid(state, { window }, latest, expiresAt) {
     const since = state.get(SINCE)

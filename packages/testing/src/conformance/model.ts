@@ -95,6 +95,7 @@ export class KeyModel {
    */
   #write(entry: Entry): number {
     const { rules } = entry
+    if (entry.kind === 'admit' || entry.kind === 'charge') this.#beginAnew(entry)
     const instant = latest(entry.at, this.#last())
     const kept = () => rules.map((rule, i) => rule.model.kept(this.#standing(rule, i), rule, instant))
     const before = kept()
@@ -106,6 +107,16 @@ export class KeyModel {
       return Math.abs(change) / Number(rule.model.parts?.(rule) ?? 1n)
     })
     return Math.min(Number(entry.cost), ...effects)
+  }
+
+  /** A key that is full again under the limits of a charge is as one that was never used. */
+  #beginAnew({ rules, decidedAt }: Entry): void {
+    const isFull = rules.every(
+      (rule, i) => resetInstant(this.#standing(rule, i), rule, decidedAt) <= decidedAt,
+    )
+    if (!isFull || this.#last() > decidedAt) return
+    this.#writes = []
+    this.#born = decidedAt
   }
 
   #ask(

@@ -64,6 +64,8 @@ export interface Algorithm {
    * Bookings stay where they are. Returns the units that took effect, which may be a fraction.
    */
   release(state: State, policy: Policy, now: number, charge: Charge, units: number): number
+  /** Forgets what earlier charges have left in the cells of a key that is full again, as the next one begins its state anew. */
+  renew?(state: State, policy: Policy): void
   /**
    * Whether a call can have left this state, the twin of `valid` in Lua. `latest` is the instant of the last write or booking,
    * and `expiresAt` comes at least a second after `resetAt` under the limit of the last write.

@@ -74,6 +74,10 @@ export const debt = {
     return given / policy.windowTicks
   },
 
+  renew(state, policy) {
+    state.set(FASTEST, policy.limit)
+  },
+
   /** A debt has drained before its state expires, as the limit of the last write is at most FASTEST. */
   isValid(state, { tick }, latest, expiresAt) {
     const since = state.get(SINCE)

@@ -46,7 +46,7 @@ export class ScratchTable implements TableOwner {
     restrictions.clear(this.#row)
     bookings.forget(this.#row)
     refusals.clear(this.#row)
-    cursor.clear(now)
+    cursor.clear()
     if (!state) return
     cursor.cells().set(state.cells)
     for (const [i, ring] of cursor.rings().entries()) {

@@ -80,6 +80,7 @@ class CallsUnderOne implements PlainCalls {
     const view = this.#view
     const at = this.take(this.#state, policy, now, cost, view)
     if (at > now) return at === Infinity || at > now + maxWait ? this.#denied(list, row, now, at) : undefined
+    if (view.remaining === policy.capacity - cost) this.cursor.renew(list.policies, now)
     if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
     return new MemoryAnswer(now, now, undefined, view.remaining, view.resetAt)
   }
@@ -138,6 +139,7 @@ class CallsUnderSeveral implements PlainCalls {
     let binding = 0
     let remaining = Infinity
     let resetAt = now
+    let wasFull = true
     for (let i = 0; i < policies.length; i++) {
       const at = this.takes[i]!(this.cursor.states[i]!, policies[i]!, now, cost, view)
       if (at > now) return undefined // only the first can deny, before any is charged
@@ -146,10 +148,12 @@ class CallsUnderSeveral implements PlainCalls {
         binding = i
       }
       if (view.resetAt > resetAt) resetAt = view.resetAt
+      if (view.remaining !== policies[i]!.capacity - cost) wasFull = false
       parts[3 * i] = now
       parts[3 * i + 1] = view.remaining
       parts[3 * i + 2] = view.resetAt
     }
+    if (wasFull) this.cursor.renew(policies, now)
     if (this.lists.areSeveral) this.cursor.rows.record(row, list.number, false)
     const answer = new MemoryAnswer(now, now, undefined, remaining, resetAt)
     answer.binding = binding

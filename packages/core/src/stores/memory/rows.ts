@@ -1,4 +1,4 @@
-import type { Charge, Policy } from '../../algorithms/contract/policy.js'
+import type { Charge, Policy, View } from '../../algorithms/contract/policy.js'
 import { Ring, State } from '../../algorithms/contract/state.js'
 import { ownText } from '../../values/key.js'
 import type { Undo } from './bookings.js'
@@ -62,16 +62,27 @@ export class Cursor {
     for (let i = 0; i < rings; i++) this.#withRing[i]!.ring = page.rings[(row & PAGE_MASK) * rings + i]!
   }
 
-  /** The instant at which the state of the current key began. */
+  /** The instant at which the state of the current key began: that of the last charge which found it full. */
   get born(): number {
     const { cells, base } = this.states[0]!
     return cells[base - HEADER_CELLS + BORN]!
   }
 
-  /** Sets the instant at which the state of the current key began. */
-  set born(instant: number) {
+  /** Whether the allowance of the current key is full at `now`, under all policies. */
+  isFull(policies: readonly Policy[], now: number): boolean {
+    for (let i = 0; i < policies.length; i++) {
+      const policy = policies[i]!
+      policy.algorithm.view(this.states[i]!, policy, now, view)
+      if (view.resetAt > now) return false
+    }
+    return true
+  }
+
+  /** Begins the state of the current key anew, as a charge at `now` finds it full: earlier charges give nothing back. */
+  renew(policies: readonly Policy[], now: number): void {
     const { cells, base } = this.states[0]!
-    cells[base - HEADER_CELLS + BORN] = instant
+    cells[base - HEADER_CELLS + BORN] = now
+    for (let i = 0; i < policies.length; i++) policies[i]!.algorithm.renew?.(this.states[i]!, policies[i]!)
   }
 
   /** Charges `cost` at `at` under all policies. Returns the fewest units that took effect under one of them. */
@@ -106,11 +117,10 @@ export class Cursor {
     return this.#withRing.map((state) => state.ring)
   }
 
-  /** Clears the state of the current key, which begins anew at `born`. */
-  clear(born: number): void {
+  /** Clears the state of the current key. */
+  clear(): void {
     this.cells().fill(0)
     for (const ring of this.rings()) ring.keep(0)
-    this.born = born
   }
 
   /** Puts back all cells and entries that a booking has replaced. */
@@ -265,6 +275,8 @@ interface Page {
   readonly keys: (string | undefined)[]
   readonly rings: (Ring | undefined)[]
 }
+
+const view: View = { remaining: 0, resetAt: 0 }
 
 const FIRST_ROWS = 64
 const PAGE_BITS = 12

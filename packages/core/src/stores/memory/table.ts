@@ -152,6 +152,7 @@ export class Table {
     const row = call.row || this.#add(key, now)
     call.row = row
     cursor.rows.record(row, list.number, false)
+    this.#renewIfFull(list.policies, row, now)
     if (at <= now && !mayBeUndone) {
       bookings.bumpVersion(row)
       cursor.admit(list.policies, at, cost)
@@ -163,6 +164,12 @@ export class Table {
     return { key, at, cost, decidedAt: now, undo, isCancelled: false }
   }
 
+  /** A key that is full again is charged as one that was never used, so that it makes no difference whether its row was freed. */
+  #renewIfFull(policies: readonly Policy[], row: number, now: number): void {
+    if (this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now))
+      this.cursor.renew(policies, now)
+  }
+
   /** Counts a refusal. If that blocks the key, the call passes no earlier than the block ends. */
   #penalize(call: OpenCall, penalty: Penalty): void {
     const { instants } = this.cursor
@@ -171,7 +178,7 @@ export class Table {
     if (until > call.now && penalty.then === 'fresh') {
       this.bookings.discard(call.row)
       this.bookings.forget(call.row)
-      this.cursor.clear(call.now)
+      this.cursor.clear()
       call.at = call.now
     }
     call.at = Math.max(call.at, call.restrictedUntil) // to which `penalize` has moved the instants of the policies that refuse
@@ -250,6 +257,7 @@ export class Table {
       case 'charge': {
         const row = this.rowFor(key, now, list)
         this.bookings.bumpVersion(row)
+        this.#renewIfFull(list.policies, row, now)
         return this.cursor.admit(list.policies, Math.max(now, this.bookings.lastOf(row)), change.cost)
       }
       case 'block': {
@@ -321,7 +329,6 @@ export class Table {
     if (row >= first) this.#chunks.push(chunks.add(this, first))
     this.owner.added(this, row)
     this.cursor.select(row)
-    this.cursor.born = now
     return row
   }
 }

@@ -7,7 +7,7 @@ import { tiers } from '../numbers.js'
 import { type Options, type Rule, ruleOf, ticksOf } from '../rule.js'
 import type { Caller } from '../session.js'
 import { Trace } from '../trace.js'
-import { starts, traffic } from '../traffic.js'
+import { HISTORY, starts, traffic } from '../traffic.js'
 
 /** A log gives back what is among so many of its newest entries. */
 const NEWEST = 1000
@@ -98,6 +98,37 @@ export function releasing(subject: Subject): void {
       assert.equal(await released.release(charge, charge.cost), 0)
     await expectAlike(released, twin)
   })
+
+  law(
+    subject,
+    'decides a key that is full again as one that was never used, whatever has drained or refunded it',
+    fc.record({
+      tiers: tiers(subject.shape, 2),
+      start: starts,
+      before: traffic({ kinds: { ...HISTORY, charge: 3 }, tiers: 2 }),
+      isRefunded: fc.boolean(),
+      after: traffic({ kinds: { consume: 6, charge: 2, refund: 1, release: 3 }, tiers: 2, most: 6 }),
+    }),
+    async (session, { tiers: numbers, before, isRefunded, after }) => {
+      const lists = numbers.map((options) => [factory(options)])
+      const [used, fresh] = [session.caller(...lists), session.caller(...lists)]
+      await relive(subject, before, used)
+      if (isRefunded) await used.refund(subject.mostCost)
+      for (const tier of [0, 1]) session.now = (await used.peek(1, tier)).resetAt
+      const old = used.charges.splice(0)
+      used.bookings.length = 0
+      await relive(subject, after, used, fresh)
+      const now = used.charges.slice()
+      for (const [i, charge] of [...fresh.charges, ...old].entries()) {
+        const [returned, expected] = [
+          await used.release(now[i] ?? charge, charge.cost),
+          await fresh.release(charge, charge.cost),
+        ]
+        assert.equal(returned, expected)
+      }
+      await expectAlike(used, fresh)
+    },
+  )
 
   law(
     subject,

@@ -14,10 +14,11 @@ import { OPERATIONS } from './wire.js'
  */
 
 /**
- * Bytes of the state before the cells: epoch, held, blocked, last, born; from HOT on expires, barred; from HOTTEST on
+ * Bytes of the state before the cells: epoch, held, blocked, last; from BORN on born; from HOT on expires, barred; from HOTTEST on
  * written.
  */
 const HEADER_BYTES = 64
+const BORN = 32
 const HOT = 40
 const HOTTEST = 56
 
@@ -47,7 +48,6 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   return fill(withConstants(textOf('together'), CONSTANTS), {
     lists: parts.join('\n'),
     states,
-    hottest: `${HOTTEST}`,
     failure: textOf('failure'),
   })
 }
@@ -138,6 +138,7 @@ function listsOf(all: readonly ScriptPolicy[], penalty: Penalty | undefined) {
     ring: list(({ slots }) => slots === 'ring'),
     bucketed: list(({ slots }) => typeof slots === 'number'),
     slotted: list(({ slots }) => slots !== undefined),
+    drained: list(({ cells, i }) => cells.includes(`fastest_${i}`)),
     penalty: penalty ? [{}] : [],
     fresh: isFresh ? [{}] : [],
     fresh_policy: list(() => isFresh),
@@ -164,6 +165,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     cell_formats: 'd'.repeat(cells.length),
     cell_bytes: `${8 * cells.length}`,
     zeros: cells.map(() => '0').join(', '),
+    born: `${BORN}`,
     hot_bytes: `${HOT}`,
     hottest: `${HOTTEST}`,
     version: `${version}`,
@@ -199,7 +201,6 @@ function wordsOfPenalty(penalty: Penalty | undefined): Words {
 const CONSTANTS: Words = {
   ...numbered(Object.entries(OPERATIONS)),
   ...numbered(REASONS.flatMap((reason, i) => (reason ? [[reason, i] as const] : []))),
-  HOTTEST: `${HOTTEST}`,
   HUGE: '1e309',
   /** Whole numbers up to here are exact. */
   EXACT: '9007199254740992',
