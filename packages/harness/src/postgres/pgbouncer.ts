@@ -2,9 +2,10 @@ import { writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../redis/free-port.js'
+import { removeFolder, ServerProcess } from '../redis/server-process.js'
 import { until } from '../redis/until.js'
-import { makeFolder, OwnedProcess, programOf, removeFolder } from './owned-process.js'
 import type { PostgresServer } from './postgres-server.js'
+import { makeFolder, OWNER, programOf } from './programs.js'
 
 /** A PgBouncer in transaction mode before a server. */
 export interface PgBouncer {
@@ -39,7 +40,7 @@ max_client_conn = 200
 `,
     { mode: 0o644 },
   )
-  const started = new OwnedProcess(programOf('pgbouncer'), [ini], folder)
+  const started = new ServerProcess(programOf('pgbouncer'), [ini], folder, OWNER)
   await until(`a PgBouncer on port ${port}`, () => !started.running || isOpen(server.host, port), 10_000)
   if (!started.running) {
     removeFolder(folder)

@@ -1,10 +1,11 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, readFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../redis/free-port.js'
+import { logOf, removeFolder, ServerProcess } from '../redis/server-process.js'
 import { until } from '../redis/until.js'
-import { makeFolder, OWNER, OwnedProcess, programOf, removeFolder } from './owned-process.js'
+import { makeFolder, OWNER, programOf } from './programs.js'
 
 /** A real server of its own on loopback, with the database and the superuser `postgres`. It keeps no process alive. */
 export interface PostgresServer {
@@ -71,8 +72,8 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
     join(folder, 'data'),
     ...Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
   ]
-  const start = async (): Promise<OwnedProcess> => {
-    const started = new OwnedProcess(programOf('postgres'), args, folder)
+  const start = async (): Promise<ServerProcess> => {
+    const started = new ServerProcess(programOf('postgres'), args, folder, OWNER)
     const isUp = async () => !started.running || (await answers(port))
     await until(`a Postgres on port ${port}`, isUp, START_MS)
     if (started.running) return started
@@ -80,7 +81,7 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
   }
   let current = await start()
   const kill = async () => {
-    const children = current.children
+    const children = childrenOf(current)
     await current.end('SIGKILL')
     // Children notice the end of their server one after the other; it cannot start again before the last has gone.
     await until('the processes of a killed Postgres', () => children.every((pid) => !isAlive(pid)), START_MS)
@@ -90,7 +91,7 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
     port,
     url: `postgres://postgres@${HOST}:${port}/postgres`,
     async stop() {
-      for (const pid of current.children) signal(pid, 'SIGCONT')
+      for (const pid of childrenOf(current)) signal(pid, 'SIGCONT')
       current.signal('SIGCONT')
       await current.end('SIGQUIT')
       removeFolder(folder)
@@ -98,10 +99,10 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
     kill,
     pause() {
       current.signal('SIGSTOP')
-      for (const pid of current.children) signal(pid, 'SIGSTOP')
+      for (const pid of childrenOf(current)) signal(pid, 'SIGSTOP')
     },
     resume() {
-      for (const pid of current.children) signal(pid, 'SIGCONT')
+      for (const pid of childrenOf(current)) signal(pid, 'SIGCONT')
       current.signal('SIGCONT')
     },
     async restart() {
@@ -123,11 +124,18 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
   }
 }
 
-function logOf(folder: string): string {
+/** The server's own processes. */
+function childrenOf({ pid }: ServerProcess): readonly number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name) && parentOf(name) === pid)
+    .map(Number)
+}
+
+function parentOf(pid: string): number | undefined {
   try {
-    return readFileSync(join(folder, 'server.log'), 'utf8').trimEnd().split('\n').slice(-5).join('\n')
+    return Number(/\) \S (\d+)/.exec(readFileSync(`/proc/${pid}/stat`, 'utf8'))?.[1])
   } catch {
-    return 'no log'
+    return undefined // it has ended
   }
 }
 

@@ -1,6 +1,9 @@
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { type Address, command, info } from './command.js'
 import { freePort } from './free-port.js'
-import { Directory, LOG, ServerProcess } from './server-process.js'
+import { LOG, logOf, program, removeFolder, ServerProcess } from './server-process.js'
 import { until } from './until.js'
 
 /** A real server of its own on loopback, killed at the latest when this process ends. It keeps no process alive. */
@@ -33,25 +36,25 @@ export async function launch(
   args: (port: number, folder: string) => readonly string[],
   busOffset = 0,
 ): Promise<RedisServer> {
-  const directory = new Directory()
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
   let failure: unknown
   for (let attempt = 0; attempt < STARTS; attempt++) {
     const port = await freePort(busOffset)
-    const line = args(port, directory.path)
-    const start = () => startProcess(line, port, directory)
+    const line = args(port, folder)
+    const start = () => startProcess(line, port, folder)
     try {
-      return server(port, directory, start, await start())
+      return server(port, folder, start, await start())
     } catch (error) {
       failure = error // mostly: another took the port in between
     }
   }
-  directory.remove()
+  removeFolder(folder)
   throw failure
 }
 
 function server(
   port: number,
-  directory: Directory,
+  folder: string,
   start: () => Promise<ServerProcess>,
   first: ServerProcess,
 ): RedisServer {
@@ -63,25 +66,21 @@ function server(
       return current.pid
     },
     async stop() {
-      await current.end()
-      directory.remove()
+      await current.stop()
+      removeFolder(folder)
     },
-    kill: () => current.kill(),
+    kill: () => current.end('SIGKILL'),
     pause: () => current.signal('SIGSTOP'),
     resume: () => current.signal('SIGCONT'),
     async restart() {
-      await current.kill()
+      await current.end('SIGKILL')
       current = await start()
     },
   }
 }
 
-async function startProcess(
-  args: readonly string[],
-  port: number,
-  directory: Directory,
-): Promise<ServerProcess> {
-  const started = new ServerProcess(args, directory)
+async function startProcess(args: readonly string[], port: number, folder: string): Promise<ServerProcess> {
+  const started = new ServerProcess(program(), args, folder)
   try {
     await until(
       `a server on port ${port}`,
@@ -89,9 +88,9 @@ async function startProcess(
       START_MS,
     )
     if (started.running) return started
-    throw new Error(`the server on port ${port} exited at once: ${directory.log()}`)
+    throw new Error(`the server on port ${port} exited at once: ${logOf(folder)}`)
   } catch (error) {
-    await started.kill()
+    await started.end('SIGKILL')
     throw error
   }
 }

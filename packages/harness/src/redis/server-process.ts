@@ -1,23 +1,23 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { guard, release } from './guard.js'
 
-/** One run of the server program, ended through its own handle and never found by name. */
+/** One run of a server's program, ended through its own handle and never found by name. */
 export class ServerProcess {
   readonly #child: ChildProcess
   readonly #ended: Promise<unknown>
 
-  constructor(args: readonly string[], directory: Directory) {
+  /** `folder` is for what the server writes; `owner` is whom it is run as, if not as this process. */
+  constructor(program: string, args: readonly string[], folder: string, owner?: Owner) {
     // Ctrl-C in a terminal does not reach it: whoever uses it may still need it to end in order.
-    const child = spawn(program(), args, { cwd: directory.path, stdio: 'ignore', detached: true })
+    const child = spawn(program, args, { cwd: folder, stdio: 'ignore', detached: true, ...owner })
     this.#child = child
     this.#ended = once(child, 'exit').catch(() => {})
     child.on('exit', () => release(child))
     child.on('error', () => {})
-    if (child.pid !== undefined) guard(child, directory.path)
+    if (child.pid !== undefined) guard(child, folder)
     child.unref()
   }
 
@@ -34,43 +34,38 @@ export class ServerProcess {
   }
 
   /** SIGTERM, and SIGKILL for one that has not exited a second later. */
-  async end(): Promise<void> {
+  async stop(): Promise<void> {
     this.signal('SIGCONT')
-    this.signal('SIGTERM')
     const timer = setTimeout(() => this.signal('SIGKILL'), 1000)
-    await this.#exit()
+    await this.end('SIGTERM')
     clearTimeout(timer)
   }
 
-  async kill(): Promise<void> {
-    this.signal('SIGKILL')
-    await this.#exit()
-  }
-
   /** Holds the event loop open until the process is gone, which a running one does not. */
-  async #exit(): Promise<void> {
+  async end(name: NodeJS.Signals): Promise<void> {
+    this.signal(name)
     if (!this.running) return
     this.#child.ref()
     await this.#ended
   }
 }
 
-/** A folder for what a server writes, its log among them. */
-export class Directory {
-  readonly path = mkdtempSync(join(tmpdir(), 'sluice-redis-'))
-
-  remove(): void {
-    rmSync(this.path, { recursive: true, force: true })
-  }
-
-  /** The end of the log, for messages about a server that did not start. */
-  log(): string {
-    const file = join(this.path, LOG)
-    return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').slice(-5).join('\n') : 'no log'
-  }
+interface Owner {
+  readonly uid: number
+  readonly gid: number
 }
 
 export const LOG = 'server.log'
+
+/** The end of the log in a server's folder, for messages about one that did not start. */
+export function logOf(folder: string): string {
+  const file = join(folder, LOG)
+  return existsSync(file) ? readFileSync(file, 'utf8').trimEnd().split('\n').slice(-5).join('\n') : 'no log'
+}
+
+export function removeFolder(folder: string): void {
+  rmSync(folder, { recursive: true, force: true })
+}
 
 /** What servers are started from. @throws where there is none, which skips a test without Redis. */
 export function program(): string {
