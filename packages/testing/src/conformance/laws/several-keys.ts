@@ -1,4 +1,11 @@
-import { consumeAll, createLimiter, type Limiter, type Policy, type WholeDecision } from '@sluice/core'
+import {
+  consumeAll,
+  createLimiter,
+  type Limiter,
+  type Policy,
+  slidingLog,
+  type WholeDecision,
+} from '@sluice/core'
 import { guard, type Store } from '@sluice/core/store'
 import { strict as assert } from 'node:assert'
 import * as fc from 'fast-check'
@@ -61,6 +68,37 @@ export function severalKeys(subject: Subject): void {
     }
   })
 
+  const once = { ...subject, runs: 1 }
+  law(
+    once,
+    'leaves a key what it had, however often another denies',
+    past(subject),
+    async (session, value) => {
+      const [key, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
+      await relive(subject, value.steps, key, twin)
+      const denying = session.caller([slidingLog({ limit: 1, window: '1h' })])
+      await denying.consume(1)
+      for (let denied = 0; denied < DENIED_A_RUN * subject.runs; denied += AT_ONCE) {
+        session.now += 1000
+        const wholes = Array.from({ length: AT_ONCE }, () => decide(session, [key, denying]))
+        for (const { allowed } of await Promise.all(wholes)) assert.equal(allowed, false)
+      }
+      await expectAlike(key, twin)
+    },
+  )
+
+  const seldom = { ...subject, runs: Math.ceil(subject.runs / 10) }
+  law(seldom, 'ends where calls cross on the same keys', past(subject), async (session, { options: own }) => {
+    const keys = Array.from({ length: 16 }, () => session.caller([factory(own)]))
+    const twin = session.caller([factory(own)])
+    const wholes = await Promise.all(keys.map((_, i) => decide(session, i % 2 ? keys : keys.toReversed())))
+    for (const { allowed } of wholes) {
+      if (allowed) assert.equal((await twin.consume(1)).reason, undefined)
+    }
+    const { remaining } = await twin.peek(1)
+    for (const key of keys) assert.equal((await key.peek(1)).remaining, remaining)
+  })
+
   law(subject, 'changes nothing by trying', past(subject), async (session, value) => {
     const [tried, twin] = [0, 1].map(() => session.caller([factory(value.options)])) as [Caller, Caller]
     await relive(subject, value.steps, tried, twin)
@@ -99,6 +137,10 @@ export function severalKeys(subject: Subject): void {
     },
   )
 }
+
+/** Denied calls for each run of a law, at a time so many: 10,000 where the laws run in full. */
+const DENIED_A_RUN = 125
+const AT_ONCE = 25
 
 /** One call on all keys, each of which is charged one unit, or none. */
 function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecision> {
