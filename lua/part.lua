@@ -1,24 +1,8 @@
--- The functions for one list of policies in the script for calls on several keys (together.lua).
-
-lists[@{number}] = {
-  -- What the numbers of a plain call are packed as.
-  format = '<dd@{number_formats}',
-  -- Decides a plain call: puts remaining and resetAt behind kept, and returns the bytes to write, their offset, the length of the state and,
-  -- where there is a ring, a slot of it and its bytes. Nothing where the call is not plain.
-  plain = @{is_plain} and function(key, fixed, now, cost, nonce, @{all_numbers})
-    local latest
-    --@for any slotted local rep, sub = string.rep, string.sub
-    fixed = fixed or @{load}
-    @{hot_several}
-  end,
-  -- Runs one operation of the engine, and returns its reply.
-  run = function(key, argument)
-    local fixed, latest, replaced = @{load}
-    --@for any slotted local rep, sub = string.rep, string.sub
-    @{modules}
-    @{part_function}
-    local @{call}
-    @{argument}
-    @{decision}
-  end,
-}
+-- Part @{number} of a plain whole, in the script for calls on several keys (together.lua): whether it passes, and what is to be
+-- written then.
+if passed == @{number} - 1 then
+  local key, now, latest = keys[next_key + @{number}], time, nil
+  local fixed = @{held} or @{load}
+  local cost, nonce, @{all_numbers} = @{given}
+  @{hot_several}
+end

@@ -88,7 +88,7 @@ export class MachineTogether implements Together {
   constructor(readonly membership: Membership) {}
 
   /** Decides parts of several keys in one step of the server. */
-  async decide(parts: readonly Part[], caller?: Caller): Promise<readonly Answer[]> {
+  decide(parts: readonly Part[], _receiver: unknown, caller?: Caller): MaybePromise<readonly Answer[]> {
     const own = parts.map(({ keyspace, key, cost, enforce }) => {
       return { list: (keyspace as MachineKeyspace).list, key, cost, enforce }
     })

@@ -89,7 +89,8 @@ export class Limiter {
     const { keyspace, enforce } = set
     const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
-    return { set, keyspace, enforce, store, isHere, callerKey, key: storedKey(callerKey), cost }
+    const key = storedKey(callerKey)
+    return { limiter: this, set, keyspace, enforce, store, isHere, callerKey, key, cost, decision: undefined }
   }
 
   /** @internal Reports the decision about a part: a block that it has begun, and the event if anybody listens. */

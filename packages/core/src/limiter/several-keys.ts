@@ -1,10 +1,10 @@
-import type { Answer, MaybePromise } from '../stores/store.js'
+import type { Answer, MaybePromise, WholeReceiver } from '../stores/store.js'
 import { isWholeDenied } from '../stores/together.js'
 import { checkContract, OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { expected, InputError } from '../values/errors.js'
 import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
-import { decideParts, type LimiterPart } from './decide-parts.js'
+import { decideApart, decideParts, type LimiterPart, passTo } from './decide-parts.js'
 import { Decision } from './decision.js'
 import type { Limiter } from './limiter.js'
 import type { CallOptions } from './limiter-options.js'
@@ -46,29 +46,14 @@ export function consumeAll(parts: readonly PartOptions[]): Promise<WholeDecision
 /** As `consumeAll`, but returns a promise only if an answer comes from another process. */
 export function decideAll(parts: readonly PartOptions[]): MaybePromise<WholeDecision> {
   const whole = opened(parts)
-  if (whole.parts.length === 1) return decideOne(whole, parts[0]!)
-  const asked = decideParts(whole.parts)
-  if (!(asked instanceof Promise)) return decisionOf(whole, asked, 0)
-  const begun = performance.now()
-  return asked.then((answers) => decisionOf(whole, answers, performance.now() - begun))
+  return whole.parts.length === 1 ? decideOne(whole, parts[0]!) : whole.decide()
 }
 
 /** The decision that `consumeAll` would make now. Writes nothing, and asks every store. */
 export async function peekAll(parts: readonly PartOptions[]): Promise<WholeDecision> {
   const whole = opened(parts)
   const peeked = whole.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
-  for (const [i, answer] of (await Promise.all(peeked)).entries()) {
-    const part = whole.parts[i]!
-    part.decision = new Decision(part.set, answer, part.callerKey, 'none')
-  }
-  return new WholeDecision(whole.places.map(({ decision }) => decision!))
-}
-
-/** The parts of a call, each key once, with the limiter of each. `places` has the part of each place in the list of the caller. */
-interface Whole {
-  readonly parts: readonly LimiterPart[]
-  readonly limiters: readonly Limiter[]
-  readonly places: readonly LimiterPart[]
+  return whole.decisionOf(await Promise.all(peeked))
 }
 
 const PART = {
@@ -80,31 +65,23 @@ const PART = {
 const ABOUT_PART = { what: 'a part', error: InputError }
 const MOST_PARTS = 16
 
-function opened(given: readonly PartOptions[]): Whole {
+function opened(given: readonly PartOptions[]): LaterWholeDecision {
   if (!Array.isArray(given) || given.length === 0 || given.length > MOST_PARTS) {
     const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
     throw expected(InputError, 'INVALID_OPTION', bound, given)
   }
   const parts: LimiterPart[] = []
-  const limiters: Limiter[] = []
-  const places: LimiterPart[] = []
-  for (const options of given as readonly PartOptions[]) {
-    const part = openedOne(options)
-    const { limiter } = options
-    const i = parts.findIndex((other) => haveOneState(other, part))
-    const same = parts[i]
-    places.push(same ?? part)
-    if (!same) {
-      parts.push(part)
-      limiters.push(limiter)
-    } else if (limiters[i] === limiter && same.set === part.set) {
+  let places: LimiterPart[] | undefined
+  for (let i = 0; i < given.length; i++) {
+    const part = openedOne(given[i] as PartOptions)
+    const same = twinOf(part, parts)
+    if (same) {
       same.cost = checkCost(same.cost + part.cost, 'the sum of the costs of a key')
-    } else {
-      const why = `limiter '${limiter.name}' has the same key in two parts, under different policies`
-      throw new InputError('INVALID_OPTION', `${why}: put them into one list`)
-    }
+      places ??= parts.slice()
+    } else parts.push(part)
+    places?.push(same ?? part)
   }
-  return { parts, limiters, places }
+  return new LaterWholeDecision(parts, places ?? parts)
 }
 
 function openedOne(options: PartOptions): LimiterPart {
@@ -117,14 +94,21 @@ function openedOne(options: PartOptions): LimiterPart {
   return limiter[OPEN_PART](key, checkCost(cost), policies)
 }
 
-/** Two limiters of one store and name share their states. */
-function haveOneState(one: LimiterPart, other: LimiterPart): boolean {
-  return one.key === other.key && one.store === other.store && one.set.limiter === other.set.limiter
+/** The part that has the state of this one: two limiters of one store and name share their states. */
+function twinOf(part: LimiterPart, parts: readonly LimiterPart[]): LimiterPart | undefined {
+  for (const other of parts) {
+    if (other.key !== part.key || other.store !== part.store) continue
+    if (other.set.limiter !== part.set.limiter) continue
+    if (other.limiter === part.limiter && other.set === part.set) return other
+    const why = `limiter '${part.limiter.name}' has the same key in two parts, under different policies`
+    throw new InputError('INVALID_OPTION', `${why}: put them into one list`)
+  }
+  return undefined
 }
 
 /** A single part is decided as by `consume`. */
 function decideOne(
-  { parts, places }: Whole,
+  { parts, places }: LaterWholeDecision,
   { limiter, key, policies }: PartOptions,
 ): MaybePromise<WholeDecision> {
   const decided = limiter.decide(key, { cost: parts[0]!.cost, ...(policies && { policies }) })
@@ -132,17 +116,60 @@ function decideOne(
   return decided instanceof Promise ? decided.then(whole) : whole(decided)
 }
 
-function decisionOf(
-  { parts, limiters, places }: Whole,
-  answers: readonly Answer[],
-  storeMs: number,
-): WholeDecision {
-  const isAllowed = !isWholeDenied(parts, answers)
-  for (let i = 0; i < parts.length; i++) {
-    const part = parts[i]!
-    const { set, callerKey, cost } = part
-    part.decision = new Decision(set, answers[i]!, callerKey, isAllowed ? cost : 'none')
-    limiters[i]![REPORT_PART](part, part.decision, parts.length, storeMs)
+/** One call on several keys, from its parts to its decision, and the one promise of it. */
+class LaterWholeDecision implements WholeReceiver {
+  #sentAt = 0
+  #resolve!: (whole: WholeDecision) => void
+  #reject!: (error: unknown) => void
+
+  /** `parts` has each key once, `places` the part of each place in the list of the caller. */
+  constructor(
+    readonly parts: readonly LimiterPart[],
+    readonly places: readonly LimiterPart[],
+  ) {}
+
+  /** The decision, or a promise for it where a store elsewhere decides. */
+  decide(): MaybePromise<WholeDecision> {
+    const answers = decideParts(this.parts, this)
+    if (answers) return this.#charged(answers, 0)
+    this.#sentAt = performance.now()
+    return new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
   }
-  return new WholeDecision(places.map(({ decision }) => decision!))
+
+  /** Resolves the promise with the decision of these answers. Without answers the parts cannot go together. */
+  answered(answers: readonly Answer[] | undefined): void {
+    if (!answers) return passTo(this, decideApart(this.parts))
+    try {
+      this.#resolve(this.#charged(answers, performance.now() - this.#sentAt))
+    } catch (error) {
+      this.#reject(error)
+    }
+  }
+
+  failed(error: unknown): void {
+    this.#reject(error)
+  }
+
+  /** The decision of these answers, for which the parts were charged if the whole passes. Each part is reported. */
+  #charged(answers: readonly Answer[], storeMs: number): WholeDecision {
+    const { parts } = this
+    const whole = this.decisionOf(answers, !isWholeDenied(parts, answers))
+    for (const part of parts) part.limiter[REPORT_PART](part, part.decision!, parts.length, storeMs)
+    return whole
+  }
+
+  /** The decision of these answers. One that was not charged cannot be settled. */
+  decisionOf(answers: readonly Answer[], isCharged = false): WholeDecision {
+    const { parts, places } = this
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i]!
+      part.decision = new Decision(part.set, answers[i]!, part.callerKey, isCharged ? part.cost : 'none')
+    }
+    const decisions: Decision[] = []
+    for (const { decision } of places) decisions.push(decision!)
+    return new WholeDecision(decisions)
+  }
 }

@@ -13,7 +13,9 @@ export class WholeDecision {
   readonly decisions: readonly Decision[]
 
   constructor(decisions: readonly Decision[]) {
-    this.allowed = decisions.every(({ allowed }) => allowed)
+    let isAllowed = true
+    for (const { allowed } of decisions) isAllowed &&= allowed
+    this.allowed = isAllowed
     this.decisions = decisions
   }
 

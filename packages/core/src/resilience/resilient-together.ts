@@ -1,10 +1,10 @@
-import type { Answer, Keyspace, Part, Together } from '../stores/store.js'
+import type { Answer, Keyspace, Part, Together, WholeReceiver } from '../stores/store.js'
 import { decideAtOnce } from '../stores/together.js'
+import type { BegunCall } from './denial-cache.js'
 import { isOutage } from './failure.js'
 import type { ResilientKeyspace } from './resilient-keyspace.js'
 import { PendingCall, type StoreRequest } from './store-channel.js'
 
-type Answers = readonly Answer[] | undefined
 type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
 
 /**
@@ -13,45 +13,57 @@ type ResilientPart = Part & { readonly keyspace: ResilientKeyspace }
  */
 export class ResilientTogether implements Together {
   readonly program: object
-  readonly #together: Together
 
   /** `together` is the store's program that decides calls on several keys in one step. */
-  constructor(together: Together) {
+  constructor(readonly together: Together) {
     this.program = together.program
-    this.#together = together
   }
 
-  /**
-   * Decides the parts of a call on several keys, within the shortest deadline of their limiters. Where the store cannot
-   * be asked, their failure modes decide.
-   */
-  async decide(given: readonly Part[]): Promise<Answers> {
+  /** Asks the store, whose answers `receiver` gets. Where it cannot be asked, returns those of the failure modes. */
+  decide(given: readonly Part[], receiver: WholeReceiver): readonly Answer[] | undefined {
     const parts = given as readonly ResilientPart[]
     const { keyspace, key } = parts[0]!
-    const { channel } = keyspace.options
     const refusal = keyspace.refusal(key)
     if (refusal) return fallBack(parts, refusal, true)
-    const deadlines = parts.map((part) => part.keyspace.options.deadline)
-    const deadline = deadlines.reduce((one, other) => (other.ms < one.ms ? other : one))
-    return new Promise((answered, failed) => {
-      channel.submit(new PendingCall(channel, this.#requestFor(parts), deadline, { answered, failed }))
-    })
+    const { channel } = keyspace.options
+    let { deadline } = keyspace.options
+    for (const { keyspace: other } of parts) {
+      if (other.options.deadline.ms < deadline.ms) deadline = other.options.deadline
+    }
+    channel.submit(new PendingCall(channel, new WholeRequest(parts, this.together), deadline, receiver))
+    return undefined
+  }
+}
+
+/** The request that asks the store about all parts. */
+class WholeRequest implements StoreRequest<readonly Answer[] | undefined> {
+  readonly #begun: readonly (BegunCall | undefined)[]
+
+  constructor(
+    readonly parts: readonly ResilientPart[],
+    readonly together: Together,
+  ) {
+    this.#begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
   }
 
-  /** The request that asks the store about all parts, each with the store's own keyspace. */
-  #requestFor(parts: readonly ResilientPart[]): StoreRequest<Answers> {
-    const begun = parts.map(({ keyspace }) => keyspace.options.denials?.begin())
-    const remote = parts.map((part) => ({ ...part, keyspace: part.keyspace.options.remote }))
-    return {
-      ask: (call) => call.receive(this.#together.decide(remote, call)),
-      answered: (_call, answers) => {
-        if (!answers) return
-        for (const [i, { keyspace, key, cost }] of parts.entries()) {
-          keyspace.answered({ key, cost, begun: begun[i] }, answers[i]!)
-        }
-      },
-      fallBack: (_call, failure) => fallBack(parts, failure),
+  /** Asks about each part in the store's own keyspace. */
+  ask(call: PendingCall<readonly Answer[] | undefined>): void {
+    const parts = this.parts.map(({ keyspace, key, cost, enforce }) => {
+      return { keyspace: keyspace.options.remote, key, cost, enforce }
+    })
+    const answers = this.together.decide(parts, call, call)
+    if (answers) call.receive(answers)
+  }
+
+  answered(_call: unknown, answers: readonly Answer[] | undefined): void {
+    if (!answers) return
+    for (const [i, { keyspace, key, cost }] of this.parts.entries()) {
+      keyspace.answered({ key, cost, begun: this.#begun[i] }, answers[i]!)
     }
+  }
+
+  fallBack(_call: unknown, failure: unknown): readonly Answer[] {
+    return fallBack(this.parts, failure)
   }
 }
 

@@ -160,10 +160,18 @@ export interface Together {
   readonly program: object
   /**
    * Charges every part that fits, or none if an enforced one does not. No two parts have the same state. The answers are
-   * those of `consume` if the whole passes, otherwise those of `try`. Undefined if these keys cannot go together.
+   * those of `consume` if the whole passes, otherwise those of `try`. They are returned, or the result is undefined, and
+   * `receiver` gets them after this has returned: undefined if these keys cannot go together.
    */
-  decide(parts: readonly Part[], caller?: Caller): Promise<readonly Answer[] | undefined>
+  decide(
+    parts: readonly Part[],
+    receiver: WholeReceiver,
+    caller?: Caller,
+  ): MaybePromise<readonly Answer[]> | undefined
 }
+
+/** Gets the answers to a call on several keys, or undefined if they cannot go together. */
+export type WholeReceiver = Receiver<readonly Answer[] | undefined>
 
 /** The kind of a decision. */
 export type Ask = 'consume' | 'peek' | 'try' | 'book' | 'reserve'

@@ -1,14 +1,19 @@
 import { type Answer, isDenied, type Keyspace, type Part } from './store.js'
 
-/** Whether one of the enforced parts is denied, so that none may be charged. */
+/** Whether one of the enforced parts is denied, of those that have an answer, so that none may be charged. */
 export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: readonly Answer[]): boolean {
-  return parts.some(({ enforce }, i) => enforce && isDenied(answers[i]!))
+  for (let i = 0; i < answers.length; i++) if (parts[i]!.enforce && isDenied(answers[i]!)) return true
+  return false
 }
 
 /** Decides parts whose keyspaces answer at once: in one step of the process, as `Together` does. */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
-  if (parts.every(({ keyspace, key, cost }) => keyspace.fits?.(key, cost))) {
-    return parts.map((part) => askAtOnce('consume', part))
+  if (doOthersFit(parts)) {
+    // If the first is denied, nothing was charged yet.
+    const answers = [askAtOnce('consume', parts[0]!)]
+    const ask = isWholeDenied(parts, answers) ? 'try' : 'consume'
+    for (let i = 1; i < parts.length; i++) answers.push(askAtOnce(ask, parts[i]!))
+    return answers
   }
   const tried = parts.map((part) => askAtOnce('try', part))
   if (isWholeDenied(parts, tried)) return tried
@@ -16,6 +21,15 @@ export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] 
 }
 
 type AtOnce = Pick<Keyspace, 'decide' | 'fits'>
+
+/** Whether all parts but the first are known to pass. */
+function doOthersFit(parts: readonly Part<AtOnce>[]): boolean {
+  for (let i = 1; i < parts.length; i++) {
+    const { keyspace, key, cost } = parts[i]!
+    if (!keyspace.fits?.(key, cost)) return false
+  }
+  return true
+}
 
 function askAtOnce(what: 'try' | 'consume', { keyspace, key, cost }: Part<AtOnce>): Answer {
   return keyspace.decide(what, key, cost, 0) as Answer

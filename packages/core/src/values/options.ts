@@ -92,8 +92,10 @@ export function checkNames(declaration: Declaration, given: object, about: About
   if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     throw expected(anyCode(error), code, `${what} takes an object of options`, given)
   }
-  for (const name of Object.keys(given)) {
+  // Faster than over Object.keys, which makes a list.
+  for (const name in given) {
     if (Object.hasOwn(declaration, name) || (given as Record<string, unknown>)[name] === undefined) continue
+    if (!Object.hasOwn(given, name)) continue
     throw new (anyCode(error))(code, unknownOption(name, Object.keys(declaration), about))
   }
 }

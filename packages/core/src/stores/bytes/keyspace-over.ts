@@ -89,7 +89,7 @@ class KeyspaceOver implements Keyspace {
   get together(): Together | undefined {
     const gathering = this.#gathering
     if (!gathering.takesMany) return undefined
-    const decide = async (parts: readonly Part[], caller?: Caller): Promise<readonly Answer[]> => {
+    const decide: Together['decide'] = (parts, _receiver, caller) => {
       const opened = parts as readonly Part<KeyspaceOver>[]
       const ids = opened.map(({ keyspace, key }) => keyspace.#idPrefix + key)
       const act: Act<readonly Answer[]> = (changing) =>

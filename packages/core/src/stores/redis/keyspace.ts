@@ -12,6 +12,7 @@ import {
   type PackedReply,
   packRequest,
   type RedisBooking,
+  type ScriptPart,
   type ScriptRequest,
   unpackAnswer,
   unpackAnswers,
@@ -69,14 +70,13 @@ export class RedisKeyspace implements Keyspace {
   }
 
   /**
-   * The call of a part of a whole, which alone is answered.
+   * The request of a part of a call on several keys.
    * @throws {InputError} INVALID_COST for one that would write too many entries of a log.
    */
-  part({ key, cost }: Part, whole: Receiver<Answer>): KeyspaceCall<Answer> {
+  partOf({ key, cost, enforce }: Part): WholePart {
     if (this.#isTooCostly(cost)) throw tooCostly(cost)
-    const call = new KeyspaceCall(this.options, key, this.#consume(cost), unpackAnswer, whole)
-    if (this.#hasLog) call.units = cost
-    return call
+    const units = this.#hasLog ? cost : 1
+    return { keyspace: this, key, request: this.#consume(cost), enforce, units }
   }
 
   confirm({ key, token }: RedisBooking): Promise<'stands' | 'lost' | 'held'> {
@@ -199,15 +199,7 @@ export class KeyspaceCall<T> implements ScriptCall {
   }
 
   sharesArgument(other: KeyspaceCall<T>): boolean {
-    const a = this.request
-    const b = other.request
-    return (
-      a.operation === 'consume' &&
-      b.operation === 'consume' &&
-      a.cost === b.cost &&
-      a.slowest === b.slowest &&
-      haveEqualNumbers(a.policies, b.policies)
-    )
+    return areEqualConsumes(this.request, other.request)
   }
 
   /** The script's argument for this call, made `times` times in a row. */
@@ -237,6 +229,23 @@ export class KeyspaceCall<T> implements ScriptCall {
   fail(error: unknown): void {
     this.receiver.failed(error)
   }
+}
+
+/** A part of a call on several keys. */
+export interface WholePart extends ScriptPart {
+  readonly keyspace: RedisKeyspace
+  readonly key: string
+  /** Its share of Redis's time, as that of a ScriptCall. */
+  readonly units: number
+}
+
+/** Whether two calls are of `consume`, with the same numbers. */
+export function areEqualConsumes(a: ScriptRequest, b: ScriptRequest): boolean {
+  return (
+    a.operation === 'consume' &&
+    b.operation === 'consume' &&
+    (a === b || (a.cost === b.cost && a.slowest === b.slowest && haveEqualNumbers(a.policies, b.policies)))
+  )
 }
 
 const NONCES = 2 ** 48

@@ -1,107 +1,103 @@
-import { Buffer } from 'node:buffer' // the global is a getter
+import type { Buffer } from 'node:buffer' // the global is a getter
 import type { StoreError } from '../../values/errors.js'
-import type { Answer, Caller, Part, Receiver, Report, Together } from '../store.js'
+import type { Caller, Part, Report, Together, WholeReceiver } from '../store.js'
 import { isRefusedBy } from './clients/failure.js'
 import type { GroupCommit, ScriptCall } from './group-commit.js'
-import { type KeyspaceCall, nonce, type RedisKeyspace } from './keyspace.js'
+import { areEqualConsumes, nonce, redisKey, type RedisKeyspace, type WholePart } from './keyspace.js'
 import type { ScriptList } from './script/compose.js'
-import { type PackedReply, packed, packPart } from './script/wire.js'
+import { hasHealed, type PackedReply, packWhole, unpackAnswer } from './script/wire.js'
 
-/** Returns what sends calls on several keys, under these lists. */
-export type GroupFor = (id: string, lists: readonly ScriptList[], report: Report) => GroupCommit
+/** Returns what sends calls on several keys whose parts are of these lists. */
+export type GroupFor = (id: string, lists: () => readonly ScriptList[], report: Report) => GroupCommit
 
 /** Decides parts in one Redis server by one script call. */
 export class RedisTogether implements Together {
   readonly program = this
+  /** The latest ids of lists, and the id of their script: most calls of a process have the same. */
+  #lists: readonly string[] = []
+  #id = ''
 
   constructor(private readonly groupFor: GroupFor) {}
 
-  async decide(parts: readonly Part[], caller?: Caller): Promise<readonly Answer[] | undefined> {
-    const lists = new Map<string, ScriptList>()
-    for (const { keyspace } of parts) {
-      const { listId, policies, penalty } = (keyspace as RedisKeyspace).options
-      lists.set(listId, { policies, penalty })
+  /** Decides in one script call, and passes the answers to `receiver`. */
+  decide(given: readonly Part[], receiver: WholeReceiver, caller?: Caller): undefined {
+    const parts = given.map((part) => (part.keyspace as RedisKeyspace).partOf(part))
+    const group = this.groupFor(this.#idOf(parts), () => listsOf(parts), parts[0]!.keyspace.options.report)
+    group.add(new WholeCall(parts, receiver, caller))
+  }
+
+  /** The id of the script for the lists of these parts. To put it together and to look that up takes longer than to compare. */
+  #idOf(parts: readonly WholePart[]): string {
+    const lists = this.#lists
+    let isSame = parts.length === lists.length
+    for (let i = 0; isSame && i < lists.length; i++) isSame = parts[i]!.keyspace.options.listId === lists[i]
+    if (!isSame) {
+      this.#lists = parts.map(({ keyspace }) => keyspace.options.listId)
+      this.#id = ['together', ...this.#lists].join('\n')
     }
-    const ids = [...lists.keys()].toSorted()
-    const { report } = (parts[0]!.keyspace as RedisKeyspace).options
-    const shapes = ids.map((id) => lists.get(id)!)
-    try {
-      return await new Promise((answered, failed) => {
-        const call = new WholeCall(parts, ids, { answered, failed }, caller)
-        this.groupFor(ids.join('\n'), shapes, report).add(call)
-      })
-    } catch (error) {
-      // A server that is in a Cluster, or a proxy before one: nothing was carried out.
-      if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) return undefined
-      throw error
-    }
+    return this.#id
   }
 }
 
+/** The list of each part; equal ones are one object. */
+function listsOf(parts: readonly WholePart[]): readonly ScriptList[] {
+  const lists = new Map(parts.map(({ keyspace: { options } }) => [options.listId, options]))
+  return parts.map(({ keyspace }) => lists.get(keyspace.options.listId)!)
+}
+
 /** A call on several keys, each of which is charged, or none. It gets the answers of its parts, in their order. */
-class WholeCall implements ScriptCall, Receiver<Answer> {
+class WholeCall implements ScriptCall {
   readonly keyspace = ''
   /** Unlike that of any other call: calls on the same keys may share a batch, which decides them one after the other. */
   readonly callerKey = `${++calls}`
   readonly key = ''
   readonly keys: readonly string[]
-  readonly units: number
   readonly duplicates = undefined
-  readonly parts: readonly KeyspaceCall<Answer>[]
-  readonly #answers: Answer[] = []
 
-  /** `lists` are the ids of the lists that the script has. */
   constructor(
-    readonly given: readonly Part[],
-    readonly lists: readonly string[],
-    readonly receiver: Receiver<readonly Answer[]>,
+    readonly parts: readonly WholePart[],
+    readonly receiver: WholeReceiver,
     readonly caller: Caller | undefined,
   ) {
-    this.parts = given.map((part) => (part.keyspace as RedisKeyspace).part(part, this))
-    this.keys = this.parts.map(({ key }) => key)
-    this.units = this.parts.reduce((sum, { units }) => sum + units, 0)
+    this.keys = parts.map(({ keyspace, key }) => redisKey(keyspace.options.keyspace, key))
   }
 
-  sharesArgument({ given, parts }: WholeCall): boolean {
-    const isShared = (part: KeyspaceCall<Answer>, i: number): boolean =>
-      part.context.listId === parts[i]!.context.listId &&
-      this.given[i]!.enforce === given[i]!.enforce &&
-      part.sharesArgument(parts[i]!)
-    return parts.length === this.parts.length && this.parts.every(isShared)
+  get units(): number {
+    return this.parts.reduce((sum, { units }) => sum + units, 0)
+  }
+
+  /** Calls of one script have parts of the same lists. */
+  sharesArgument({ parts }: WholeCall): boolean {
+    return this.parts.every(
+      ({ request, enforce }, i) =>
+        enforce === parts[i]!.enforce && areEqualConsumes(request, parts[i]!.request),
+    )
   }
 
   argument(): Buffer {
-    const packedParts = this.parts.map(({ context, request }, i) =>
-      packPart(1 + this.lists.indexOf(context.listId), this.given[i]!.enforce, request, nonce()),
-    )
-    return Buffer.concat([packed([this.parts[0]!.context.clock(), this.parts.length]), ...packedParts])
+    return packWhole(this.parts, this.parts[0]!.keyspace.options.clock(), nonce)
   }
 
   answer(reply: Buffer): void {
     let end = 0
-    for (const part of this.parts) {
+    const answers = this.parts.map(({ keyspace, key, request }) => {
       const start = end + 8
       end = start + reply.readDoubleLE(end)
-      part.answer(reply.subarray(start, end))
-    }
-    this.receiver.answered(this.#answers)
+      const own = reply.subarray(start, end)
+      if (hasHealed(own)) keyspace.options.report({ event: 'healed', key })
+      return unpackAnswer(own, request, key)
+    })
+    this.receiver.answered(answers)
   }
 
   answerPlain(reply: PackedReply): void {
-    for (const part of this.parts) part.answerPlain(reply)
-    this.receiver.answered(this.#answers)
+    this.receiver.answered(this.parts.map(({ request }) => reply.next(request.policies.length)))
   }
 
-  answered(answer: Answer): void {
-    this.#answers.push(answer)
-  }
-
-  failed(error: unknown): void {
-    this.receiver.failed(error)
-  }
-
+  /** A server that is in a Cluster, or a proxy before one, refuses keys of several slots: nothing was carried out. */
   fail(error: unknown): void {
-    this.receiver.failed(error)
+    if (isRefusedBy('CROSSSLOT', (error as StoreError).cause)) this.receiver.answered(undefined)
+    else this.receiver.failed(error)
   }
 }
 

@@ -286,7 +286,8 @@ describe('calls that meet an update of their key', () => {
       const [[id]] = [...states] as [[string, Uint8Array]]
       states.set(id, Uint8Array.of(1)) // to be healed, and reported, with the next charge
       const parts = [good, bad].map((keyspace): Part => ({ keyspace, key: 'a', cost: 1, enforce: true }))
-      await expect(good.together!.decide(parts)).rejects.toThrow('no report')
+      const receiver = { answered: jest.fn(), failed: jest.fn() }
+      await expect(good.together!.decide(parts, receiver)).rejects.toThrow('no report')
       expect([...states.keys()]).toEqual([id])
     })
 

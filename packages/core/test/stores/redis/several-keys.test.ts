@@ -3,11 +3,14 @@ import { type Cluster, startCluster } from '@sluice/harness/redis'
 import {
   consumeAll,
   createLimiter,
+  fixedWindow,
   gcra,
   type Limiter,
   type Policy,
   slidingLog,
+  slidingWindow,
   type Store,
+  tokenBucket,
 } from '../../../src/index.js'
 import { redisStore } from '../../../src/stores/redis/index.js'
 import { oneRedis } from './one-redis.js'
@@ -119,6 +122,17 @@ describe.each(LISTS)('several keys under %s on one server', (_, policy) => {
       const warm = isWarm ? 1 : 0
       expect([await usedOf(limiters[0], 'acme'), await usedOf(limiters[1], 'ada')]).toEqual([warm, warm])
     }
+  })
+
+  it('may be 16 parts of ten policies each', async () => {
+    const algorithms = [gcra, slidingLog, slidingWindow, tokenBucket, fixedWindow]
+    const policies = [10, 20].flatMap((limit) =>
+      algorithms.map((algorithm) => algorithm({ limit, window: '1h', name: `${algorithm.name}-${limit}` })),
+    )
+    const limiter = createLimiter({ name: 'ten', policies, store, ...settings })
+    const parts = Array.from({ length: 16 }, (_each, i) => ({ limiter, key: `${i}` }))
+    for (let i = 0; i < 11; i++) expect((await consumeAll(parts)).allowed).toBe(i < 10)
+    for (const { key } of parts) expect((await limiter.peek(key)).remaining).toBe(0)
   })
 
   it('fail without their neighbours in the batch', async () => {

@@ -38,17 +38,57 @@ export function composeScript(policies: readonly Policy[], penalty?: Penalty): s
 }
 
 /**
- * The script for calls on several keys, each of which is of one of these lists.
+ * The script for calls on several keys, whose parts are of these lists, in this order.
  * @throws {Error} as `composeScript`.
  */
 export function composeTogether(lists: readonly ScriptList[]): string {
-  const parts = lists.map(({ policies, penalty }, i) => compose('part', policies, penalty, i + 1))
-  const hasRings = lists.some(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
-  const states = hasRings ? 'nil' : ALL_STATES
-  return fill(withConstants(textOf('together'), CONSTANTS), {
-    lists: parts.join('\n'),
-    states,
+  const kinds = [...new Set(lists)]
+  const hasRing = lists.map(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
+  const hasRings = hasRing.includes(true)
+  const parts = partsOf(lists, kinds, hasRings)
+  const plain = lists.map(({ policies, penalty }, i) => {
+    const held = hasRings ? 'nil' : `not stale[key] and (states[next_key + ${i + 1}] or '')`
+    return compose('part', policies, penalty, { number: `${i + 1}`, given: parts[i]!.given!, held })
+  })
+  const numbers = lists.reduce((sum, { policies }) => sum + plainNumbers(policies), 0)
+  const texts = { part: parts, later: parts.slice(1), ring: parts.filter((_, i) => hasRing[i]) }
+  return fill(withConstants(expand(textOf('together'), texts), CONSTANTS), {
+    states: hasRings ? 'nil' : ALL_STATES,
+    count: `${lists.length}`,
+    formats: 'd'.repeat(numbers),
+    plain_bytes: `${8 * numbers}`,
+    are_costs: parts.map(({ is_cost }) => is_cost).join(' and '),
+    plain: plain.join('\n'),
+    lists: kinds
+      .map(({ policies, penalty }, i) => compose('list', policies, penalty, { number: `${i + 1}` }))
+      .join('\n'),
+    parts: parts.map(({ places }) => places).join(', '),
     failure: textOf('failure'),
+  })
+}
+
+/** The words `@{...}` of each part of a call on several keys: where in the argument its numbers are, and its rest. */
+function partsOf(
+  lists: readonly ScriptList[],
+  kinds: readonly ScriptList[],
+  hasRings: boolean,
+): readonly Words[] {
+  let from = 0
+  let rest = 2 + lists.reduce((sum, { policies }) => sum + plainNumbers(policies), 0)
+  return lists.map((list, i) => {
+    const { policies, penalty } = list
+    const numbers = Array.from({ length: plainNumbers(policies) }, (_, k) => `given[${from + k + 1}]`)
+    const bytes = `from = ${8 * from + 1}, rest = ${8 * rest + 1}`
+    from += numbers.length
+    rest += 1 + policies.length
+    const [cost] = numbers
+    return {
+      p: `${i + 1}`,
+      given: numbers.join(', '),
+      is_cost: `${cost} > 0 and ${cost} <= 2147483648 and ${cost} % 1 == 0`,
+      size: hasRings ? `sizes[${i + 1}] = ` : '',
+      places: `{ list = ${kinds.indexOf(list) + 1}, ${bytes}, to = ${8 * from}, last = ${8 * rest}, counts = ${penalty !== undefined} }`,
+    }
   })
 }
 
@@ -58,36 +98,27 @@ export interface ScriptList {
   readonly penalty?: Penalty | undefined
 }
 
-/** Composes the text `script`, or `part` number `number` of a script for several keys, for one list of policies. */
-function compose(
-  text: 'script' | 'part',
-  policies: readonly Policy[],
-  penalty?: Penalty,
-  number = 1,
-): string {
+/** The texts that are composed for one list of policies: a script, or what one for several keys has of a list or of a part. */
+type Text = 'script' | 'list' | 'part'
+
+/** Composes a text for one list of policies. `own` has words of its own. */
+function compose(text: Text, policies: readonly Policy[], penalty?: Penalty, own: Words = {}): string {
   const all = policies.map(describePolicy)
   const version = HEADER_BYTES + 8 * all.flatMap(({ cells }) => cells).length
   const end = placeSlots(all, version + 8)
-  const [before, after] = expand(outline(text, all, penalty), listsOf(all, penalty)).split('@{modules}')
-  if (after === undefined) throw new Error(`lua/${text}.lua has no place for modules`)
+  const [before, after = ''] = expand(outline(text, all, penalty), listsOf(all, penalty)).split('@{modules}')
+  if (!after && text !== 'part') throw new Error(`lua/${text}.lua has no place for modules`)
   const needed = [...new Set(all.flatMap((part) => part.modules))].map(textOf)
-  const script = fill(`${before}${withoutUnused(needed, after)}`, {
-    ...wordsOfList(all, end, version),
-    ...wordsOfPenalty(penalty),
-    number: `${number}`,
-  })
+  const words = { ...wordsOfList(all, end, version), ...wordsOfPenalty(penalty), ...own }
+  const script = fill(`${before}${after && withoutUnused(needed, after)}`, words)
   return withOperators(withConstants(script, CONSTANTS))
 }
 
 /**
- * The text `script` or `part` with the other texts of lua/ in their places. With more than a few policies the engine is
+ * The text with the other texts of lua/ in their places. With more than a few policies the engine is
  * put into a function, because Lua allows 200 variables in one place.
  */
-function outline(
-  text: 'script' | 'part',
-  all: readonly ScriptPolicy[],
-  penalty: Penalty | undefined,
-): string {
+function outline(text: Text, all: readonly ScriptPolicy[], penalty: Penalty | undefined): string {
   const isFew = all.length <= FEW_POLICIES
   // A part of a call on several keys writes a slot of one ring at most.
   const isPlain =
@@ -100,7 +131,6 @@ function outline(
     hot_alone: isPlain ? linesFor('alone', textOf('hot')) : '',
     hot_together: isPlain ? linesFor('together', textOf('hot')) : '',
     hot_several: isPlain ? linesFor('several', textOf('hot')) : '',
-    is_plain: `${isPlain}`,
     penalty: penalty ? textOf('penalty') : '',
     alone_first: isFew ? textOf('alone') : '',
     alone_last: isFew ? '' : textOf('alone'),
@@ -112,6 +142,11 @@ function outline(
       Object.hasOwn(texts, word) ? inPlace(texts[word]!) : written,
     )
   return inPlace(textOf(text))
+}
+
+/** How many numbers a plain call of a list has. */
+function plainNumbers(policies: readonly Policy[]): number {
+  return 2 + 2 * policies.length
 }
 
 function textOf(name: string): string {
@@ -176,7 +211,6 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     has_rings: `${hasRings}`,
     load,
     load_all: hasRings ? 'nil' : ALL_STATES,
-    ring_entries: rings.map(({ i }) => `, slot_${i}, bytes_${i}`).join(''),
     load_one: hasRings ? load : "states[i] or ''",
     longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),

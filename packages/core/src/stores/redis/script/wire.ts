@@ -53,6 +53,32 @@ export function packRequest(request: ScriptRequest, clock: number, nonce: number
   return packed(numbers, token)
 }
 
+/** A part of a call on several keys, as its script decides it. */
+export interface ScriptPart {
+  readonly request: ScriptRequest
+  /** Whether its denial denies the whole. */
+  readonly enforce: boolean
+}
+
+/** The argument of a call on several keys. */
+export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
+  const numbers: number[] = []
+  let isPlain = clock < 0
+  let hasSlowest = 0
+  for (const { request, enforce } of parts) {
+    numbers.push(request.cost!, nonce())
+    for (const { limit, capacity } of request.policies) numbers.push(limit, capacity)
+    if (request.slowest) hasSlowest = 1
+    isPlain &&= enforce && !request.slowest
+  }
+  if (isPlain) return packed(numbers)
+  numbers.push(clock, hasSlowest)
+  for (const { request, enforce } of parts) {
+    numbers.push(enforce ? 1 : 0, ...(request.slowest ?? request.policies.map(({ limit }) => limit)))
+  }
+  return packed(numbers)
+}
+
 /** The charge whose units are released. */
 export function packCharge({ at, cost, decidedAt }: DatedCharge): Buffer {
   return packed([at, cost, decidedAt])
@@ -304,11 +330,4 @@ function repliesOf(reply: ScriptReply): Replies {
 function answerOrError(reply: Buffer): Buffer | Error {
   const failure = unpackFailure(reply)
   return failure === undefined ? reply : storeError(new Error(failure))
-}
-
-/** A part of the argument of a call on several keys. `list` is the number of its policies in the script, from 1. */
-export function packPart(list: number, enforce: boolean, request: ScriptRequest, nonce: number): Buffer {
-  const plain = packRequest({ ...request, slowest: undefined }, -1, nonce)
-  const slowest = packed(request.slowest ?? [])
-  return Buffer.concat([packed([list, enforce ? 1 : 0, plain.length, slowest.length]), plain, slowest])
 }

@@ -1,0 +1,16 @@
+-- The engine for one list of policies, in the script for calls on several keys (together.lua): runs one operation on a key, and
+-- returns its reply.
+do
+  local key, fixed, latest, replaced
+  @{modules}
+  @{part_function}
+  lists[@{number}] = function(of, argument)
+    key, replaced = of, nil
+    fixed = @{load}
+    --@for any slotted near_from, near, unsound, filled = 0, '', nil, nil
+    --@for any bucketed edited, changed_to = nil, 0
+    local @{call}
+    @{argument}
+    @{decision}
+  end
+end
