@@ -36,7 +36,8 @@ while next_key < #keys do
       end
       time, margin = redis_time, 1000000
     end
-    may_be_plain = has_slowest == 0 and @{are_costs}
+    may_be_plain = has_slowest == 0
+    --@for each part may_be_plain = may_be_plain and @{cost} > 0 and @{cost} <= 2147483648 and @{cost} % 1 == 0
   end
 
   -- Nothing is written before the last part has passed.
@@ -66,7 +67,8 @@ while next_key < #keys do
     if not decide then
       local lists = {}
       @{lists}
-      local parts = { @{parts} }
+      local parts = {}
+      --@for each part parts[@{p}] = { @{places} }
 
       -- Runs an operation of the engine on a part. The other numbers of its argument are those of the plain call.
       run = function(i, op, span, rest)

@@ -45,50 +45,33 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   const kinds = [...new Set(lists)]
   const hasRing = lists.map(({ policies }) => policies.some(({ algorithm }) => algorithm.ring))
   const hasRings = hasRing.includes(true)
-  const parts = partsOf(lists, kinds, hasRings)
-  const plain = lists.map(({ policies, penalty }, i) => {
-    const held = hasRings ? 'nil' : `not stale[key] and (states[next_key + ${i + 1}] or '')`
-    return compose('part', policies, penalty, { number: `${i + 1}`, given: parts[i]!.given!, held })
-  })
   const numbers = lists.reduce((sum, { policies }) => sum + plainNumbers(policies), 0)
-  const texts = { part: parts, later: parts.slice(1), ring: parts.filter((_, i) => hasRing[i]) }
+  // Where in the argument the numbers of a part begin, and its rest, behind the clock and has_slowest.
+  let [from, rest] = [0, numbers + 2]
+  const part = lists.map((list, i): Words => {
+    const p = `${i + 1}`
+    const { policies, penalty } = list
+    const own = Array.from({ length: plainNumbers(policies) }, (_, k) => `given[${from + k + 1}]`)
+    const held = hasRings ? 'nil' : `not stale[key] and (states[next_key + ${p}] or '')`
+    const plain = compose('part', policies, penalty, { number: p, given: own.join(', '), held })
+    const begins = `list = ${kinds.indexOf(list) + 1}, from = ${8 * from + 1}, rest = ${8 * rest + 1}`
+    from += own.length
+    rest += 1 + policies.length
+    const places = `${begins}, to = ${8 * from}, last = ${8 * rest}, counts = ${penalty !== undefined}`
+    return { p, cost: own[0]!, size: hasRings ? `sizes[${p}] = ` : '', places, plain }
+  })
+  const texts = { part, later: part.slice(1), ring: part.filter((_, i) => hasRing[i]) }
+  const engines = kinds.map(({ policies, penalty }, i) =>
+    compose('list', policies, penalty, { number: `${i + 1}` }),
+  )
   return fill(withConstants(expand(textOf('together'), texts), CONSTANTS), {
     states: hasRings ? 'nil' : ALL_STATES,
     count: `${lists.length}`,
     formats: 'd'.repeat(numbers),
     plain_bytes: `${8 * numbers}`,
-    are_costs: parts.map(({ is_cost }) => is_cost).join(' and '),
-    plain: plain.join('\n'),
-    lists: kinds
-      .map(({ policies, penalty }, i) => compose('list', policies, penalty, { number: `${i + 1}` }))
-      .join('\n'),
-    parts: parts.map(({ places }) => places).join(', '),
+    plain: part.map(({ plain }) => plain).join('\n'),
+    lists: engines.join('\n'),
     failure: textOf('failure'),
-  })
-}
-
-/** The words `@{...}` of each part of a call on several keys: where in the argument its numbers are, and its rest. */
-function partsOf(
-  lists: readonly ScriptList[],
-  kinds: readonly ScriptList[],
-  hasRings: boolean,
-): readonly Words[] {
-  let from = 0
-  let rest = 2 + lists.reduce((sum, { policies }) => sum + plainNumbers(policies), 0)
-  return lists.map((list, i) => {
-    const { policies, penalty } = list
-    const numbers = Array.from({ length: plainNumbers(policies) }, (_, k) => `given[${from + k + 1}]`)
-    const bytes = `from = ${8 * from + 1}, rest = ${8 * rest + 1}`
-    from += numbers.length
-    rest += 1 + policies.length
-    const [cost] = numbers
-    return {
-      p: `${i + 1}`,
-      given: numbers.join(', '),
-      is_cost: `${cost} > 0 and ${cost} <= 2147483648 and ${cost} % 1 == 0`,
-      size: hasRings ? `sizes[${i + 1}] = ` : '',
-      places: `{ list = ${kinds.indexOf(list) + 1}, ${bytes}, to = ${8 * from}, last = ${8 * rest}, counts = ${penalty !== undefined} }`,
-    }
   })
 }
 

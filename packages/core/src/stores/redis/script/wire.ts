@@ -63,16 +63,13 @@ export interface ScriptPart {
 /** The argument of a call on several keys. */
 export function packWhole(parts: readonly ScriptPart[], clock: number, nonce: () => number): Buffer {
   const numbers: number[] = []
-  let isPlain = clock < 0
-  let hasSlowest = 0
-  for (const { request, enforce } of parts) {
+  for (const { request } of parts) {
     numbers.push(request.cost!, nonce())
     for (const { limit, capacity } of request.policies) numbers.push(limit, capacity)
-    if (request.slowest) hasSlowest = 1
-    isPlain &&= enforce && !request.slowest
   }
-  if (isPlain) return packed(numbers)
-  numbers.push(clock, hasSlowest)
+  const hasSlowest = parts.some(({ request }) => request.slowest)
+  if (clock < 0 && !hasSlowest && parts.every(({ enforce }) => enforce)) return packed(numbers)
+  numbers.push(clock, hasSlowest ? 1 : 0)
   for (const { request, enforce } of parts) {
     numbers.push(enforce ? 1 : 0, ...(request.slowest ?? request.policies.map(({ limit }) => limit)))
   }
