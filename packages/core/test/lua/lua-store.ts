@@ -39,6 +39,7 @@ export function luaStore(redis: LuaRedis, { clock }: { readonly clock: Clock }):
       penalty,
       keyspace: name,
       group: () => group,
+      tagOf: () => '',
       smallestLimits: smallestLimits.get(
         `${name} ${policies.map(({ shape }) => shape).join()}`,
         () => new SmallestLimits(),

@@ -13,6 +13,8 @@ export interface ScriptCall {
   readonly callerKey: string
   /** The key in Redis. */
   readonly key: string
+  /** The hash tag in `key`: keys of one tag lie in one slot of a Cluster. Empty if it has none. */
+  readonly tag: string
   /** The keys in place of `key`, of a call on several. */
   readonly keys?: readonly string[]
   /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
@@ -51,8 +53,11 @@ export interface GroupCommitOptions {
  * of the turn in which their batch came back. None of the next calls is sent alone, and a batch is sent as soon as it holds
  * a quarter of the calls that are expected, or half of more than 64, so that Redis is busy while the next one fills.
  *
- * Calls on one key are carried out in the order in which they were made. A call is sent again only if its batch was refused
- * because its keys lie in several slots: nothing was carried out then. A call whose caller has given up is not sent.
+ * In a Cluster the batches hold calls of one hash tag each, and calls without a tag are sent one by one.
+ *
+ * Calls on one key are carried out in the order in which they were made. A call is sent again, by itself, only if its batch
+ * was refused because its keys lie in several slots or their slot is being moved: nothing was carried out then. A call whose
+ * caller has given up is not sent.
  */
 export class GroupCommit {
   readonly #gathers: boolean
@@ -62,11 +67,13 @@ export class GroupCommit {
   /** Calls that were sent, equal ones included. */
   readonly #calls: InFlight
   readonly #batches: InFlight
-  /** Batches that wait to be sent, the oldest first. */
-  #waiting: Batch[] = []
+  /** Batches that wait to be sent, the oldest first, by tag; where a call may have any keys, all without one. */
+  readonly #waiting = new Map<string, Batch[]>()
   #isFlushDue = false
   /** Calls whose batches came back in this turn. */
   #justAnswered = 0
+  /** The same at the end of the turn before. */
+  #answeredBefore = 0
   /** Calls at which a batch is sent before the turn ends. */
   #part = MOST_CALLS
   #closed = false
@@ -89,30 +96,35 @@ export class GroupCommit {
   /** Whether no call waits or is in flight. */
   get isIdle(): boolean {
     this.#calls.dropLost()
-    return this.#waiting.length === 0 && this.#calls.count === 0
+    return this.#waiting.size === 0 && this.#calls.count === 0
   }
 
   /** Sends a call: alone while few are in flight, otherwise in a batch when that is full or the turn ends. @throws CLOSED. */
   add(call: ScriptCall): void {
     if (this.#closed) throw storeClosed()
-    const isAlone = this.#waiting.length === 0 && this.#calls.count + this.#justAnswered < FEW_CALLS
+    const isAlone = this.#waiting.size === 0 && this.#calls.count + this.#justAnswered < FEW_CALLS
     if (isAlone || !this.#gathers) return this.#send([call])
     if (call.caller) call.caller.unsent = true
-    gather(call, this.#waiting)
-    const isBusy = this.#batches.room <= 0
-    // If a call may have only one key, none is sent before the end of the turn: each server then gets all in one write.
-    const [oldest] = this.#waiting
+    const tag = this.runner.takesManyKeys ? '' : call.tag
+    const waiting = this.#waiting.get(tag) ?? []
+    if (waiting.length === 0) this.#waiting.set(tag, waiting)
+    gather(call, waiting)
+    if (this.#batches.room <= 0) return
+    // In a Cluster none is sent before the end of the turn: each server then gets all in one write.
+    const [oldest] = waiting
     const isReady = oldest!.isFull || oldest!.size >= this.#part
-    const sendsFirst = !isBusy && isReady && this.runner.takesManyKeys
-    if (sendsFirst) this.#send(this.#waiting.shift()!.calls)
-    if (!isBusy && this.#waiting.length > 0) this.#flushLater()
+    if (isReady && this.runner.takesManyKeys) {
+      this.#send(waiting.shift()!.calls)
+      if (waiting.length === 0) this.#waiting.delete(tag)
+    }
+    if (this.#waiting.size > 0) this.#flushLater()
   }
 
   /** Rejects the calls that wait to be sent. Each later one is refused. */
   close(): void {
     this.#closed = true
-    const waiting = this.#waiting
-    this.#waiting = []
+    const waiting = [...this.#waiting.values()].flat()
+    this.#waiting.clear()
     for (const batch of waiting) for (const call of batch.calls) failAll(call, storeClosed())
   }
 
@@ -125,42 +137,58 @@ export class GroupCommit {
   /** Sends the calls that wait, to each server in one write. */
   #flushAll(): void {
     this.#isFlushDue = false
+    if (this.#isFilling()) return this.#flushLater()
     this.#justAnswered = 0
+    this.#answeredBefore = 0
     this.#part = MOST_CALLS
-    if (this.#waiting.length === 0) return
+    if (this.#waiting.size === 0) return
     this.#calls.dropLost()
     if (this.runner.takesManyKeys) this.#sendWaiting()
     else this.runner.connection.inOneWrite(() => this.#sendWaiting())
   }
 
-  /** Sends waiting calls in batches of at most `#partSize` while there is room for batches. */
+  /**
+   * Whether replies to calls with tags go on coming in, turn by turn: nodes answer one after the other, and each batch becomes
+   * larger by the next calls of those whom they answer. Nothing is sent meanwhile, so it ends.
+   */
+  #isFilling(): boolean {
+    const isFilling = this.#justAnswered > this.#answeredBefore && this.#calls.count > 0
+    this.#answeredBefore = this.#justAnswered
+    return isFilling && this.#waiting.size > 0 && !this.#waiting.has('')
+  }
+
+  /** Sends waiting calls while there is room for batches: those of a tag whole, others in parts of at most `#partSize`. */
   #sendWaiting(): void {
     const most = this.#partSize()
-    while (this.#waiting.length > 0 && this.#batches.room > 0) {
-      const { calls, keys } = this.#waiting.shift()!
-      const parts = Math.min(Math.ceil(keys / most), this.#batches.room)
-      const size = Math.ceil(calls.length / parts)
-      for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size))
+    for (const [tag, waiting] of this.#waiting) {
+      while (waiting.length > 0 && this.#batches.room > 0) {
+        const { calls, keys } = waiting.shift()!
+        const parts = tag === '' ? Math.min(Math.ceil(keys / most), this.#batches.room) : 1
+        const size = Math.ceil(calls.length / parts)
+        for (let i = 0; i < calls.length; i += size) this.#send(calls.slice(i, i + size), tag)
+      }
+      if (waiting.length === 0) this.#waiting.delete(tag)
     }
   }
 
   /** The most calls of a batch, equal ones counted, such that the pending calls make several batches. */
   #partSize(): number {
     let calls = this.#calls.count + this.#justAnswered
-    for (const { size } of this.#waiting) calls += size
+    for (const { size } of this.#waiting.get('') ?? []) calls += size
     return Math.max(LEAST_PART, Math.ceil(calls / (calls > MANY_CALLS ? 2 : 4)))
   }
 
-  /** Sends calls whose callers still wait, as one batch where the server takes calls with several keys. */
-  #send(gathered: ScriptCall[]): void {
+  /** Sends calls whose callers still wait, as one batch where the server takes several keys, or those of this tag. */
+  #send(gathered: ScriptCall[], tag = ''): void {
     const calls = stillWaitedFor(gathered)
     if (calls.length === 0) return
     if (this.runner.takesManyKeys) return this.#sendBatch(calls, true)
     // Not counted as batches: a Cluster node that does not answer must not hold up calls to the others.
+    if (tag !== '') return this.#sendBatch(calls, false)
     for (const call of calls) this.#sendBatch([call], false)
   }
 
-  /** Sends calls as one script call. If Redis refuses it since their keys lie in several slots, they go again one by one. */
+  /** Sends calls as one script call. If Redis refuses it since not all of their keys lie in one place, they go one by one. */
   #sendBatch(gathered: ScriptCall[], isBatch: boolean): void {
     const { calls, args } = packBatch(gathered)
     const keys: string[] = []
@@ -181,8 +209,7 @@ export class GroupCommit {
       },
       failed: (error) => {
         this.#returned(callers, cohort, batch)
-        const isRefused = calls.length > 1 && isRefusedBy('CROSSSLOT', (error as Error).cause)
-        if (isRefused) this.#send(gathered)
+        if (calls.length > 1 && isApart((error as Error).cause)) this.#send(gathered)
         else for (const call of calls) failAll(call, error)
       },
     })
@@ -214,6 +241,11 @@ const LEAST_PART = 2
 
 /** Enough to keep Redis and this process busy; calls that arrive beyond that fill later batches better. */
 const MOST_BATCHES = 16
+
+/** Whether the server refused a call because its keys lie in several slots, or some of them on another server. */
+function isApart(cause: unknown): boolean {
+  return isRefusedBy('CROSSSLOT', cause) || isRefusedBy('TRYAGAIN', cause)
+}
 
 /** Calls that will be sent as one script call. A key occurs once; calls on it that differ go into later batches, in order. */
 class Batch {

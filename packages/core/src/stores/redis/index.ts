@@ -27,6 +27,7 @@ import type { RedisOptions } from './connection/endpoint.js'
 import { OwnConnection } from './connection/own.js'
 import { EvictionCheck } from './eviction.js'
 import { GroupCommit } from './group-commit.js'
+import { hashTags } from './hash-tags.js'
 import { keyspaceOf, RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { RedisPermits } from './permits.js'
 import type { RedisConnection } from './redis-connection.js'
@@ -85,11 +86,16 @@ export interface RedisStoreOptions {
   readonly denialCache?: DenialCacheOptions | false
   /**
    * Combines calls made while others are in flight into one script call, which raises throughput several times. With few
-   * calls in flight, a call is still sent immediately. In a Cluster only identical calls on one key are combined. `false`
-   * sends every call on its own.
+   * calls in flight, a call is still sent immediately. In a Cluster only identical calls on one key are combined, or those of a
+   * group. `false` sends every call on its own.
    * @default true
    */
   readonly groupCommit?: boolean
+  /**
+   * Divides the keys into so many groups, 2 to 1,024, each with a hash tag of its own, so that a Cluster takes the calls of a group
+   * in one script call. Another number is another state. Pays where a process makes many calls at once for each group.
+   */
+  readonly groups?: number
   /**
    * Most calls of this process that wait for Redis, each until its deadline: 1,000 to 1,000,000. At most 1,000 of them are
    * sent; a call whose deadline passes before it is sent is dropped. Calls beyond the bound are decided by `onStoreError`,
@@ -127,6 +133,7 @@ const REDIS_STORE = {
   clock,
   denialCache,
   groupCommit: flag(true),
+  groups: whole(2, 1024),
   maxPending: whole(1000, 1_000_000, 10_000),
   maxShapes,
   lazy: flag(false),
@@ -146,6 +153,7 @@ class StoreInRedis implements RedisStore {
   readonly #own: OwnConnection | undefined
   readonly #connection: RedisConnection
   readonly #runner: ScriptRunner
+  readonly #tagOf: (callerKey: string) => string
   readonly #smallestLimits = new Map<string, SmallestLimits>()
   readonly #groups: Groups
   readonly #together: RedisTogether
@@ -161,7 +169,8 @@ class StoreInRedis implements RedisStore {
 
   constructor(client: RedisClient | string | RedisOptions, options: RedisStoreOptions) {
     this.#settings = read(REDIS_STORE, options, { what: 'redisStore' })
-    const { prefix, clock, denialCache, groupCommit, maxPending, maxShapes, lazy } = this.#settings
+    const { prefix, clock, denialCache, groupCommit, groups, maxPending, maxShapes, lazy } = this.#settings
+    this.#tagOf = groups ? hashTags(groups) : () => ''
     this.maxPending = maxPending
     this.maxShapes = maxShapes
     this.#clock = clock ?? REDIS_CLOCK
@@ -197,6 +206,7 @@ class StoreInRedis implements RedisStore {
       keyspace,
       group,
       smallestLimits: this.#smallestLimitsFor(keyspace),
+      tagOf: this.#tagOf,
       clock: this.#clock,
       report,
     })

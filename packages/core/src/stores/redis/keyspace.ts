@@ -23,6 +23,8 @@ import {
 export interface RedisKeyspaceOptions {
   /** The beginning of all keys: `prefix:format:name:shapes`. */
   readonly keyspace: string
+  /** Returns the hash tag before a caller's part; empty without groups. */
+  readonly tagOf: (callerKey: string) => string
   /** Microseconds, or -1 for Redis's own clock. */
   readonly clock: Clock
   readonly report: Report
@@ -180,6 +182,7 @@ export class KeyspaceCall<T> implements ScriptCall {
   duplicates: KeyspaceCall<T>[] | undefined = undefined
   units = 1
   caller: Caller | undefined = undefined
+  readonly tag: string
 
   /** A call on one key, for GroupCommit to send. `read` makes of its reply what `receiver` gets. */
   constructor(
@@ -188,14 +191,16 @@ export class KeyspaceCall<T> implements ScriptCall {
     readonly request: ScriptRequest,
     readonly read: ReplyReader<T>,
     readonly receiver: Receiver<T>,
-  ) {}
+  ) {
+    this.tag = context.tagOf(callerKey)
+  }
 
   get keyspace(): string {
     return this.context.keyspace
   }
 
   get key(): string {
-    return redisKey(this.context.keyspace, this.callerKey)
+    return redisKey(this.context.keyspace, this.callerKey, this.tag)
   }
 
   sharesArgument(other: KeyspaceCall<T>): boolean {
@@ -285,12 +290,12 @@ export const STATE_FORMAT = 3
 const LONGEST = 128
 
 /**
- * The Redis key of a caller: `prefix:format:name:shapes:key`. Percent signs, colons, braces and controls in names and keys
+ * The Redis key of a caller: `prefix:format:name:shapes:key`, in a store with groups with a hash tag before `key`. Percent signs, colons, braces and controls in names and keys
  * are escaped, so that no two limiters or callers share a key and braces in keys never choose a Cluster slot. A part longer
  * than 128 bytes, or of malformed Unicode, is replaced by its digest.
  */
-export function redisKey(keyspace: string, key: string): string {
-  return `${keyspace}:${callerPart(key)}`
+export function redisKey(keyspace: string, key: string, tag = ''): string {
+  return `${keyspace}:${tag}${callerPart(key)}`
 }
 
 /** `prefix:format:name:shapes`, the same for all callers. */

@@ -51,6 +51,7 @@ class WholeCall implements ScriptCall {
   /** Unlike that of any other call: calls on the same keys may share a batch, which decides them one after the other. */
   readonly callerKey = `${++calls}`
   readonly key = ''
+  readonly tag = ''
   readonly keys: readonly string[]
   readonly duplicates = undefined
 

@@ -21,6 +21,7 @@ class Asked implements ScriptCall {
     readonly question = 'consume',
     readonly units = 1,
     readonly keyspace = 'a keyspace',
+    readonly tag = '',
   ) {
     this.callerKey = key.replace(`${keyspace}:`, '')
   }
@@ -406,6 +407,62 @@ describe('calls of one key', () => {
     add(new Asked('e', 'consume', 900), new Asked('e', 'reset', 900), new Asked('e', 'consume', 200))
     endTurn()
     expect(calls()).toEqual([['e: consume x1'], ['e: reset x1'], ['e: consume x1']])
+  })
+})
+
+describe('in a Cluster, calls with a tag', () => {
+  const tagged = (tag: string, ...keys: string[]) =>
+    keys.map((key) => new Asked(key, 'consume', 1, 'a keyspace', tag))
+
+  it('travel with those of their tag, all in one write, and those without a tag one by one', () => {
+    const { add, calls, writes, endTurn } = busyWay({ takesManyKeys: false })
+    add(...tagged('a', 'e', 'f'), ...tagged('b', 'g'), ...ask('h', 'i'), ...tagged('a', 'j'))
+    expect(calls()).toEqual([])
+    endTurn()
+    expect(calls().map((batch) => batch.map((call) => call[0]).join(''))).toEqual(['efj', 'g', 'h', 'i'])
+    expect(writes).toEqual([4])
+  })
+
+  it('are at most 64 in a batch', () => {
+    const { add, calls, endTurn } = busyWay({ takesManyKeys: false })
+    add(...tagged('a', ...many(65).map(({ key }) => key)))
+    endTurn()
+    expect(calls().map(({ length }) => length)).toEqual([64, 1])
+  })
+
+  it('are not held back by batches of other tags without an answer', () => {
+    const { add, calls, endTurn } = busyWay({ takesManyKeys: false })
+    for (let i = 0; i < 20; i++) {
+      add(...tagged('stalled', `e${i}`, `f${i}`))
+      endTurn()
+    }
+    add(...tagged('b', 'g', 'h'))
+    endTurn()
+    expect(calls().at(-1)).toEqual(['g: consume x1', 'h: consume x1'])
+  })
+
+  it.each([
+    ['TRYAGAIN', 'TRYAGAIN Multiple keys request during rehashing of slot'],
+    ['CROSSSLOT', "CROSSSLOT Keys in request don't hash to the same slot"],
+  ])('go one by one where their batch was refused with %s', (_, message) => {
+    const { add, sent, calls, endTurn } = busyWay({ takesManyKeys: false })
+    const asked = add(...tagged('a', 'e', 'f', 'f'))
+    endTurn()
+    sent[0]!.fail(storeError(new Error(message)))
+    expect(calls().slice(1)).toEqual([['e: consume x1'], ['f: consume x2']])
+    for (const { calls: one, reply } of sent.slice(1)) reply(`for ${one[0]![0]}`)
+    expect(asked.map(({ outcome }) => outcome)).toEqual(['for e', 'for f', 'for f'])
+  })
+
+  it('are not sent again where their batch failed otherwise', () => {
+    const { add, sent, endTurn } = busyWay({ takesManyKeys: false })
+    const asked = add(...tagged('a', 'e', 'f'))
+    endTurn()
+    const gone = storeError(new Error('connection lost'))
+    sent[0]!.fail(gone)
+    endTurn()
+    expect(asked.map(({ outcome }) => outcome)).toEqual([gone, gone])
+    expect(sent).toHaveLength(1)
   })
 })
 

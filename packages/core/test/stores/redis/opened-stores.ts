@@ -1,6 +1,6 @@
 import type { Store } from '../../../src/index.js'
 import type { RedisClient } from '../../../src/stores/redis/clients/detect.js'
-import { redisStore } from '../../../src/stores/redis/index.js'
+import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
 
 /** A store, and what ends it with its client. */
 export interface Opened {
@@ -8,14 +8,18 @@ export interface Opened {
   end(): unknown
 }
 
-export function overIoredis(client: RedisClient & { disconnect(): void }): Opened {
-  return { store: redisStore(client), end: () => client.disconnect() }
+export function overIoredis(
+  client: RedisClient & { disconnect(): void },
+  options: RedisStoreOptions = {},
+): Opened {
+  return { store: redisStore(client, options), end: () => client.disconnect() }
 }
 
 export async function overNodeRedis(
   client: RedisClient & { connect(): Promise<unknown>; destroy(): unknown },
+  options: RedisStoreOptions = {},
 ): Promise<Opened> {
-  const store = redisStore(client)
+  const store = redisStore(client, options)
   await client.connect()
   return { store, end: () => client.destroy() }
 }

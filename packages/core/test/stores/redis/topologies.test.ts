@@ -31,6 +31,14 @@ const byCluster: Record<string, Open> = {
   'node-redis cluster': (nodes) =>
     overNodeRedis(createCluster({ rootNodes: nodes.map((socket) => ({ socket })) })),
   'a Cluster connection of its own': async (cluster) => ofItsOwn(redisStore({ cluster })),
+  'ioredis Cluster with groups': async (nodes) =>
+    overIoredis(new IoredisCluster(nodes, { retryDelayOnFailover: 0 }), { groups: 16 }),
+  'iovalkey Cluster with groups': async (nodes) =>
+    overIoredis(new IovalkeyCluster(nodes, { retryDelayOnFailover: 0 }), { groups: 16 }),
+  'node-redis cluster with groups': (nodes) =>
+    overNodeRedis(createCluster({ rootNodes: nodes.map((socket) => ({ socket })) }), { groups: 16 }),
+  'a Cluster connection of its own with groups': async (cluster) =>
+    ofItsOwn(redisStore({ cluster }, { groups: 16 })),
 }
 
 const bySentinel: Record<string, Open> = {

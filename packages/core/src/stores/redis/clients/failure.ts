@@ -4,12 +4,15 @@ import { SluiceError, STORE_FAILURES, StoreError, type StoreFailure } from '../.
  * Whether the server refused a call with this code. Nothing was carried out.
  * - NOSCRIPT: the node does not know the script: not yet, or not since a restart, a failover or SCRIPT FLUSH.
  * - CROSSSLOT: the keys lie in several slots of a Cluster.
+ * - TRYAGAIN: the slot of the keys is being moved, and only some of them lie on this node.
  * - READONLY: the server is a replica, or a master that became one.
  * - NOAUTH: the connection is not logged in.
  */
-export function isRefusedBy(code: 'NOSCRIPT' | 'CROSSSLOT' | 'READONLY' | 'NOAUTH', error: unknown): boolean {
+export function isRefusedBy(code: Refusal, error: unknown): boolean {
   return replyCode(error) === code
 }
+
+type Refusal = 'NOSCRIPT' | 'CROSSSLOT' | 'TRYAGAIN' | 'READONLY' | 'NOAUTH'
 
 /**
  * Converts what a client rejected with into a StoreError. Its failure is:

@@ -9,6 +9,7 @@ import {
   type Subscribe,
 } from '../redis-connection.js'
 import { type Emitter, listenForErrors } from './error-listener.js'
+import { isRefusedBy } from './failure.js'
 
 /** The members of a Redis or Cluster of ioredis or iovalkey that are used. */
 export interface IoredisClient extends Emitter, IoredisScripts {
@@ -110,7 +111,12 @@ function scriptsOf(client: IoredisClient): IoredisScripts {
   const run = (name: keyof IoredisScripts, script: string, count: number, lists: (readonly RedisKey[])[]) => {
     // A client with a prefix puts it before keys only when it makes a command, so these must be there then.
     const [first, later] = client.options.keyPrefix ? [lists, []] : [[], lists]
-    const sendCommand = (command: object) => client.sendCommand(inOneBuffer(command, later))
+    const sendCommand = (command: object) => {
+      const { reject } = command as Command
+      const sent = client.sendCommand(inOneBuffer(command, later))
+      rejectAtOnce(command as Command, reject)
+      return sent
+    }
     return client[name].apply({ options, sendCommand }, [script, count, ...first])
   }
   return {
@@ -136,6 +142,18 @@ interface Command {
   readonly name: string
   readonly args: (string | Buffer)[]
   toWritable?: unknown
+  /** Rejects the call; a Cluster client puts a function of its own in its place. */
+  reject: (error: Error) => void
+}
+
+/**
+ * Rejects a command whose keys are being moved at once. A Cluster client would send it to nodes at random, once in 100 ms, and
+ * give up after sixteen times.
+ */
+function rejectAtOnce(command: Command, reject: Command['reject']): void {
+  const handle = command.reject
+  if (handle === reject) return
+  command.reject = (error) => (isRefusedBy('TRYAGAIN', error) ? reject : handle).call(command, error)
 }
 
 /**

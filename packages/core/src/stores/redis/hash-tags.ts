@@ -1,0 +1,44 @@
+/*
+ * A store with groups divides its keys into n of them and puts a hash tag into each key, so that the keys of a group lie in
+ * one slot of a Cluster, and their calls in one script call. The tags are `{n.number}`: as n is part of every key, another n is
+ * another state. The group of a caller follows from its key alone, so that `block` and `reset` find all of its lists.
+ */
+
+/**
+ * The tag of each caller's key in a store with so many groups, as it stands before the caller's part. Each of n equal parts of
+ * the slots holds one group, so that servers with as many slots have as many groups, but for one.
+ */
+export function hashTags(groups: number): (callerKey: string) => string {
+  const groupOf = (text: string): number => Math.floor((slotOf(text) * groups) / SLOTS)
+  const tags = new Map<number, string>()
+  for (let number = 0; tags.size < groups; number++) {
+    const tag = `${groups}.${number}`
+    const group = groupOf(tag)
+    if (!tags.has(group)) tags.set(group, `{${tag}}:`)
+  }
+  return (callerKey) => tags.get(groupOf(callerKey))!
+}
+
+const SLOTS = 16_384
+
+/** The slot of a Cluster that a text of ASCII lies in: CRC16 (XMODEM). Of other units both bytes count. */
+function slotOf(text: string): number {
+  let crc = 0
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i)
+    if (unit > 0xff) crc = next(crc, unit >> 8)
+    crc = next(crc, unit & 0xff)
+  }
+  return crc % SLOTS
+}
+
+function next(crc: number, byte: number): number {
+  return ((crc << 8) & 0xffff) ^ REMAINDERS[(crc >> 8) ^ byte]!
+}
+
+/** The remainder of each byte. */
+const REMAINDERS = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8
+  for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? (crc << 1) ^ 0x1021 : crc << 1
+  return crc
+})
