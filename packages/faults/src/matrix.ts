@@ -44,6 +44,7 @@ import { row as strangers } from './rows/row-42-strangers.js'
 import { row as unread } from './rows/row-43-unread.js'
 import { row as bans } from './rows/row-44-bans.js'
 import { row as settledLogs } from './rows/row-45-settled-logs.js'
+import { row as groups } from './rows/row-46-groups.js'
 
 export const rows: readonly Row[] = [
   races,
@@ -91,4 +92,5 @@ export const rows: readonly Row[] = [
   unread,
   bans,
   settledLogs,
+  groups,
 ]
