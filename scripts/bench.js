@@ -7,12 +7,13 @@ const PARTS = `${BENCH}/main.js`
 
 // prettier-ignore
 runSubject('bench', {
-  all: ['build redis', 'memory, mixed, redis, http and scale: writes docs/benchmarks, about 50 minutes', PARTS, 'all'],
+  all: ['build redis', 'memory, mixed, redis, http, scale and cluster: writes docs/benchmarks, about 50 minutes', PARTS, 'all'],
   memory: ['build', 'decisions in memory beside peers: CPU a decision, bytes a key', PARTS, 'memory'],
   mixed: ['build', 'decisions in memory beside other limiters in the process', PARTS, 'mixed'],
   redis: ['build redis', 'decisions over Redis beside peers: decisions a second, latency, CPU of the server', PARTS, 'redis'],
   http: ['build redis', 'CPU of a request under each framework, beside peers', PARTS, 'http'],
   scale: ['build redis', 'millions of keys, several processes and a Cluster', PARTS, 'scale'],
+  cluster: ['build redis', 'decisions over a Cluster of three, with groups and without', PARTS, 'cluster'],
   pages: ['', 'docs/benchmarks again from the figures of the last runs; measures nothing', PARTS, 'pages'],
   before: ['build redis', 'this build beside an earlier commit', PARTS, 'before'],
   'memory-size': ['build', 'bytes a key in memory, for each algorithm', `${BENCH}/memory/size.js`],

@@ -1,6 +1,7 @@
-// npm run bench -- all|memory|mixed|redis|http|scale [--rounds N] [--only REGEXP] [--large] [--dry]
+// npm run bench -- all|memory|mixed|redis|http|scale|cluster [--rounds N] [--only REGEXP] [--large] [--dry]
 // npm run bench -- pages: writes docs/benchmarks from the figures that are there, and measures nothing.
 import { parseArgs } from 'node:util'
+import { cluster } from './cluster/part.js'
 import { isMeasured, judged, pooled } from './figures/goals.js'
 import { loadNow, machine, machineAtRest, versions } from './figures/machine.js'
 import { ENOUGH_ROUNDS } from './figures/verdict.js'
@@ -19,6 +20,7 @@ const parts = [
   [redis, ENOUGH_ROUNDS],
   [http, ENOUGH_ROUNDS],
   [scale, 3],
+  [cluster, ENOUGH_ROUNDS],
 ]
 
 /** Of what is not shown. */

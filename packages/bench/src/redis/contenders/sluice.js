@@ -12,6 +12,10 @@ export const sluice = {
   Sluice: (redis, limit) => deciding(redis, 'one', [gcra(optionsOf(limit))]),
   'Sluice, one by one': (redis, limit) =>
     deciding(redis, 'one by one', [gcra(optionsOf(limit))], { groupCommit: false }),
+  'Sluice, 16 groups': (redis, limit) =>
+    deciding(redis, '16 groups', [gcra(optionsOf(limit))], { groups: 16 }),
+  'Sluice, 64 groups': (redis, limit) =>
+    deciding(redis, '64 groups', [gcra(optionsOf(limit))], { groups: 64 }),
   'Sluice, leases': (redis, limit) => ({
     ...deciding(redis, 'leases', [gcra(optionsOf(limit))], { leases: LEASES }),
     keptBack: 1,
@@ -34,12 +38,12 @@ const LEASES = { ttl: '100ms', size: 100_000 }
  * @param {unknown} redis
  * @param {string} name
  * @param {readonly Policy[]} policies
- * @param {{ groupCommit?: boolean, leases?: import('@sluice/core').LeaseOptions }} [options]
+ * @param {{ groupCommit?: boolean, groups?: number, leases?: import('@sluice/core').LeaseOptions }} [options]
  * @returns {Contender}
  */
-function deciding(redis, name, policies, { groupCommit = true, leases } = {}) {
+function deciding(redis, name, policies, { groupCommit = true, groups, leases } = {}) {
   const client = /** @type {import('@sluice/core/redis').RedisClient} */ (redis)
-  const store = redisStore(client, { denialCache: false, groupCommit })
+  const store = redisStore(client, { denialCache: false, groupCommit, ...(groups && { groups }) })
   const rest = leases ? { leases } : {}
   const limiter = createLimiter({ name, policies, store, onStoreError: 'throw', deadline: '10s', ...rest })
   return { call: (key) => limiter.consume(key), allowed: (decision) => decision.allowed }
