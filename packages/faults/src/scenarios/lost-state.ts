@@ -65,6 +65,8 @@ export async function othersUnchanged(
     ['eviction', (clock) => memoryStore({ clock, maxKeys: 1 }), evict],
     ['reset in Redis', stores.Redis, reset],
     ['FLUSHALL', stores.Redis, () => command(server, 'FLUSHALL')],
+    ['full again in memory', stores.memory, refill],
+    ['full again in Redis', stores.Redis, refill],
     ['broken state', stores.Redis, (played) => Promise.all(played.map(breakState))],
   ]
   const each = Math.ceil(sequences / ways.length)
@@ -150,6 +152,15 @@ async function expectUnchanged({ scenario, session, caller, twin, lost }: Played
 }
 
 const reset: Lose = (batch) => Promise.all(batch.map(({ caller }) => caller.reset()))
+
+/** Gives back what is charged and waits for the rest: the state is full, which is to be as if it were lost. */
+const refill: Lose = (batch) =>
+  Promise.all(
+    batch.map(async ({ caller, session }) => {
+      await caller.refund(MOST_COST)
+      session.now = (await caller.peek(1)).resetAt
+    }),
+  )
 
 /** A store of one key forgets it for another one, and that one for the next call. */
 const evict: Lose = async (batch) => {
