@@ -12,6 +12,7 @@ runSubject('bench', {
   mixed: ['build', 'decisions in memory beside other limiters in the process', PARTS, 'mixed'],
   redis: ['build redis', 'decisions over Redis beside peers: decisions a second, latency, CPU of the server', PARTS, 'redis'],
   http: ['build redis', 'CPU of a request under each framework, beside peers', PARTS, 'http'],
+  'by-hand': ['build', 'CPU of a request under each framework, beside a limiter written by hand', PARTS, 'by-hand'],
   scale: ['build redis', 'millions of keys, several processes and a Cluster', PARTS, 'scale'],
   cluster: ['build redis', 'decisions over a Cluster of three, with groups and without', PARTS, 'cluster'],
   pages: ['', 'docs/benchmarks again from the figures of the last runs; measures nothing', PARTS, 'pages'],

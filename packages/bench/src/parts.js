@@ -5,6 +5,7 @@ import { cluster } from './cluster/part.js'
 import { isMeasured, judged, pooled } from './figures/goals.js'
 import { loadNow, machine, machineAtRest, versions } from './figures/machine.js'
 import { ENOUGH_ROUNDS } from './figures/verdict.js'
+import { byHand } from './http/by-hand.js'
 import { http } from './http/part.js'
 import { memory, mixed } from './memory/part.js'
 import { redis } from './redis/part.js'
@@ -19,6 +20,7 @@ const parts = [
   [mixed, ENOUGH_ROUNDS],
   [redis, ENOUGH_ROUNDS],
   [http, ENOUGH_ROUNDS],
+  [byHand, ENOUGH_ROUNDS],
   [scale, 3],
   [cluster, ENOUGH_ROUNDS],
 ]

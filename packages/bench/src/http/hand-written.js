@@ -1,28 +1,57 @@
 // The limiter that one would write by hand, and what all servers here have in common.
+import { GENEROUS } from '../contender.js'
 import { gcra } from '../memory/contenders/floors.js'
 
 /** @typedef {import('../contender.js').Limit} Limit */
+/** @typedef {ReturnType<ReturnType<typeof gcra>>} Decision */
 
 /**
- * Decides about a caller, with the three headers that the adapters of Sluice set. A denial comes with the same problem
- * document too, as a longer answer is more work.
+ * Decides about a caller, and writes the headers that the adapters of Sluice set. A denial comes with the same problem
+ * document too, as a longer answer is more work. Two limits are decided in one go, with the headers of the one that leaves
+ * the caller less.
+ * @param {import('./setups.js').Setup} setup
  * @param {Limit} limit
  */
-export function handWritten(limit) {
-  const decide = gcra(limit)
+export function handWritten(setup, limit) {
+  const decide = setup === 'two limiters' ? decideTwo(gcra(GENEROUS), gcra(limit)) : gcra(limit)
+  return { decide, write: setup === 'ietf' ? draft11(limit) : writeXRateLimit }
+}
+
+/** @param {ReturnType<typeof gcra>} one @param {ReturnType<typeof gcra>} other */
+function decideTwo(one, other) {
   return (/** @type {string} */ caller) => {
-    const { allowed, remaining, resetAfterMs, retryAfterMs } = decide(caller)
-    return {
-      limit: String(limit.limit),
-      remaining: String(remaining),
-      reset: String(Math.ceil((Date.now() + resetAfterMs) / 1000)),
-      denial: allowed ? undefined : denialFor(Math.max(1, Math.ceil(retryAfterMs / 1000))),
-    }
+    const first = one(caller)
+    if (!first.allowed) return first
+    const second = other(caller)
+    return !second.allowed || second.remaining < first.remaining ? second : first
   }
 }
 
-/** @param {number} seconds */
-function denialFor(seconds) {
+/**
+ * @template Res
+ * @param {Decision} decision
+ * @param {Res} res
+ * @param {(res: Res, name: string, value: string) => unknown} set
+ */
+function writeXRateLimit({ limit, remaining, resetAfterMs }, res, set) {
+  set(res, 'X-RateLimit-Limit', String(limit))
+  set(res, 'X-RateLimit-Remaining', String(remaining))
+  set(res, 'X-RateLimit-Reset', String(Math.ceil((Date.now() + resetAfterMs) / 1000)))
+}
+
+/** @param {Limit} limit @returns {typeof writeXRateLimit} */
+function draft11({ limit, windowMs }) {
+  const policy = `"default";q=${limit};w=${windowMs / 1000}`
+  return ({ remaining, retryAfterMs, resetAfterMs }, res, set) => {
+    set(res, 'RateLimit-Policy', policy)
+    const seconds = Math.ceil((retryAfterMs || resetAfterMs) / 1000)
+    set(res, 'RateLimit', `"default";r=${remaining};t=${seconds}`)
+  }
+}
+
+/** What a denied request is answered. @param {Decision} decision */
+export function denialOf({ retryAfterMs }) {
+  const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
   const problem = {
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
     title: 'Quota Exceeded',

@@ -4,7 +4,7 @@ import { percent, short } from '../figures/table.js'
 import { startChild } from '../processes/child.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { frameworkNamed, frameworks } from './frameworks.js'
-import { goalsOf } from './goals.js'
+import { goalOf } from './goals.js'
 import { measureMode } from './measure.js'
 import { measureInProcess } from './in-process/measure.js'
 import { BARE, HAND_WRITTEN, modes, SLUICE } from './modes.js'
@@ -45,8 +45,9 @@ export const http = {
     const panels = []
     for (const framework of frameworks.filter(wanted)) {
       const about = await frameworkNamed(framework)
-      const turns = await measureInProcess(framework, about.peer, rounds)
-      goals.push(...goalsOf(framework, about, turns))
+      const names = [BARE, HAND_WRITTEN, SLUICE, about.peer]
+      const turns = await measureInProcess(framework, names, rounds)
+      goals.push(goalOf(framework, about, turns))
       tables.push(inProcessTable(about.title, turns))
       panels.push(panelOf(about, turns))
       say(`${about.title}: measured in the process`)

@@ -1,10 +1,11 @@
-import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/express'
 import express from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
 import RateLimitRedis from 'rate-limit-redis'
 import { createServer } from 'node:http'
-import { BODY, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { HAND_WRITTEN, SLUICE } from '../modes.js'
+import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('express').RequestHandler} RequestHandler */
@@ -18,21 +19,20 @@ export const mostAdded = 0.5
 /** @type {Framework['contenders']} */
 export const contenders = {
   bare: () => serve(),
-  'hand-written': (limit) => {
-    const decide = handWritten(limit)
+  ...inSetups(HAND_WRITTEN, (setup) => (limit) => {
+    const { decide, write } = handWritten(setup, limit)
     return serve((req, res, next) => {
-      const { limit, remaining, reset, denial } = decide(req.ip ?? '')
-      res.setHeader('X-RateLimit-Limit', limit)
-      res.setHeader('X-RateLimit-Remaining', remaining)
-      res.setHeader('X-RateLimit-Reset', reset)
-      if (!denial) return next()
+      const decision = decide(req.ip ?? '')
+      write(decision, res, (res, name, value) => res.setHeader(name, value))
+      if (decision.allowed) return next()
+      const { retryAfter, problem } = denialOf(decision)
       res.setHeader('Cache-Control', 'no-store')
-      res.setHeader('Retry-After', denial.retryAfter)
+      res.setHeader('Retry-After', retryAfter)
       res.setHeader('Content-Type', PROBLEM)
-      res.status(429).end(JSON.stringify(denial.problem))
+      res.status(429).end(JSON.stringify(problem))
     })
-  },
-  Sluice: ({ limit, windowMs }) => serve(rateLimit({ policies: [gcra({ limit, window: windowMs })] })),
+  }),
+  ...inSetups(SLUICE, (setup) => (limit) => serve(...limitsOf(setup, limit).map(rateLimit))),
   [peer]: ({ limit, windowMs }) => serve(expressRateLimit({ limit, windowMs })),
   'one SET': ({ redis }) =>
     serve(async (req, _res, next) => {

@@ -1,8 +1,9 @@
 import fastifyRateLimit from '@fastify/rate-limit'
-import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/fastify'
 import fastify from 'fastify'
-import { BODY, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { HAND_WRITTEN, SLUICE } from '../modes.js'
+import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('fastify').FastifyInstance} App */
@@ -16,24 +17,28 @@ export const mostAdded = 1
 /** @type {Framework['contenders']} */
 export const contenders = {
   bare: () => serve(() => undefined),
-  'hand-written': (limit) => {
-    const decide = handWritten(limit)
+  ...inSetups(HAND_WRITTEN, (setup) => (limit) => {
+    const { decide, write } = handWritten(setup, limit)
     return serve((app) =>
       app.addHook('onRequest', (request, reply, done) => {
-        const { limit, remaining, reset, denial } = decide(request.ip)
-        reply.header('X-RateLimit-Limit', limit)
-        reply.header('X-RateLimit-Remaining', remaining)
-        reply.header('X-RateLimit-Reset', reset)
-        if (!denial) return done()
+        const decision = decide(request.ip)
+        write(decision, reply, (reply, name, value) => reply.header(name, value))
+        if (decision.allowed) return done()
+        const { retryAfter, problem } = denialOf(decision)
         reply.header('Cache-Control', 'no-store')
-        reply.header('Retry-After', denial.retryAfter)
+        reply.header('Retry-After', retryAfter)
         reply.header('Content-Type', PROBLEM)
-        reply.code(429).send(JSON.stringify(denial.problem))
+        reply.code(429).send(JSON.stringify(problem))
       }),
     )
-  },
-  Sluice: ({ limit, windowMs }) =>
-    serve((app) => app.register(rateLimit, { policies: [gcra({ limit, window: windowMs })] })),
+  }),
+  ...inSetups(
+    SLUICE,
+    (setup) => (limit) =>
+      serve(async (app) => {
+        for (const options of limitsOf(setup, limit)) await app.register(rateLimit, options)
+      }),
+  ),
   [peer]: ({ limit, windowMs }) =>
     serve((app) => app.register(fastifyRateLimit, { max: limit, timeWindow: windowMs })),
   'one SET': ({ redis }) =>

@@ -1,11 +1,12 @@
 // Hono on Node.
 import { createAdaptorServer } from '@hono/node-server'
 import { getConnInfo } from '@hono/node-server/conninfo'
-import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/hono'
 import { Hono } from 'hono'
 import { RedisStore, rateLimiter } from 'hono-rate-limiter'
-import { BODY, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { HAND_WRITTEN, SLUICE } from '../modes.js'
+import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('hono').Context} Context */
@@ -19,22 +20,23 @@ export const mostAdded = 1
 /** @type {Framework['contenders']} */
 export const contenders = {
   bare: () => serve(),
-  'hand-written': (limit) => {
-    const decide = handWritten(limit)
+  ...inSetups(HAND_WRITTEN, (setup) => (limit) => {
+    const { decide, write } = handWritten(setup, limit)
     return serve(async (c, next) => {
-      const { limit, remaining, reset, denial } = decide(address(c))
-      c.header('X-RateLimit-Limit', limit)
-      c.header('X-RateLimit-Remaining', remaining)
-      c.header('X-RateLimit-Reset', reset)
-      if (!denial) return next()
+      const decision = decide(address(c))
+      write(decision, c, (c, name, value) => c.header(name, value))
+      if (decision.allowed) return next()
+      const { retryAfter, problem } = denialOf(decision)
       c.header('Cache-Control', 'no-store')
-      c.header('Retry-After', denial.retryAfter)
+      c.header('Retry-After', retryAfter)
       c.header('Content-Type', PROBLEM)
-      return c.body(JSON.stringify(denial.problem), 429)
+      return c.body(JSON.stringify(problem), 429)
     })
-  },
-  Sluice: ({ limit, windowMs }) =>
-    serve(rateLimit({ policies: [gcra({ limit, window: windowMs })], connInfo: getConnInfo })),
+  }),
+  ...inSetups(SLUICE, (setup) => (limit) => {
+    const limits = limitsOf(setup, limit)
+    return serve(...limits.map((options) => rateLimit({ ...options, connInfo: getConnInfo })))
+  }),
   [peer]: ({ limit, windowMs }) => serve(rateLimiter({ limit, windowMs, keyGenerator: address })),
   'one SET': ({ redis }) =>
     serve(async (c, next) => {

@@ -1,9 +1,10 @@
-import { gcra } from '@sluice/core'
 import { rateLimit } from '@sluice/koa'
 import Koa from 'koa'
 import koaRateLimit from 'koa-ratelimit'
 import { createServer } from 'node:http'
-import { BODY, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { HAND_WRITTEN, SLUICE } from '../modes.js'
+import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('koa').Middleware} Middleware */
@@ -17,22 +18,24 @@ export const mostAdded = 1
 /** @type {Framework['contenders']} */
 export const contenders = {
   bare: () => serve(),
-  'hand-written': (limit) => {
-    const decide = handWritten(limit)
+  ...inSetups(HAND_WRITTEN, (setup) => (limit) => {
+    const { decide, write } = handWritten(setup, limit)
     return serve((ctx, next) => {
-      const { limit, remaining, reset, denial } = decide(ctx.ip)
-      ctx.set('X-RateLimit-Limit', limit)
-      ctx.set('X-RateLimit-Remaining', remaining)
-      ctx.set('X-RateLimit-Reset', reset)
-      if (!denial) return next()
+      const decision = decide(ctx.ip)
+      write(decision, ctx, (ctx, name, value) => ctx.set(name, value))
+      if (decision.allowed) return next()
+      const { retryAfter, problem } = denialOf(decision)
       ctx.status = 429
       ctx.set('Cache-Control', 'no-store')
-      ctx.set('Retry-After', denial.retryAfter)
+      ctx.set('Retry-After', retryAfter)
       ctx.set('Content-Type', PROBLEM)
-      ctx.body = JSON.stringify(denial.problem)
+      ctx.body = JSON.stringify(problem)
     })
-  },
-  Sluice: ({ limit, windowMs }) => serve(rateLimit({ policies: [gcra({ limit, window: windowMs })] })),
+  }),
+  ...inSetups(
+    SLUICE,
+    (setup) => (limit) => serve(...limitsOf(setup, limit).map((options) => rateLimit(options))),
+  ),
   [peer]: ({ limit, windowMs }) =>
     serve(koaRateLimit({ driver: 'memory', db: new Map(), max: limit, duration: windowMs })),
   'one SET': ({ redis }) =>

@@ -4,9 +4,10 @@ import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
 import { Controller, Get, HttpException, Module } from '@nestjs/common'
 import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
-import { gcra } from '@sluice/core'
 import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
-import { BODY, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { HAND_WRITTEN, SLUICE } from '../modes.js'
+import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
 
 /** @typedef {import('@nestjs/common').ExecutionContext} ExecutionContext */
@@ -22,30 +23,29 @@ export const mostAdded = 0.5
 /** @type {Framework['contenders']} */
 export const contenders = {
   bare: () => serve([], []),
-  'hand-written': (limit) => {
-    const decide = handWritten(limit)
+  ...inSetups(HAND_WRITTEN, (setup) => (limit) => {
+    const { decide, write } = handWritten(setup, limit)
     return serve(
       [],
       [
         guardWith((context) => {
           const [req, res] = httpOf(context)
-          const { limit, remaining, reset, denial } = decide(req.ip ?? '')
-          res.setHeader('X-RateLimit-Limit', limit)
-          res.setHeader('X-RateLimit-Remaining', remaining)
-          res.setHeader('X-RateLimit-Reset', reset)
-          if (!denial) return true
+          const decision = decide(req.ip ?? '')
+          write(decision, res, (res, name, value) => res.setHeader(name, value))
+          if (decision.allowed) return true
+          const { retryAfter, problem } = denialOf(decision)
           res.setHeader('Cache-Control', 'no-store')
-          res.setHeader('Retry-After', denial.retryAfter)
+          res.setHeader('Retry-After', retryAfter)
           res.setHeader('Content-Type', PROBLEM)
-          throw new HttpException(denial.problem, 429)
+          throw new HttpException(problem, 429)
         }),
       ],
     )
-  },
-  Sluice: ({ limit, windowMs }) => {
-    const limits = [{ name: 'default', policies: [gcra({ limit, window: windowMs })] }]
+  }),
+  ...inSetups(SLUICE, (setup) => (limit) => {
+    const limits = limitsOf(setup, limit)
     return serve([RateLimitModule.forRoot({ limits })], [{ provide: APP_GUARD, useExisting: RateLimitGuard }])
-  },
+  }),
   [peer]: ({ limit, windowMs }) => serve([ThrottlerModule.forRoot([{ limit, ttl: windowMs }])], [THROTTLER]),
   'one SET': ({ redis }) =>
     serve(
