@@ -7,6 +7,7 @@ import {
   type RequestLimitOptions,
   nodePlatform,
   type Platform,
+  propertyOf,
 } from '@sluice/http'
 import type { NextFunction, Request, RequestHandler, Response } from 'express'
 import { IncomingMessage } from 'node:http'
@@ -57,8 +58,11 @@ export const decisionOf: (req: Request, limiter?: string) => Decision | undefine
 
 const express: Platform<Request, Response> = {
   ...nodePlatform,
-  address: (req) => req.ip,
+  address: (req) => propertyOf(req, 'ip') as Request['ip'],
+  rawHeaders: (req) => propertyOf(req, 'rawHeaders') as Request['rawHeaders'],
   proxyTrust: expressTrust,
+  setHeader: (res, name, value) =>
+    void (propertyOf(res, 'setHeader') as Response['setHeader']).call(res, name, value),
   // Layer.handleRequest in Express 5, Layer.handle [as handle_request] in Express 4.
   handlerFrame: /\bLayer\.handle/,
 }

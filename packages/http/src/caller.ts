@@ -4,7 +4,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { clientAddress, IPV6_PREFIX } from './client-address.js'
 import { getOrMake } from './get-or-make.js'
 import { joinKey } from './key-parts.js'
-import type { RequestReader } from './platform.js'
+import { propertyOf, type RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
 
 /** The reader of requests that key functions get, so that one key function works in every framework. */
@@ -246,7 +246,8 @@ function rawProxyHeader(rawHeaders: readonly string[]): ProxyHeader | undefined 
 }
 
 /** How many proxies the Express application of a request trusts, by its setting 'trust proxy': 'all', 'some' or 'none'. */
-export function expressTrust({ app }: { readonly app?: ExpressAppLike | undefined }): ProxyTrust {
+export function expressTrust(req: object): ProxyTrust {
+  const app = propertyOf(req, 'app') as ExpressAppLike | undefined
   // A mounted application inherits settings through the prototype, so none has to be searched for as `app.get` does.
   const setting = app?.settings?.['trust proxy']
   return setting === true ? 'all' : setting ? 'some' : 'none'

@@ -10,7 +10,7 @@ import { exceededReporter, type ReportExceeded } from './exceeded.js'
 import { headerSetter, headerWriter, type WriteHeaders } from './headers.js'
 import { holdsRawIpv6 } from './keys.js'
 import { type ChoosePolicies, type RequestLimitOptions, limiterOf, policyChooser } from './options.js'
-import { chain, type Platform, type SetHeader } from './platform.js'
+import { chain, type Platform } from './platform.js'
 import { type AskAboutSeveral, guardOfSeveral } from './several-limits.js'
 import { warn, warnInsideHandler } from './setup-warnings.js'
 import { type WaitingRequests, waitingRequests } from './waiting.js'
@@ -63,8 +63,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   readonly #options: RequestLimitOptions<Req, Res>
   readonly #platform: Platform<Req, Res>
   readonly #steps: GuardSteps<Req, Res>
-  readonly #writeHeaders: WriteHeaders | undefined
-  readonly #setHeader: SetHeader<Res>
+  readonly #writeHeaders: WriteHeaders<Res> | undefined
   readonly #recorder: Recorder<Req>
   readonly #respond: Responder<Req, Res>
   readonly #choosePolicies: ChoosePolicies<Req> | undefined
@@ -84,10 +83,10 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
     this.#options = options
     this.#platform = platform
     this.#steps = around ? around(this) : this
-    this.#writeHeaders = headerWriter(options)
-    this.#setHeader = headerSetter(options.headerNames, platform)
+    const setHeader = headerSetter(options.headerNames, platform)
+    this.#writeHeaders = headerWriter(options, platform, setHeader)
     this.#recorder = new Recorder(limiter, this.#writeHeaders !== undefined, platform)
-    this.#respond = responder(options.onDenied, platform, this.#setHeader)
+    this.#respond = responder(options.onDenied, platform, setHeader)
     this.#choosePolicies = policyChooser(options)
     this.#keyOf = options.key ?? byIp()
     this.#reportExceeded = options.onExceeded && exceededReporter(limiter, options.onExceeded)
@@ -221,8 +220,7 @@ class RequestGuard<Req, Res> implements GuardSteps<Req, Res> {
   /** Adds a decision to those about the request, and writes the headers for all of them. Returns all. */
   #record(req: Req, res: Res, decision: Decision): readonly RequestDecision[] {
     const all = this.#recorder.record(req, decision)
-    const writeHeaders = this.#writeHeaders
-    if (writeHeaders && !this.#platform.headersSent(res)) writeHeaders(all, res, this.#setHeader)
+    this.#writeHeaders?.(all, res)
     return all
   }
 }

@@ -35,14 +35,18 @@ export const HEADERS = {
   resetAs: oneOf(['epoch', 'delta'], 'epoch'),
 } satisfies DeclarationOf<HeaderOptions>
 
-/** Writes the headers of all limiters that have counted a request. */
-export type WriteHeaders = <Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>) => void
+/** Writes the headers of all limiters that have counted a request, unless its response has begun. */
+export type WriteHeaders<Res> = (all: readonly RequestDecision[], res: Res) => void
 
 /**
- * Makes the function that writes the headers `options` ask for; undefined if they ask for none.
+ * Makes the function that writes the headers `options` ask for, by `set`; undefined if they ask for none.
  * @throws {PolicyError} INVALID_OPTION for an unknown format.
  */
-export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
+export function headerWriter<Res>(
+  options: HeaderOptions,
+  platform: Pick<Platform<never, Res>, 'headersSent' | 'refusesLateHeaders'>,
+  set: SetHeader<Res>,
+): WriteHeaders<Res> | undefined {
   const { headers = 'x-ratelimit', resetAs = 'epoch' } = options
   const formats: readonly HeaderFormat[] = headers === false ? [] : [headers].flat()
   const drafts = formats.filter((format) => format !== 'x-ratelimit')
@@ -57,15 +61,23 @@ export function headerWriter(options: HeaderOptions): WriteHeaders | undefined {
   const xRateLimit = formats.includes('x-ratelimit')
   const writeDraft = drafts[0] && DRAFTS[drafts[0]]
   if (!xRateLimit && !writeDraft) return undefined
-  return function writeHeaders(all, res, set) {
+  return function writeHeaders(all, res) {
+    if (!platform.refusesLateHeaders?.(res) && platform.headersSent(res)) return
     const shown = all.length === 1 ? all : all.filter(({ inHeaders }) => inHeaders)
-    if (xRateLimit) writeXRateLimit(shown, resetAs, res, set)
-    if (writeDraft) writeDraft(shown, res, set)
+    try {
+      if (xRateLimit) writeXRateLimit(shown, resetAs, res, set)
+      if (writeDraft) writeDraft(shown, res, set)
+    } catch (error) {
+      if (!platform.headersSent(res)) throw error
+    }
   }
 }
 
 /** How each draft of the IETF is written. */
-const DRAFTS: Record<Exclude<HeaderFormat, 'x-ratelimit'>, WriteHeaders> = {
+const DRAFTS: Record<
+  Exclude<HeaderFormat, 'x-ratelimit'>,
+  <Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>) => void
+> = {
   ietf: writeDraft11,
   'draft-6': writeDraft6,
   'draft-7': writeDraft7,

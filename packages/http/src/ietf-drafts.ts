@@ -17,25 +17,41 @@ import type { SetHeader } from './platform.js'
 /** Writes RateLimit-Policy, which states the quotas, and RateLimit, which states what is left of them. */
 export function writeDraft11<Res>(all: readonly RequestDecision[], res: Res, set: SetHeader<Res>): void {
   const list = reportedPolicies(all)
-  set(res, 'RateLimit-Policy', list.map(policyItem).join(', '))
-  set(res, 'RateLimit', list.map(limitItem).join(', '))
+  set(res, 'RateLimit-Policy', listOf(list, policyItem))
+  set(res, 'RateLimit', listOf(list, limitItem))
+}
+
+/** The items of a list of structured fields. */
+function listOf(list: readonly ReportedPolicy[], item: (reported: ReportedPolicy) => string): string {
+  return list.length === 1 ? item(list[0]!) : list.map(item).join(', ')
 }
 
 /** A policy as an item of RateLimit-Policy: its name, quota and window. */
 function policyItem({ name, policy }: ReportedPolicy): string {
+  return textsOf(name, policy).item
+}
+
+/** What all responses say of a policy, under the name that it was last reported by. */
+function textsOf(name: string, policy: Policy) {
+  const known = TEXTS.get(policy)
+  if (known?.name === name) return known
   // The draft has no fractions of a second, and a rounded window would state another rate.
   const window = policy.windowMs % 1000 === 0 ? `;w=${policy.windowMs / 1000}` : ''
-  return `${quoted(name)};q=${integer(policy.limit)}${window}`
+  const texts = { name, quoted: quoted(name), item: `${quoted(name)};q=${integer(policy.limit)}${window}` }
+  TEXTS.set(policy, texts)
+  return texts
 }
+
+const TEXTS = new WeakMap<Policy, { readonly name: string; readonly quoted: string; readonly item: string }>()
 
 /**
  * A policy's state as an item of RateLimit: its name, what is left, and when. `t` is when the quota is full again or,
  * on a policy that denies, when the call would pass; left out if that is never.
  */
-function limitItem({ name, state }: ReportedPolicy): string {
+function limitItem({ name, policy, state }: ReportedPolicy): string {
   const seconds = wholeSeconds(state.retryAfterMs > 0 ? state.retryAfterMs : state.resetAfterMs)
   const time = Number.isFinite(seconds) ? `;t=${integer(seconds)}` : ''
-  return `${quoted(name)};r=${integer(state.remaining)}${time}`
+  return `${textsOf(name, policy).quoted};r=${integer(state.remaining)}${time}`
 }
 
 /** A String of RFC 9651. Names are printable ASCII, which is all that it can hold. */
@@ -108,11 +124,12 @@ export interface ReportedPolicy {
 export function reportedPolicies(all: readonly RequestDecision[]): readonly ReportedPolicy[] {
   const list: ReportedPolicy[] = []
   for (const decision of mostRestrictiveOfEach(all)) {
-    const policies = policiesOf(decision)
-    decision.policies.forEach((state, i) => {
+    const [policies, states] = [policiesOf(decision), decision.policies]
+    for (let i = 0; i < policies.length; i++) {
+      const state = states[i]!
       const name = policies.length === 1 ? decision.limiter : `${decision.limiter}-${state.name}`
       list.push({ name: uniqueName(name, list), decision, policy: policies[i]!, state })
-    })
+    }
   }
   return list
 }
@@ -122,6 +139,7 @@ export function reportedPolicies(all: readonly RequestDecision[]): readonly Repo
  * default, and two items of a RateLimit list may not.
  */
 function uniqueName(name: string, list: readonly ReportedPolicy[]): string {
+  if (list.length === 0) return name
   const isTaken = (candidate: string): boolean => list.some((reported) => reported.name === candidate)
   let candidate = name
   for (let i = 2; isTaken(candidate); i++) candidate = `${name}-${i}`

@@ -42,7 +42,7 @@ export {
   REQUEST_LIMIT,
   type RequestLimitOptions,
 } from './options.js'
-export { chain, type Platform, type Problem, type RequestReader } from './platform.js'
+export { chain, type Platform, type Problem, propertyOf, type RequestReader } from './platform.js'
 export { refuseSlips } from './slips.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'

@@ -63,6 +63,7 @@ export const nodePlatform: Platform<IncomingMessage, ServerResponse> = {
   rawHeaders: (req) => req.rawHeaders,
   proxyTrust: () => 'none',
   headersSent: (res) => res.headersSent,
+  refusesLateHeaders: () => true,
   setHeader: (res, name, value) => void res.setHeader(name, value),
   setStatus: (res, status) => void (res.statusCode = status),
   send: (_req, res, _problem, text) => res.end(text),

@@ -85,9 +85,9 @@ type PartFrame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
 
 function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {
   const setHeader = headerSetter(options.headerNames, platform)
-  const writeHeaders: WriteHeaders | undefined = headerWriter(options)
+  const writeHeaders: WriteHeaders<Res> | undefined = headerWriter(options, platform, setHeader)
   const respond: Responder<Req, Res> = responder(options.onDenied, platform, setHeader)
-  return { options, platform, setHeader, writeHeaders, respond }
+  return { options, platform, writeHeaders, respond }
 }
 
 /** One limit, as requests are counted under it. */
@@ -215,11 +215,7 @@ class SeveralGuard<Req, Res> {
       moreRestrictive(one.decision, other.decision) === one.decision ? one : other,
     )
     const all = this.#record(req, decided, binding)
-    if (!this.platform.headersSent(res)) {
-      for (const { writeHeaders, setHeader } of new Set(decided.map(({ part }) => part.frame))) {
-        writeHeaders?.(all, res, setHeader)
-      }
-    }
+    for (const { writeHeaders } of new Set(decided.map(({ part }) => part.frame))) writeHeaders?.(all, res)
     if (!whole.allowed) {
       for (const { part, decision } of decided) {
         if (!decision.allowed) part.reportExceeded?.(req, res, decision.key, decision)

@@ -84,6 +84,7 @@ const koa: Platform<Context, Response> = {
   },
   decided: (ctx, decision) => void ((ctx.state as RateLimitState).rateLimit = decision),
   headersSent: (res) => res.headerSent,
+  refusesLateHeaders: () => true,
   setHeader: remembering(({ res }, name, value) => void res.setHeader(name, value)),
   setStatus: (res, status) => void (res.status = status),
   send: (_ctx, res, _problem, text) => (res.body = text),

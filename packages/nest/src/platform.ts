@@ -7,7 +7,9 @@ import {
   onConnectionLost,
   onResponseSent,
   type Platform,
+  propertyOf,
 } from '@sluice/http'
+import type { ServerResponse } from 'node:http'
 import { IS_NEST_11 } from './nest-version.js'
 import type { Call } from './options.js'
 
@@ -18,7 +20,7 @@ export function callOf(context: ExecutionContext): Call | undefined {
   const [first, second, operation] = context.getArgs()
   const { req, res } = kind === 'graphql' ? exchangeOf(operation) : { req: first, res: second }
   if (kind === 'ws') return { kind, req, res: undefined, context, decisions: [], raw: undefined }
-  return { kind, req, res, context, decisions: [], raw: res?.raw }
+  return { kind, req, res, context, decisions: [], raw: res && propertyOf(res, 'raw') }
 }
 
 /**
@@ -37,6 +39,8 @@ function socketOf(req: Call['req']): Call['req'] {
   return req.socket ?? req._socket ?? req.request?.socket
 }
 
+const setHeaderOf = (res: object) => propertyOf(res, 'setHeader') as ServerResponse['setHeader']
+
 /** Reads requests of Express and of Fastify, which wraps Node's as `raw`, and clients of gateways. */
 export const nest: Platform<Call, Call> = {
   // Never an object that lives as long as a connection; it would keep all decisions about it.
@@ -45,22 +49,24 @@ export const nest: Platform<Call, Call> = {
   // Each operation of a GraphQL request is a call.
   repeats: ({ kind }) => kind === 'graphql',
   decided: ({ decisions }, decision) => void decisions.push(decision),
-  address: ({ req }) => req.ip,
+  address: ({ req }) => propertyOf(req, 'ip') as string | undefined,
   socketAddress: ({ req }) => socketOf(req)?.remoteAddress,
   hungUp({ req }) {
     // A client of socket.io outlives the connection that it began with, whose end therefore proves nothing.
     if (req.handshake) return isTcp(socketOf(req))
     return hasHungUp(req.raw ?? (req._socket ? { socket: req._socket } : req))
   },
+  rawHeaders: ({ req, raw }) => (raw ? req.raw?.rawHeaders : propertyOf(req, 'rawHeaders')),
   header: ({ req }, name) => (req.headers ?? req.request?.headers)?.[name]?.toString(),
   proxyTrust: ({ req, res, raw }) => ((res ? raw : req.raw) ? fastifyTrust(req) : expressTrust(req)),
   headersSent: ({ res, raw }) => Boolean(raw ? res.sent || raw.headersSent : res?.headersSent),
+  refusesLateHeaders: ({ res, raw }) => res !== undefined && !raw,
   setHeader({ kind, res, raw }, name, value) {
     // A GraphQL server answers in its own format, even if one of several operations was denied.
     if (!res || (kind === 'graphql' && name === 'Content-Type')) return
     if (raw) res.header(name, value)
     // As a list of one: otherwise Nest 11 on Express replaces any type but application/json, and warns on each denial.
-    else res.setHeader(name, IS_NEST_11 && name === 'Content-Type' ? [value] : value)
+    else setHeaderOf(res).call(res, name, IS_NEST_11 && name === 'Content-Type' ? [value] : value)
   },
   setStatus: ({ kind, res }, status) => void (kind === 'http' && res.status(status)),
   send: (_call, _res, problem) => problem,
