@@ -97,6 +97,30 @@ describe('a guard', () => {
     expect(headers['X-RateLimit-Remaining']).toBe('0')
   })
 
+  it('writes no headers to a response that has begun and refuses them, and asks about none before', () => {
+    const headersSent = jest.fn((res: PlainResponse) => res.headersSent)
+    const setHeader = (res: PlainResponse, name: string, value: string): void => {
+      if (res.headersSent) throw new Error('sent')
+      plain.setHeader(res, name, value)
+    }
+    const refusing = { ...plain, headersSent, setHeader, refusesLateHeaders: () => true }
+    const guard = createGuard({ limiter }, refusing)
+    const begun = Object.assign(new PlainResponse(), { headersSent: true })
+    expect(guard({ ...FROM_HOME }, begun)).toBeUndefined()
+    expect(begun.headers).toEqual({})
+    headersSent.mockClear()
+    expect(guard({ ...FROM_HOME }, new PlainResponse())).toBeUndefined()
+    expect(headersSent).not.toHaveBeenCalled()
+  })
+
+  it('throws on why a header cannot be set while the response has not begun', () => {
+    const setHeader = (): void => {
+      throw new Error('invalid')
+    }
+    const guard = createGuard({ limiter }, { ...plain, setHeader, refusesLateHeaders: () => true })
+    expect(() => guard({ ...FROM_HOME }, new PlainResponse())).toThrow('invalid')
+  })
+
   it('changes neither status nor headers of a response that has begun', async () => {
     const guard = guardOf({ limiter, cost: () => 4 })
     const res = Object.assign(new PlainResponse(), { headersSent: true })
