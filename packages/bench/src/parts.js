@@ -1,4 +1,4 @@
-// npm run bench -- all|memory|mixed|redis|http|scale|cluster [--rounds N] [--only REGEXP] [--large] [--dry]
+// npm run bench -- all|memory|mixed|redis|http|by-hand|scale|cluster [--rounds N] [--only REGEXP] [--large] [--dry]
 // npm run bench -- pages: writes docs/benchmarks from the figures that are there, and measures nothing.
 import { parseArgs } from 'node:util'
 import { cluster } from './cluster/part.js'

@@ -91,10 +91,16 @@ type RequestIdentity<Req> = Pick<Platform<Req, never>, 'identity' | 'keepDecisio
  */
 function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDecision[] {
   const { limiter, inHeaders, decision, keys } = recorded
-  if (!keys && isCounted(all, limiter, decision.key)) warn(limiter, 'COUNTED_TWICE')
-  if (sharesName(all, limiter)) warn(limiter, 'NAME_TWICE')
+  let earlier: RecordedDecision | undefined
+  for (const other of all) {
+    if (other.limiter !== limiter) {
+      if (sharesUsage(other.limiter, limiter)) warn(limiter, 'NAME_TWICE')
+      continue
+    }
+    if (!keys && isCounted(other, decision.key)) warn(limiter, 'COUNTED_TWICE')
+    if (other.inHeaders === inHeaders) earlier = other
+  }
   recorded.order = nextOrder(all)
-  const earlier = all.find((other) => other.limiter === limiter && other.inHeaders === inHeaders)
   if (!earlier) {
     all.push(recorded)
     return all
@@ -107,24 +113,21 @@ function addTo(all: RecordedDecision[], recorded: RecordedDecision): RecordedDec
 }
 
 function nextOrder(all: readonly RecordedDecision[]): number {
-  return 1 + all.reduce((latest, other) => Math.max(latest, other.order), 0)
+  let latest = 0
+  for (const { order } of all) latest = Math.max(latest, order)
+  return latest + 1
 }
 
-/** Whether a limiter has counted the request under this key already. */
-function isCounted(all: readonly RecordedDecision[], limiter: Limiter, key: string): boolean {
-  return all.some(
-    ({ limiter: other, keys, latest }) =>
-      other === limiter && (keys ? keys.includes(key) : latest.key === key),
-  )
+/** Whether the limiter has counted the request under this key already. */
+function isCounted({ keys, latest }: RecordedDecision, key: string): boolean {
+  return keys ? keys.includes(key) : latest.key === key
 }
 
-/** Whether another limiter of the same name has counted the request in the same store, so that both share their usage. */
-function sharesName(all: readonly RequestDecision[], limiter: Limiter): boolean {
-  return all.some(({ limiter: other }) => {
-    if (other === limiter || other.name !== limiter.name) return false
-    const { store } = other[SETTINGS]
-    return store !== undefined && store === limiter[SETTINGS].store
-  })
+/** Whether two limiters have one name in the same store, so that both share their usage. */
+function sharesUsage(one: Limiter, other: Limiter): boolean {
+  if (one.name !== other.name) return false
+  const { store } = one[SETTINGS]
+  return store !== undefined && store === other[SETTINGS].store
 }
 
 /** The decisions of all limiters about `request`, in the order in which they first counted it. */

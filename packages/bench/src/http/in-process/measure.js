@@ -9,7 +9,7 @@ import { named, setups } from '../setups.js'
 /** @typedef {readonly Map<string, Turn[]>[]} Turns By group of processes and contender. */
 
 const module = new URL('process.js', import.meta.url)
-const ROUND_MS = 64
+const ROUND_MS = 48
 const ROUNDS_OF_GROUP = 4
 /** Of each contender in a round, in turns: what disturbs the machine for longer disturbs all of them. */
 const TURNS = 8

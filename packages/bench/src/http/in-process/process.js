@@ -8,8 +8,8 @@ import { callerOf } from './exchange.js'
 const [framework = '', name = ''] = process.argv.slice(2)
 
 /** Requests of each server before the first turn, which make the code hot; the last of them say how fast it is. */
-const WARM_UP = 15_000
-const LAST = 2000
+const WARM_UP = 6000
+const LAST = 1000
 
 const servers = start()
 
