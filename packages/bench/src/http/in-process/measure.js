@@ -10,7 +10,7 @@ import { named, setups } from '../setups.js'
 
 const module = new URL('process.js', import.meta.url)
 const ROUND_MS = 48
-const ROUNDS_OF_GROUP = 4
+const ROUNDS_OF_GROUP = 6
 /** Of each contender in a round, in turns: what disturbs the machine for longer disturbs all of them. */
 const TURNS = 8
 

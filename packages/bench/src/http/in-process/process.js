@@ -7,9 +7,9 @@ import { callerOf } from './exchange.js'
 
 const [framework = '', name = ''] = process.argv.slice(2)
 
-/** Requests of each server before the first turn, which make the code hot; the last of them say how fast it is. */
-const WARM_UP = 6000
-const LAST = 1000
+/** Milliseconds of CPU on each server before the first turn, which make the code hot. Then a burst says how fast it is. */
+const WARM_UP_MS = 500
+const BURST = 1000
 
 const servers = start()
 
@@ -17,9 +17,9 @@ answering(async (/** @type {{ requests?: number, check?: boolean }} */ { request
   const { allowed, denied } = await servers
   if (check) return { allowed: await answered(allowed, 200), denied: denied && (await answered(denied, 429)) }
   if (requests === undefined) {
-    await cpuOf(allowed, 200, WARM_UP)
-    if (denied) await cpuOf(denied, 429, WARM_UP)
-    return 1000 * (await cpuOf(allowed, 200, LAST))
+    await warmUp(allowed, 200)
+    if (denied) await warmUp(denied, 429)
+    return 1000 * (await cpuOf(allowed, 200, BURST))
   }
   const allowedUs = await cpuOf(allowed, 200, requests)
   return { allowedUs, deniedUs: denied ? await cpuOf(denied, 429, requests) : NaN }
@@ -37,6 +37,11 @@ async function start() {
   const status = await denied.request()
   if (status !== 200) throw new Error(`${framework}, ${name} answers its first request with ${status}`)
   return { allowed, denied }
+}
+
+/** @param {ReturnType<typeof callerOf>} caller @param {number} status */
+async function warmUp(caller, status) {
+  for (let ms = 0; ms < WARM_UP_MS; ms += (BURST * (await cpuOf(caller, status, BURST))) / 1000);
 }
 
 /**
