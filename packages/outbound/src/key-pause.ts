@@ -11,8 +11,9 @@ export interface Heeded {
 
 /**
  * The pauses of one key that the other side asked for, on the clock of `nowMs`, and the way back to the full rate.
- * A 429 that states no wait pauses the key; any other refusal does so only when no success lies between it and the one before,
- * because 1 % of stray 503s would cost a third of the rate otherwise. Such pauses take a second, doubled up to a minute.
+ * A 429 that states no wait pauses the key; any other refusal does so only as the second in a row without a success between,
+ * because 1 % of stray 503s would cost a third of the rate otherwise. Of calls that were under way together it is the third:
+ * among a thousand a second two strays meet often. Such pauses take a second, doubled up to a minute.
  * After a pause one call goes out, and the others wait for its answer. A call that gets none is followed by another, as late
  * as after a refusal. Then the number of calls doubles with each round of answers, or with time where those are slow.
  */
@@ -20,8 +21,9 @@ export class KeyPause {
   #begunAt = -Infinity
   #until = 0
   #isOn = false
-  /** Whether the other side has refused a call since its last success. */
-  #isRefused = false
+  /** The refusals since the other side's last success, and when the first of them came. */
+  #refusals = 0
+  #refusedAt = 0
   /** Waits in a row of which the other side did not state the length; the next success ends the row. */
   #backOffs = 0
   #isRecovering = false
@@ -73,12 +75,12 @@ export class KeyPause {
     const isRecent = sentAt >= this.#begunAt
     const isRefusal = answer === 'limited' || answer === 'overloaded'
     if (isRecent && answer === 'served') {
-      this.#isRefused = false
+      this.#refusals = 0
       this.#backOffs = 0
     }
     if (this.#isRecovering && isRecent && !isRefusal && answer !== 'none') this.#grow()
-    const isStray = answer === 'overloaded' && !this.#isRefused
-    if (isRefusal) this.#isRefused = true
+    if (isRefusal && ++this.#refusals === 1) this.#refusedAt = nowMs()
+    const isStray = answer === 'overloaded' && this.#refusals < (sentAt < this.#refusedAt ? 3 : 2)
     if (pauseMs !== undefined) return { holdMs: pauseMs, aloneMs: 0 }
     if (!isRecent || this.leftMs > 0) return { holdMs: 0, aloneMs: 0 }
     const ms = this.#backOffMs()

@@ -9,6 +9,8 @@ import type { Outcome, Row } from '../row.js'
 export const row: Row = { number: 40, fault: 'overload of a provider', run: overload }
 
 const [CALLERS, LATENCY_MS, BEGIN_MS, RATE] = [8, 40, 3000, 100]
+/** Enough to make 1,000 calls a second, though some of them wait for another attempt. */
+const MANY_CALLERS = 60
 /** Beside what is under way when the outage begins. */
 const mostSends = (seconds: number): number => 8 + seconds / 45
 const LONGEST_MS = 60_000
@@ -21,7 +23,8 @@ async function overload(share: number): Promise<Outcome> {
   )
   const outcomes: Outcome[] = []
   for (const [status, seconds] of outages) outcomes.push(await inFakeTime(() => outage(status, seconds)))
-  outcomes.push(await inFakeTime(() => strays(Math.max(60, 600 * share))))
+  outcomes.push(await inFakeTime(() => strays(RATE, CALLERS, Math.max(60, 600 * share))))
+  outcomes.push(await inFakeTime(() => strays(10 * RATE, MANY_CALLERS, Math.max(30, 60 * share))))
   return together([...outcomes, await inFakeTime(() => unknownRate(Math.max(120, 600 * share)))])
 }
 
@@ -44,14 +47,14 @@ async function outage(status: number, seconds: number): Promise<Outcome> {
 }
 
 /** One call in a hundred is refused for no reason. */
-async function strays(seconds: number): Promise<Outcome> {
+async function strays(rate: number, callers: number, seconds: number): Promise<Outcome> {
   const random = randomFrom(40)
-  const crowd = call(() => (random() < 0.01 ? 503 : 200), underLimit(RATE))
+  const crowd = call(() => (random() < 0.01 ? 503 : 200), underLimit(rate), callers)
   await pass(seconds * 1000)
-  const lost = 1 - crowd.sent.length / (RATE * seconds)
+  const lost = 1 - crowd.sent.length / (rate * seconds)
   return {
     pass: lost <= MOST_LOST,
-    figure: `1 % stray 503s at ${RATE} a second: ${(100 * lost).toFixed(1)} % of the rate lost (bar ${100 * MOST_LOST} %)`,
+    figure: `1 % stray 503s at ${rate} a second: ${(100 * lost).toFixed(1)} % of the rate lost (bar ${100 * MOST_LOST} %)`,
   }
 }
 
@@ -77,7 +80,11 @@ async function unknownRate(seconds: number): Promise<Outcome> {
 }
 
 /** Callers that make one call after the other, under a limit that leaves it to the provider to refuse. */
-function call(statusAt: (atMs: number) => number, limits: OutboundOptions = underLimit(1000)) {
+function call(
+  statusAt: (atMs: number) => number,
+  limits: OutboundOptions = underLimit(1000),
+  callers = CALLERS,
+) {
   const sent: { readonly atMs: number; readonly status: number }[] = []
   let underWay = 0
   const limited = limitFetch(async () => {
@@ -95,7 +102,7 @@ function call(statusAt: (atMs: number) => number, limits: OutboundOptions = unde
       if (response?.status !== 200) await new Promise((resolve) => setTimeout(resolve, 1000))
     }
   }
-  for (let i = 0; i < CALLERS; i++) void caller()
+  for (let i = 0; i < callers; i++) void caller()
   return { sent, underWay: () => underWay }
 }
 
