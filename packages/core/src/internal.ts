@@ -29,6 +29,7 @@ export { checkContract, CONTRACT, CONTRACT_NUMBER, inCommon, SETTINGS } from './
 export { checkCost } from './values/cost.js'
 export { formatDuration, millisecondsOf } from './values/duration.js'
 export { expected } from './values/errors.js'
+export { ExpiringMap } from './values/expiring-map.js'
 export { digest, ownText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {

@@ -1,4 +1,5 @@
-import { StoreError } from '@sluice/core'
+import type { StoreError } from '@sluice/core'
+import { ExpiringMap } from '@sluice/core/internal'
 import type { Clock, NewState, UpdateMany } from '@sluice/core/store'
 import { hash } from 'node:crypto'
 import type { Database, Row, Statement } from './database.js'
@@ -12,15 +13,22 @@ export interface StateRowsOptions extends SetUpOptions {
 }
 
 /**
- * The states of a store as rows of its table. An update is two statements, each of which is a transaction of its own: one reads
- * the rows and the clock, and after the process has decided one writes those that have changed, where their version is still the
- * one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whoever
+ * The states of a store as rows of its table. An update is at most two statements, each of which is a transaction of its own: one
+ * reads the rows and the clock, and after the process has decided one writes those that have changed, where their version is still
+ * the one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whoever
  * writes them: batches of several processes cannot lock each other out.
+ *
+ * A row that no other process has written lately is not read for a call that comes alone: the process decides on the row as it was
+ * left, at an instant that Postgres's clock has just passed, and one statement writes it if its version and the clock say so.
+ * Otherwise, or if the decision writes nothing, as a denial does, the call is decided in two statements.
  */
 export class StateRows {
   /** The latest instant that was read. */
   latest = 0
-  readonly #statements: Readonly<Record<'read' | 'write' | 'writeAll', Statement>>
+  /** When that was, by `performance.now()`. */
+  #latestAt = 0
+  readonly #left = new ExpiringMap<LeftRow>(MOST_LEFT, LEFT_MS)
+  readonly #statements: Readonly<Record<StatementName, Statement>>
   #isSetUp: Promise<void> | undefined
 
   constructor(
@@ -42,46 +50,85 @@ export class StateRows {
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
     const keys = ids.map(rowIdOf)
-    const { now, rows } = await this.#read(keys)
-    const before = keys.map((key) => stateIn(rows.get(key)))
-    const after = change(before, now)
+    if (keys.length === 1 && (await this.#updateAsLeft(keys[0]!, change))) return []
+    const rows = await this.#read(keys)
+    const before = keys.map((key) => stateIn(rows.get(key)?.hex))
+    const after = change(before, this.latest)
     const changed = keys.flatMap((id, i): RowChange[] =>
-      after[i]!.state === before[i] ? [] : [{ id, version: nextVersion(rows.get(id)), ...after[i]! }],
+      after[i]!.state === before[i] ? [] : [changeOf(id, rows.get(id), after[i]!)],
     )
     if (changed.length === 0) return []
     const written = await this.#write(changed, allOrNone)
     const lost = new Set(changed.flatMap(({ id }) => (written.has(id) ? [] : [id])))
+    if (keys.length === 1 && lost.size === 0) this.#leave(changed[0]!)
     return lost.size === 0 ? [] : ids.filter((_, i) => lost.has(keys[i]!))
   }
 
-  /** Reads these rows and Postgres's clock. A row that is not there is missing in the map. */
-  async #read(ids: readonly string[]): Promise<{ now: number; rows: ReadonlyMap<string, Row> }> {
-    const found = await this.#query(this.#statements.read, [arrayOf(ids)], false)
-    this.latest = this.options.clock?.() ?? Number(found[0]!['now'])
-    const rows = found.flatMap((row) => (row['id'] ? [[row['id'], row] as const] : []))
-    return { now: this.latest, rows: new Map(rows) }
+  /** Updates a row as this process has left it. Returns whether that is how the row still was. */
+  async #updateAsLeft(id: string, change: Parameters<UpdateMany>[1]): Promise<boolean> {
+    const row = this.#left.get(id)
+    if (!row?.isOwn) return false
+    const { clock } = this.options
+    const now = clock?.() ?? this.latest + Math.floor((performance.now() - this.#latestAt) * 1000)
+    const before = stateIn(row.hex)
+    const after = change([before], now)[0]!
+    if (after.state === before) return false
+    this.#left.delete(id)
+    const changed = changeOf(id, row, after)
+    const [from, to] = clock ? [-Infinity, Infinity] : [now / 1e6, now / 1e6 + LATE_S]
+    const { version, expiresAt, hex } = changed
+    const values = [id, version, `${expiresAt}`, hex, row.version, `${from}`, `${to}`]
+    const [written] = await this.#tryWrite(this.#statements.writeAsLeft, values)
+    if (!written) return false
+    this.#heard(written)
+    this.#leave(changed)
+    return true
   }
 
-  /**
-   * Writes changed rows, each if it still has the version that was read, or all or none. Returns the ids that were
-   * written. A race that Postgres itself has stopped counts as none written.
-   */
+  /** Reads these rows and Postgres's clock. A row that is not there is missing in the map. */
+  async #read(ids: readonly string[]): Promise<ReadonlyMap<string, LeftRow>> {
+    const found = await this.#query(this.#statements.read, [arrayOf(ids)], false)
+    this.#heard(found[0]!)
+    const rows = new Map<string, LeftRow>()
+    for (const { id, version, state: hex } of found) {
+      if (id) rows.set(id, { version: version!, hex: hex!, isOwn: this.#left.get(id)?.version === version })
+    }
+    return rows
+  }
+
+  /** Writes changed rows, each if it still has the version that was read, or all or none. Returns the ids that were written. */
   async #write(changed: readonly RowChange[], allOrNone: boolean): Promise<ReadonlySet<string>> {
     const values = [
       arrayOf(changed.map(({ id }) => id)),
       arrayOf(changed.map(({ version }) => version)),
       arrayOf(changed.map(({ expiresAt }) => expiresAt)),
-      arrayOf(changed.map(({ state }) => (state ? hexOf(packed(state)) : '""'))),
+      arrayOf(changed.map(({ hex }) => hex || '""')),
+      arrayOf(changed.flatMap(({ basis }) => basis ?? [])),
     ]
     const { write, writeAll } = this.#statements
+    const rows = await this.#tryWrite(allOrNone ? writeAll : write, values)
+    return new Set(rows.map(({ id }) => id!))
+  }
+
+  /** Runs a statement that writes. A race that Postgres itself has stopped counts as none written. */
+  async #tryWrite(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
     try {
-      const rows = await this.#query(allOrNone ? writeAll : write, values, true)
-      return new Set(allOrNone ? changed.map(({ id }) => id) : rows.map(({ id }) => id!))
+      return await this.#query(statement, values, true)
     } catch (error) {
-      const state = sqlState((error as StoreError).cause)
-      if (RACES.has(state ?? '')) return NONE
+      if (RACES.has(sqlState((error as StoreError).cause) ?? '')) return []
       throw error
     }
+  }
+
+  /** Remembers a row as it was written. Long states, those of logs, are read each time. */
+  #leave(row: RowChange): void {
+    if (row.hex.length <= MOST_LEFT_DIGITS) this.#left.set(row.id, row, performance.now())
+  }
+
+  /** Takes note of Postgres's clock. */
+  #heard(row: Row): void {
+    this.latest = this.options.clock?.() ?? Number(row['now'])
+    this.#latestAt = performance.now()
   }
 
   /**
@@ -99,35 +146,60 @@ export class StateRows {
   }
 }
 
-interface RowChange extends NewState {
-  readonly id: string
-  readonly version: number
+/** A row as it was when this process read or wrote it. */
+interface LeftRow {
+  readonly version: string
+  /** The state in hexadecimal digits, as the statements have it: none is that of a key which was reset. */
+  readonly hex: string
+  /** Whether the write before was this process's, too. */
+  readonly isOwn: boolean
 }
+
+interface RowChange extends LeftRow {
+  readonly id: string
+  readonly expiresAt: number
+  /** The version of the row that the change is based on; undefined for a row that is born. */
+  readonly basis: string | undefined
+}
+
+/** Versions are random, so that no row is taken for another that was there before a crash or a sweep. */
+function changeOf(id: string, row: LeftRow | undefined, { state, expiresAt }: NewState): RowChange {
+  const version = `${Math.floor(Math.random() * 2 ** 52)}`
+  const hex = state ? hexOf(packed(state)) : ''
+  return { id, version, hex, expiresAt, basis: row?.version, isOwn: row?.isOwn ?? true }
+}
+
+function stateIn(hex: string | undefined): Uint8Array | undefined {
+  return hex ? unpacked(Buffer.from(hex, 'hex')) : undefined
+}
+
+type StatementName = 'read' | 'write' | 'writeAll' | 'writeAsLeft'
 
 /** Others were faster, and nothing was written: a version has changed, a serialization failure, a deadlock with foreign work. */
 const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
-const NONE: ReadonlySet<string> = new Set()
+/** Rows that are remembered: their number, the digits of a state, and for how long. */
+const [MOST_LEFT, MOST_LEFT_DIGITS, LEFT_MS] = [20_000, 1000, 60_000]
+/** Seconds that Postgres's clock may be past the instant of a decision on a row as it was left: a long way there and back. */
+const LATE_S = 0.25
 
-/**
- * The statements on a table. A row is written only if its version is the next, so that a change is never based on an
- * older one.
- */
-function statementsFor(name: string): Record<'read' | 'write' | 'writeAll', Statement> {
+/** The statements on a table. A row is written only if its version is the one that the change is based on. */
+function statementsFor(name: string): Record<StatementName, Statement> {
   const table = quoted(name)
+  const clock = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
   const write = `insert into ${table} as kept (id, version, expires, state)
 select new.id, new.version, new.expires, decode(new.state, 'hex')
 from unnest($1::text::uuid[], $2::text::bigint[], $3::text::bigint[], $4::text::text[])
   as new (id, version, expires, state)
 order by new.id
 on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
-where kept.version = excluded.version - 1
+where kept.version = any ($5::bigint[])
 returning kept.id::text`
   return {
     // There is always a row, for the clock.
     read: {
       name: `sluice read ${name}`,
       text: `select clock.now::text, kept.id::text, kept.version::text, encode(kept.state, 'hex') as state
-from (select (extract(epoch from clock_timestamp()) * 1000000)::bigint as now) clock
+from (select ${clock} as now) clock
 left join ${table} kept on kept.id = any ($1::text::uuid[])`,
     },
     write: { name: `sluice write ${name}`, text: write },
@@ -135,7 +207,15 @@ left join ${table} kept on kept.id = any ($1::text::uuid[])`,
     writeAll: {
       name: `sluice write all ${name}`,
       text: `with written as (${write})
-select (1 / (count(*) = cardinality($1::text::uuid[]))::int)::text as done from written`,
+select id, (1 / (count(*) over () = cardinality($1::text::uuid[]))::int)::text as done from written`,
+    },
+    writeAsLeft: {
+      name: `sluice write as left ${name}`,
+      text: `update ${table}
+set version = $2::text::bigint, expires = $3::text::bigint, state = decode($4::text, 'hex')
+where id = $1::text::uuid and version = $5::text::bigint
+  and now() between to_timestamp($6::text::float8) and to_timestamp($7::text::float8)
+returning ${clock}::text as now`,
     },
   }
 }
@@ -151,16 +231,6 @@ function rowIdOf(id: string): string {
   return digest.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')
 }
 
-/** An empty state is that of a key which was reset. */
-function stateIn(row: Row | undefined): Uint8Array | undefined {
-  return row?.['state'] ? unpacked(Buffer.from(row['state'], 'hex')) : undefined
-}
-
-/** A row that is born begins anywhere, so that it is not taken for one that was swept in between. */
-function nextVersion(row: Row | undefined): number {
-  return row ? Number(row['version']) + 1 : Math.floor(Math.random() * 2 ** 52)
-}
-
-function hexOf(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex')
+function hexOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString('hex')
 }

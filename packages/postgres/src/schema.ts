@@ -102,7 +102,7 @@ async function look(database: Database, { table }: SetUpOptions): Promise<Row> {
 async function create(database: Database, { table, logged }: SetUpOptions): Promise<void> {
   const text = postgresSchema({ table, logged })
   try {
-    await database.query({ name: 'sluice create', text }, [])
+    await database.query({ name: `sluice create ${table}`, text }, [])
   } catch (error) {
     // Two that make it at once: the other was first, as "if not exists" looks before it makes.
     if (!['23505', '42P07', '42710'].includes(sqlState(error) ?? '')) throw error

@@ -106,6 +106,72 @@ describe('the table', () => {
   })
 })
 
+describe('a row that no other process writes', () => {
+  /** A store that counts its statements, and a limiter on it. */
+  const counted = async (table: string, options: PostgresStoreOptions = {}) => {
+    const pool = own.open()
+    const statements: string[] = []
+    const query = pool.query.bind(pool) as (statement: { text: string }) => Promise<unknown>
+    const counting = (statement: { text: string }) => {
+      statements.push(statement.text.split(' ')[0]!)
+      return query(statement)
+    }
+    const store = open({ table, denialCache: false, ...options }, Object.assign(pool, { query: counting }))
+    await store.ready()
+    statements.length = 0
+    return { limiter: limiterOn(store), seen: () => statements.splice(0).join() }
+  }
+  const remaining = async ({ limiter }: { limiter: ReturnType<typeof limiterOn> }) =>
+    (await limiter.consume('a')).remaining
+
+  it.each([{}, { prepare: true }])('is decided in one statement, %j', async (options) => {
+    const one = await counted(`t${++tables}`, options)
+    expect([await remaining(one), one.seen()]).toEqual([4, 'select,insert'])
+    expect([await remaining(one), one.seen()]).toEqual([3, 'update'])
+    expect([await remaining(one), one.seen()]).toEqual([2, 'update'])
+  })
+
+  it('is read for a denial and a peek', async () => {
+    const one = await counted(`t${++tables}`)
+    await one.limiter.consume('a', { cost: 5 })
+    one.seen()
+    expect([await remaining(one), one.seen()]).toEqual([0, 'select'])
+    await one.limiter.refund('a')
+    one.seen()
+    expect([(await one.limiter.peek('a')).remaining, one.seen()]).toEqual([1, 'select'])
+  })
+
+  it('is read after another process has written it, until it no longer does', async () => {
+    const [one, other] = [await counted('shared_row'), await counted('shared_row')]
+    expect(await remaining(one)).toBe(4)
+    expect([await remaining(other), other.seen()]).toEqual([3, 'select,insert'])
+    one.seen()
+    expect([await remaining(one), one.seen()]).toEqual([2, 'update,select,insert'])
+    expect([await remaining(other), other.seen()]).toEqual([1, 'select,insert'])
+    await other.limiter.refund('a', { cost: 4 })
+    expect([await remaining(one), one.seen()]).toEqual([4, 'select,insert'])
+    expect([await remaining(one), one.seen()]).toEqual([3, 'select,insert'])
+    expect([await remaining(one), one.seen()]).toEqual([2, 'update'])
+  })
+
+  it('is not made anew after a crash has emptied the table', async () => {
+    const one = await counted('emptied')
+    await one.limiter.consume('a', { cost: 3 })
+    await own.pool.query('truncate emptied')
+    expect(await remaining(one)).toBe(4)
+  })
+
+  it.each([-10_000, 10_000])('is read where a clock was moved by %d ms', async (ms) => {
+    const one = await counted(`t${++tables}`)
+    await remaining(one)
+    one.seen()
+    const now = performance.now.bind(performance)
+    const moved = jest.spyOn(performance, 'now').mockImplementation(() => now() + ms)
+    expect([await remaining(one), one.seen()]).toEqual([3, 'update,select,insert'])
+    moved.mockRestore()
+  })
+})
+
 describe('a role without rights', () => {
   beforeAll(() =>
     own.pool.query(
@@ -142,6 +208,8 @@ describe('a client', () => {
     expect((await limiterOn(open({ table }, client)).consume('a')).remaining).toBe(4)
     expect((await limiterOn(open({ table, prepare: true }, sql)).consume('a')).remaining).toBe(3)
     expect((await limiterOn(open({ table, prepare: true })).consume('a')).remaining).toBe(2)
+    expect((await limiterOn(open({ prepare: true })).consume('a')).remaining).toBe(4)
+    expect((await limiterOn(open({ prepare: true })).consume('a')).remaining).toBe(4)
     await client.end()
     await sql.end()
   })
