@@ -18,7 +18,7 @@ export interface StateRowsOptions extends SetUpOptions {
  * the one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whoever
  * writes them: batches of several processes cannot lock each other out.
  *
- * A row that no other process has written lately is not read for a call that comes alone: the process decides on the row as it was
+ * A row that no other process was seen to write is not read for a call that comes alone: the process decides on the row as it was
  * left, at an instant that Postgres's clock has just passed, and one statement writes it if its version and the clock say so.
  * Otherwise, or if the decision writes nothing, as a denial does, the call is decided in two statements.
  */
@@ -60,7 +60,8 @@ export class StateRows {
     if (changed.length === 0) return []
     const written = await this.#write(changed, allOrNone)
     const lost = new Set(changed.flatMap(({ id }) => (written.has(id) ? [] : [id])))
-    if (keys.length === 1 && lost.size === 0) this.#leave(changed[0]!)
+    if (keys.length > 1) for (const key of keys) this.#left.delete(key)
+    else if (lost.size === 0) this.#leave(changed[0]!)
     return lost.size === 0 ? [] : ids.filter((_, i) => lost.has(keys[i]!))
   }
 
@@ -73,11 +74,10 @@ export class StateRows {
     const before = stateIn(row.hex)
     const after = change([before], now)[0]!
     if (after.state === before) return false
-    this.#left.delete(id)
     const changed = changeOf(id, row, after)
-    const [from, to] = clock ? [-Infinity, Infinity] : [now / 1e6, now / 1e6 + LATE_S]
     const { version, expiresAt, hex } = changed
-    const values = [id, version, `${expiresAt}`, hex, row.version, `${from}`, `${to}`]
+    const late = clock ? Infinity : LATE_S
+    const values = [id, version, `${expiresAt}`, hex, row.version, `${now / 1e6 + LATE_S}`, `${late}`]
     const [written] = await this.#tryWrite(this.#statements.writeAsLeft, values)
     if (!written) return false
     this.#heard(written)
@@ -91,7 +91,9 @@ export class StateRows {
     this.#heard(found[0]!)
     const rows = new Map<string, LeftRow>()
     for (const { id, version, state: hex } of found) {
-      if (id) rows.set(id, { version: version!, hex: hex!, isOwn: this.#left.get(id)?.version === version })
+      if (!id) continue
+      const isOwn = (this.#left.get(id)?.version ?? version) === version
+      rows.set(id, { version: version!, hex: hex!, isOwn })
     }
     return rows
   }
@@ -127,7 +129,7 @@ export class StateRows {
 
   /** Takes note of Postgres's clock. */
   #heard(row: Row): void {
-    this.latest = this.options.clock?.() ?? Number(row['now'])
+    this.latest = this.options.clock?.() ?? Math.floor(Number(row['now']))
     this.#latestAt = performance.now()
   }
 
@@ -151,7 +153,7 @@ interface LeftRow {
   readonly version: string
   /** The state in hexadecimal digits, as the statements have it: none is that of a key which was reset. */
   readonly hex: string
-  /** Whether the write before was this process's, too. */
+  /** Whether it was not seen to be written by another process since this one wrote it. */
   readonly isOwn: boolean
 }
 
@@ -179,8 +181,8 @@ type StatementName = 'read' | 'write' | 'writeAll' | 'writeAsLeft'
 const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
 /** Rows that are remembered: their number, the digits of a state, and for how long. */
 const [MOST_LEFT, MOST_LEFT_DIGITS, LEFT_MS] = [20_000, 1000, 60_000]
-/** Seconds that Postgres's clock may be past the instant of a decision on a row as it was left: a long way there and back. */
-const LATE_S = 0.25
+/** Half of the seconds by which Postgres's clock may be past the instant of a decision on a row as it was left: a long way. */
+const LATE_S = 0.125
 
 /** The statements on a table. A row is written only if its version is the one that the change is based on. */
 function statementsFor(name: string): Record<StatementName, Statement> {
@@ -212,10 +214,9 @@ select id, (1 / (count(*) over () = cardinality($1::text::uuid[]))::int)::text a
     writeAsLeft: {
       name: `sluice write as left ${name}`,
       text: `update ${table}
-set version = $2::text::bigint, expires = $3::text::bigint, state = decode($4::text, 'hex')
-where id = $1::text::uuid and version = $5::text::bigint
-  and now() between to_timestamp($6::text::float8) and to_timestamp($7::text::float8)
-returning ${clock}::text as now`,
+set version = $2, expires = $3, state = decode($4, 'hex')
+where id = $1 and version = $5 and abs(date_part('epoch', now()) - $6) < $7
+returning date_part('epoch', clock_timestamp()) * 1000000 as now`,
     },
   }
 }
