@@ -80,7 +80,7 @@ export class StateRows {
     const values = [id, version, `${expiresAt}`, hex, row.version, `${now / 1e6 + LATE_S}`, `${late}`]
     const [written] = await this.#tryWrite(this.#statements.writeAsLeft, values)
     if (!written) return false
-    this.#heard(written)
+    this.#heard(Number(written['now']) * 1e6)
     this.#leave(changed)
     return true
   }
@@ -88,7 +88,7 @@ export class StateRows {
   /** Reads these rows and Postgres's clock. A row that is not there is missing in the map. */
   async #read(ids: readonly string[]): Promise<ReadonlyMap<string, LeftRow>> {
     const found = await this.#query(this.#statements.read, [arrayOf(ids)], false)
-    this.#heard(found[0]!)
+    this.#heard(Number(found[0]!['now']))
     const rows = new Map<string, LeftRow>()
     for (const { id, version, state: hex } of found) {
       if (!id) continue
@@ -128,8 +128,8 @@ export class StateRows {
   }
 
   /** Takes note of Postgres's clock. */
-  #heard(row: Row): void {
-    this.latest = this.options.clock?.() ?? Math.floor(Number(row['now']))
+  #heard(now: number): void {
+    this.latest = this.options.clock?.() ?? Math.floor(now)
     this.#latestAt = performance.now()
   }
 
@@ -216,7 +216,7 @@ select id, (1 / (count(*) over () = cardinality($1::text::uuid[]))::int)::text a
       text: `update ${table}
 set version = $2, expires = $3, state = decode($4, 'hex')
 where id = $1 and version = $5 and abs(date_part('epoch', now()) - $6) < $7
-returning date_part('epoch', clock_timestamp()) * 1000000 as now`,
+returning date_part('epoch', clock_timestamp()) as now`,
     },
   }
 }
