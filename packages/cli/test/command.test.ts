@@ -65,6 +65,7 @@ describe('the exit code', () => {
     [3, 'suggest', 'missing.log'],
     [3, 'suggest', 'strict.json'],
     [3, 'replay', 'access.log', 'wrong.json'],
+    [3, 'replay', 'access.log', 'strict.json', '--out', 'missing/out.jsonl'],
     [0, '--help'],
     [0, '--version'],
   ])('is %i of %s', (status, ...args) => {

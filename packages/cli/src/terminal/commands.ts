@@ -1,13 +1,6 @@
-import type { Decision } from '@sluice/core'
 import { digest } from '@sluice/core/internal'
-import {
-  changesAgainst,
-  type PolicyProblem,
-  readPolicies,
-  type ReadPolicies,
-  smellsOf,
-} from '@sluice/policies'
-import { createWriteStream, readFileSync } from 'node:fs'
+import * as policies from '@sluice/policies'
+import { openSync, readFileSync, writeSync } from 'node:fs'
 import * as logs from '../index.js'
 import { parseFailIf } from './fail-if.js'
 import { FileShelf, sourcesOf } from './files.js'
@@ -22,7 +15,8 @@ export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
   try {
-    const reading = await openLogs(paths, given, [selector], signal)
+    const read = { ...readOptionsOf(given, [selector]), signal }
+    const reading = await logs.readLogs(sourcesOf(paths, signal), read)
     const report = hashed(await logs.suggest(reading, options), given)
     const command = replayCommand(paths, given)
     print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
@@ -52,21 +46,16 @@ export const replay: Run = async (files, given, signal) => {
   const own = selectorOf(given)
   const all = [...limiters, ...(against === undefined || against === 'log' ? [] : against)]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
-  const out = valueOf(given, 'out', (path) => createWriteStream(path))
-  const write = (
-    time: string,
-    limiter: string,
-    { keys, cost }: logs.LoggedCall,
-    decision: Decision,
-  ): void => {
+  const out = valueOf(given, 'out', (path) => openSync(path, 'w'))
+  const write: logs.LogReplayOptions['onDecision'] = (time, limiter, { keys, cost }, decision) => {
     const { allowed, policy, remaining, retryAfterMs } = decision
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
-    out!.write(`${JSON.stringify(hashed(line, given))}\n`)
+    writeSync(out!, `${JSON.stringify(hashed(line, given))}\n`)
   }
-  const reading = await openLogs(files.slice(0, -1), given, selectors, signal)
-  const options = { limiters, against, signal, onDecision: out && write } as const
+  const read = { ...readOptionsOf(given, selectors), signal }
+  const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
+  const options = { limiters, against, signal, onDecision: out === undefined ? out : write } as const
   const report = hashed(await logs.replay(reading, options), given)
-  out?.end()
   print(report, given, () => printReplay(report, pageOf(process.stdout)))
   const failed = conditions.filter((condition) => condition.holds(report))
   for (const { text } of failed) process.stderr.write(`sluice: --fail-if '${text}' holds\n`)
@@ -74,19 +63,18 @@ export const replay: Run = async (files, given, signal) => {
 }
 
 export const check: Run = async ([path = STDIN], given) => {
-  const file = readPolicies(textOf(path))
+  const file = policies.readPolicies(textOf(path))
   const current = valueOf(given, 'against', withoutErrors)
-  const smells = [...smellsOf(file), ...(current ? changesAgainst(file, current) : [])]
+  const smells = [...policies.smellsOf(file), ...(current ? policies.changesAgainst(file, current) : [])]
   const problems = [...file.errors, ...smells]
-  const text = [...linesOf(path, problems), `${file.errors.length} errors, ${smells.length} smells`].join(
-    '\n',
-  )
-  print({ version: 1, command: 'check', file: path, problems }, given, () => text)
+  const sum = `${file.errors.length} errors, ${smells.length} smells`
+  const text = (): string => [...linesOf(path, problems), sum].join('\n')
+  print({ version: 1, command: 'check', file: path, problems }, given, text)
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
 }
 
 /** A line for each problem of a policy file, as compilers print them: file, line, severity, code. */
-function linesOf(path: string, problems: readonly PolicyProblem[]): string[] {
+function linesOf(path: string, problems: readonly policies.PolicyProblem[]): string[] {
   const file = path === STDIN ? 'stdin' : path
   return problems.map(({ line, path: at, severity, code, message }) => {
     return `${file}:${line}: ${severity} ${code}${at === '' ? '' : ` at ${at}`}: ${message}`
@@ -97,26 +85,14 @@ function linesOf(path: string, problems: readonly PolicyProblem[]): string[] {
  * The policies of a file, which must have no errors.
  * @throws {Error} EPOLICIES with a line for each error.
  */
-function withoutErrors(path: string): ReadPolicies {
-  const file = readPolicies(textOf(path))
+function withoutErrors(path: string): policies.ReadPolicies {
+  const file = policies.readPolicies(textOf(path))
   if (file.errors.length === 0) return file
   throw Object.assign(new Error(linesOf(path, file.errors).join('\n')), { code: 'EPOLICIES' })
 }
 
 function textOf(path: string): string {
   return readFileSync(path === STDIN ? 0 : path, 'utf8')
-}
-
-type Selectors = readonly logs.Selector[]
-
-/** Opens the logs at these paths, and finds their formats. */
-function openLogs(
-  paths: readonly string[],
-  given: Given,
-  selectors: Selectors,
-  signal: AbortSignal,
-): Promise<logs.Reading> {
-  return logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, selectors, signal))
 }
 
 /**

@@ -9,11 +9,8 @@ import { STDIN } from './main.js'
 /** Logs by their paths; none is stdin. What is packed by gzip is unpacked, whatever its name. */
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
-    const stream =
-      path === STDIN
-        ? addAbortSignal(signal, process.stdin)
-        : createReadStream(path, { signal, highWaterMark: 2 ** 18 })
-    return { name: path === STDIN ? 'stdin' : path, chunks: unpacked(stream) }
+    if (path === STDIN) return { name: 'stdin', chunks: unpacked(addAbortSignal(signal, process.stdin)) }
+    return { name: path, chunks: unpacked(createReadStream(path, { signal, highWaterMark: 2 ** 18 })) }
   })
 }
 

@@ -54,11 +54,7 @@ export function selectorOf(given: Given): Selector {
  * The options for reading logs, from the command line's flags.
  * @throws {UsageError} for a value that is not valid.
  */
-export function readOptionsOf(
-  given: Given,
-  selectors: readonly Selector[],
-  signal: AbortSignal,
-): ReadOptions {
+export function readOptionsOf(given: Given, selectors: readonly Selector[]): ReadOptions {
   const fields = textsOf(given, 'field').map((text) =>
     checked(text, text.split(/=(.*)/, 2), /^\w+=./.test(text), 'NAME=PATH'),
   )
@@ -69,7 +65,6 @@ export function readOptionsOf(
     fields: Object.fromEntries(fields) as Record<string, string>,
     trustProxy: valueOf(given, 'trustProxy', (text) => number(text, 0, 100)),
     skewMs: valueOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
-    signal,
   }
 }
 

@@ -40,12 +40,8 @@ export function lengthOfTime(ms: number | null): string {
   if (ms === null) return 'for ever'
   if (ms < 60_000) return ms < 1000 ? `${ms}ms` : `${Math.ceil(ms / 100) / 10}s`
   const seconds = Math.ceil(ms / 1000)
-  const units = [
-    Math.floor(seconds / 86_400),
-    Math.floor(seconds / 3600) % 24,
-    Math.floor(seconds / 60) % 60,
-    seconds % 60,
-  ]
+  const [minutes, hours] = [60, 3600].map((unit) => Math.floor(seconds / unit)) as [number, number]
+  const units = [Math.floor(hours / 24), hours % 24, minutes % 60, seconds % 60]
   const largest = units.findIndex((unit) => unit > 0)
   return `${units[largest]}${'dhms'[largest]} ${units[largest + 1]}${'dhms'[largest + 1]}`
 }
@@ -77,10 +73,9 @@ export function pageText(basis: Basis, sections: readonly (readonly string[])[],
   ]
   const beside = outside > 0 ? ` (${count(outside)} outside --where)` : ''
   const sum = `${count(lines, 'line')} = ${count(read)} read${beside} + ${count(lines - read)} skipped`
-  const reasons = Object.entries(skipped).map(([reason, { count: many, source, line, text }]) =>
-    page.faint(
-      `  ${reason}: ${count(many)}, first ${source}:${line}: ${printable(text)}`.slice(0, page.width),
-    ),
-  )
+  const reasons = Object.entries(skipped).map(([reason, { count: many, source, line, text }]) => {
+    const first = `  ${reason}: ${count(many)}, first ${source}:${line}: ${printable(text)}`
+    return page.faint(first.slice(0, page.width))
+  })
   return [head, ...sections, [page.faint(sum), ...reasons]].map((section) => section.join('\n')).join('\n\n')
 }

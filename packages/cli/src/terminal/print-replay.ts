@@ -44,10 +44,8 @@ function limiterLines(limiter: LimiterReport, callers: number, page: Terminal): 
 /** The lines about calls that are decided otherwise than before, with the callers who have most of them. */
 function comparisonLines({ allowedToDenied, deniedToAllowed, callers }: Comparison): string[] {
   const sum = `${count(allowedToDenied, 'call')} allowed before and denied now, ${count(deniedToAllowed)} the other way round`
-  const rows = callers.map((each) => [
-    printable(each.key),
-    count(each.allowedToDenied),
-    count(each.deniedToAllowed),
-  ])
+  const rows = callers.map(({ key, ...each }) => {
+    return [`  ${printable(key)}`, count(each.allowedToDenied), count(each.deniedToAllowed)]
+  })
   return rows.length === 0 ? [sum] : [sum, ...table([['  caller', 'denied now', 'allowed now'], ...rows])]
 }

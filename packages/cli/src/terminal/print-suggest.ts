@@ -1,5 +1,5 @@
 import { formatDuration } from '@sluice/core/internal'
-import type { Selector, SuggestReport, WindowReport } from '../index.js'
+import type { Basis, Selector, SuggestReport, WindowReport } from '../index.js'
 import { count, lengthOfTime, type Terminal, pageText, percent, printable, table } from './page.js'
 
 /**
@@ -18,12 +18,9 @@ export function printSuggest(
   const rows = pictures.flatMap((_, i) =>
     i % columns === 0 ? [besideEachOther(pictures.slice(i, i + columns))] : [],
   )
-  const advice = windows.flatMap((window) => recommendation(window, report, page))
-  return pageText(
-    basis,
-    [limitsTable(report, page), ...rows, advice, toCopy(windows, selector, command, page)],
-    page,
-  )
+  const advice = windows.flatMap((window) => recommendation(window, basis, page))
+  const sections = [limitsTable(report, page), ...rows, advice, toCopy(report, selector, command, page)]
+  return pageText(basis, sections, page)
 }
 
 /** The table of windows and limits, with the calls and callers that each would have denied. Recommended limits are bold. */
@@ -76,12 +73,12 @@ function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
  */
 function recommendation(
   { windowMs, recommended, cells }: WindowReport,
-  report: SuggestReport,
+  basis: Basis,
   page: Terminal,
 ): string[] {
   const figures = cells.find(({ limit }) => limit === recommended?.policy.limit)?.figures
   if (!recommended || !figures) return []
-  const { calls: all, callers } = report.basis
+  const { calls: all, callers } = basis
   const { policy, next } = recommended
   const title = page.bold(`${count(policy.limit)} per ${formatDuration(windowMs)}`)
   const alone = `leaves ${percent(1 - figures.callersHit / callers)} of ${count(callers, 'caller')} alone`
@@ -98,12 +95,7 @@ function recommendation(
  * The lines to copy: the recommended policy of the window in which the limit lies furthest below what the next caller
  * needs, in TypeScript and as a policy file, and the command that confirms it.
  */
-function toCopy(
-  windows: readonly WindowReport[],
-  selector: Selector,
-  command: string,
-  page: Terminal,
-): string[] {
+function toCopy({ windows }: SuggestReport, selector: Selector, command: string, page: Terminal): string[] {
   const known = windows.flatMap(({ recommended }) => recommended ?? [])
   const gaps = known.map(({ policy, next }) => (next ?? 0) / policy.limit)
   const best = known[gaps.indexOf(Math.max(...gaps))]

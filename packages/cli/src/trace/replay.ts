@@ -1,4 +1,5 @@
 import { createLimiter, type Decision, type Limiter, memoryStore, type MemoryStore } from '@sluice/core'
+import { ownText } from '@sluice/core/internal'
 import { type ReadLimiter, scaleOf } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
@@ -158,7 +159,7 @@ class Replayer {
   readonly #limiter: Limiter
   readonly #store: MemoryStore
   /** Callers who were denied. */
-  readonly #hits = new Map<number, Hit>()
+  readonly #hits = new Map<string, Hit>()
   readonly #policies: Record<string, number> = {}
   readonly #hours: Record<string, number> = {}
   #now = 0
@@ -185,15 +186,15 @@ class Replayer {
     this.#calls++
     const decision = this.#limiter.decide(key, call.cost === 1 ? undefined : { cost: call.cost }) as Decision
     onDecision?.(timeOf(call.at)!, this.#limiter.name, { ...call, keys: [key] }, decision)
-    if (!decision.allowed) this.#count(this.callers.numberFor(key), call.at, decision)
-    else if (this.#hits.size > 0) this.#hits.get(this.callers.numberFor(key))?.allowed()
+    if (!decision.allowed) this.#count(key, call.at, decision)
+    else if (this.#hits.size > 0) this.#hits.get(key)?.allowed()
     return !decision.allowed
   }
 
   /** Counts a denial: for its caller, its hour and the policy that denied it. */
-  #count(caller: number, at: number, { policy, retryAfterMs }: Decision): void {
-    const hit = this.#hits.get(caller) ?? new Hit(caller)
-    this.#hits.set(caller, hit)
+  #count(key: string, at: number, { policy, retryAfterMs }: Decision): void {
+    const hit = this.#hits.get(key) ?? new Hit(this.callers.numberFor(key))
+    if (hit.denied === 0) this.#hits.set(ownText(key), hit)
     hit.add(at, at + retryAfterMs * 1000)
     const hour = timeOf(at)!.slice(0, 13)
     this.#policies[policy] = (this.#policies[policy] ?? 0) + 1

@@ -22,13 +22,10 @@ export interface CallerCalls {
 }
 
 export class Trace {
-  readonly #shelf: Shelf
   readonly #parts = Array.from({ length: PARTS }, () => new TracePart())
   #blocks = 0
 
-  constructor(shelf: Shelf = memoryShelf()) {
-    this.#shelf = shelf
-  }
+  constructor(readonly shelf: Shelf = memoryShelf()) {}
 
   /** Keeps a call in the block of its caller's part; a full block goes to the shelf. */
   add(caller: number, at: number, cost: number): void {
@@ -40,7 +37,7 @@ export class Trace {
     block.numbers[4 * part.filled + 2] = caller
     block.numbers[4 * part.filled + 3] = cost
     if (++part.filled < BLOCK_CALLS) return
-    this.#shelf.write(block.bytes)
+    this.shelf.write(block.bytes)
     places.push(this.#blocks++)
     part.filled = 0
   }
@@ -70,7 +67,7 @@ export class Trace {
         calls.costs[to] = numbers[4 * i + 3]!
       }
     }
-    for (const place of part.places) sortIn(new TraceBlock(this.#shelf.read(place)), BLOCK_CALLS)
+    for (const place of part.places) sortIn(new TraceBlock(this.shelf.read(place)), BLOCK_CALLS)
     sortIn(part.block, part.filled)
     ends.forEach((end, caller) => {
       calls.caller = caller * PARTS + index
