@@ -1,12 +1,14 @@
 import { onSources } from '@sluice/harness/processes'
 import { freePort, type RedisServer, startRedis } from '@sluice/harness/redis'
 import { transformSync } from '@swc/core'
+import { Redis } from 'ioredis'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join, resolve } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
+import { serveUpstash } from './upstash-rest.js'
 
 /*
  * Every page of docs/migrate has an application as it was with another package, followed by the same with ours. Both are
@@ -121,16 +123,24 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health'), ...times(4, {})],
     headers: ['ratelimit-limit', 'ratelimit-remaining', 'ratelimit-reset', 'ratelimit-policy', 'retry-after'],
   },
+  'upstash-ratelimit.md': {
+    asked: [...times(5, as('ann')), as('bob'), ...times(4, {})],
+    headers: X_RATELIMIT.slice(0, 2),
+  },
 }
 
 let folder: string
 let redis: RedisServer
+let client: Redis
+let upstash: Awaited<ReturnType<typeof serveUpstash>>
 const children: ChildProcess[] = []
 
 beforeAll(async () => {
   // Inside of the repository, where the packages are found as in an application that has installed them.
   folder = mkdtempSync(join(__dirname, '.migrate-'))
   redis = await startRedis()
+  client = new Redis(redis.port, redis.host)
+  upstash = await serveUpstash(client)
 }, 20_000)
 
 afterEach(async () => {
@@ -144,6 +154,8 @@ afterEach(async () => {
 })
 
 afterAll(async () => {
+  upstash.close()
+  client.disconnect()
   await redis.stop()
   rmSync(folder, { recursive: true })
 })
@@ -178,7 +190,8 @@ async function answersOf(kind: string, code: string, script: Script) {
       .replace(/^( +)store,$/m, "$&\n$1deadline: '10s',") // a slow Redis must not let it decide alone
       .replaceAll('redis://localhost:6379', `redis://${redis.host}:${redis.port}`),
   )
-  const child = spawn(process.execPath, [...onSources(), file], { stdio: ['ignore', 'ignore', 'pipe'] })
+  const env = { ...process.env, UPSTASH_REDIS_REST_URL: upstash.url, UPSTASH_REDIS_REST_TOKEN: 'token' }
+  const child = spawn(process.execPath, [...onSources(), file], { env, stdio: ['ignore', 'ignore', 'pipe'] })
   children.push(child)
   let errors = ''
   child.stderr.on('data', (data) => (errors += data))
