@@ -143,6 +143,18 @@ describe('output', () => {
     expect(Math.max(...stdout.split('\n').map(({ length }) => length))).toBeLessThanOrEqual(100)
   })
 
+  it('of --help fits a terminal of 80 columns', () => {
+    const help = [[], ['suggest'], ['replay'], ['check']].map((args) => sluice([...args, '--help']).stdout)
+    const lines = help.flatMap((text) => text.split('\n'))
+    expect(lines.length).toBeGreaterThan(40)
+    expect(lines.filter(({ length }) => length >= 80)).toEqual([])
+  })
+
+  it('has no column that a remark makes wider', () => {
+    const { stdout } = sluice(['suggest', 'access.log', '--windows', '1s,20s'])
+    expect(stdout).toMatch(/\nwindow +limit {2,6}denied .*\n1s +this log is too coarse\n20s {2,}\d/)
+  })
+
   it('of suggest ends with a policy file that the command after it takes', () => {
     const { stdout } = sluice(['suggest', 'access.log', '--where', 'path=/', '--skew', '10s'])
     const [, file, command] = /\n(\{"limiters".*)\nnpx @sluice\/cli (.*)\n/.exec(stdout) ?? []

@@ -77,9 +77,9 @@ const LOGS: Flags = [
   ['--by <caller>', 'ip, header:NAME or field:PATH (default: ip)'],
   ['--where <conditions>', 'Calls that count: path^=/api,method=POST'],
   ['--cost <part>', 'Cost of a call: field:PATH (default: 1)'],
-  ['--trust-proxy <proxies>', 'Proxies in front that add to X-Forwarded-For (default: 0)'],
+  ['--trust-proxy <proxies>', 'Proxies that add to X-Forwarded-For (default: 0)'],
   ['--format <name>', 'common, alb, envoy or json (default: found)'],
-  ['--field <name=path>', 'Place of time, ip, status ... in lines of JSON, repeatable'],
+  ['--field <name=path>', 'Place of time, ip ... in lines of JSON, repeatable'],
   ['--skew <duration>', 'How far back times may run (default: 5s)'],
   ['--hash-keys', 'Print digests of callers only'],
 ]
@@ -87,14 +87,14 @@ const LOGS: Flags = [
 const SUGGEST: Flags = [
   ['--windows <list>', 'Windows of the table (default: 1s,10s,1m,10m,1h,1d)'],
   ['--limits <list>', 'Limits of the table (default: auto)'],
-  ['--algorithm <name>', 'slidingLog, gcra, tokenBucket ... (default: slidingLog)'],
-  ['--burst <units>', 'Capacity of gcra and the buckets (default: the limit)'],
-  ['--untouched <percent>', 'Callers that a recommended limit leaves alone (default: 99.9)'],
+  ['--algorithm <name>', 'slidingLog (default), gcra, tokenBucket ...'],
+  ['--burst <units>', 'Capacity of gcra and buckets (default: the limit)'],
+  ['--untouched <percent>', 'Callers whom a limit leaves alone (default: 99.9)'],
 ]
 
 const REPLAY: Flags = [
-  ['--against <file>', "Compare with another policy file, or with the 429s in the log ('log')"],
-  ['--fail-if <condition>', "Exit 1 if it holds: 'callers > 5', 'denied > 0.1%', 'lockout > 1h'"],
+  ['--against <file>', "Another policy file, or the log's own 429s: log"],
+  ['--fail-if <condition>', "Exit 1 if 'callers > 5', 'lockout > 1h' ..."],
   ['--out <file>', 'Write each decision as a line of JSON'],
 ]
 

@@ -15,10 +15,13 @@ export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Terminal {
   return { width: columns ?? (Number(process.env.COLUMNS) || 80), bold: style(1), faint: style(2) }
 }
 
-/** Lines that show rows with their columns aligned: the first to the left, the others to the right. */
+/**
+ * Lines that show rows with their columns aligned: the first to the left, the others to the right. A row of fewer cells ends with
+ * a remark, which widens no column.
+ */
 export function table(rows: readonly (readonly string[])[]): string[] {
-  const width = (i: number): number => Math.max(...rows.map((row) => row[i]?.length ?? 0))
-  const widths = rows[0]!.map((_, i) => width(i))
+  const full = rows.filter(({ length }) => length === rows[0]!.length)
+  const widths = rows[0]!.map((_, i) => Math.max(...full.map((row) => row[i]!.length)))
   const padded = (cell: string, i: number): string =>
     i === 0 ? cell.padEnd(widths[i]!) : cell.padStart(widths[i]!)
   return rows.map((row) => row.map(padded).join('  ').trimEnd())
