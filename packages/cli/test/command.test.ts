@@ -114,6 +114,19 @@ describe('input', () => {
     })
   })
 
+  it('that is a folder is an error with its name', () => {
+    const { status, stderr } = sluice(['suggest', 'access.log', folder])
+    expect([status, stderr]).toEqual([3, expect.stringMatching(`^sluice: ${folder}: EISDIR`)])
+  })
+
+  it('without a line gives a report of none', () => {
+    const { status, stdout } = sluice(['suggest', '--windows', '1m'])
+    expect(status).toBe(0)
+    expect(stdout).toMatch(/^0 calls of 0 callers.*\nformat: none, without a line; /)
+    expect(stdout).toMatch(/\n0 lines = 0 read \+ 0 skipped\n$/)
+    expect(stdout).not.toContain('\n\n\n')
+  })
+
   it('that is packed and ends too early is read up to there', () => {
     const bytes = gzipSync(LOG.join(''))
     const { status, stdout } = sluice(['suggest', '--json'], bytes.subarray(0, bytes.length - 60))

@@ -115,10 +115,11 @@ class Log {
     } catch (error) {
       this.#hasEnded = true
       if (this.options.signal?.aborted) return undefined
-      if (!this.#hasBegun) throw error
+      const { message } = error as Error
+      if (!this.#hasBegun) throw Object.assign(error as Error, { message: `${this.source.name}: ${message}` })
       const { lines } = this.ledger
       const [rest] = this.#splitter.end() // which counts the lines that it refuses
-      if (this.ledger.lines === lines) this.#refuse('cut off', rest ?? (error as Error).message)
+      if (this.ledger.lines === lines) this.#refuse('cut off', rest ?? message)
       return []
     }
   }

@@ -67,7 +67,7 @@ export function pageText(basis: Basis, sections: readonly (readonly string[])[],
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
   const limited = `${percent(denied)} of the calls were answered 429`
-  const formats = [...new Set(Object.values(basis.formats))].join(', ')
+  const formats = [...new Set(Object.values(basis.formats))].join(', ') || 'none, without a line'
   const head = [
     ...(basis.complete ? [] : [page.bold('interrupted: figures of the beginning only')]),
     ...(denied > 0.01 ? [page.bold(`${limited}: callers wanted more than this log shows`)] : []),
@@ -80,5 +80,6 @@ export function pageText(basis: Basis, sections: readonly (readonly string[])[],
     const first = `  ${reason}: ${count(many)}, first ${source}:${line}: ${printable(text)}`
     return page.faint(first.slice(0, page.width))
   })
-  return [head, ...sections, [page.faint(sum), ...reasons]].map((section) => section.join('\n')).join('\n\n')
+  const all = [head, ...sections, [page.faint(sum), ...reasons]].filter((section) => section.length > 0)
+  return all.map((section) => section.join('\n')).join('\n\n')
 }
