@@ -1,5 +1,5 @@
-// How fast and in how much memory sluice reads logs: npm run bench -- logs [lines] [callers]. Beside goaccess, if it is installed, on
-// a tenth of the lines. Needs the build.
+// How soon sluice starts, and how fast and in how much memory it reads logs: npm run bench -- logs [lines] [callers]. Beside
+// goaccess, if it is installed, on a tenth of the lines. Needs the build.
 import { spawnSync } from 'node:child_process'
 import { createWriteStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
@@ -17,6 +17,9 @@ try {
     writeFileSync(join(folder, `${algorithm}.json`), JSON.stringify({ limiters: { api: { policies } } }))
   }
   const command = join(process.cwd(), 'packages/cli/bin/sluice.js')
+  const starts = Array.from({ length: 15 }, () => secondsOf(command, '--version') / secondsOf('-e', '0'))
+  const start = starts.toSorted((one, other) => one - other)[7] ?? NaN
+  console.log(`start                ${start.toFixed(2)} x node -e 0, the median of 15 turns`)
   measure('suggest', lines, process.execPath, command, 'suggest', 'long.log', '--json')
   for (const algorithm of ['slidingLog', 'gcra'])
     measure(
@@ -54,6 +57,13 @@ async function write(name, lines, callers) {
   const file = createWriteStream(join(folder, name))
   for (const piece of longLog(lines, callers)) if (!file.write(piece)) await once(file, 'drain')
   await once(file.end(), 'finish')
+}
+
+/** @param {string[]} args */
+function secondsOf(...args) {
+  const start = performance.now()
+  spawnSync(process.execPath, args, { stdio: 'ignore' })
+  return (performance.now() - start) / 1000
 }
 
 /**
