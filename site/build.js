@@ -14,8 +14,8 @@ await writeReference()
 report([...missingExports('.'), ...unknownOptions('.', filesOf('.')), ...(await staleFigures('.'))])
 rmSync(OUT, { recursive: true, force: true })
 await build('site')
-cpSync('site/404.html', `${OUT}/404.html`) // VitePress's own needs to know the base
 makePortable(OUT)
+cpSync('site/404.html', `${OUT}/404.html`) // VitePress's own needs to know the base
 writeTexts(OUT, '.')
 report(brokenLinks(OUT))
 console.log(`${OUT}: serve it from anywhere`)

@@ -34,11 +34,10 @@ export function brokenLinks(folder) {
  */
 function wrongLink(folder, anchors, from, href) {
   if (/^(?:https?:|mailto:|data:)/.test(href)) return undefined
-  if (href.startsWith('/') && from !== '404.html') return `${href} fits one base path alone`
+  if (href.startsWith('/')) return `${href} fits one base path alone`
   const [path = '', ...rest] = href.split('#')
-  const joined =
-    path === '' ? from : posix.join(from === '404.html' ? '.' : posix.dirname(from), decodeURI(path))
-  const file = joined === '.' || joined.endsWith('/') ? posix.join(joined, 'index.html') : joined
+  const joined = path === '' ? from : posix.join(posix.dirname(from), decodeURI(path))
+  const file = joined.replace(/(^|\/)\.?$/, '$1index.html')
   if (!existsSync(join(folder, file)) || !statSync(join(folder, file)).isFile())
     return `${href} leads nowhere`
   const hash = decodeURIComponent(rest.join('#'))
@@ -137,7 +136,7 @@ export async function staleFigures(root) {
 export function htmlOf(folder) {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .map((name) => name.replaceAll('\\', '/'))
-    .filter((name) => name.endsWith('.html'))
+    .filter((name) => name.endsWith('.html') && name !== '404.html')
     .sort()
 }
 

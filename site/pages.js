@@ -1,6 +1,6 @@
 // The pages of the site: which files of the repository they are, and where each lies on the site.
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
-import { posix } from 'node:path'
+import { join, posix } from 'node:path'
 import { ORDER, UNLISTED } from './order.js'
 
 /** @typedef {{ file: string, path: string, title: string }} Page A file of the repository, and its path on the site. */
@@ -13,22 +13,21 @@ const FOLDERS = ['docs', 'site/pages', 'site/generated']
  * @param {string} root
  */
 export function filesOf(root) {
-  const inside = FOLDERS.filter((folder) => existsSync(`${root}/${folder}`)).flatMap((folder) =>
-    readdirSync(`${root}/${folder}`, { recursive: true, encoding: 'utf8' }).map(
-      (name) => `${folder}/${name.replaceAll('\\', '/')}`,
-    ),
+  const inside = FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
   )
-  const packages = readdirSync(`${root}/packages`)
-    .filter((name) => isPublic(`${root}/packages/${name}/package.json`))
+  const packages = readdirSync(join(root, 'packages'))
+    .filter((name) => isPublic(join(root, 'packages', name)))
     .map((name) => `packages/${name}/README.md`)
-    .filter((file) => existsSync(`${root}/${file}`))
   return [...inside, ...packages, 'README.md', 'CHANGELOG.md']
+    .map((file) => file.replaceAll('\\', '/'))
     .filter((file) => file.endsWith('.md') && !/\/(?:test|node_modules|\.\w+)\//.test(file))
     .sort()
 }
 
-/** @param {string} manifest */
-function isPublic(manifest) {
+/** @param {string} folder */
+function isPublic(folder) {
+  const manifest = join(folder, 'package.json')
   return existsSync(manifest) && JSON.parse(readFileSync(manifest, 'utf8')).private !== true
 }
 
@@ -94,38 +93,39 @@ export function titleOf(file) {
 }
 
 /**
- * Where a link of a page leads: a path of the site, or a file of the repository that is not on it.
+ * Where a link of a page leads: a path of the site, an address of the repository for a file that is no page, or '' while the
+ * repository has none.
  * @param {string} root
  * @param {string} from The file that has the link.
  * @param {string} href
- * @returns {{ path: string } | { file: string }}
+ * @param {string} [repository]
  */
-export function targetOf(root, from, href) {
+export function addressOf(root, from, href, repository = '') {
   const [path = '', hash] = href.split('#')
   const anchor = hash === undefined ? '' : `#${hash}`
-  const file =
-    path === '' ? from : posix.normalize(posix.join(posix.dirname(from), decodeURI(path))).replace(/\/$/, '')
-  const readme = `${file}/README.md`
-  const page = file.endsWith('.md') ? file : existsSync(`${root}/${readme}`) ? readme : recipeOf(file)
-  if (page && isPage(root, page)) return { path: `/${placeOf(page).replace(/\.md$/, '.html')}${anchor}` }
-  return { file: `${file}${anchor}` }
-}
-
-/** @param {string} file */
-function recipeOf(file) {
-  const [, name] = /^docs\/recipes\/([\w-]+)\.ts$/.exec(file) ?? []
-  return name && `site/generated/recipes/${name}.md`
+  const file = path === '' ? from : posix.join(posix.dirname(from), decodeURI(path)).replace(/\/$/, '')
+  const recipe = file.replace(/^docs\/recipes\/([\w-]+)\.ts$/, 'site/generated/recipes/$1.md')
+  const page = [file, `${file}/README.md`, recipe].find((each) => pagesOf(root).has(each))
+  if (page) return `/${placeOf(page).replace(/\.md$/, '.html')}${anchor}`
+  return repository && `${repository}/blob/main/${file}${anchor}`
 }
 
 /** @type {Map<string, Set<string>>} */
 const known = new Map()
 
-/**
- * @param {string} root
- * @param {string} file
- */
-function isPage(root, file) {
+/** @param {string} root */
+function pagesOf(root) {
   const files = known.get(root) ?? new Set(filesOf(root))
   known.set(root, files)
-  return files.has(file)
+  return files
+}
+
+/**
+ * What of the site needs an address of its own, or that of the repository, which package.json of the root has or leaves empty.
+ * @param {{ repository?: string, homepage?: string }} manifest
+ */
+export function addressed({ repository, homepage }) {
+  const image = homepage ? `${homepage}/social.png` : 'social.png'
+  const socialLinks = repository ? [{ icon: /** @type {const} */ ('github'), link: repository }] : []
+  return { image, socialLinks, ...(homepage && { sitemap: { hostname: `${homepage}/` } }) }
 }

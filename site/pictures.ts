@@ -1,4 +1,5 @@
 import { scenarioAt } from './playground/address.js'
+import { policyCode } from './playground/code.js'
 import { columnsHtml, escaped, totalsText } from './playground/column-html.js'
 import { PRESETS } from './playground/presets.js'
 import { run, shownTime } from './playground/run.js'
@@ -18,7 +19,7 @@ export async function drawPictures(base: string): Promise<ReadonlyMap<string, st
     const drawn = columnsHtml(results, span, BINS)
     const columns = results.map(
       (result, i) =>
-        `<div class="column"><p class="column-title"><b>${escaped(columnTitle(typed.columns[i]!))}</b> ${totalsText(result)}</p>${drawn[i]}</div>`,
+        `<div class="column"><p class="column-title"><code>${escaped(columnTitle(typed.columns[i]!))}</code> ${totalsText(result)}</p>${drawn[i]}</div>`,
     )
     const link = `${base}playground.html#${escaped(fragment)}`
     const caption = `<figcaption><a href="${link}">Open in the playground: ${escaped(title)}</a></figcaption>`
@@ -27,14 +28,9 @@ export async function drawPictures(base: string): Promise<ReadonlyMap<string, st
   return new Map(await Promise.all(pictures))
 }
 
-export function columnTitle({ policies, maxWait, leases }: Column): string {
-  const list = policies.map(({ algorithm, limit, window, burst, count, refill }) =>
-    [algorithm, count, refill, `${limit} per ${window}`, burst === undefined ? '' : `burst ${burst}`]
-      .filter(Boolean)
-      .join(' '),
-  )
+function columnTitle({ policies, maxWait, leases }: Column): string {
   const more = [...(maxWait === undefined ? [] : ['acquire']), ...(leases ? ['leases'] : [])]
-  return [list.join(' and '), ...more].join(', ')
+  return [policies.map(policyCode).join(' and '), ...more].join(', ')
 }
 
 /**

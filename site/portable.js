@@ -3,7 +3,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { parse } from 'acorn'
+import { tokenizer, tokTypes } from 'acorn'
 
 export const BASE = '/__sluice__/'
 
@@ -38,15 +38,8 @@ export function makePortable(folder) {
  */
 export function portablePage(html, name) {
   const up = '../'.repeat(name.split('/').length - 1) || './'
-  // A host may serve 404.html at any address: it knows the base of the last page that was seen.
-  const own = `new URL('${up}',location.href).pathname`
-  const known = `(function(){try{return sessionStorage.base}catch{}})()||'/'`
-  const base = name === '404.html' ? known : own
-  const keep = name === '404.html' ? '' : 'try{sessionStorage.base=__base}catch{}'
-  const text = html
-    .replace('<head>', `<head>\n    <script>window.__base=${base};${keep}</script>`)
-    .replaceAll(BASE, name === '404.html' ? '/' : up)
-  return withPolicy(text)
+  const script = `window.__base=new URL('${up}',location.href).pathname;try{sessionStorage.base=__base}catch{}`
+  return withPolicy(html.replace('<head>', `<head>\n    <script>${script}</script>`).replaceAll(BASE, up))
 }
 
 /**
@@ -71,32 +64,19 @@ function withPolicy(html) {
  */
 export function portableScript(code) {
   if (!code.includes(BASE)) return code
-  /** @type {{ start: number, end: number, text: string }[]} */
-  const changes = []
-  walk(parse(code, { ecmaVersion: 'latest', sourceType: 'module' }), (node) => {
-    const { type, start, end, value } = node
-    if (type === 'Literal' && typeof value === 'string' && value.includes(BASE)) {
-      changes.push({ start, end, text: `(${code.slice(start, end)}.replaceAll("${BASE}",window.__base))` })
-    } else if (type === 'TemplateElement' && value.raw.includes(BASE)) {
-      changes.push({ start, end, text: value.raw.replaceAll(BASE, '${window.__base}') })
-    }
-  })
-  for (const { start, end, text } of changes.sort((one, other) => other.start - one.start)) {
-    code = code.slice(0, start) + text + code.slice(end)
+  let [made, done] = ['', 0]
+  for (const token of tokenizer(code, { ecmaVersion: 'latest', sourceType: 'module' })) {
+    const { type, value, start, end } = /** @type {any} */ (token)
+    if (typeof value !== 'string' || !value.includes(BASE)) continue
+    const text = code.slice(start, end)
+    made += code.slice(done, start)
+    made +=
+      type === tokTypes.string
+        ? `(${text}.replaceAll("${BASE}",window.__base))`
+        : text.replaceAll(BASE, '${window.__base}')
+    done = end
   }
-  return code
-}
-
-/**
- * @param {any} node
- * @param {(node: any) => void} visit
- */
-function walk(node, visit) {
-  if (Array.isArray(node)) node.forEach((each) => walk(each, visit))
-  else if (typeof node?.type === 'string') {
-    visit(node)
-    for (const each of Object.values(node)) if (typeof each === 'object' && each !== null) walk(each, visit)
-  }
+  return made + code.slice(done)
 }
 
 /**

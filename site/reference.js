@@ -27,57 +27,62 @@ export async function writeReference() {
  * @param {any} project
  */
 function optionsPage(project) {
-  /** By name, and by what is said of it. @type {Map<string, Map<string, { type: string, who: string[] }>>} */
-  const options = new Map()
+  /** @type {{ name: string, text: string, owner: string }[]} */
+  const options = []
   for (const entry of project.children) {
     for (const each of entry.children ?? []) {
       if (!each.name.endsWith('Options') || each.kind !== 256) continue
-      for (const property of each.children ?? []) {
-        const takers = options.get(property.name) ?? new Map()
-        const { type, text } = described(property)
-        const taker = takers.get(text) ?? { type, who: [] }
-        taker.who.push(`${entry.name}: ${each.name}`)
-        takers.set(text, taker)
-        options.set(property.name, takers)
-      }
+      for (const property of each.children ?? [])
+        options.push({
+          name: property.name,
+          text: described(property),
+          owner: `\`${entry.name}: ${each.name}\``,
+        })
     }
   }
-  const sections = [...options]
-    .sort(([one], [other]) => one.localeCompare(other))
-    .map(([name, takers]) => {
-      const texts = [...takers].map(([text, { type, who }]) => {
-        const list = [...new Set(who)].map((each) => `\`${each}\``).join(', ')
-        return [`\`${type}\``, text, `*Of ${list}*`].filter(Boolean).join('\n\n')
-      })
-      return `## ${name}\n\n${texts.join('\n\n')}`
-    })
-  return `# Options\n\nEvery option of every package, as the sources declare it.\n\n${sections.join('\n\n')}\n`
+  const sections = grouped(options, 'name').map(([name, same]) => {
+    const texts = grouped(same, 'text').map(
+      ([text, takers]) => `${text}\n\n*Of ${[...new Set(takers.map(({ owner }) => owner))].join(', ')}*`,
+    )
+    return `## ${name}\n\n${texts.join('\n\n')}`
+  })
+  const sorted = sections.sort((one, other) => one.localeCompare(other))
+  return `# Options\n\nEvery option of every package, as the sources declare it.\n\n${sorted.join('\n\n')}\n`
 }
 
-/** @param {any} property */
+/**
+ * The type of an option, what its docstring says, and its default.
+ * @param {any} property
+ */
 function described(property) {
   const comment = property.comment ?? property.type?.declaration?.signatures?.[0]?.comment
-  /** @param {{ text: string }[]} [list] */
-  const parts = (list = []) =>
-    list
-      .map(({ text }) => text)
-      .join('')
-      .trim()
-  const summary = parts(comment?.summary)
-  /** @type {any[]} */
-  const tags = comment?.blockTags ?? []
-  const standard = tags.find(({ tag }) => tag === '@default')
-  const otherwise = parts(standard?.content)
-    .replaceAll(/```\w*\n?/g, '')
-    .trim()
-  const type = String(property.type ?? 'function').replaceAll('`', "'")
-  const text = [
-    escapeMarkup(summary),
-    otherwise && `Default: ${otherwise.includes('`') ? escapeMarkup(otherwise) : `\`${otherwise}\``}.`,
-  ]
+  const textOf = (/** @type {{ text: string }[]} */ parts = []) =>
+    escapeMarkup(
+      parts
+        .map(({ text }) => text.replaceAll(/```\w*\n([^]*?)\n```/g, '`$1`'))
+        .join('')
+        .trim(),
+    )
+  const otherwise = textOf(
+    comment?.blockTags?.find((/** @type {any} */ { tag }) => tag === '@default')?.content,
+  )
+  const text = [textOf(comment?.summary), otherwise && `Default: ${otherwise}.`].filter(Boolean).join(' ')
+  return [`\`${String(property.type ?? 'function').replaceAll('`', "'")}\``, text]
     .filter(Boolean)
-    .join(' ')
-  return { type, text }
+    .join('\n\n')
+}
+
+/**
+ * The entries by what they have in common.
+ * @template {Record<string, string>} Entry
+ * @param {readonly Entry[]} entries
+ * @param {string} name
+ * @returns {[string, Entry[]][]}
+ */
+function grouped(entries, name) {
+  const groups = new Map()
+  for (const entry of entries) groups.set(entry[name], [...(groups.get(entry[name]) ?? []), entry])
+  return [...groups]
 }
 
 /**
@@ -99,22 +104,18 @@ async function headersPage() {
     responseOf(decision, 0),
   )
   await Promise.all([limiter.close(), store.close()])
-  /** @type {Map<string, string[]>} */
-  const headers = new Map()
-  for (const [i, { status, formats }] of answers.entries()) {
-    for (const { format, headers: lines } of formats) {
-      for (const line of lines) {
-        const name = line.slice(0, line.indexOf(':'))
-        headers.set(name, [
-          ...(headers.get(name) ?? []),
-          `| ${format} | ${i === 0 ? 'passes' : status} | \`${line}\` |`,
-        ])
-      }
-    }
-  }
-  const sections = [...headers].map(
-    ([name, rows]) => `## ${name}\n\n| format | call | |\n|---|---|---|\n${[...new Set(rows)].join('\n')}`,
+  const lines = answers.flatMap(({ status, formats }) =>
+    formats.flatMap(({ format, headers }) =>
+      headers.map((line) => ({
+        name: line.slice(0, line.indexOf(':')),
+        row: `| ${format} | ${status === 200 ? 'passes' : status} | \`${line}\` |`,
+      })),
+    ),
   )
+  const sections = grouped(lines, 'name').map(([name, same]) => {
+    const rows = new Set(same.map(({ row }) => row))
+    return `## ${name}\n\n| format | call | |\n|---|---|---|\n${[...rows].join('\n')}`
+  })
   const about =
     'Every header that the adapters set, as they set it under one request a minute, for the first call and the second one.'
   return `# Headers\n\n${about} [HTTP](../../docs/http.md#headers-and-denials) says what they mean.\n\n${sections.join('\n\n')}\n`

@@ -4,26 +4,10 @@ import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { type PostgresServer, startPostgres } from '@sluice/harness/postgres'
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
-import { runs, type Snippet, snippetsOf } from './snippets.js'
+import { runs, type Snippet, snippetsOf, STRANGERS_TSCONFIG } from './snippets.js'
 
 const ROOT = resolve(__dirname, '../..')
 const SNIPPETS = snippetsOf(ROOT)
-
-/** What strangers compile with: strict, and nothing of this repository's own. */
-const TSCONFIG = {
-  compilerOptions: {
-    target: 'es2022',
-    lib: ['es2023', 'dom', 'dom.iterable'],
-    types: ['node'],
-    module: 'nodenext',
-    strict: true,
-    skipLibCheck: true,
-    experimentalDecorators: true,
-    emitDecoratorMetadata: true,
-    outDir: 'out',
-  },
-  include: ['*.ts'],
-}
 
 const REDIS_URL = 'redis://localhost:6379'
 const RUNNING = SNIPPETS.filter(runs)
@@ -38,7 +22,7 @@ beforeAll(async () => {
   // Inside of the repository, where the packages are found as in an application that has installed them.
   folder = mkdtempSync(join(__dirname, '.snippets-'))
   for (const { file, code } of SNIPPETS) writeFileSync(join(folder, `${file}.ts`), `${code}\nexport {}\n`)
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(TSCONFIG))
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(STRANGERS_TSCONFIG))
   output = (await node([join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', folder])).output
 }, 60_000)
 

@@ -10,6 +10,22 @@ export interface Snippet {
   readonly code: string
 }
 
+/** What strangers compile with: strict, and nothing of this repository's own. */
+export const STRANGERS_TSCONFIG = {
+  compilerOptions: {
+    target: 'es2022',
+    lib: ['es2023', 'dom', 'dom.iterable'],
+    types: ['node'],
+    module: 'nodenext',
+    strict: true,
+    skipLibCheck: true,
+    experimentalDecorators: true,
+    emitDecoratorMetadata: true,
+    outDir: 'out',
+  },
+  include: ['*.ts'],
+}
+
 /** The reference, which `npm run check -- api` makes of the sources. */
 const GENERATED = join('docs', 'api')
 

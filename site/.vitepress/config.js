@@ -1,18 +1,20 @@
 // The site as VitePress builds it. Its pages are files of the repository (order.js has their order); what stands here is how they
 // are found, linked and searched.
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
 import { defineConfig } from 'vitepress'
 import { githubSlug } from '../anchors.js'
-import { filesOf, navigation, placeOf, targetOf } from '../pages.js'
+import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
 import { drawPictures, withPictures } from '../pictures.ts'
 import { themeRepairs } from '../theme-repairs.js'
-import { virtualModules, workerOf } from '../virtual-modules.js'
 import { BASE } from '../portable.js'
 import { SEARCH } from '../search-options.js'
 
 const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/\/$/, '')
-const { repository, homepage = '' } = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'))
+const manifest = JSON.parse(readFileSync(`${root}/package.json`, 'utf8'))
+const { image, socialLinks, ...site } = addressed(manifest)
 const { version } = JSON.parse(readFileSync(`${root}/packages/core/package.json`, 'utf8'))
 const parts = navigation(root)
 const files = filesOf(root)
@@ -22,6 +24,18 @@ const description = 'Rate limiting for Node that is exact, in one process or acr
 /** @param {{ path: string }} page */
 const linkTo = ({ path }) => `/${path.replace(/\.md$/, '.html')}`
 
+/** Markdown of the repository that is no page. */
+const NOT_PAGES = [
+  '**/node_modules/**',
+  '!(docs|packages|site|*.md)/**',
+  'site/!(pages|generated)/**',
+  'packages/*/!(README).md',
+  'packages/*/*/**',
+  'packages/{bench,demo,faults,harness}/**',
+  'docs/test/**',
+  '!(README|CHANGELOG).md',
+]
+
 export default defineConfig({
   title: 'Sluice',
   description,
@@ -30,13 +44,9 @@ export default defineConfig({
   srcDir: '..',
   outDir: './dist',
   cacheDir: '../node_modules/.cache/vitepress',
-  srcExclude: [
-    '**/node_modules/**',
-    '!(docs|packages|site|*.md)/**',
-    'site/!(pages|generated)/**',
-    ...notPages(),
-  ],
+  srcExclude: NOT_PAGES,
   rewrites: Object.fromEntries(files.map((file) => [file, placeOf(file)])),
+  ...site,
   metaChunk: true,
   router: { prefetchLinks: false },
   // Every link and anchor of the pages that were built is checked by links.js, also those that are made by components.
@@ -46,7 +56,7 @@ export default defineConfig({
     ['meta', { name: 'theme-color', content: '#0f766e' }],
     ['meta', { property: 'og:title', content: 'Sluice' }],
     ['meta', { property: 'og:description', content: description }],
-    ['meta', { property: 'og:image', content: `${homepage && `${homepage}/`}social.png` }],
+    ['meta', { property: 'og:image', content: image }],
   ],
   themeConfig: {
     siteTitle: 'Sluice',
@@ -65,35 +75,24 @@ export default defineConfig({
     })),
     outline: { level: [2, 3] },
     docFooter: { prev: 'Before', next: 'Next' },
-    ...(repository && { socialLinks: [{ icon: 'github', link: repository }] }),
-    search: {
-      provider: 'local',
-      options: {
-        miniSearch: SEARCH,
-        _render: indexed,
-      },
-    },
+    socialLinks,
+    search: { provider: 'local', options: { miniSearch: SEARCH, _render: indexed } },
   },
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-default' },
     anchor: { slugify: githubSlug },
     config(md) {
       md.core.ruler.push('links', ({ tokens, env }) => relink(tokens, env))
-      md.core.ruler.before(
-        'normalize',
-        'pictures',
-        (state) => void (state.src = withPictures(state.src, pictures)),
-      )
+      const draw = (state) => void (state.src = withPictures(state.src, pictures))
+      md.core.ruler.before('normalize', 'pictures', draw)
     },
   },
   vite: {
-    plugins: [
-      themeRepairs(),
-      virtualModules({
-        'playground-worker': () => workerOf(root),
-        'hero-picture': () => pictures.get('boundary') ?? '',
-      }),
-    ],
+    plugins: [themeRepairs()],
+    define: {
+      HERO_PICTURE: JSON.stringify(pictures.get('boundary')),
+      WORKER_SCRIPT: JSON.stringify(await workerScript()),
+    },
     publicDir: `${root}/site/public`,
     resolve: { alias: { '@playground': `${root}/site/playground` } },
     build: { chunkSizeWarningLimit: 4000, assetsInlineLimit: 0 },
@@ -101,15 +100,19 @@ export default defineConfig({
   },
 })
 
-/** Markdown of the repository that is no page. */
-function notPages() {
-  return [
-    'packages/*/!(README).md',
-    'packages/*/*/**',
-    'packages/{bench,demo,faults,harness}/**',
-    'docs/test/**',
-    '!(README|CHANGELOG).md',
-  ]
+/**
+ * The worker of the playground as a text, from which the page makes a blob: a worker of a blob inherits what its page may not do.
+ */
+async function workerScript() {
+  const entryPoints = [`${root}/site/playground/worker.ts`]
+  const { outputFiles } = await build({
+    entryPoints,
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+  })
+  return outputFiles[0]?.text
 }
 
 /**
@@ -119,31 +122,19 @@ function notPages() {
  * @param {{ path: string, realPath?: string }} env
  */
 function relink(tokens, { path, realPath }) {
-  const from = (realPath ?? path ?? '').slice(root.length + 1)
-  if (from === '' || !existsSync(`${root}/${from}`)) return
-  for (const token of tokens) {
-    for (const child of token.children ?? []) {
-      if (child.type !== 'link_open') continue
-      const href = child.attrGet('href') ?? ''
-      if (/^(?:[a-z]+:|\/|#)/.test(href)) continue
-      const target = targetOf(root, from, href)
-      if ('path' in target) child.attrSet('href', target.path)
-      else if (repository) child.attrSet('href', `${repository}/blob/main/${target.file}`)
-      else child.tag = 'span'
-    }
-    dropEmptyLinks(token.children ?? [])
-  }
-}
-
-/** @param {any[]} children */
-function dropEmptyLinks(children) {
-  const open = []
-  for (const child of children) {
-    if (child.type === 'link_open') {
-      open.push(child)
-      if (child.tag !== 'span') continue
-      child.attrs = [['title', child.attrGet('href')]]
-    } else if (child.type === 'link_close') child.tag = open.pop()?.tag ?? 'a'
+  if (!path) return // a title by itself
+  const from = relative(root, realPath ?? path)
+  let tag = 'a' // of the link that is open
+  for (const child of tokens.flatMap((token) => token.children ?? [])) {
+    if (child.type === 'link_close') child.tag = tag
+    if (child.type !== 'link_open') continue
+    tag = 'a'
+    const href = child.attrGet('href') ?? ''
+    if (/^(?:[a-z]+:|\/|#)/.test(href)) continue
+    const address = addressOf(root, from, href, manifest.repository)
+    if (address === '') tag = 'span'
+    child.tag = tag
+    child.attrs = address === '' ? [['title', href]] : [['href', address]]
   }
 }
 

@@ -1,19 +1,20 @@
 import { packList, unpackList } from './packed-list.js'
 import { formatList, parseList } from './pasted.js'
+import { DEFAULT } from './presets.js'
 import {
   type Column,
-  DEFAULT,
   MOST_COLUMNS,
   type Scenario,
-  TRAFFIC,
+  SETTINGS,
   type Typed,
   typed,
-  VIEW,
+  type Values,
 } from './scenario.js'
 
 /*
- * A scenario as the fragment of an address: `1&kind=poisson&rate=4&limits=gcra(limit:20,window:10s)`. The number is the version
- * of the form. What is the default is left out.
+ * A scenario as a text, which is the fragment of an address or a file:
+ * `1&kind=poisson&rate=4&limits=gcra(limit:20,window:10s);maxWait:5s`. The number is the version of the form. What is the default
+ * is left out.
  */
 
 export const VERSION = 1
@@ -21,140 +22,133 @@ export const MOST_CHARACTERS = 2000
 /** Longer lists are kept in files. */
 export const MOST_PASTED = 800
 
-/** Turns the fragment of a version into that of the next one. There is an entry for each version that was ever written. */
-const UPGRADES: Readonly<Record<number, (fragment: string) => string>> = {}
+/** Turns the text of a version into that of the next one. There is an entry for each version that was ever written. */
+const UPGRADES: Readonly<Record<number, (text: string) => string>> = {}
 
-/** The fragment, or why the scenario has none. */
-export function addressOf(scenario: Scenario): { readonly fragment: string } | { readonly why: string } {
-  const { traffic, list, columns, view } = scenario
-  const parts = [String(VERSION), ...namedValues(traffic), ...namedValues(view)]
-  if (traffic.kind === 'list') {
-    const calls = listOf(list)
-    if (calls === undefined) parts.push(`text=${encode(list)}`)
-    else if (calls.length > MOST_PASTED) {
-      return { why: `${calls.length} pasted calls are more than the ${MOST_PASTED} that an address holds` }
-    } else parts.push(`list=${packList(calls)}`)
-  }
-  for (const column of columns) parts.push(`limits=${formatColumn(column)}`)
-  const fragment = parts.join('&')
-  if (fragment.length <= MOST_CHARACTERS) return { fragment }
-  return { why: `the address would have ${fragment.length} characters, more than ${MOST_CHARACTERS}` }
+export function formatScenario({ settings: { list, ...settings }, columns }: Scenario): string {
+  const parts = Object.entries(settings).map(([name, value]) => `${name}=${encode(value)}`)
+  if (list !== undefined) parts.push(formatCalls(String(list)))
+  return [VERSION, ...parts, ...columns.map((column) => `limits=${formatColumn(column)}`)].join('&')
 }
 
-/** The scenario of a fragment, with or without `#`. A fragment that is not understood is the default, and says why. */
+/** Why the text of a scenario is no address. */
+export function tooLong({ settings: { kind, list } }: Scenario, text: string): string | undefined {
+  const calls = kind === 'list' ? (callsOf(String(list))?.length ?? 0) : 0
+  if (calls > MOST_PASTED)
+    return `${calls} pasted calls are more than the ${MOST_PASTED} that an address holds`
+  if (text.length <= MOST_CHARACTERS) return undefined
+  return `the address would have ${text.length} characters, more than ${MOST_CHARACTERS}`
+}
+
+/**
+ * The scenario of a text, with or without `#`. A text that is not understood is the default, and
+ * says why.
+ */
 export function scenarioAt(
-  fragment: string,
+  given: string,
   upgrades = UPGRADES,
   newest = VERSION,
 ): { readonly scenario: Scenario; readonly problem?: string } {
-  const text = fragment.replace(/^#/, '')
-  if (text === '') return { scenario: DEFAULT }
   try {
-    return { scenario: parse(upgraded(text, upgrades, newest)) }
+    return { scenario: parse(upgraded(given.replace(/^#/, '') || DEFAULT.fragment, upgrades, newest)) }
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof URIError)) throw error
-    return { scenario: DEFAULT, problem: error.message }
+    return { scenario: parse(DEFAULT.fragment), problem: error.message }
   }
 }
 
 function upgraded(text: string, upgrades: typeof UPGRADES, newest: number): string {
   const version = Number(/^(\d+)(?=&|$)/.exec(text)?.[1] ?? NaN)
-  if (Number.isNaN(version)) throw new TypeError('the address does not begin with the number of a version')
+  if (Number.isNaN(version)) throw new TypeError('it does not begin with the number of a version')
   if (version > newest)
-    throw new TypeError(`version ${version} of addresses is newer than this page, which knows ${newest}`)
+    throw new TypeError(`version ${version} is newer than this page, which knows ${newest}`)
   if (version === newest) return text
   const upgrade = upgrades[version]
-  if (!upgrade) throw new TypeError(`there is no version ${version} of addresses`)
+  if (!upgrade) throw new TypeError(`there is no version ${version}`)
   return upgraded(upgrade(text), upgrades, newest)
 }
 
 function parse(text: string): Scenario {
-  const traffic: Record<string, Typed> = {}
-  const view: Record<string, Typed> = {}
+  const settings: Record<string, Typed> = { kind: 'even' }
   const columns: Column[] = []
-  let list = ''
   for (const part of text.split('&').slice(1)) {
-    const [name, value = ''] = split(part, '=')
+    const [name, value] = halves(part, '=')
     if (name === 'limits') columns.push(parseColumn(value))
-    else if (name === 'list') list = formatList(unpackList(value))
-    else if (name === 'text') list = decodeURIComponent(value)
-    else if (Object.hasOwn(TRAFFIC, name)) traffic[name] = typed(decodeURIComponent(value))
-    else if (Object.hasOwn(VIEW, name)) view[name] = typed(decodeURIComponent(value))
+    else if (name === 'list') settings['list'] = formatList(unpackList(value))
+    else if (name === 'text') settings['list'] = decodeURIComponent(value)
+    else if (Object.hasOwn(SETTINGS, name)) settings[name] = decode(value)
     else throw new TypeError(`'${name}' is nothing that can be set`)
   }
-  if (columns.length === 0) throw new TypeError('the address names no limits')
+  if (columns.length === 0) throw new TypeError('it names no limits')
   if (columns.length > MOST_COLUMNS)
-    throw new TypeError(`the address has ${columns.length} columns, more than ${MOST_COLUMNS}`)
-  return { traffic: { kind: 'even', ...traffic }, list, columns, view }
+    throw new TypeError(`it has ${columns.length} columns, more than ${MOST_COLUMNS}`)
+  return { settings, columns }
 }
 
-function formatColumn({ policies, maxWait, penalty, leases }: Column): string {
-  const group = (name: string, values: object): string => `${name}(${pairs(values)})`
-  const list = policies.map(({ algorithm, ...options }) => group(encode(String(algorithm)), options))
-  const more = [
-    ...(maxWait === undefined ? [] : [`maxWait:${encode(String(maxWait))}`]),
-    ...(penalty ? [group('penalty', penalty)] : []),
-    ...(leases ? [group('leases', leases)] : []),
-  ]
+/** What is no list of calls, or too long for an address, is kept as it was typed. */
+function formatCalls(list: string): string {
+  const calls = callsOf(list)
+  return calls && calls.length <= MOST_PASTED ? `list=${packList(calls)}` : `text=${encode(list)}`
+}
+
+function callsOf(list: string) {
+  try {
+    return parseList(list)
+  } catch {
+    return undefined
+  }
+}
+
+function formatColumn({ policies, ...others }: Column): string {
+  const group = (name: string, values: Values): string =>
+    `${name}(${Object.entries(values).map(([option, value]) => `${option}:${encode(value)}`)})`
+  const list = policies.map(({ algorithm = '', ...options }) => group(encode(algorithm), options))
+  const more = Object.entries(others).map(([name, value]: [string, Typed | Values]) =>
+    typeof value === 'object' ? group(name, value) : `${name}:${encode(value)}`,
+  )
   return [list.join('+'), ...more].join(';')
 }
 
 function parseColumn(text: string): Column {
   const [list = '', ...more] = text.split(';')
   const policies = list.split('+').map((one) => {
-    const { name, options } = parseGroup(one)
-    return { algorithm: name, ...options }
+    const [algorithm, options] = parseGroup(one)
+    return { algorithm, ...options }
   })
-  const column: { -readonly [Name in keyof Column]: Column[Name] } = { policies }
-  for (const one of more) {
-    const [name, value] = split(one, ':')
-    if (name === 'maxWait') column.maxWait = typed(decodeURIComponent(value ?? ''))
-    else {
-      const { name, options } = parseGroup(one)
-      if (name !== 'penalty' && name !== 'leases')
-        throw new TypeError(`'${name}' is nothing that limits have`)
-      column[name] = options
-    }
-  }
-  return column
+  const others = more.map((one) => {
+    const [name, value] = halves(one, ':')
+    if (name === 'maxWait') return [name, decode(value)]
+    const group = parseGroup(one)
+    if (!['penalty', 'leases'].includes(group[0]))
+      throw new TypeError(`'${group[0]}' is nothing that limits have`)
+    return group
+  })
+  return { policies, ...Object.fromEntries(others) }
 }
 
-function parseGroup(text: string): { name: string; options: Record<string, Typed> } {
+/** The name and the options of `name(option:value,option:value)`. */
+function parseGroup(text: string): [string, Values] {
   const [, name, inner] = /^([\w%]+)\(([^()]*)\)$/.exec(text) ?? []
   if (name === undefined || inner === undefined) throw new TypeError(`'${text.slice(0, 60)}' is no policy`)
-  const options: Record<string, Typed> = {}
-  for (const part of inner === '' ? [] : inner.split(',')) {
-    const [key, value] = split(part, ':')
-    if (!/^\w+$/.test(key) || value === undefined) throw new TypeError(`'${part.slice(0, 60)}' is no option`)
-    options[key] = typed(decodeURIComponent(value))
-  }
-  return { name: decodeURIComponent(name), options }
+  const options = inner.split(',').map((one) => {
+    const [option, value] = halves(one, ':')
+    if (value === '') throw new TypeError(`'${one.slice(0, 60)}' is no option`)
+    return [option, decode(value)]
+  })
+  return [decodeURIComponent(name), Object.fromEntries(options)]
 }
 
-function namedValues(values: object): readonly string[] {
-  return Object.entries(values).map(([name, value]) => `${name}=${encode(String(value))}`)
+/** What stands before the first separator, and what after it. */
+function halves(text: string, separator: string): [string, string] {
+  const [first = '', ...rest] = text.split(separator)
+  return [first, rest.join(separator)]
 }
 
-function pairs(values: object): string {
-  return Object.entries(values)
-    .map(([name, value]) => `${name}:${encode(String(value))}`)
-    .join(',')
+function decode(text: string): Typed {
+  return typed(decodeURIComponent(text))
 }
 
 /** The brackets too, which separate here and which `encodeURIComponent` leaves as they are. */
-function encode(text: string): string {
-  return encodeURIComponent(text).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
-}
-
-function split(text: string, separator: string): [string, string | undefined] {
-  const at = text.indexOf(separator)
-  return at < 0 ? [text, undefined] : [text.slice(0, at), text.slice(at + 1)]
-}
-
-function listOf(text: string) {
-  try {
-    return parseList(text)
-  } catch {
-    return undefined
-  }
+function encode(value: Typed): string {
+  return encodeURIComponent(value).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
 }

@@ -1,49 +1,61 @@
-import type { Column } from './scenario.js'
+import type { Column, Values } from './scenario.js'
 
-export const ADAPTERS = ['core', 'express', 'fastify', 'hono', 'koa', 'nest', 'outbound'] as const
+export const ADAPTERS = ['express', 'fastify', 'hono', 'koa', 'nest', 'outbound', 'core'] as const
 export type Adapter = (typeof ADAPTERS)[number]
 
-/** The limits of a column as TypeScript, to be pasted. */
-export function codeOf(column: Column, adapter: Adapter, cost: number): string {
-  const policies = column.policies.map(({ algorithm, ...options }) => `${algorithm}(${literal(options)})`)
-  const list =
-    policies.length === 1 ? `[${policies[0]}]` : `[\n${policies.map((each) => `  ${each},\n`).join('')}]`
-  const factories = [...new Set(column.policies.map(({ algorithm }) => String(algorithm)))].sort()
-  const penalty = column.penalty ? `, penalty: ${literal(column.penalty)}` : ''
-  const wait = column.maxWait === undefined ? '' : `maxWait: ${value(column.maxWait)}`
-  const costs = cost === 1 ? '' : `cost: ${cost}`
-  const call = [costs, wait].filter(Boolean).join(', ')
-  const options =
-    ['policies', wait, cost === 1 ? '' : `cost: () => ${cost}`].filter(Boolean).join(', ') + penalty
-  const named = `const policies = ${list}\n`
-  const imports = (...names: readonly string[]) =>
-    `import { ${[...names, ...factories].join(', ')} } from '@sluice/core'\n`
-  switch (adapter) {
-    case 'core': {
-      const verb = column.maxWait === undefined ? 'consume' : 'acquire'
-      const made = `const limiter = createLimiter({ policies${penalty} })\n`
-      const asked = `const decision = await limiter.${verb}('user:42'${call && `, { ${call} }`})\n`
-      const then = 'if (!decision.allowed) console.log(`try again in ${decision.retryAfterMs} ms`)\n'
-      return `${imports('createLimiter')}\n${named}${made}${asked}${then}`
-    }
-    case 'express':
-      return `import express from 'express'\n${imports()}import { rateLimit } from '@sluice/express'\n\n${named}const app = express()\napp.use(rateLimit({ ${options} }))\napp.listen(3000)\n`
-    case 'koa':
-      return `import Koa from 'koa'\n${imports()}import { rateLimit } from '@sluice/koa'\n\n${named}const app = new Koa()\napp.use(rateLimit({ ${options} }))\napp.listen(3000)\n`
-    case 'fastify':
-      return `import fastify from 'fastify'\n${imports()}import { rateLimit } from '@sluice/fastify'\n\n${named}const app = fastify()\nawait app.register(rateLimit, { ${options} })\napp.get('/', () => 'hello')\nawait app.listen({ port: 3000 })\n`
-    case 'hono':
-      return `import { serve } from '@hono/node-server'\nimport { getConnInfo } from '@hono/node-server/conninfo'\n${imports()}import { rateLimit } from '@sluice/hono'\nimport { Hono } from 'hono'\n\n${named}const app = new Hono().use(rateLimit({ ${options}, connInfo: getConnInfo }))\nserve(app)\n`
-    case 'nest':
-      return `import { Module } from '@nestjs/common'\nimport { APP_GUARD } from '@nestjs/core'\n${imports()}import { RateLimitGuard, RateLimitModule } from '@sluice/nest'\n\n${named}const limits = RateLimitModule.forRoot({ limits: [{ ${options} }] })\n@Module({ imports: [limits], providers: [{ provide: APP_GUARD, useExisting: RateLimitGuard }] })\nexport class AppModule {}\n`
-    case 'outbound': {
-      const given = ['limiter', wait, cost === 1 ? '' : `cost: () => ${cost}`].filter(Boolean).join(', ')
-      return `${imports('createLimiter')}import { limitFetch } from '@sluice/outbound'\n\n${named}const limiter = createLimiter({ policies${penalty} })\nconst limitedFetch = limitFetch(fetch, { ${given} })\nconst response = await limitedFetch('https://api.example.com/orders')\n`
-    }
+/** The limits of a column as a program of TypeScript, to be pasted. */
+export function codeOf({ policies, maxWait, penalty }: Column, adapter: Adapter, cost: number): string {
+  const calls = policies.map(policyCode)
+  const list = calls.length === 1 ? `[${calls[0]}]` : `[\n${calls.map((each) => `  ${each},\n`).join('')}]`
+  const factories = [...new Set(policies.map(({ algorithm }) => String(algorithm)))].sort()
+  const wait = maxWait === undefined ? '' : `maxWait: ${value(maxWait)}`
+  const costs = cost === 1 ? '' : adapter === 'core' ? `cost: ${cost}` : `cost: () => ${cost}`
+  const blocks = penalty && `penalty: ${literal(penalty)}`
+  const all = (...options: readonly (string | undefined)[]): string =>
+    `{ ${options.filter(Boolean).join(', ')} }`
+  const options = all('policies', wait, costs, blocks)
+  const created = `const limiter = createLimiter(${all('policies', blocks)})\n`
+  const asked = wait || costs ? `, ${all(costs, wait)}` : ''
+  const programs: Record<Adapter, readonly [imports: string, body: string]> = {
+    express: [
+      `import { rateLimit } from '@sluice/express'\nimport express from 'express'\n`,
+      `const app = express()\napp.use(rateLimit(${options}))\napp.listen(3000)\n`,
+    ],
+    fastify: [
+      `import { rateLimit } from '@sluice/fastify'\nimport fastify from 'fastify'\n`,
+      `const app = fastify()\nawait app.register(rateLimit, ${options})\napp.get('/', () => 'hello')\nawait app.listen({ port: 3000 })\n`,
+    ],
+    hono: [
+      `import { serve } from '@hono/node-server'\nimport { getConnInfo } from '@hono/node-server/conninfo'\nimport { rateLimit } from '@sluice/hono'\nimport { Hono } from 'hono'\n`,
+      `const app = new Hono().use(rateLimit(${all('policies', wait, costs, blocks, 'connInfo: getConnInfo')}))\nserve({ fetch: app.fetch, port: 3000 })\n`,
+    ],
+    koa: [
+      `import { rateLimit } from '@sluice/koa'\nimport Koa from 'koa'\n`,
+      `const app = new Koa()\napp.use(rateLimit(${options}))\napp.listen(3000)\n`,
+    ],
+    nest: [
+      `import { Module } from '@nestjs/common'\nimport { APP_GUARD } from '@nestjs/core'\nimport { RateLimitGuard, RateLimitModule } from '@sluice/nest'\n`,
+      `const limits = RateLimitModule.forRoot({ limits: [${options}] })\n@Module({ imports: [limits], providers: [{ provide: APP_GUARD, useExisting: RateLimitGuard }] })\nexport class AppModule {}\n`,
+    ],
+    outbound: [
+      `import { createLimiter } from '@sluice/core'\nimport { limitFetch } from '@sluice/outbound'\n`,
+      `${created}const limitedFetch = limitFetch(fetch, ${all('limiter', wait, costs)})\nconst response = await limitedFetch('https://api.example.com/orders')\n`,
+    ],
+    core: [
+      `import { createLimiter } from '@sluice/core'\n`,
+      `${created}const decision = await limiter.${wait ? 'acquire' : 'consume'}('user:42'${asked})\nif (!decision.allowed) console.log(\`try again in \${decision.retryAfterMs} ms\`)\n`,
+    ],
   }
+  const [imports, body] = programs[adapter]
+  return `import { ${factories.join(', ')} } from '@sluice/core'\n${imports}\nconst policies = ${list}\n${body}`
 }
 
-function literal(options: object): string {
+/** A policy as its factory is called. */
+export function policyCode({ algorithm, ...options }: Values): string {
+  return `${algorithm}(${literal(options)})`
+}
+
+function literal(options: Values): string {
   const entries = Object.entries(options).map(([name, each]) => `${name}: ${value(each)}`)
   return `{ ${entries.join(', ')} }`
 }

@@ -1,12 +1,9 @@
+import type { Span } from './promise.js'
 import { BINS, type ColumnResult, type PolicyResult } from './run.js'
 import { laneOf, scalesOf, stripOf, ticksOf, timeText } from './draw.js'
 
 /** Columns as they are drawn in the playground and on pages: their calls, a strip for each policy, and the time below them. */
-export function columnsHtml(
-  columns: readonly ColumnResult[],
-  span: { from: number; to: number },
-  bins = BINS,
-): readonly string[] {
+export function columnsHtml(columns: readonly ColumnResult[], span: Span, bins = BINS): readonly string[] {
   const scales = scalesOf(columns)
   const ticks = ticksOf(span).map(({ part, text }) => `<span style="left:${percent(part)}">${text}</span>`)
   return columns.map((column) => {
@@ -17,12 +14,7 @@ export function columnsHtml(
   })
 }
 
-function stripHtml(
-  policy: PolicyResult,
-  span: { from: number; to: number },
-  top: number,
-  bins: number,
-): string {
+function stripHtml(policy: PolicyResult, span: Span, top: number, bins: number): string {
   const { name, windowMs, most, promise, limit } = policy
   const share = promise > 0 ? Math.floor((100 * most) / promise) : 0
   const near = `most in any ${timeText(windowMs)}: <b>${units(most)}</b> of ${units(promise)} promised, ${share} %`

@@ -1,14 +1,10 @@
-import { ALLOWED, BINS, type ColumnResult, DENIED, type PolicyResult, WAITING } from './run.js'
+import type { Span } from './promise.js'
+import { BINS, type ColumnResult, DENIED, type PolicyResult, WAITING } from './run.js'
 
 /*
  * Pictures as texts of SVG. They are stretched to the width of their place, so they hold no letters; what they say is written
  * beside them. Colours are those of the page, by class.
  */
-
-interface Span {
-  readonly from: number
-  readonly to: number
-}
 
 const LANE = { height: 44, base: 29 }
 const STRIP = { height: 64 }
@@ -67,13 +63,12 @@ export function stripOf(policy: PolicyResult, span: Span, top: number, bins = BI
   return svg(bins, height, 'strip', shapes)
 }
 
+const SECONDS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 1800, 3600, 7200, 10_800, 21_600]
+const SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500, ...SECONDS.map((each) => 1000 * each)]
+
 /** Round instants that divide a span into 4 to 8 parts, as parts of its width. */
 export function ticksOf({ from, to }: Span): readonly { readonly part: number; readonly text: string }[] {
-  const sizes = [
-    1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 15_000, 30_000, 60_000, 120_000, 300_000,
-  ]
-  sizes.push(600_000, 1_800_000, 3_600_000, 7_200_000, 10_800_000, 21_600_000)
-  const size = sizes.find((each) => (to - from) / each <= 7) ?? 43_200_000
+  const size = SIZES.find((each) => (to - from) / each <= 7) ?? 43_200_000
   const ticks = []
   for (let at = Math.ceil(from / size) * size; at <= to; at += size) {
     ticks.push({ part: (at - from) / (to - from), text: timeText(at) })
@@ -89,23 +84,6 @@ export function timeText(ms: number): string {
   if (ms >= 120_000) return `${Math.floor(ms / 60_000)}:${two((ms % 60_000) / 1000)} min`
   if (ms >= 1000) return `${short(ms / 1000)} s`
   return `${short(ms)} ms`
-}
-
-/** The call of a column that is nearest to an instant. */
-export function nearestCall({ at }: ColumnResult, instant: number): number | undefined {
-  let [low, high] = [0, at.length]
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (at[middle]! < instant) low = middle + 1
-    else high = middle
-  }
-  if (at.length === 0) return undefined
-  const isBefore = low > 0 && (low === at.length || instant - at[low - 1]! < at[low]! - instant)
-  return isBefore ? low - 1 : low
-}
-
-export function outcomeText(outcome: number): string {
-  return { [DENIED]: 'denied', [ALLOWED]: 'allowed', [WAITING]: 'waits' }[outcome] ?? ''
 }
 
 function bars(row: Uint32Array, most: number, base: number, height: number): string {

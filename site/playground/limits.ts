@@ -1,11 +1,4 @@
-import {
-  createLimiter,
-  type Decision,
-  type Keyspace,
-  type Limiter,
-  memoryStore,
-  type Store,
-} from '@sluice/core'
+import { createLimiter, type Decision, type Keyspace, memoryStore, type Store } from '@sluice/core'
 import { guard } from '@sluice/core/store'
 import type { ReadColumn } from './scenario.js'
 
@@ -25,36 +18,42 @@ export interface Limits {
   close(): void
 }
 
+type Answer = Exclude<ReturnType<Keyspace['decide']>, Promise<unknown>>
+
 export function openLimits({ policies, maxWait, penalty, leases }: ReadColumn): Limits {
   const memory = memoryStore({ clock: () => Math.round((START_MS + limits.now) * 1000) })
-  let state!: Keyspace
+  let answer!: (...call: Parameters<Keyspace['decide']>) => Answer
+  /** Each call books its turn, as `acquire` does, and the answer does not wait for it. */
+  const book: Keyspace['decide'] = (ask, key, cost) => {
+    const booked = answer(ask === 'consume' ? 'book' : ask, key, cost, maxWait! * 1000)
+    if (booked.reason !== undefined) return booked
+    const turnAt = Math.max(booked.now, booked.at)
+    limits.turn = turnAt / 1000 - START_MS
+    return { ...booked, turnAt, waitMs: Math.ceil((turnAt - booked.now) / 1000) }
+  }
   const store: Store = {
     local: leases === undefined,
     guard,
     now: () => memory.now(),
     close: () => memory.close(),
     keyspace(...opening) {
-      state = memory.keyspace(...opening)
-      if (leases) return elsewhere(state)
-      const noteTurn = (us: number): void => void (limits.turn = (us - START_MS * 1000) / 1000)
-      return maxWait === undefined ? state : booking(state, maxWait * 1000, noteTurn)
+      const state = memory.keyspace(...opening)
+      answer = state.decide.bind(state) as typeof answer
+      if (leases)
+        return Object.assign(state, { decide: async (...call: Parameters<typeof answer>) => answer(...call) })
+      return maxWait === undefined ? state : Object.assign(state, { decide: book })
     },
   }
-  const options = { name: 'api', policies, store, ...(penalty && { penalty }) }
   const shared = leases && { leases: { ttl: leases.ttl, size: leases.size }, deadline: '1m' }
-  const limiters: Limiter[] = Array.from({ length: leases?.processes ?? 1 }, () =>
-    createLimiter({ ...options, ...shared }),
-  )
+  const options = { name: 'api', policies, store, ...(penalty && { penalty }), ...shared }
+  const limiters = Array.from({ length: leases?.processes ?? 1 }, () => createLimiter(options))
   let calls = 0
   const limits: Limits = {
     now: 0,
     turn: 0,
     decide: (key, cost) => limiters[calls++ % limiters.length]!.decide(key, { cost }),
     remaining(key) {
-      const { remaining, parts } = state.decide('peek', key, 0, 0) as Exclude<
-        ReturnType<Keyspace['decide']>,
-        Promise<unknown>
-      >
+      const { remaining, parts } = answer('peek', key, 0, 0)
       return parts ? policies.map((_, i) => parts[3 * i + 1]!) : [remaining]
     },
     close() {
@@ -63,34 +62,4 @@ export function openLimits({ policies, maxWait, penalty, leases }: ReadColumn): 
     },
   }
   return limits
-}
-
-/** A keyspace in which each call books its turn, as `acquire` does, and the answer does not wait for it. */
-function booking(state: Keyspace, maxWait: number, noteTurn: (us: number) => void): Keyspace {
-  return {
-    ...sameAs(state),
-    decide(ask, key, cost) {
-      const answer = state.decide(ask === 'consume' ? 'book' : ask, key, cost, maxWait)
-      if (answer instanceof Promise || answer.reason !== undefined) return answer
-      const turnAt = Math.max(answer.now, answer.at)
-      noteTurn(turnAt)
-      return { ...answer, turnAt, waitMs: Math.ceil((turnAt - answer.now) / 1000) }
-    },
-  }
-}
-
-/** A keyspace of another process, for limiters that lease. */
-function elsewhere(state: Keyspace): Keyspace {
-  return { ...sameAs(state), decide: async (...call) => state.decide(...call) }
-}
-
-function sameAs(state: Keyspace): Keyspace {
-  return {
-    policies: state.policies,
-    penalty: state.penalty,
-    decide: (...call) => state.decide(...call),
-    confirm: (made) => state.confirm(made),
-    cancel: (made) => state.cancel(made),
-    correct: (change) => state.correct(change),
-  }
 }

@@ -31,3 +31,6 @@ export const PRESETS: readonly Preset[] = TABLE.trim()
     const [id = '', title = '', source = '', sourceTitle = '', rest = ''] = line.split(' | ')
     return { id, title, source, sourceTitle, fragment: `1&${rest}` }
   })
+
+/** What an address opens that says nothing, or nothing that is understood. */
+export const DEFAULT = PRESETS[0]!

@@ -14,61 +14,47 @@ export function promiseOf({ algorithm, limit, capacity }: Policy): number {
   }
 }
 
+/** A part of the time, in milliseconds from the start; its end is not of it. */
+export interface Span {
+  readonly from: number
+  readonly to: number
+}
+
 /** Charges in the order of their times. */
 export interface Charges {
   readonly at: readonly number[]
   readonly units: readonly number[]
 }
 
-/** Calls `seen` at each charge with the units of the spans (at - window, at], its own included. */
-export function eachSpan(
+/** The most units of any span (t - window, t] that ends in each of `bins` equal parts of [from, to). */
+export function spansIn(
   { at, units }: Charges,
   windowMs: number,
-  seen: (at: number, count: number) => void,
-): void {
-  let first = 0
-  let count = 0
-  for (const [i, time] of at.entries()) {
-    count += units[i]!
-    // To the microsecond, in which the library counts.
-    while (Math.round((time - at[first]!) * 1000) >= windowMs * 1000) count -= units[first++]!
-    // Of charges at one instant the last has all of them.
-    if (at[i + 1] !== time) seen(time, count)
-  }
-}
-
-export function mostInAnySpan(charges: Charges, windowMs: number): number {
-  let most = 0
-  eachSpan(charges, windowMs, (_, count) => (most = Math.max(most, count)))
-  return most
-}
-
-/** The most units of a span that ends in each of `bins` equal parts of [from, to). */
-export function spansIn(
-  charges: Charges,
-  windowMs: number,
-  from: number,
-  to: number,
+  { from, to }: Span,
   bins: number,
 ): Float64Array {
   const most = new Float64Array(bins)
   const width = (to - from) / bins
-  const { at, units } = charges
   let [first, next, count] = [0, 0, 0]
-  const leave = (now: number): void => {
+  // Of charges at one instant the last has all of them, and one that is a window old has none, to the microsecond.
+  const goOn = (end: number): void => {
+    const now = at[next]! < end ? at[next]! : end
+    for (; at[next] === now; next++) count += units[next]!
     while (first < next && Math.round((now - at[first]!) * 1000) >= windowMs * 1000) count -= units[first++]!
   }
   for (let bin = 0; bin < bins; bin++) {
     const start = from + bin * width
-    for (; next < at.length && at[next]! < start; next++) count += units[next]!
-    leave(start)
+    while (at[next]! < start) goOn(start)
+    goOn(start)
     most[bin] = count
-    for (; next < at.length && at[next]! < start + width;) {
-      const now = at[next]!
-      for (; next < at.length && at[next] === now; next++) count += units[next]!
-      leave(now)
+    while (at[next]! < start + width) {
+      goOn(start + width)
       most[bin] = Math.max(most[bin]!, count)
     }
   }
   return most
+}
+
+export function mostInAnySpan(charges: Charges, windowMs: number): number {
+  return spansIn(charges, windowMs, { from: 0, to: Number.MAX_SAFE_INTEGER }, 1)[0]!
 }

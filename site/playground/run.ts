@@ -1,9 +1,9 @@
 import type { Decision } from '@sluice/core'
 import { openLimits } from './limits.js'
-import { type Charges, mostInAnySpan, promiseOf, spansIn } from './promise.js'
+import { type Charges, mostInAnySpan, promiseOf, type Span, spansIn } from './promise.js'
 import { MOST_CALLS, type ReadColumn, type ReadScenario } from './scenario.js'
 import { LaterEvents } from './later-events.js'
-import { type Arrivals, arrivalsOf } from './traffic.js'
+import { type Arrival, arrivalsOf } from './traffic.js'
 
 export const DENIED = 0
 export const ALLOWED = 1
@@ -50,10 +50,11 @@ export interface Totals {
 }
 
 /** The shown time, of which an end of 0 is that of the traffic. */
-export function shownTime({ traffic, view }: ReadScenario): { readonly from: number; readonly to: number } {
-  const end = traffic.kind === 'list' ? Math.max(1000, (traffic.calls.at(-1)?.at ?? 0) * 1.02) : traffic.span
-  const to = view.to > view.from ? Math.min(view.to, end) : end
-  return { from: Math.min(view.from, to - 1), to }
+export function shownTime({ settings }: ReadScenario): Span {
+  const { kind, calls, span, from, to } = settings
+  const end = kind === 'list' ? Math.max(1000, (calls.at(-1)?.at ?? 0) * 1.02) : span
+  const last = to > from ? Math.min(to, end) : end
+  return { from: Math.min(from, last - 1), to: last }
 }
 
 /** Called now and then. A promise is waited for; one of false ends the run. */
@@ -62,9 +63,9 @@ type Pause = () => Promise<boolean> | undefined
 /** Decides all calls under each column. Undefined where `pause` ended it. */
 export async function run(
   scenario: ReadScenario,
-  pause: Pause = () => undefined,
+  pause?: Pause,
 ): Promise<readonly ColumnResult[] | undefined> {
-  const arrivals = arrivalsOf(scenario.traffic)
+  const arrivals = arrivalsOf(scenario.settings)
   const results: ColumnResult[] = []
   for (const column of scenario.columns) {
     const result = await new ColumnRun(scenario, column, arrivals, pause).result()
@@ -80,14 +81,9 @@ export async function decisionAt(
   column: number,
   call: number,
 ): Promise<{ readonly decision: Decision; readonly at: number } | undefined> {
+  const arrivals = arrivalsOf(scenario.settings)
   let found: { decision: Decision; at: number } | undefined
-  const run = new ColumnRun(
-    scenario,
-    scenario.columns[column]!,
-    arrivalsOf(scenario.traffic),
-    () => undefined,
-  )
-  await run.result((i, decision, at) => {
+  await new ColumnRun(scenario, scenario.columns[column]!, arrivals).result((i, decision, at) => {
     if (i === call) found = { decision, at: at + decision.waitMs }
     return i < call
   })
@@ -97,17 +93,8 @@ export async function decisionAt(
 /** Called with each decision. Where it returns false the run ends. */
 type Seen = (call: number, decision: Decision, at: number) => boolean
 
-interface Call {
-  readonly key: number
-  readonly cost: number
-  /** Repeats the call when it is denied. */
-  readonly client: number | undefined
-}
-
-/** The next try of a client, or the settling of a call. */
-type Later =
-  | { readonly client: number }
-  | { readonly client: undefined; readonly call: number; readonly decision: Decision }
+/** The next try of a call that was denied, or the settling of one that was allowed. */
+type Later = Arrival | { readonly row: number; readonly decision: Decision }
 
 /** One column from its first call to its last. */
 class ColumnRun {
@@ -122,8 +109,8 @@ class ColumnRun {
   constructor(
     readonly scenario: ReadScenario,
     readonly column: ReadColumn,
-    readonly arrivals: Arrivals,
-    readonly pause: Pause,
+    readonly arrivals: readonly Arrival[],
+    readonly pause: Pause = () => undefined,
   ) {
     this.#limits = openLimits(column)
     this.#shown = shownTime(scenario)
@@ -134,19 +121,17 @@ class ColumnRun {
     const { arrivals } = this
     try {
       for (let next = 0; this.#rows.at.length < MOST_CALLS;) {
-        const arrivesAt = arrivals.at[next] ?? Infinity
-        const later = this.#later.takeUntil(arrivesAt)
-        if (!later && arrivesAt === Infinity) break
-        this.#moveTo(later ? later.at : arrivesAt)
-        const event = later?.event
-        if (event && event.client === undefined) this.#settle(event.call, event.decision)
+        const later = this.#later.takeUntil(arrivals[next]?.at ?? Infinity)
+        const event = later?.event ?? arrivals[next++]
+        if (!event) break
+        this.#moveTo(later?.at ?? arrivals[next - 1]!.at)
+        if ('row' in event) this.#settle(event.row, event.decision)
         else {
-          const call = event ? this.#repeated(event.client) : this.#arrived(next++)
-          const made = this.#limits.decide(`key-${call.key}`, call.cost)
+          const made = this.#limits.decide(`key-${event.key}`, event.cost)
           const decision = made instanceof Promise ? await made : made
-          this.#record(call, decision)
+          this.#record(event, decision)
           if (!goOn(this.#rows.at.length - 1, decision, this.#limits.now)) return undefined
-          this.#follow(call.client, decision)
+          this.#follow(event, decision)
         }
         const paused = this.#rows.at.length % 500 === 0 ? this.pause() : undefined
         if (paused && !(await paused)) return undefined
@@ -159,16 +144,7 @@ class ColumnRun {
     }
   }
 
-  #arrived(index: number): Call {
-    const { key, cost, clients } = this.arrivals
-    return { key: key[index]!, cost: cost[index]!, client: clients.length > 0 ? index : undefined }
-  }
-
-  #repeated(client: number): Call {
-    return { key: this.arrivals.clients[client]!.key, cost: this.scenario.traffic.cost, client }
-  }
-
-  #record({ key, cost }: Call, decision: Decision): void {
+  #record({ key, cost }: Arrival, decision: Decision): void {
     const { allowed, waitMs } = decision
     const at = this.#limits.now
     const call: Rows<number> = {
@@ -185,24 +161,24 @@ class ColumnRun {
     for (const row of ROWS) this.#rows[row].push(call[row])
   }
 
-  /** What a call brings about later: its settling, or the next try of its client. */
-  #follow(client: number | undefined, decision: Decision): void {
+  /** What a call brings about later: its settling, or its next try. */
+  #follow(call: Arrival, decision: Decision): void {
     const at = this.#limits.now
-    const { real, takes, cost, retry } = this.scenario.traffic
+    const { real, takes, retry, span } = this.scenario.settings
     if (decision.allowed) {
       const settled = at + decision.waitMs + takes
-      if (real >= 0 && real !== cost)
-        this.#later.add(settled, { client: undefined, call: this.#rows.at.length - 1, decision })
+      if (real !== undefined && real !== call.cost)
+        this.#later.add(settled, { row: this.#rows.at.length - 1, decision })
       return
     }
-    if (client === undefined) return
-    const wait = this.arrivals.clients[client]!.obeys ? decision.retryAfterMs : retry
-    if (at + wait < this.scenario.traffic.span) this.#later.add(at + wait, { client })
+    if (call.obeys === undefined) return
+    const wait = call.obeys ? decision.retryAfterMs : retry
+    if (at + wait < span) this.#later.add(at + wait, call)
   }
 
-  #settle(call: number, decision: Decision): void {
-    const { real } = this.scenario.traffic
-    const taken = decision.settle(real).then((units) => void (this.#rows.kept[call]! += Math.min(0, units)))
+  #settle(row: number, decision: Decision): void {
+    const { real } = this.scenario.settings
+    const taken = decision.settle(real!).then((units) => void (this.#rows.kept[row]! += Math.min(0, units)))
     this.#corrections.push(taken)
   }
 
@@ -213,7 +189,7 @@ class ColumnRun {
       const instant = from + (this.#sampled * (to - from)) / BINS
       if (instant >= at) break
       this.#limits.now = instant
-      const left = this.#limits.remaining(`key-${this.scenario.view.key}`)
+      const left = this.#limits.remaining(`key-${this.scenario.settings.key}`)
       for (const [i, samples] of this.#samples.entries()) samples.push(left[i]!)
     }
     if (at !== Infinity) this.#limits.now = at
@@ -221,8 +197,7 @@ class ColumnRun {
 
   #summary(): ColumnResult {
     const byKey = this.#chargesByKey()
-    const shown = byKey.get(this.scenario.view.key) ?? { at: [], units: [] }
-    const { from, to } = this.#shown
+    const shown = byKey.get(this.scenario.settings.key) ?? { at: [], units: [] }
     const policies = this.column.policies.map((policy, i) => ({
       name: policy.name,
       windowMs: policy.windowMs,
@@ -231,7 +206,7 @@ class ColumnRun {
       isAligned: policy.algorithm.name === 'fixed-window',
       promise: promiseOf(policy),
       most: Math.max(0, ...[...byKey.values()].map((charges) => mostInAnySpan(charges, policy.windowMs))),
-      used: spansIn(shown, policy.windowMs, from, to, BINS),
+      used: spansIn(shown, policy.windowMs, this.#shown, BINS),
       remaining: Float64Array.from(this.#samples[i]!),
     }))
     return {

@@ -1,43 +1,28 @@
-import type { Traffic } from './scenario.js'
+import type { PastedCall } from './pasted.js'
+import type { ReadSettings } from './scenario.js'
 
-/** Calls in the order of their times, in milliseconds from the start. `client` is set for calls that are repeated when denied. */
-export interface Arrivals {
-  readonly at: readonly number[]
-  readonly cost: readonly number[]
-  readonly key: readonly number[]
-  readonly clients: readonly Client[]
+/** A call that arrives, in milliseconds from the start. */
+export interface Arrival extends PastedCall {
+  /** Set for clients that repeat a call until it is served: whether they wait as long as Retry-After says. */
+  readonly obeys?: boolean
 }
 
-/** A client that wants one call served, and repeats it until it is. */
-export interface Client {
-  readonly key: number
-  /** Whether it waits as long as Retry-After says. */
-  readonly obeys: boolean
-}
-
-/** The same traffic gives the same calls, in every browser and in Node: chance comes from its seed. */
-export function arrivalsOf(traffic: Traffic): Arrivals {
-  const { kind, span, cost, keys, clients, obey } = traffic
-  const random = randomFrom(traffic.seed)
-  if (kind === 'list') {
-    const { calls } = traffic
-    const column = <Name extends 'at' | 'cost' | 'key'>(name: Name) => calls.map((call) => call[name])
-    return { at: column('at'), cost: column('cost'), key: column('key'), clients: [] }
-  }
-  const at = timesOf(traffic, random)
-    .map((time) => Math.round(time * 1000) / 1000)
-    .filter((time) => time < span)
+/** The calls in the order of their times. The same traffic gives the same calls, in every browser and in Node: chance comes from its seed. */
+export function arrivalsOf(settings: ReadSettings): readonly Arrival[] {
+  const { kind, span, cost, keys, obey, seed, calls } = settings
+  if (kind === 'list') return calls
+  const random = randomFrom(seed)
+  const isStorm = kind === 'storm'
+  const times = timesOf(settings, random).map((time) => Math.round(time * 1000) / 1000)
   const pick = keyPicker(keys, random)
-  const key = at.map((_, i) => (kind === 'storm' ? (i % keys) + 1 : pick()))
-  const storm = Array.from({ length: kind === 'storm' ? clients : 0 }, (_, i) => ({
-    key: key[i]!,
-    obeys: random() * 100 < obey,
-  }))
-  return { at, cost: at.map(() => cost), key, clients: storm }
+  return times
+    .filter((time) => time < span)
+    .map((at, i) => ({ at, cost, key: isStorm ? (i % keys) + 1 : pick() }))
+    .map((call) => (isStorm ? { ...call, obeys: random() * 100 < obey } : call))
 }
 
-function timesOf(traffic: Traffic, random: () => number): number[] {
-  const { kind, rate, span, peak, window, burst, clients } = traffic
+function timesOf(settings: ReadSettings, random: () => number): number[] {
+  const { kind, rate, span, peak, window, burst, clients } = settings
   switch (kind) {
     case 'even':
       return Array.from({ length: Math.ceil((rate * span) / 1000) }, (_, i) => (i * 1000) / rate)
@@ -56,7 +41,7 @@ function timesOf(traffic: Traffic, random: () => number): number[] {
     case 'storm':
       return Array.from({ length: clients }, () => random() * 100).sort((one, other) => one - other)
     case 'list':
-      return traffic.calls.map(({ at }) => at)
+      return []
   }
 }
 

@@ -2,38 +2,32 @@ import { scenarioAt } from './address.js'
 import { columnsHtml } from './column-html.js'
 import { responseOf } from './headers.js'
 import { decisionAt, run, shownTime } from './run.js'
-import { readScenario, type Scenario } from './scenario.js'
+import { readScenario } from './scenario.js'
 
 /*
  * The playground's worker. The latest question ends what ran for the one before.
  */
 
-export type Question =
-  | { readonly id: number; readonly kind: 'run'; readonly scenario: Scenario }
-  | { readonly id: number; readonly kind: 'run-address'; readonly fragment: string }
-  | {
-      readonly id: number
-      readonly kind: 'response'
-      readonly scenario: Scenario
-      readonly column: number
-      readonly call: number
-    }
+/** The text of a scenario, and the call of a column whose response is asked for. */
+export interface Question {
+  readonly id: number
+  readonly text: string
+  readonly pointed?: { readonly column: number; readonly call: number }
+}
 
 const SLICE_MS = 12
 let latest = 0
 
 addEventListener('message', ({ data }: MessageEvent<Question>) => {
-  if (data.kind !== 'response') latest = data.id
+  if (!data.pointed) latest = data.id
   void answer(data)
 })
 
-async function answer(question: Question): Promise<void> {
-  const { id } = question
-  const typed = question.kind === 'run-address' ? scenarioAt(question.fragment).scenario : question.scenario
-  const { scenario, problems } = readScenario(typed)
+async function answer({ id, text, pointed }: Question): Promise<void> {
+  const { scenario, problems } = readScenario(scenarioAt(text).scenario)
   if (Object.keys(problems).length > 0) return postMessage({ id, problems })
-  if (question.kind === 'response') {
-    const found = await decisionAt(scenario, question.column, question.call)
+  if (pointed) {
+    const found = await decisionAt(scenario, pointed.column, pointed.call)
     return postMessage({ id, response: found && responseOf(found.decision, found.at) })
   }
   const start = performance.now()
@@ -55,14 +49,10 @@ async function answer(question: Question): Promise<void> {
 }
 
 /** Lets messages come in; timers would wait for 4 ms. */
-function nextTask(): Promise<void> {
+function nextTask(): Promise<unknown> {
+  const { port1, port2 } = new MessageChannel()
   return new Promise((resolve) => {
-    const { port1, port2 } = new MessageChannel()
-    port1.addEventListener('message', () => {
-      port1.close()
-      resolve()
-    })
-    port1.start()
+    port1.onmessage = resolve
     port2.postMessage(undefined)
-  })
+  }).finally(() => port1.close())
 }

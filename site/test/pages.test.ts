@@ -4,7 +4,7 @@ import { join, resolve } from 'node:path'
 import { runInNewContext } from 'node:vm'
 import { brokenLinks } from '../checks.js'
 import { githubSlug } from '../anchors.js'
-import { filesOf, navigation, placeOf, targetOf } from '../pages.js'
+import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
 import { drawPictures, withPictures } from '../pictures.js'
 import { BASE, portablePage, portableScript } from '../portable.js'
 import { PRESETS } from '../playground/presets.js'
@@ -35,15 +35,24 @@ describe('the navigation', () => {
 
 describe('a link', () => {
   it.each([
-    ['docs/http.md', 'algorithms.md#gcra', { path: '/algorithms.html#gcra' }],
-    ['docs/migrate/limiter.md', 'README.md', { path: '/migrate/index.html' }],
-    ['README.md', 'docs/decisions/README.md', { path: '/decisions/index.html' }],
-    ['docs/http.md', '../packages/core/README.md#bans', { path: '/packages/core.html#bans' }],
-    ['README.md', 'packages/koa', { path: '/packages/koa.html' }],
-    ['docs/http.md', '../examples/payments', { file: 'examples/payments' }],
-    ['packages/koa/README.md', '../../LICENSE', { file: 'LICENSE' }],
-  ])('of %s to %s', (from, href, target) => {
-    expect(targetOf(ROOT, from, href)).toEqual(target)
+    ['docs/http.md', 'algorithms.md#gcra', '/algorithms.html#gcra'],
+    ['docs/migrate/limiter.md', 'README.md', '/migrate/index.html'],
+    ['README.md', 'docs/decisions/README.md', '/decisions/index.html'],
+    ['docs/http.md', '../packages/core/README.md#bans', '/packages/core.html#bans'],
+    ['README.md', 'packages/koa', '/packages/koa.html'],
+  ])('of %s to %s leads to the page %s', (from, href, path) => {
+    expect(addressOf(ROOT, from, href)).toBe(path)
+    expect(addressOf(ROOT, from, href, 'https://host/owner/name')).toBe(path)
+  })
+
+  it.each([
+    ['docs/http.md', '../examples/payments', 'examples/payments'],
+    ['packages/koa/README.md', '../../LICENSE', 'LICENSE'],
+  ])('of %s to %s leads to the repository, and nowhere while it has no address', (from, href, file) => {
+    expect(addressOf(ROOT, from, href, 'https://host/owner/name')).toBe(
+      `https://host/owner/name/blob/main/${file}`,
+    )
+    expect(addressOf(ROOT, from, href)).toBe('')
   })
 
   it('that leads nowhere, to no heading, or to one base path alone is named', () => {
@@ -68,6 +77,21 @@ describe('a link', () => {
     expect(githubSlug('slidingLog (the default)')).toBe('slidinglog-the-default')
     expect(githubSlug('STORE_TIMEOUT')).toBe('store_timeout')
     expect(githubSlug('Would raising it help?')).toBe('would-raising-it-help')
+  })
+})
+
+describe('a site', () => {
+  it('without an address has no sitemap and no link to the repository', () => {
+    expect(addressed({ repository: '' })).toEqual({ image: 'social.png', socialLinks: [] })
+  })
+
+  it('with an address has a sitemap, whole addresses of pictures, and a link to the repository', () => {
+    const [homepage, repository] = ['https://sluice.example/docs', 'https://host/owner/name']
+    expect(addressed({ repository, homepage })).toEqual({
+      image: `${homepage}/social.png`,
+      socialLinks: [{ icon: 'github', link: repository }],
+      sitemap: { hostname: `${homepage}/` },
+    })
   })
 })
 

@@ -1,9 +1,8 @@
 import { h } from 'vue'
 import Theme from 'vitepress/theme-without-fonts'
-import heroPicture from 'virtual:hero-picture'
 import './style.css'
 
-const hero = () => h('div', { class: 'hero-picture', innerHTML: heroPicture })
+const hero = () => h('div', { class: 'hero-picture', innerHTML: HERO_PICTURE })
 
 export default {
   extends: Theme,

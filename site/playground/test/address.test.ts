@@ -1,14 +1,17 @@
-import { addressOf, MOST_CHARACTERS, scenarioAt } from '../address.js'
+import { formatScenario, MOST_CHARACTERS, scenarioAt, tooLong } from '../address.js'
 import { packList, unpackList } from '../packed-list.js'
 import { parseList } from '../pasted.js'
-import { DEFAULT, readScenario } from '../scenario.js'
+import { PRESETS } from '../presets.js'
+import { readScenario, type Scenario } from '../scenario.js'
 import { randomFrom } from '../traffic.js'
 import { randomScenario } from './random-scenario.js'
 
-function fragmentOf(scenario: Parameters<typeof addressOf>[0]): string {
-  const address = addressOf(scenario)
-  if ('why' in address) throw new Error(address.why)
-  return address.fragment
+const DEFAULT = scenarioAt('').scenario
+
+function fragmentOf(scenario: Scenario): string {
+  const text = formatScenario(scenario)
+  expect(tooLong(scenario, text)).toBeUndefined()
+  return text
 }
 
 function randomTimes(calls: number, within: number): string {
@@ -42,26 +45,32 @@ describe('an address', () => {
   })
 
   it('keeps what was typed wrong', () => {
-    const scenario = { ...DEFAULT, traffic: { kind: 'even', rate: 'many', span: '3 s' } }
-    expect(scenarioAt(fragmentOf(scenario)).scenario.traffic).toEqual(scenario.traffic)
+    const scenario = { ...DEFAULT, settings: { kind: 'even', rate: 'many', span: '3 s' } }
+    expect(scenarioAt(fragmentOf(scenario)).scenario.settings).toEqual(scenario.settings)
   })
 
   it('holds 800 pasted calls of a minute beside four limits', () => {
     const scenario = {
       ...DEFAULT,
-      traffic: { kind: 'list' },
-      list: randomTimes(800, 60_000),
+      settings: { kind: 'list', list: randomTimes(800, 60_000) },
       columns: [...DEFAULT.columns, ...DEFAULT.columns],
     }
-    expect(scenarioAt(fragmentOf(scenario)).scenario.list).toBe(scenario.list)
+    expect(scenarioAt(fragmentOf(scenario)).scenario.settings['list']).toBe(scenario.settings.list)
   })
 
-  it('says that it holds no more than 800 pasted calls', () => {
-    const scenario = { ...DEFAULT, traffic: { kind: 'list' }, list: randomTimes(801, 60_000) }
-    expect(addressOf(scenario)).toEqual({
-      why: '801 pasted calls are more than the 800 that an address holds',
-    })
+  it('says that it holds no more than 800 pasted calls, which a file does', () => {
+    const scenario = { ...DEFAULT, settings: { kind: 'list', list: randomTimes(801, 60_000) } }
+    const text = formatScenario(scenario)
+    expect(tooLong(scenario, text)).toBe('801 pasted calls are more than the 800 that an address holds')
+    expect(scenarioAt(text).scenario).toEqual(scenario)
   })
+
+  it.each(PRESETS.map(({ id, fragment }) => [id, fragment]))(
+    'of the preset %s is written as it is read',
+    (_, fragment) => {
+      expect(fragmentOf(scenarioAt(fragment!).scenario)).toBe(fragment)
+    },
+  )
 
   it('says that it would be too long', () => {
     const columns = [
@@ -74,7 +83,8 @@ describe('an address', () => {
         })),
       },
     ]
-    expect(addressOf({ ...DEFAULT, columns })).toEqual({ why: expect.stringContaining('more than 2000') })
+    const scenario = { ...DEFAULT, columns }
+    expect(tooLong(scenario, formatScenario(scenario))).toContain('more than 2000')
   })
 
   it.each([
@@ -109,7 +119,7 @@ describe('an address', () => {
     }
     const { scenario, problem } = scenarioAt('1&speed=7&limits=gcra(limit:1,window:1s)', upgrades, 3)
     expect(problem).toBeUndefined()
-    expect(scenario.traffic['rate']).toBe(7)
+    expect(scenario.settings['rate']).toBe(7)
   })
 })
 

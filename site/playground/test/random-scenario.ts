@@ -27,8 +27,8 @@ export function randomScenario(seed: number): Scenario {
   const list = times
     .map((at) => (random() < 0.5 ? `${at}` : `${at} ${whole(0, 4)} ${whole(1, 3)}`))
     .join('\n')
-  const view: Record<string, Typed> = random() < 0.3 ? { from: 500, to: 1900, key: 1 } : {}
-  return { traffic, list: kind === 'list' ? list : '', columns, view }
+  const view = random() < 0.3 ? { from: 500, to: 1900, key: 1 } : {}
+  return { settings: { ...traffic, ...(kind === 'list' && { list }), ...view }, columns }
 }
 
 type Whole = (least: number, most: number) => number

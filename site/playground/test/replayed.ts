@@ -8,7 +8,7 @@ import type { ReadColumn, ReadScenario } from '../scenario.js'
  * otherwise. Calls that wait, or are served from leases, are compared only in what their store decides of them.
  */
 export async function replayed(
-  { traffic }: ReadScenario,
+  { settings }: ReadScenario,
   column: ReadColumn,
   result: ColumnResult,
 ): Promise<{ readonly different: number | undefined }> {
@@ -23,7 +23,7 @@ export async function replayed(
       for (; settling.length > 0 && settling[0]!.at <= at;) {
         const { at: then, decision } = settling.shift()!
         now = then
-        void decision.settle(traffic.real)
+        void decision.settle(settings.real!)
       }
       now = at
       if (maxWait !== undefined) continue
@@ -34,8 +34,8 @@ export async function replayed(
         result.remaining[i] === decision.remaining &&
         result.reset[i] === decision.resetAfterMs
       if (!same) return { different: i }
-      if (decision.allowed && traffic.real >= 0 && traffic.real !== traffic.cost)
-        settling.push({ at: at + traffic.takes, decision })
+      if (decision.allowed && settings.real !== undefined && settings.real !== result.cost[i])
+        settling.push({ at: at + settings.takes, decision })
     }
     return { different: result.outcome.includes(WAITING) && maxWait === undefined ? 0 : undefined }
   } finally {

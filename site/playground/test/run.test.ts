@@ -4,7 +4,7 @@ import { responseOf } from '../headers.js'
 import { openLimits, START_MS } from '../limits.js'
 import { PRESETS } from '../presets.js'
 import { ALLOWED, type ColumnResult, decisionAt, DENIED, run, WAITING } from '../run.js'
-import { DEFAULT, readScenario, type Scenario } from '../scenario.js'
+import { readScenario, type Scenario } from '../scenario.js'
 import { replayed } from './replayed.js'
 import { randomScenario } from './random-scenario.js'
 
@@ -91,15 +91,15 @@ describe('the problems of a scenario', () => {
     ['1&limits=gcra(limit:1,window:soon)', 'columns.0.policies.0.window', /window must be .*got "soon"/],
     ['1&limits=slidingWindow(limit:1,window:1s,buckets:7)', 'columns.0.policies.0', /buckets/],
     ['1&limits=bucket(limit:1,window:1s)', 'columns.0.policies.0.algorithm', /algorithm must be/],
-    ['1&rate=-1&limits=gcra(limit:1,window:1s)', 'traffic.rate', /rate must be a number/],
-    ['1&rate=100000&span=1d&limits=gcra(limit:1,window:1s)', 'traffic.rate', /more than 200000/],
+    ['1&rate=-1&limits=gcra(limit:1,window:1s)', 'settings.rate', /rate must be a number/],
+    ['1&rate=100000&span=1d&limits=gcra(limit:1,window:1s)', 'settings.rate', /more than 200000/],
     ['1&limits=gcra(limit:1,window:1s);maxWait:2d', 'columns.0.maxWait', /maxWait must be/],
     [
       '1&limits=gcra(limit:1,window:1s);penalty(after:0,block:1s)',
       'columns.0.penalty',
       /penalty\.after must be/,
     ],
-    ['1&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'traffic.list', /line 1/],
+    ['1&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'settings.list', /line 1/],
   ])('of %s are those of the library, at %s', (fragment, path, message) => {
     expect(readScenario(at(fragment)).problems[path]).toMatch(message)
   })
@@ -170,5 +170,5 @@ describe('the response to a call', () => {
 })
 
 it('the default can be run', () => {
-  expect(readScenario(DEFAULT).problems).toEqual({})
+  expect(readScenario(scenarioAt('').scenario).problems).toEqual({})
 })

@@ -1,0 +1,31 @@
+// The size of the site: lines that are neither blank nor comment alone. Styles, the checks that end a build, tests and what verifies
+// are counted apart, each by itself.
+import { readdirSync, readFileSync, statSync } from 'node:fs'
+
+const MOST = 1800
+const APART = /** @type {[string, RegExp][]} */ ([
+  ['tests', /\/test\//],
+  ['what verifies', /verify/],
+  ['styles', /\.css$/],
+])
+
+/** @returns {Promise<[boolean, string][]>} */
+export async function verify() {
+  const lines = new Map()
+  for (const name of readdirSync('site', { recursive: true, encoding: 'utf8' })) {
+    const file = `site/${name.replaceAll('\\', '/')}`
+    if (/\/(?:node_modules|dist|generated|public|screenshots|\.code-\w+)\//.test(file)) continue
+    if (!/\.(?:js|ts|vue|css)$/.test(file) || !statSync(file).isFile()) continue
+    const part = APART.find(([, form]) => form.test(file))?.[0] ?? 'the site'
+    lines.set(part, (lines.get(part) ?? 0) + codeLines(readFileSync(file, 'utf8')))
+  }
+  const apart = APART.map(([part]) => `${part} ${lines.get(part)}`).join(', ')
+  const own = lines.get('the site')
+  return [[own <= MOST, `${own} lines of code (.ts, .js, .vue), at most ${MOST}; apart from it: ${apart}`]]
+}
+
+/** @param {string} text */
+function codeLines(text) {
+  const code = text.replaceAll(/^\s*(?:\/\*[^]*?\*\/|<!--[^]*?-->|\/\/.*)\s*$/gm, '')
+  return code.split('\n').filter((line) => line.trim() !== '').length
+}
