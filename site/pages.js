@@ -126,6 +126,6 @@ function pagesOf(root) {
  */
 export function addressed({ repository, homepage }) {
   const image = homepage ? `${homepage}/social.png` : 'social.png'
-  const socialLinks = repository ? [{ icon: /** @type {const} */ ('github'), link: repository }] : []
+  const socialLinks = repository ? [{ icon: /** @type {const} */ ('github'), link: repository }] : undefined
   return { image, socialLinks, ...(homepage && { sitemap: { hostname: `${homepage}/` } }) }
 }

@@ -26,7 +26,7 @@ export const MOST_PASTED = 800
 const UPGRADES: Readonly<Record<number, (text: string) => string>> = {}
 
 export function formatScenario({ settings: { list, ...settings }, columns }: Scenario): string {
-  const parts = Object.entries(settings).map(([name, value]) => `${name}=${encode(value)}`)
+  const parts = pairs(settings, '=')
   if (list !== undefined) parts.push(formatCalls(String(list)))
   return [VERSION, ...parts, ...columns.map((column) => `limits=${formatColumn(column)}`)].join('&')
 }
@@ -100,8 +100,7 @@ function callsOf(list: string) {
 }
 
 function formatColumn({ policies, ...others }: Column): string {
-  const group = (name: string, values: Values): string =>
-    `${name}(${Object.entries(values).map(([option, value]) => `${option}:${encode(value)}`)})`
+  const group = (name: string, values: Values): string => `${name}(${pairs(values, ':').join(',')})`
   const list = policies.map(({ algorithm = '', ...options }) => group(encode(algorithm), options))
   const more = Object.entries(others).map(([name, value]: [string, Typed | Values]) =>
     typeof value === 'object' ? group(name, value) : `${name}:${encode(value)}`,
@@ -124,6 +123,10 @@ function parseColumn(text: string): Column {
     return group
   })
   return { policies, ...Object.fromEntries(others) }
+}
+
+function pairs(values: Values, separator: string): string[] {
+  return Object.entries(values).map(([name, value]) => name + separator + encode(value))
 }
 
 /** The name and the options of `name(option:value,option:value)`. */

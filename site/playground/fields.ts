@@ -43,8 +43,8 @@ export function fieldsOf(declared: Declaration, values: Values, problems: Proble
 }
 
 /** What holds where nothing is typed. */
-function placeholderOf(name: string, { otherwise, schema }: Option<unknown>, { limit }: Values): string {
+function placeholderOf(name: string, { otherwise, schema }: Option<unknown>, { limit }: Values): unknown {
   if (name === 'real') return 'as charged'
-  if (otherwise === undefined) return ['capacity', 'burst'].includes(name) ? String(limit) : ''
-  return schema && 'anyOf' in schema ? formatDuration(Number(otherwise)) : String(otherwise)
+  if (otherwise === undefined) return ['capacity', 'burst'].includes(name) ? limit : ''
+  return schema && 'anyOf' in schema ? formatDuration(Number(otherwise)) : otherwise
 }

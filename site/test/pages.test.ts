@@ -82,7 +82,7 @@ describe('a link', () => {
 
 describe('a site', () => {
   it('without an address has no sitemap and no link to the repository', () => {
-    expect(addressed({ repository: '' })).toEqual({ image: 'social.png', socialLinks: [] })
+    expect(addressed({ repository: '' })).toEqual({ image: 'social.png', socialLinks: undefined })
   })
 
   it('with an address has a sitemap, whole addresses of pictures, and a link to the repository', () => {

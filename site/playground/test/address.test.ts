@@ -68,7 +68,7 @@ describe('an address', () => {
   it.each(PRESETS.map(({ id, fragment }) => [id, fragment]))(
     'of the preset %s is written as it is read',
     (_, fragment) => {
-      expect(fragmentOf(scenarioAt(fragment!).scenario)).toBe(fragment)
+      expect(fragmentOf(scenarioAt(fragment).scenario)).toBe(fragment)
     },
   )
 
