@@ -1,9 +1,8 @@
 import { PolicyError } from '@sluice/core'
 import { expected } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
-import ipaddr from 'ipaddr.js'
 import { callerOf, type KeySource } from './caller.js'
-import { clientAddress } from './client-address.js'
+import { addressGroups, clientAddress, maskOf } from './client-address.js'
 import type { AddressList, RequestLimitOptions } from './options.js'
 import { chain } from './platform.js'
 
@@ -56,7 +55,8 @@ function testOf<Req>(name: string, given: unknown, source: KeySource<Req>): Test
 
 const wholeAddress = (text: string | undefined): string | undefined => clientAddress(text, 128)
 
-type Block = [ipaddr.IPv4 | ipaddr.IPv6, number]
+/** The groups of an address, and the number of its bits that are compared. */
+type Block = readonly [readonly number[], number]
 
 /**
  * Makes the function that says whether a list contains an address in the form of `clientAddress(text, 128)`, which has one
@@ -79,8 +79,8 @@ export function addressMatcher(list: AddressList, name: string): (address: strin
   return function isListed(address) {
     if (single.has(address)) return true
     if (blocks.length === 0) return false
-    const parsed = ipaddr.parse(address)
-    return blocks.some(([base, bits]) => base.kind() === parsed.kind() && parsed.match(base, bits))
+    const groups = addressGroups(address)!
+    return blocks.some((block) => isWithin(groups, block))
   }
 }
 
@@ -93,10 +93,17 @@ function blockOf(entry: unknown): Block | undefined {
   const [, text, digits] = /^(.+)\/(\d{1,3})$/.exec(String(entry)) ?? []
   const address = clientAddress(text, 128)
   if (text === undefined || address === undefined) return undefined
-  const base = ipaddr.parse(address)
+  const base = addressGroups(address)!
+  const isIpv4 = base.length === 2
   // Not by the text alone: ::ffff:0:0:0/96 (IPv4-translated) begins like a mapped block, and stays IPv6.
-  const isMapped = base.kind() === 'ipv4' && /^::ffff:/i.test(text)
-  if (base.kind() === 'ipv4' && text.includes(':') && !isMapped) return undefined
+  const isMapped = isIpv4 && /^::ffff:/i.test(text)
+  if (isIpv4 && text.includes(':') && !isMapped) return undefined
   const bits = Number(digits) - (isMapped ? 96 : 0)
-  return bits >= 0 && bits <= (base.kind() === 'ipv4' ? 32 : 128) ? [base, bits] : undefined
+  return bits >= 0 && bits <= 16 * base.length ? [base, bits] : undefined
+}
+
+function isWithin(groups: readonly number[], [base, bits]: Block): boolean {
+  return (
+    base.length === groups.length && base.every((group, i) => ((group ^ groups[i]!) & maskOf(i, bits)) === 0)
+  )
 }

@@ -1,5 +1,3 @@
-import ipaddr from 'ipaddr.js'
-
 /*
  * One caller must have one name, however its address is written; otherwise it has one allowance per spelling. Two callers
  * must not share a name; otherwise one of them consumes the other's allowance.
@@ -39,22 +37,43 @@ function withoutPort(text: string): string {
 }
 
 /**
+ * The groups of 16 bits of an address in canonical form: two of IPv4, eight of IPv6. undefined if the text is none.
+ */
+export function addressGroups(text: string): readonly number[] | undefined {
+  if (!IPV4.test(text)) return ipv6Groups(text)
+  const [a, b, c, d] = text.split('.').map(Number) as [number, number, number, number]
+  return [(a << 8) | b, (c << 8) | d]
+}
+
+/**
  * The eight groups of an IPv6 address, or undefined if the text is none. The zone is dropped, as it names an interface
  * of the receiver.
  */
 function ipv6Groups(text: string): readonly number[] | undefined {
   const [address = '', zone] = text.split('%', 2)
-  if (zone === '') return undefined
-  const tailAt = address.lastIndexOf(':') + 1
-  const tail = address.slice(tailAt)
-  const hasIpv4Tail = tail.includes('.')
-  if (hasIpv4Tail && !IPV4.test(tail)) return undefined
+  if (zone === '' || !IPV6_CHARACTERS.test(address)) return undefined
   try {
-    // ipaddr.js accepts octal and hexadecimal numbers in an IPv4 tail, and takes ::10.0.0.1, but not ::a00:1, for 10.0.0.1.
-    return ipaddr.IPv6.parse(hasIpv4Tail ? address.slice(0, tailAt) + hexGroups(tail) : address).parts
+    const [head = '', tail] = rfc5952(address).split('::')
+    const [before, after] = [hexGroups(head), hexGroups(tail ?? '')]
+    return [...before, ...Array<number>(8 - before.length - after.length).fill(0), ...after]
   } catch {
     return undefined
   }
+}
+
+const IPV6_CHARACTERS = /^[\da-f:.]{2,45}$/i
+
+/**
+ * The one form of an IPv6 address that RFC 5952 recommends, by the parser of URLs that every runtime has: an IPv4 tail is four
+ * decimal numbers there, and no other spelling passes.
+ * @throws TypeError for a text that is none.
+ */
+function rfc5952(address: string): string {
+  return new URL(`http://[${address}]`).hostname.slice(1, -1)
+}
+
+function hexGroups(text: string): readonly number[] {
+  return text === '' ? [] : text.split(':').map((group) => parseInt(group, 16))
 }
 
 /**
@@ -77,12 +96,6 @@ function isLocalNat64([a, b, c]: readonly number[]): boolean {
   return a === 0x64 && b === 0xff9b && c === 1
 }
 
-/** The last two groups of an IPv6 address that ends in this IPv4 address. */
-function hexGroups(ipv4: string): string {
-  const [a, b, c, d] = ipv4.split('.').map(Number) as [number, number, number, number]
-  return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
-}
-
 function ipv4Text(high: number, low: number): string {
   return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`
 }
@@ -92,10 +105,13 @@ function ipv4Text(high: number, low: number): string {
  * least a /64, which is 2^64 addresses.
  */
 function networkOf(groups: readonly number[], prefix: number): string {
-  const masked = groups.map((group, i) => {
-    const bits = Math.min(16, Math.max(0, prefix - 16 * i))
-    return group & (0xffff << (16 - bits))
-  })
-  const text = new ipaddr.IPv6(masked).toRFC5952String()
+  const masked = groups.map((group, i) => group & maskOf(i, prefix))
+  const text = rfc5952(masked.map((group) => group.toString(16)).join(':'))
   return prefix === 128 ? text : `${text}/${prefix}`
+}
+
+/** The bits of group number `i` that belong to the first `prefix` bits of an address. */
+export function maskOf(i: number, prefix: number): number {
+  const bits = Math.min(16, Math.max(0, prefix - 16 * i))
+  return 0xffff & (0xffff << (16 - bits))
 }
