@@ -31,7 +31,7 @@ export { formatDuration, millisecondsOf } from './values/duration.js'
 export { expected } from './values/errors.js'
 export { ExpiringMap } from './values/expiring-map.js'
 export { digest, ownText, storedKey } from './values/key.js'
-export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
+export { keepsNothing, Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {
   checkNames,
   clock,

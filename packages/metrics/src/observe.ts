@@ -1,5 +1,20 @@
-import { type Limiter, PolicyError, type Semaphore, type Store, StoreError } from '@sluice/core'
-import { type DeclarationOf, func, read, type Settings, text, unchecked } from '@sluice/core/internal'
+import {
+  type DecisionEvent,
+  type Limiter,
+  PolicyError,
+  type Semaphore,
+  type Store,
+  StoreError,
+} from '@sluice/core'
+import {
+  type DeclarationOf,
+  func,
+  keepsNothing,
+  read,
+  type Settings,
+  text,
+  unchecked,
+} from '@sluice/core/internal'
 import { type MeterLike, openTelemetrySink } from './sinks/open-telemetry.js'
 import { type PromClientLike, prometheusSink, type RegistryLike } from './sinks/prometheus.js'
 import type { Sink, Source } from './sinks/sink.js'
@@ -101,7 +116,7 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   const outcomes = { allowed: waits('limiter', name, true), denied: waits('limiter', name, false) }
   const warn = (message: string): void => limiter.warn('INVALID_TAG', message)
   const end = counts.state.follow(limiter)
-  const stop = limiter.on('decision', (event) => {
+  const count = (event: DecisionEvent): void => {
     const isCounted = !isOverruled(event)
     if (isCounted) counts.count(event)
     if (event.storeMs > 0) {
@@ -113,7 +128,8 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
       sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
     }
     if (tag && isCounted) counts.tags.add(tagOf(event.key, tag, warn), decision)
-  })
+  }
+  const stop = limiter.on('decision', keepsNothing(count))
   return () => {
     stop()
     end()

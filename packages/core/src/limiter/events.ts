@@ -62,6 +62,8 @@ export class Events {
     this.warn('LISTENER_FAILED', message, 'LISTENER_FAILED', name === 'warning')
   })
   readonly #warned = new Set<string>()
+  /** The event of the last decision, if no listener keeps it: where keys are new, making one costs more than counting it. */
+  #spare: { -readonly [Field in keyof DecisionEvent]: DecisionEvent[Field] } | undefined
 
   /** The events of the limiter of that name. `isLocal`: its store is in this process. */
   constructor(
@@ -81,8 +83,34 @@ export class Events {
     const fallback = degraded?.by ? 'local' : 'none'
     const decidedBy = degraded ? fallback : from
     const { key, charged } = decision
-    const call = { limiter: this.limiter, key, operation, cost, charged, together }
-    this.listeners.emit('decision', { type: 'decision', ...call, decision, decidedBy, storeMs })
+    const { limiter, listeners } = this
+    const isPassing = listeners.passing.decision
+    let event = isPassing ? this.#spare : undefined
+    this.#spare = undefined // a listener may make a call itself
+    if (event) {
+      event.key = key
+      event.operation = operation
+      event.cost = cost
+      event.charged = charged
+      event.together = together
+      event.decision = decision
+      event.decidedBy = decidedBy
+      event.storeMs = storeMs
+    } else
+      event = {
+        type: 'decision',
+        limiter,
+        key,
+        operation,
+        cost,
+        charged,
+        together,
+        decision,
+        decidedBy,
+        storeMs,
+      }
+    listeners.emit('decision', event)
+    if (isPassing) this.#spare = event
   }
 
   /** Emits what a store reports. It may report in the middle of an operation, so the listeners are called after it. */

@@ -8,6 +8,13 @@ export interface ListenOptions {
   readonly passive?: boolean
 }
 
+const KEEPS_NOTHING = Symbol.for('sluice.listener.keepsNothing')
+
+/** Marks a listener of this repository's packages that reads an event while it is called, and keeps none. */
+export function keepsNothing<Listener extends object>(listener: Listener): Listener {
+  return Object.assign(listener, { [KEEPS_NOTHING]: true })
+}
+
 /**
  * Listeners by the name of their event. Not Node's EventEmitter, because limiters also run elsewhere. A listener that throws
  * or rejects affects neither its caller nor the other listeners.
@@ -15,6 +22,8 @@ export interface ListenOptions {
 export class Listeners<Events extends object> {
   /** Those of each event that has some. Lists are replaced and never changed, so that a listener may remove itself. */
   readonly heard: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
+  /** The events of which no listener keeps the object, so that the next may have it again. */
+  readonly passing: { [E in keyof Events]?: boolean } = {}
   readonly #passive = new WeakSet<object>()
 
   /** `failed` is called with what a listener threw, or rejected with. */
@@ -31,11 +40,17 @@ export class Listeners<Events extends object> {
   ): () => void {
     const list = this.heard[name] ?? []
     if (passive) this.#passive.add(listener)
-    if (!list.includes(listener)) this.heard[name] = [...list, listener]
-    return () => {
-      const left = (this.heard[name] ?? []).filter((other) => other !== listener)
-      this.heard[name] = left.length === 0 ? undefined : left
-    }
+    if (!list.includes(listener)) this.#set(name, [...list, listener])
+    return () =>
+      this.#set(
+        name,
+        (this.heard[name] ?? []).filter((other) => other !== listener),
+      )
+  }
+
+  #set<E extends keyof Events>(name: E, list: readonly ((event: Events[E]) => void)[]): void {
+    this.heard[name] = list.length === 0 ? undefined : list
+    this.passing[name] = list.every((listener) => KEEPS_NOTHING in listener)
   }
 
   /** Whether there is a listener that does not only count. */

@@ -8,6 +8,7 @@ import {
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
+import { keepsNothing } from '../../src/internal.js'
 import type { Report, Store } from '../../src/stores/authoring.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
@@ -181,4 +182,29 @@ it('names its type and its limiter in every event', async () => {
   report!({ event: 'healed', key: 'k' })
   await Promise.resolve()
   expect(seen).toMatchObject(types.map((type) => ({ type, limiter: 'api' })))
+})
+
+it('gives an event to the next decision again only where no listener keeps it', async () => {
+  const limiter = createLimiter({ name: 'api', policies })
+  const [kept, passing]: DecisionEvent[][] = [[], []]
+  const keys: string[] = []
+  const end = limiter.on(
+    'decision',
+    keepsNothing((event: DecisionEvent) => {
+      passing!.push(event)
+      keys.push(event.key)
+      if (event.key === 'b') void limiter.decide('within b')
+    }),
+  )
+  for (const key of ['a', 'b', 'c']) await limiter.consume(key)
+  limiter.on('decision', (event) => kept!.push(event))
+  for (const key of ['d', 'e']) await limiter.consume(key)
+  end()
+  await limiter.consume('f')
+  expect(keys).toEqual(['a', 'b', 'within b', 'c', 'd', 'e'])
+  expect(new Set(passing!.slice(0, 4)).size).toBe(2)
+  expect(kept!.map(({ key, decision }) => [key, decision.key])).toEqual(
+    ['d', 'e', 'f'].map((key) => [key, key]),
+  )
+  expect(passing!.slice(0, 4)).not.toContain(kept![0])
 })

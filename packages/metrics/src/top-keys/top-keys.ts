@@ -1,5 +1,12 @@
-import { type Duration, type Limiter, PolicyError, type Store, StoreError } from '@sluice/core'
-import { type DeclarationOf, duration, read, unchecked, whole } from '@sluice/core/internal'
+import {
+  type DecisionEvent,
+  type Duration,
+  type Limiter,
+  PolicyError,
+  type Store,
+  StoreError,
+} from '@sluice/core'
+import { type DeclarationOf, duration, keepsNothing, read, unchecked, whole } from '@sluice/core/internal'
 import { isOverruled } from '../sources/policy-counts.js'
 import { KeyCounts } from './key-counts.js'
 import { hashed, type KeyHash, keyHashOf } from './key-hash.js'
@@ -84,9 +91,10 @@ function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const hash = keyHashOf(hashKeys)
   const counts = new KeyCounts(size, fleet !== undefined)
   const unshare = fleet && share(fleet, { limiter, counts, hash })
-  const end = limiter.on('decision', (event) => {
+  const count = (event: DecisionEvent): void => {
     if (!isOverruled(event)) counts.count(event.key, event.decision)
-  })
+  }
+  const end = limiter.on('decision', keepsNothing(count))
   // A timer, because to read the clock for each decision takes longer than to count it.
   const timer = setInterval(() => {
     counts.beginGeneration()
