@@ -9,9 +9,7 @@ local argument, given, clock, has_slowest, may_be_plain
 -- The instant of the wholes that are decided now, how much longer their keys must live, and the result of TIME.
 local time, margin, redis_time
 -- The instant and what plain wholes reply, with -1 for each that has a reply of its own behind it.
-local numbers, taken, replies = { 0 }, 1, { '' }
--- Of the parts of a plain whole with a ring: the length of the state, that after the write, a slot and its bytes.
---@for any ring local lengths, sizes, slots, entries = {}, {}, {}, {}
+local numbers, taken, replies = { 0@{blank} }, 1, { '' }
 local states = @{states}
 -- Keys that were written since all states were read, where a later whole may ask for them.
 local stale, is_stale = {}, states and #keys > @{count}
@@ -43,21 +41,22 @@ while next_key < #keys do
   -- Nothing is written before the last part has passed.
   local passed, kept = 0, taken
   --@for each part local write_@{p}, offset_@{p}
+  -- The length of the state, a slot and its bytes.
+  --@for each ring local ring_@{p}
   if may_be_plain and (numbers[1] == 0 or numbers[1] == time) then
     @{plain}
   end
   local reply, failed, unsound
   if passed == @{count} then
     -- If the server takes the first, it takes them all.
-    local size = try('SETRANGE', keys[next_key + 1], offset_1, write_1)
-    failed = type(size) == 'table'
+    local size_1 = try('SETRANGE', keys[next_key + 1], offset_1, write_1)
+    failed = type(size_1) == 'table'
     if failed then
-      reply = size
+      reply = size_1
     else
-      --@for any ring sizes[1] = size
-      --@for each later @{size}call('SETRANGE', keys[next_key + @{p}], offset_@{p}, write_@{p})
+      --@for each later local size_@{p} = call('SETRANGE', keys[next_key + @{p}], offset_@{p}, write_@{p})
       -- Where the length is wrong, the engine drops the state with what was written here.
-      --@for each ring if sizes[@{p}] == lengths[@{p}] or sizes[@{p}] == lengths[@{p}] + 16 then call('SETRANGE', keys[next_key + @{p}], slots[@{p}], entries[@{p}]) else unsound = unsound or {} unsound[#unsound + 1] = @{p} end
+      --@for each ring if size_@{p} == ring_@{p}[1] or size_@{p} == ring_@{p}[1] + 16 then call('SETRANGE', keys[next_key + @{p}], ring_@{p}[2], ring_@{p}[3]) else unsound = unsound or {} unsound[#unsound + 1] = @{p} end
       --@for each part if is_stale then stale[keys[next_key + @{p}]] = true end
       numbers[1], taken = time, kept
     end

@@ -58,7 +58,7 @@ export function composeTogether(lists: readonly ScriptList[]): string {
     from += own.length
     rest += 1 + policies.length
     const places = `${begins}, to = ${8 * from}, last = ${8 * rest}, counts = ${penalty !== undefined}`
-    return { p, cost: own[0]!, size: hasRings ? `sizes[${p}] = ` : '', places, plain }
+    return { p, cost: own[0]!, places, plain }
   })
   const texts = { part, later: part.slice(1), ring: part.filter((_, i) => hasRing[i]) }
   const engines = kinds.map(({ policies, penalty }, i) =>
@@ -67,6 +67,7 @@ export function composeTogether(lists: readonly ScriptList[]): string {
   return fill(withConstants(expand(textOf('together'), texts), CONSTANTS), {
     states: hasRings ? 'nil' : ALL_STATES,
     count: `${lists.length}`,
+    blank: ', 0'.repeat(numbers - 2 * lists.length),
     formats: 'd'.repeat(numbers),
     plain_bytes: `${8 * numbers}`,
     plain: part.map(({ plain }) => plain).join('\n'),
