@@ -60,7 +60,9 @@ class WholeCall implements ScriptCall {
     readonly receiver: WholeReceiver,
     readonly caller: Caller | undefined,
   ) {
-    this.keys = parts.map(({ keyspace, key }) => redisKey(keyspace.options.keyspace, key))
+    this.keys = parts.map(({ keyspace: { options }, key }) =>
+      redisKey(options.keyspace, key, options.tagOf(key)),
+    )
   }
 
   get units(): number {

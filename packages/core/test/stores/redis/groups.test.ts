@@ -1,4 +1,4 @@
-import { createLimiter, createSemaphore, gcra, slidingLog } from '../../../src/index.js'
+import { consumeAll, createLimiter, createSemaphore, gcra, slidingLog } from '../../../src/index.js'
 import { hashTags } from '../../../src/stores/redis/hash-tags.js'
 import { redisStore, type RedisStoreOptions } from '../../../src/stores/redis/index.js'
 import { command, startCluster } from '@sluice/harness/redis'
@@ -87,10 +87,18 @@ describe('a store with groups', () => {
     expect(await keysOf('lists')).toEqual([])
   })
 
+  it('charges the keys of a call on several in the groups of their callers', async () => {
+    const [one, other] = ['one', 'other'].map((name) => limiterIn(16, name))
+    const call = () => consumeAll([one!, other!].map((limiter) => ({ limiter, key: 'user:1' })))
+    await one!.consume('user:1')
+    expect((await call()).decisions).toMatchObject([{ remaining: 8 }, { remaining: 9 }])
+    expect(await keysOf('one')).toHaveLength(1)
+  })
+
   it('leaves the keys of semaphores and boards without a tag', async () => {
     const store = redisStore(client, { groups: 16 })
     const permit = await createSemaphore({ name: 'jobs', limit: 1, lease: '1m', store }).acquire('k')
-    await store.board('notes').post('author', 'text', 1000)
+    await store.board!('notes').post('author', 'text', 1000)
     expect(await keysOf('jobs')).toEqual(['sluice:3:jobs:semaphore:k'])
     expect(await keysOf('notes')).toEqual(['sluice:3:notes:board:'])
     await permit.release()
