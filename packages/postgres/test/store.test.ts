@@ -107,6 +107,8 @@ describe('the table', () => {
 })
 
 describe('a row that no other process writes', () => {
+  afterEach(() => jest.restoreAllMocks())
+
   /** A store that counts its statements, and a limiter on it. */
   const counted = async (table: string, options: PostgresStoreOptions = {}) => {
     const pool = own.open()
@@ -175,9 +177,8 @@ describe('a row that no other process writes', () => {
     await remaining(one)
     one.seen()
     const now = performance.now.bind(performance)
-    const moved = jest.spyOn(performance, 'now').mockImplementation(() => now() + ms)
+    jest.spyOn(performance, 'now').mockImplementation(() => now() + ms)
     expect([await remaining(one), one.seen()]).toEqual([3, 'update,select,insert'])
-    moved.mockRestore()
   })
 })
 

@@ -15,6 +15,7 @@ const LIMIT = 10
 
 export async function hinder(server: PostgresServer): Promise<Outcome> {
   return together([
+    await takeTurns(server),
     await holdLock(server),
     await usePool(server),
     await timeOut(server),
@@ -34,6 +35,19 @@ async function connected(server: PostgresServer): Promise<Client> {
   client.on('error', () => {})
   await client.connect()
   return client
+}
+
+/** Two processes write a key in turn, two lone calls each: neither decides on the row as it left it before the other came. */
+async function takeTurns(server: PostgresServer): Promise<Outcome> {
+  const stores = [1, 2].map(() => postgresStore(server.url, { table: 'in_turn', denialCache: false }))
+  const limiters = stores.map((store) => limiterOn(store, 10_000))
+  let admitted = 0
+  for (let call = 0; call < 4 * LIMIT; call++) {
+    const { allowed, degraded } = await limiters[(call >> 1) % 2]!.consume('a')
+    if (allowed && !degraded) admitted++
+  }
+  await Promise.all(stores.map((store) => store.close()))
+  return { pass: admitted === LIMIT, figure: `two processes in turn: ${admitted} of ${LIMIT} admitted` }
 }
 
 /** Another session locks a row for a second: its key is answered by the deadline, and other keys are decided. */
