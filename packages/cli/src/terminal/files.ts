@@ -10,7 +10,7 @@ import { STDIN } from './main.js'
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
     if (path === STDIN) return { name: 'stdin', chunks: unpacked(addAbortSignal(signal, process.stdin)) }
-    return { name: path, chunks: unpacked(createReadStream(path, { signal, highWaterMark: 2 ** 18 })) }
+    return { name: path, chunks: unpacked(createReadStream(path, { signal })) }
   })
 }
 
