@@ -21,7 +21,7 @@ runSubject('verify', {
   graphql: ['build', 'CPU of the Nest guard for a GraphQL request of 12,000 operations, each figure below 60 ms', 'packages/nest/test/many-operations.js'],
   machine: ['build', 'that machineStore counts exactly under fork, node:cluster, worker threads, plain services and PM2', 'packages/machine/test/ways/run.js'],
   stream: ['build', 'that sluice reads a log of 10 GB from stdin in memory that grows with callers and not with lines, about 15 minutes', 'packages/bench/src/logs/stream.js'],
-  newcomer: ['', "README's commands, as a user made for it, without root and without Redis; needs root on Linux"],
+  newcomer: ['build', "the first route of each adapter, from npm init by the docs alone (`newcomer routes`); README's commands as a user made for it, without root and Redis"],
   site: ['chromium build', 'the site in Chromium: the playground beside Node, its borders, sizes, keyboard, axe, paths; `site pictures` draws the screenshots', ...onSources, 'site/verify.js'],
   imports: ['build', 'what each package takes to install and to load, beside peers', 'packages/bench/src/imports/main.js'],
   frameworks: ['build', 'the recipes for Next.js and SvelteKit, on both as built for production', 'packages/harness/frameworks/run.js'],

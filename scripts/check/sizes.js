@@ -5,11 +5,15 @@ import { gzipSync } from 'node:zlib'
 
 /** Kilobytes by gzip: the most that is accepted, and the goal. @type {Readonly<Record<string, readonly [string, number, number]>>} */
 const ENTRIES = {
-  createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 33.5, 22],
-  redisStore: ["export { redisStore } from '@sluice/core/redis'", 33, 33],
-  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 49.5, 30],
-  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 49.5, 30],
-  limited: ["export { limited } from '@sluice/http'", 49.5, 30],
+  createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 22, 22],
+  'createLimiter, Redis': [
+    "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
+    58,
+    58,
+  ],
+  'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 33, 30],
+  'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 33.5, 30],
+  limited: ["export { limited } from '@sluice/http'", 33, 30],
 }
 
 for (const [name, [contents, most, goal]] of Object.entries(ENTRIES)) {

@@ -86,7 +86,7 @@ function writeProgram(project, { name, folder }) {
  * The versions that this repository is tested with. Nest asks for a platform and two peers of its own.
  * @param {readonly string[]} names
  */
-function versionsOf(names) {
+export function versionsOf(names) {
   const { devDependencies = {} } = manifestOf('.')
   const nest = names.includes('@nestjs/core') ? ['@nestjs/platform-express', 'reflect-metadata', 'rxjs'] : []
   return Object.fromEntries([...names, ...nest].map((name) => [name, devDependencies[name] ?? '*']))

@@ -1,12 +1,14 @@
 // Runs what README says to run as somebody would who has just cloned the repository: a user made for it, without root and
 // without a Redis in PATH: npm run verify -- newcomer. The user and all files are removed again. Needs root on Linux, and
-// says so elsewhere. Exit 1 when a command fails, or when the tests do not say what they skipped for want of Redis.
+// says so elsewhere. Before that, or alone by `newcomer routes`, the first route of each adapter by the docs alone. Exit 1 when
+// one does not limit, when a command fails, or when the tests do not say what they skipped for want of Redis.
 import { execFileSync, spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { npmProgram } from '../npm.js'
 import { ENVIRONMENT } from '../release/environment.js'
 import { temporaryFolder } from '../temporary-folder.js'
+import { firstRoutes } from './newcomer/routes.js'
 
 /** README's commands, the longest that each may take in seconds, and what it has to say. @type {[string, number, string][]} */
 const COMMANDS = [
@@ -17,8 +19,12 @@ const COMMANDS = [
 /** Lines shown of what a command says, when it passes. */
 const LINES = 12
 
-if (process.platform === 'linux' && process.getuid?.() === 0) process.exitCode = asNewcomer() ? 0 : 1
-else console.log('skipped: making a user needs root on Linux')
+if (!(await firstRoutes())) process.exitCode = 1
+if (process.argv[2] !== 'routes') {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0)
+    console.log('skipped: making a user needs root on Linux')
+  else if (!asNewcomer()) process.exitCode = 1
+}
 
 function asNewcomer() {
   const folder = temporaryFolder('newcomer')

@@ -144,6 +144,24 @@ describe('without it', () => {
     emitWarning.mockRestore()
   })
 
+  it('a performance that is replaced alone is reported too, after some calls', async () => {
+    const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
+    const shared = Object.getOwnPropertySymbols(globalThis).filter((each) =>
+      each.description?.startsWith('sluice.'),
+    )
+    for (const each of shared) delete (globalThis as Record<symbol, unknown>)[each]
+    const core = await freshCore()
+    const limiter = core.createLimiter({ policies: [core.slidingLog({ limit: 1, window: '1m' })] })
+    await limiter.consume('k')
+    const { performance } = globalThis
+    Object.defineProperty(globalThis, 'performance', { value: { now: () => 0 }, configurable: true })
+    for (let i = 0; i < 200; i++) await limiter.consume('k')
+    Object.defineProperty(globalThis, 'performance', { value: performance, configurable: true })
+    const codes = emitWarning.mock.calls.map(([, details]) => (details as { code?: string }).code)
+    expect(codes).toEqual(['CLOCK_FAKED'])
+    emitWarning.mockRestore()
+  })
+
   it('a step of the system clock is not reported', async () => {
     const emitWarning = jest.spyOn(process, 'emitWarning').mockReturnValue()
     const step = jest.spyOn(Date, 'now').mockReturnValue(0)

@@ -1,0 +1,157 @@
+// From `npm init -y` to a limited route that answers 429, with nothing but blocks of the docs: the first that serves of each
+// adapter's README, and the recipe for plain http, as an ES module, in CommonJS and in TypeScript; and the first block of
+// @sluice/postgres, on a Postgres of its own. npm run verify -- newcomer routes. Prints a line for each.
+import { startPostgres } from '@sluice/harness/postgres'
+import { transformSync } from 'esbuild'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { npmProgram } from '../../npm.js'
+import { missingProgram } from '../../programs.js'
+import { ENVIRONMENT } from '../../release/environment.js'
+import { importsOf } from '../../release/example.js'
+import { packAll } from '../../release/pack.js'
+import { versionsOf } from '../../release/try.js'
+import { temporaryFolder } from '../../temporary-folder.js'
+
+/** The page with the block of each package. @type {Readonly<Record<string, string>>} */
+const PAGES = {
+  express: 'README.md',
+  koa: 'packages/koa/README.md',
+  fastify: 'packages/fastify/README.md',
+  hono: 'packages/hono/README.md',
+  nest: 'packages/nest/README.md',
+  http: 'packages/http/README.md',
+  'plain http, the recipe': 'docs/recipes/plain-http.ts',
+}
+/** For what a program of each kind is written to a project, and the file that is run. */
+const KINDS = /** @type {const} */ ({
+  'ES module': ['index.mjs', 'index.mjs'],
+  CommonJS: ['index.cjs', 'index.cjs'],
+  TypeScript: ['index.mts', 'index.mjs'],
+})
+const TSC = resolve('node_modules/typescript/bin/tsc')
+const COMPILER_OPTIONS = {
+  module: 'nodenext',
+  target: 'es2022',
+  strict: true,
+  types: ['node'],
+  skipLibCheck: true,
+  experimentalDecorators: true,
+  emitDecoratorMetadata: true,
+}
+
+/** @returns {Promise<boolean>} whether every route answered 429. */
+export async function firstRoutes() {
+  const folder = temporaryFolder('routes')
+  const tarballs = packAll(folder).map(({ file }) => file)
+  let passed = true
+  for (const [name, page] of Object.entries(PAGES)) {
+    const { code, line } = blockOf(page, /\.listen\(|\bserve\(|AppModule|createServer/)
+    const project = newProject(join(folder, name.replace(/\W+/g, '-')), tarballs, [
+      ...line,
+      ...importsOf(code),
+    ])
+    for (const kind of /** @type {(keyof typeof KINDS)[]} */ (Object.keys(KINDS)))
+      passed = report(`${name}, ${kind}`, runAs(kind, code, project, 'until-denied')) && passed
+  }
+  return (await postgres(join(folder, 'postgres'), tarballs)) && passed
+}
+
+/** @param {string} folder @param {readonly string[]} tarballs */
+async function postgres(folder, tarballs) {
+  const missing = missingProgram('postgres')
+  if (missing) return report('postgres', { failed: false, output: `skipped: ${missing}` })
+  const { code, line } = blockOf('packages/postgres/README.md', /postgresStore/)
+  const server = await startPostgres()
+  try {
+    const own = code.replace('postgres://localhost/app', server.url)
+    const project = newProject(folder, tarballs, [...line, ...importsOf(code)])
+    return report('postgres, ES module', runAs('ES module', own, project))
+  } finally {
+    await server.stop()
+  }
+}
+
+/**
+ * The first block of TypeScript on a page that does this, and the packages that the page's first `npm install` names. A recipe
+ * is a block by itself.
+ * @param {string} page @param {RegExp} does
+ */
+function blockOf(page, does) {
+  const text = readFileSync(page, 'utf8')
+  const blocks = page.endsWith('.ts')
+    ? [text]
+    : [...text.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code ?? '')
+  const code = blocks.find((block) => does.test(block))
+  if (!code) throw new Error(`${page} has no block that does ${does}`)
+  const [, line = ''] = /^npm install (.*)$/m.exec(text) ?? []
+  return { code, line: line.split(' ').filter((name) => name !== '' && !name.startsWith('@sluice/')) }
+}
+
+/**
+ * What `npm init -y` and `npm install` make. The packages of this repository come as they are packed.
+ * @param {string} folder @param {readonly string[]} tarballs @param {readonly string[]} names
+ */
+function newProject(folder, tarballs, names) {
+  mkdirSync(folder)
+  const types = names
+    .filter((name) => ['express', 'koa', 'pg'].includes(name))
+    .map((name) => `@types/${name}`)
+  const packages = Object.entries(versionsOf([...new Set([...names, ...types, '@types/node'])]))
+  const wanted = packages.map(([name, version]) => `${name}@${version}`)
+  for (const args of [
+    ['init', '-y'],
+    ['install', '--no-audit', '--no-fund', ...tarballs, ...wanted],
+  ]) {
+    const { failed, output } = run(folder, [npmProgram(), ...args])
+    if (failed) throw new Error(output)
+  }
+  cpSync('scripts/release/run-example.js', join(folder, 'run.mjs'))
+  return folder
+}
+
+/**
+ * Runs a block as a program of one kind. What awaits stands in a function in CommonJS, as the docs say.
+ * @param {keyof typeof KINDS} kind @param {string} code @param {string} project @param {string[]} args
+ */
+function runAs(kind, code, project, ...args) {
+  const [written, file] = KINDS[kind]
+  if (kind === 'TypeScript') {
+    writeFileSync(join(project, written), code)
+    writeFileSync(
+      join(project, 'tsconfig.json'),
+      JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: [written] }),
+    )
+    const compiled = run(project, [TSC, '-p', '.'])
+    if (compiled.failed) return compiled
+  } else {
+    const format = kind === 'CommonJS' ? 'cjs' : 'esm'
+    const whole = format === 'cjs' && /^await /m.test(code) ? inFunction(code) : code
+    const tsconfigRaw = { compilerOptions: { experimentalDecorators: true } }
+    writeFileSync(
+      join(project, written),
+      transformSync(whole, { loader: 'ts', format, platform: 'node', tsconfigRaw }).code,
+    )
+  }
+  return run(project, ['run.mjs', file, ...args])
+}
+
+/** @param {string} code */
+function inFunction(code) {
+  const imports = /^(?:import .*\n)+/.exec(code)?.[0] ?? ''
+  return `${imports}async function start() {\n${code.slice(imports.length)}}\nstart()\n`
+}
+
+/** @param {string} cwd @param {readonly string[]} args */
+function run(cwd, args) {
+  const options = { cwd, env: ENVIRONMENT, timeout: 300_000, encoding: /** @type {const} */ ('utf8') }
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
+  return { failed: status !== 0, output: status === 0 ? stdout : stdout + stderr }
+}
+
+/** @param {string} what @param {{ failed: boolean, output: string }} result */
+function report(what, { failed, output }) {
+  console.log(`${failed ? '✗' : '✓'} ${what}: ${failed ? output.trim() : output.trim().split('\n').at(-1)}`)
+  return !failed
+}
