@@ -8,8 +8,8 @@ const ENTRIES = {
   createLimiter: ["export { createLimiter, slidingLog } from '@sluice/core'", 22, 22],
   'createLimiter, Redis': [
     "export { redisStore } from '@sluice/core/redis'; export { createLimiter, slidingLog } from '@sluice/core'",
-    58,
-    58,
+    60,
+    60,
   ],
   'rateLimit of Express': ["export { rateLimit } from '@sluice/express'", 33, 30],
   'rateLimit of Hono': ["export { rateLimit } from '@sluice/hono'", 33.5, 30],
