@@ -88,7 +88,9 @@ describe('a store with groups', () => {
   })
 
   it('charges the keys of a call on several in the groups of their callers', async () => {
-    const [one, other] = ['one', 'other'].map((name) => limiterIn(16, name))
+    const store = redisStore(client, { groups: 16 })
+    const settings = { policies: [gcra({ limit: 10, window: '1h' })], store, deadline: '5s' } as const
+    const [one, other] = ['one', 'other'].map((name) => createLimiter({ name, ...settings }))
     const call = () => consumeAll([one!, other!].map((limiter) => ({ limiter, key: 'user:1' })))
     await one!.consume('user:1')
     expect((await call()).decisions).toMatchObject([{ remaining: 8 }, { remaining: 9 }])
