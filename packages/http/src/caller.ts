@@ -4,7 +4,7 @@ import type { MaybePromise } from '@sluice/core/store'
 import { clientAddress, IPV6_PREFIX } from './client-address.js'
 import { getOrMake } from './get-or-make.js'
 import { joinKey } from './key-parts.js'
-import { propertyOf, type RequestReader } from './platform.js'
+import type { RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
 
 /** The reader of requests that key functions get, so that one key function works in every framework. */
@@ -251,6 +251,14 @@ export function expressTrust(req: object): ProxyTrust {
   // A mounted application inherits settings through the prototype, so none has to be searched for as `app.get` does.
   const setting = app?.settings?.['trust proxy']
   return setting === true ? 'all' : setting ? 'some' : 'none'
+}
+
+/**
+ * A property of a request or response of Express, which sets the prototype of each. V8 then has a hidden class for each of
+ * them, for which it prepares every ordinary access anew, in 0.2 to 1.5 us. This one it does not prepare.
+ */
+export function propertyOf(object: object, name: string): unknown {
+  return Reflect.get(object, name)
 }
 
 /** How many proxies a Fastify server trusts, as its requests show: the setting `trustProxy` itself cannot be read. */

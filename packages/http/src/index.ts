@@ -11,6 +11,7 @@ export {
   keepAddresses,
   type KeyFunction,
   type KeySource,
+  propertyOf,
 } from './caller.js'
 export { clientAddress } from './client-address.js'
 export { decisionAbout } from './decisions.js'
@@ -42,7 +43,7 @@ export {
   REQUEST_LIMIT,
   type RequestLimitOptions,
 } from './options.js'
-export { chain, type Platform, type Problem, propertyOf, type RequestReader } from './platform.js'
+export { chain, type Platform, type Problem, type RequestReader } from './platform.js'
 export { refuseSlips } from './slips.js'
 export type { SetupWarning } from './setup-warnings.js'
 export { closeUnread, type ClientConnection, maxBuffered } from './unread.js'
