@@ -45,4 +45,4 @@ export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores
 export type { Board } from './stores/board.js'
 export type { FailureMode, LeaseOptions } from './stores/guard-options.js'
 export type { Permits, PermitStep, TicketState, TicketStates } from './stores/permits.js'
-export type { Answer, Booking, Guard, Keyspace, Outage, Reason, Store } from './stores/store.js'
+export type { Answer, Booking, Keyspace, Outage, Reason, Store, StoreGuard } from './stores/store.js'

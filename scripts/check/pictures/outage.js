@@ -2,6 +2,7 @@
 // decides, on a clock of the picture's own; its store is elsewhere and stops answering.
 import { install } from '@sinonjs/fake-timers'
 import { createLimiter, memoryStore, slidingLog } from '@sluice/core'
+import { guard } from '@sluice/core/store'
 import { randomFrom } from '@sluice/harness/figures'
 import {
   box,
@@ -122,6 +123,7 @@ async function simulate(onStoreError) {
  */
 function elsewhere(server, clock) {
   return {
+    guard,
     keyspace(name, policies, report) {
       const state = server.keyspace(name, policies, report)
       /** @type {Keyspace['decide']} */

@@ -1,9 +1,9 @@
 import { resilientPermits, resilientStore } from '../resilience/resilient-store.js'
-import type { Guard } from '../stores/store.js'
+import type { StoreGuard } from '../stores/store.js'
 import { leasedStore } from './leased-store.js'
 
 /** The guard of every store that is not in this process: deadline, circuit, failure mode, denial cache, and leases. */
-export const guard: Guard = {
+export const guard: StoreGuard = {
   store: (store, settings) => leasedStore(resilientStore(store, settings), settings.leases),
   permits: resilientPermits,
 }

@@ -46,7 +46,7 @@ export {
   type DatedCharge,
   type Degraded,
   type DenialCacheBounds,
-  type Guard,
+  type StoreGuard,
   isDenied,
   type Keyspace,
   type MaybePromise,

@@ -26,7 +26,7 @@ export interface Store {
    * Of a store that is not `local`: `guard` of `@sluice/core/store`, a deadline, a circuit breaker, a failure mode
    * (`onStoreError`) and leases for its calls.
    */
-  readonly guard?: Guard
+  readonly guard?: StoreGuard
   /** Bounds of the cache in which limiters keep this store's denials. Default: denials are not cached. */
   readonly denialCache?: DenialCacheBounds
   /** Most calls of a process that wait for this store, sent or not; default 10,000. At most 1,000 of them are sent. */
@@ -81,7 +81,7 @@ export interface Store {
  * The parts that limiters and semaphores put before a store that is not in this process. Such a store brings them, so that a
  * bundle without one does not contain them. There is one, `guard` of `@sluice/core/store`.
  */
-export interface Guard {
+export interface StoreGuard {
   /**
    * The store as one limiter uses it: every decision comes within the deadline, and leases are taken where they are asked
    * for. To close it leaves the store open.
