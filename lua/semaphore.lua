@@ -62,9 +62,10 @@ if (step == POLL or step == RENEW) and call('EXISTS', key) == 0 then
 end
 local is_grace = score_of(GRACE) < 0
 
--- Grants permits to the oldest waiting tickets, each under the limit of its own semaphore, and announces them. While a
--- permit is free under the widest limit, tickets of a semaphore that polls no longer leave the queue. A permit whose
--- process dies before it learns of it is free again after the claim.
+-- Grants permits to waiting tickets, the oldest first, each under the limit of its own semaphore, and announces them: a
+-- ticket that has to wait holds up all behind it. While a permit is free under the widest limit, a ticket whose semaphore
+-- has stopped polling, so that its limit is gone, is removed. A permit whose process dies before it learns of it is free
+-- again after the claim.
 local function serve()
   local widest = tonumber(call('ZREVRANGEBYSCORE', key, '(1', '(0', 'WITHSCORES', 'LIMIT', 0, 1)[2] or 0) * LIMITS
   if is_taking and limit > widest then

@@ -30,8 +30,9 @@ local function token_bucket_interval_earliest(
   return from - from % window + ceil(short / limit) * window
 end
 
--- Takes cost tokens at the instant at; a cost below 0 gives tokens back. At most twice the capacity can be missing.
--- Returns the cells and how many tokens took effect.
+-- Takes cost tokens at the instant at; a cost below 0 gives tokens back. A charge leaves at most twice the capacity missing,
+-- or what was missing before. Returns the cells (tokens missing, the instant since when, the fastest limit that has drained
+-- them) and how many tokens took effect. The algorithms share one signature, of which each uses a part.
 local function token_bucket_interval_admit(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, at, cost
 )

@@ -141,7 +141,10 @@ export class HostedKeyspace {
     return booking ? (this.#keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
   }
 
-  /** Takes a booking back. If it is not kept any more, its units are released as those of any charge. */
+  /**
+   * Takes a booking back. Returns whether that undid it as if it had never been made; otherwise, or if the booking is not kept any
+   * more, its units are released as those of any charge.
+   */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
     const { bookings } = this.#host
     const booking = bookings.get(number)

@@ -47,21 +47,25 @@ export class LimitedRequest {
     const isPlain = !isRefusal && !pauseOf && !provider
     if (isPlain) return this.#verdict(given, attempt, [undefined, undefined, undefined])
     const reply = withJson(given, readJson)
-    const named = isRefusal?.({ reply })
+    const isNamed = isRefusal?.({ reply })
     const pauseMs = pauseOf?.({ reply })
-    const reading = provider && PROVIDERS[provider](reply)
-    if (named instanceof Promise || pauseMs instanceof Promise || reading) {
-      return Promise.all([named, pauseMs, reading]).then((found) => this.#verdict(reply, attempt, found))
+    const stated = provider && PROVIDERS[provider](reply)
+    if (isNamed instanceof Promise || pauseMs instanceof Promise || stated) {
+      return Promise.all([isNamed, pauseMs, stated]).then((found) => this.#verdict(reply, attempt, found))
     }
-    return this.#verdict(reply, attempt, [named, pauseMs, undefined])
+    return this.#verdict(reply, attempt, [isNamed, pauseMs, undefined])
   }
 
-  #verdict(reply: OutboundReply, attempt: number, [named, given, reading]: ReplyFindings): Verdict {
+  /**
+   * Judges a reply: whether it is a refusal, for how long the key pauses, and whether another attempt follows. What the user's
+   * hooks say goes before what the provider's reader finds, and that before the headers.
+   */
+  #verdict(reply: OutboundReply, attempt: number, [isNamed, hookMs, stated]: ReplyFindings): Verdict {
     const { status } = reply
-    const isNamed = REFUSALS.has(status) || named === true || reading?.isRefusal === true
-    const own = typeof given === 'number' && given >= 0 ? given : reading?.pauseMs
-    const pauseMs = own ?? statedMs(reply, isNamed)
-    const isRefusal = isNamed || (status >= 400 && asksForPause(status, pauseMs, own))
+    const isCertain = REFUSALS.has(status) || isNamed === true || stated?.isRefusal === true
+    const readMs = typeof hookMs === 'number' && hookMs >= 0 ? hookMs : stated?.pauseMs
+    const pauseMs = readMs ?? statedMs(reply, isCertain)
+    const isRefusal = isCertain || (status >= 400 && asksForPause(status, pauseMs, readMs))
     const again = isRefusal && this.#retries(reply, attempt) ? jitterMs(attempt) : false
     return { answer: answerOf(status, isRefusal), pauseMs, again, key: this.#keyOf(reply), status }
   }
@@ -90,9 +94,9 @@ export class LimitedRequest {
 
 /** What hooks and the reader of a provider found in a reply. */
 type ReplyFindings = readonly [
-  isRefusal: boolean | undefined,
-  pauseMs: number | undefined,
-  reading: StatedLimit | undefined,
+  isNamed: boolean | undefined,
+  hookMs: number | undefined,
+  stated: StatedLimit | undefined,
 ]
 
 /** A copy of the options of a call that marks it as made by a limited client. Copies of it keep the mark. */
@@ -129,10 +133,10 @@ function keyOf(key: KeyOption, request: OutboundRequest): string {
 
 /**
  * Whether a pause makes an error a refusal: that of a 403, which GitHub sends for this and which has other meanings too, and one
- * that the client's own `pauseOf` has read.
+ * that `pauseOf` or the provider's reader has found, `readMs`.
  */
-function asksForPause(status: number, pauseMs = 0, own = 0): boolean {
-  return status === 403 ? pauseMs > 0 : own > 0
+function asksForPause(status: number, pauseMs = 0, readMs = 0): boolean {
+  return status === 403 ? pauseMs > 0 : readMs > 0
 }
 
 function answerOf(status: number, isRefusal: boolean): AnswerKind {

@@ -42,7 +42,8 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   /** An instant of `nowMs`. */
   notBefore = 0
   readonly #began = nowMs()
-  readonly #until: number
+  /** The instant at which nobody waits for the answer any more. */
+  readonly #endsAt: number
   #pending: PendingCall<Answer> | undefined
   #timesSent = 0
   /** The failure to report when the time is over. One that may have charged something replaces those that have not. */
@@ -58,7 +59,8 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
     readonly resolve: (answer: Answer) => void,
     readonly reject: (error: unknown) => void,
   ) {
-    this.#until = this.#began + Math.max(request.maxWait / 1000, deadline.ms)
+    const maxWaitMs = request.maxWait / 1000
+    this.#endsAt = this.#began + Math.max(maxWaitMs, deadline.ms)
     request.caller.left = () => this.#callerLeft()
   }
 
@@ -147,7 +149,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
    */
   #endInTime(): void {
     if (this.request.caller.gone) return
-    const left = this.#until - nowMs()
+    const left = this.#endsAt - nowMs()
     if (left > 0) this.#timer ??= setTimer(() => this.#expire(), Math.ceil(left))
     else this.#expire()
   }

@@ -63,8 +63,8 @@ export class DenialCache {
   }
 
   /**
-   * The newest remembered denial of a key, moved on to now. It has the wait of another cost, but what remains and when
-   * the allowance is full is true of any cost.
+   * The newest remembered denial of a key, with its waits counted from now. Its own wait may be that of another cost: only
+   * what remains, and when the allowance is full, hold for every cost.
    */
   newest(policies: readonly Policy[], key: string): Answer | undefined {
     const now = this.#clock.now()

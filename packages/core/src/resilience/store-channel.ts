@@ -182,9 +182,10 @@ export class StoreChannel implements Traffic {
     }
   }
 
-  /** Whether more calls wait for answers than the store allows, so that no further one is taken. */
+  /** Whether as many calls wait as `maxPending` allows, so that no further one is taken. */
   get #isFull(): boolean {
-    if (!this.#isStarting && this.#inFlight.room > 0) return false
+    const canSendNow = !this.#isStarting && this.#inFlight.room > 0
+    if (canSendNow) return false
     return this.#inFlight.count + this.waiting + this.awaitingRecovery >= this.#mostPending
   }
 

@@ -145,7 +145,10 @@ export class Table {
     call.binding = binding
   }
 
-  /** Charges the call at its instant. Returns the booking if that is after now, or if the charge may be undone. */
+  /**
+   * Charges the call at its instant. Returns the booking if that is after now, or if the charge may be undone: it holds what the
+   * charge replaced. Any other charge is written over, so that earlier bookings of the key cannot be undone exactly any more.
+   */
   #charge(call: OpenCall, mayBeUndone: boolean): MemoryBooking | undefined {
     const { list, key, now, cost, at } = call
     const { cursor, bookings } = this
