@@ -24,7 +24,7 @@ async function overload(share: number): Promise<Outcome> {
   const outcomes: Outcome[] = []
   for (const [status, seconds] of outages) outcomes.push(await inFakeTime(() => outage(status, seconds)))
   outcomes.push(await inFakeTime(() => strays(RATE, CALLERS, Math.max(60, 600 * share))))
-  outcomes.push(await inFakeTime(() => strays(10 * RATE, MANY_CALLERS, Math.max(30, 60 * share))))
+  outcomes.push(await inFakeTime(() => strays(10 * RATE, MANY_CALLERS, Math.max(120, 300 * share))))
   return together([...outcomes, await inFakeTime(() => unknownRate(Math.max(120, 600 * share)))])
 }
 
