@@ -10,14 +10,14 @@ import { join } from 'node:path'
 export interface LuaRedis {
   /** What a script answers; `now`, in microseconds, is what its TIME says. Throws what it throws. */
   run(script: string, now: number, key: Buffer, argument: Buffer): Buffer
-  /** The same for several keys, each with its argument: one reply, or a list of them. */
+  /** The same for several keys, each with its argument; those beyond the last one share it. One reply, or a list of them. */
   runAll(script: string, now: number, calls: LuaCalls): Buffer | Buffer[]
   /** Makes a command fail from now on; without an error it does its work again. */
   refuse(command: string, error?: string): void
   close(): void
 }
 
-export type LuaCalls = readonly (readonly [key: Buffer, argument: Buffer])[]
+export type LuaCalls = readonly (readonly [key: Buffer, argument?: Buffer])[]
 
 export function startLuaRedis(): LuaRedis {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-lua-'))
@@ -37,7 +37,7 @@ export function startLuaRedis(): LuaRedis {
   const runAll: LuaRedis['runAll'] = (script, now, calls) => {
     let number = numbers.get(script)
     if (!number) numbers.set(script, (number = ask('script', hex(Buffer.from(script)))))
-    const words = calls.flatMap(([key, argument]) => [hex(key), hex(argument)])
+    const words = calls.flatMap(([key, argument]) => [hex(key), argument ? hex(argument) : '-'])
     const [first, ...others] = ask('call', number, `${now}`, ...words).split(' ')
     if (first !== 'list') return Buffer.from(first!, 'hex')
     return others.map((reply) => Buffer.from(reply, 'hex'))

@@ -79,6 +79,21 @@ describeWithLua(missing ?? 'one call of the script for several keys', () => {
       expect(batch.map(stateOf)).toEqual(apart.map(stateOf))
     })
 
+    it('answers plain calls and others in the order of their keys, each with its argument or the last one', () => {
+      const [batch, apart] = [someKeys(8), someKeys(8)]
+      const known = (_: Buffer, i: number) => i % 3 === 1
+      for (const key of [...batch.filter(known), ...apart.filter(known)]) alone(policies, key)
+      const requests = [2, 2, 6, 1, 3, 4, 4, 4].map((cost) => ({ cost }))
+      const calls = batch.map((key, i) =>
+        i < 6 ? ([key, pack(policies, requests[i])] as const) : ([key] as const),
+      )
+      const replies = together(policies, calls)
+      expect(replies.map((reply) => answersOf(policies, reply))).toEqual(
+        apart.map((key, i) => unpackAnswers(alone(policies, key, requests[i]), policies, 1)),
+      )
+      expect(batch.map(stateOf)).toEqual(apart.map(stateOf))
+    })
+
     it('makes equal calls on one key one after the other, and answers a denial once', () => {
       for (const [before, cost] of [0, 2, 5].flatMap((n) => [1, 2, 6].map((c) => [n, c] as const))) {
         const [counted, apart] = someKeys(2) as [Buffer, Buffer]

@@ -58,6 +58,16 @@ describe('calls that are made together', () => {
     await Promise.all(company)
   })
 
+  it('are carried out in order where a log has to grow for the first on its key, and not for the next', async () => {
+    const { limiter } = open()
+    await limiter.consume('k', { cost: 3 })
+    const company = users(20).map((key) => limiter.consume(key))
+    const calls = [2, 1].map((cost) => limiter.consume('k', { cost }))
+    const decisions = await Promise.all(calls)
+    expect(decisions.map(({ remaining }) => remaining)).toEqual([95, 94])
+    await Promise.all(company)
+  })
+
   it('send the script again if the server has lost it, and are charged once', async () => {
     const { limiter } = open()
     await command(server, 'SCRIPT', 'FLUSH')
