@@ -1,7 +1,5 @@
-if #KEYS == 1 then
+if alone then
   local @{call}
   @{argument}
-  if count == 1 and (clock < 0 or op ~= CONSUME) then
-    @{decision}
-  end
+  @{decision}
 end

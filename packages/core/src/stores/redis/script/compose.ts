@@ -194,7 +194,7 @@ function wordsOfList(all: readonly ScriptPolicy[], end: number, version: number)
     length: [end, ...rings.map(({ i }) => `8 * cap_${i}`)].join(' + '),
     has_rings: `${hasRings}`,
     load,
-    load_all: hasRings ? 'nil' : ALL_STATES,
+    load_all: hasRings ? '{}' : ALL_STATES,
     load_one: hasRings ? load : "states[i] or ''",
     longest: `${Math.max(...all.map(({ policy }) => policy.window))}`,
     view: all.map(({ i }) => `remaining_${i}, reset_${i}`).join(', '),
