@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { createLimiter, type Decision, memoryStore, type Policy } from '@sluice/core'
 import { replay } from '@sluice/cli'
+import { makePolicy } from '@sluice/policies'
 import { rateLimit } from '@sluice/express'
 import {
   findShapes,
@@ -154,3 +155,12 @@ it('a log recorded through Express has no call that its own policies decide othe
   const { against: changed } = await answerOf(log.replaceAll('429', '200'))
   expect(changed).toMatchObject({ allowedToDenied: api!.denied, deniedToAllowed: 0 })
 }, 30_000)
+
+it('callers are those of the first limiter that counts a call, whichever keys other limiters deny', async () => {
+  const policies = [makePolicy({ algorithm: 'slidingLog', limit: 1, window: '10s' })]
+  const limiters = ['ip', 'header:team'].map((name) => ({ name, policies, by: undefined, where: undefined }))
+  const calls = [0, 1].map((second) => ({ ...callAt(second * 1e6), keys: [`10.0.0.${second}`, 'a team'] }))
+  const { basis, answers } = await replay(readingOf(calls), { limiters })
+  expect(answers[0]!.limiters.map(({ worst }) => worst.map(({ key }) => key))).toEqual([[], ['a team']])
+  expect(basis.callers).toBe(2)
+})

@@ -1,21 +1,16 @@
-import { ownText } from '@sluice/core/internal'
-
 /*
  * A log names its callers in any order, so a search costs what it takes to read memory that lies in no cache. A slot is found
- * by 64 bits of the key's hash and holds the caller's number; the keys are read for reports alone. The hash begins with random
- * numbers, so that no log can be written whose callers collide: of 1,000,000 callers two do with a chance of 1 in 30,000,000.
+ * by 64 bits of the key's hash and holds the caller's number; keys are not kept. The hash begins with random numbers, so that
+ * no log can be written whose callers collide: of 1,000,000 callers two do with a chance of 1 in 30,000,000.
  */
 
 /** Callers by number, in the order in which they first called. */
 export class Callers {
-  readonly #keys: string[] = []
+  /** How many there are. */
+  size = 0
   readonly #seeds = crypto.getRandomValues(new Int32Array(2))
   /** Four to a slot: the hash in two halves, and the number plus 1, which is 0 in a free slot. */
   #slots = new Int32Array(4 * 1024)
-
-  get size(): number {
-    return this.#keys.length
-  }
 
   /** The number of a key, which a new key is given here: 0, 1, 2 and so on. */
   numberFor(key: string): number {
@@ -33,16 +28,9 @@ export class Callers {
     if (known > 0) return known - 1
     slots[slot] = one
     slots[slot + 1] = other
-    slots[slot + 2] = this.#keys.push(ownText(key)) // a key that was cut out of a line would hold the whole line
+    slots[slot + 2] = ++this.size
     if (8 * this.size > slots.length) this.#grow()
     return this.size - 1
-  }
-
-  /** The items with their callers' keys in place of numbers. */
-  named<T extends { readonly caller: number }>(
-    items: readonly T[],
-  ): (Omit<T, 'caller'> & { readonly key: string })[] {
-    return items.map(({ caller, ...item }) => ({ key: this.#keys[caller]!, ...item }))
   }
 
   /** Doubles the slots. */

@@ -36,11 +36,11 @@ export class Cell {
    * The denials that the policy would have made among a caller's calls. It begins with empty state and stops after
    * `most`.
    */
-  hit({ caller, times, costs, from, to }: CallerCalls, most = Infinity): Hit {
+  hit({ times, costs, from, to }: CallerCalls, most = Infinity): Hit {
     const state = this.#state
     state.cells.fill(0)
     state.ring.keep(0)
-    const hit = new Hit(caller, to - from)
+    const hit = new Hit(to - from)
     for (let i = from; i < to && hit.denied < most; i++) {
       const until = this.#decide(state, times[i]!, costs[i]!)
       if (until <= times[i]!) hit.allowed()

@@ -61,13 +61,14 @@ export interface Changes {
 export async function replay(reading: Reading, options: LogReplayOptions): Promise<ReplayReport> {
   const callers = new Callers()
   const survey = new Survey()
-  const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options, callers))
+  const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options))
   const take = (answer: ReplayedSpread, calls: readonly LoggedCall[]): void => {
     const isFirst = answer === answers[0]
     for (const call of calls) {
-      const caller = callers.numberFor(call.keys.find((key) => key !== undefined)!)
+      const key = call.keys.find((each) => each !== undefined)!
       if (isFirst) survey.add(call)
-      answer.take(call, caller, isFirst ? options.onDecision : undefined)
+      if (isFirst) callers.numberFor(key)
+      answer.take(call, key, isFirst ? options.onDecision : undefined)
     }
   }
   for await (const batch of reading.batches) {
@@ -102,7 +103,7 @@ class ReplayedSpread {
   readonly #limiters: readonly Replayer[]
   /** The limiters to compare with. */
   readonly #others: readonly Replayer[]
-  readonly #changes = new Map<number, Changes & { readonly caller: number }>()
+  readonly #changes = new Map<string, Changes & { readonly key: string }>()
   readonly #sum: Changes = { allowedToDenied: 0, deniedToAllowed: 0 }
 
   /**
@@ -113,10 +114,9 @@ class ReplayedSpread {
     readonly way: Way,
     reading: Reading,
     readonly options: LogReplayOptions,
-    readonly callers: Callers,
   ) {
     const all = allLimiters(options)
-    const replayers = all.map((limiter, index) => new Replayer(limiter, index, callers))
+    const replayers = all.map((limiter, index) => new Replayer(limiter, index))
     this.spread = new Spread(reading, way, Math.max(...all.flatMap(({ policies }) => policies.map(scaleOf))))
     this.#limiters = replayers.slice(0, options.limiters.length)
     this.#others = replayers.slice(options.limiters.length)
@@ -126,16 +126,17 @@ class ReplayedSpread {
    * Has all limiters decide a call, and counts it as a change if those to compare with, or the log itself, decided
    * otherwise.
    */
-  take(call: LoggedCall, caller: number, onDecision: LogReplayOptions['onDecision']): void {
+  take(call: LoggedCall, key: string, onDecision: LogReplayOptions['onDecision']): void {
     const { against } = this.options
     let isDenied = false
     for (const limiter of this.#limiters) if (limiter.denies(call, onDecision)) isDenied = true
     let wasDenied = against === 'log' && call.denied
     for (const limiter of this.#others) if (limiter.denies(call)) wasDenied = true
     if (against === undefined || isDenied === wasDenied) return
-    const change = this.#changes.get(caller) ?? { caller, allowedToDenied: 0, deniedToAllowed: 0 }
+    const known = this.#changes.get(key)
+    const change = known ?? { key: ownText(key), allowedToDenied: 0, deniedToAllowed: 0 }
     for (const each of [change, this.#sum]) each[isDenied ? 'allowedToDenied' : 'deniedToAllowed']++
-    this.#changes.set(caller, change)
+    if (!known) this.#changes.set(change.key, change)
   }
 
   /** The decisions of each limiter, and where a comparison was asked for, the changes against it. Ends all replays. */
@@ -150,7 +151,7 @@ class ReplayedSpread {
   #comparison(): Comparison {
     const size = ({ allowedToDenied, deniedToAllowed }: Changes): number => allowedToDenied + deniedToAllowed
     const most = [...this.#changes.values()].sort((one, other) => size(other) - size(one)).slice(0, 5)
-    return { ...this.#sum, callers: this.callers.named(most) }
+    return { ...this.#sum, callers: most }
   }
 }
 
@@ -169,7 +170,6 @@ class Replayer {
   constructor(
     { name, policies }: ReadLimiter,
     readonly index: number,
-    readonly callers: Callers,
   ) {
     this.#store = memoryStore({ maxKeys: 2 ** 23, clock: () => this.#now }) // the most that it takes
     this.#limiter = createLimiter({ name, policies, store: this.#store })
@@ -193,7 +193,7 @@ class Replayer {
 
   /** Counts a denial: for its caller, its hour and the policy that denied it. */
   #count(key: string, at: number, { policy, retryAfterMs }: Decision): void {
-    const hit = this.#hits.get(key) ?? new Hit(this.callers.numberFor(key))
+    const hit = this.#hits.get(key) ?? new Hit()
     if (hit.denied === 0) this.#hits.set(ownText(key), hit)
     hit.add(at, at + retryAfterMs * 1000)
     const hour = timeOf(at)!.slice(0, 13)
@@ -205,8 +205,8 @@ class Replayer {
   report(): LimiterReport {
     void this.#store.close()
     const tally = new Tally()
-    for (const hit of this.#hits.values()) tally.add(hit)
+    for (const [key, hit] of this.#hits) tally.add(key, hit)
     const counts = { policies: this.#policies, hours: this.#hours }
-    return { name: this.#limiter.name, calls: this.#calls, ...tally.report(this.callers), ...counts }
+    return { name: this.#limiter.name, calls: this.#calls, ...tally.report(), ...counts }
   }
 }

@@ -1,5 +1,5 @@
 import { PolicyError } from '@sluice/core'
-import { formatDuration } from '@sluice/core/internal'
+import { formatDuration, ownText } from '@sluice/core/internal'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry, scaleOf } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
 import type { Reading } from '../logs/read-logs.js'
@@ -47,13 +47,17 @@ export interface WindowReport {
 /** Limits that would have suited the callers of a log. */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
   const callers = new Callers()
+  const keys: string[] = []
   const survey = new Survey()
   const trace = new Trace(options.shelf)
   const spread = new Spread(reading)
   const take = (calls: readonly LoggedCall[]): void => {
     for (const call of calls) {
       survey.add(call)
-      trace.add(callers.numberFor(call.keys[0]!), call.at, call.cost)
+      const [key] = call.keys
+      const caller = callers.numberFor(key!)
+      if (caller === keys.length) keys.push(ownText(key!)) // a key that was cut out of a line would hold the whole line
+      trace.add(caller, call.at, call.cost)
     }
   }
   for await (const batch of reading.batches) take(spread.add(batch))
@@ -63,9 +67,9 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const columns = options.windows.map((windowMs) => new Column(windowMs, options, leastScale, spanMs))
   await trace.forEach((calls) => columns.forEach((column) => column.measure(calls)))
   for (const column of columns) column.choose(callers.size)
-  await trace.forEach((calls) => columns.forEach((column) => column.decide(calls)))
+  await trace.forEach((calls) => columns.forEach((column) => column.decide(calls, keys[calls.caller]!)))
   const basis = survey.basis(reading, callers.size, options.signal)
-  return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report(callers)) }
+  return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report()) }
 }
 
 /** One window: first the peaks of all callers, then the limits that these suggest. */
@@ -152,13 +156,13 @@ class Column {
   }
 
   /** Adds the denials of one caller under each chosen limit. */
-  decide(calls: CallerCalls): void {
+  decide(calls: CallerCalls, key: string): void {
     let [span, peak] = [0, 0]
     for (const cell of this.#decided) {
       if (cell.span !== span) peak = peakIn(calls, (span = cell.span))
       if (peak <= cell.policy.capacity) continue // left out: in every span that matters he has no more than always passes
       const hit = cell.hit(calls)
-      if (hit.denied > 0) cell.tally.add(hit)
+      if (hit.denied > 0) cell.tally.add(key, hit)
     }
   }
 
@@ -166,14 +170,14 @@ class Column {
    * The figures of this window: each limit with its denials, how many callers have which peak, and the recommended
    * limit with the peak of the next caller above it.
    */
-  report(callers: Callers): WindowReport {
+  report(): WindowReport {
     const limit = this.#recommended
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
     const peaks = sorted.map(([peak, count]) => [peak === Infinity ? null : peak, count] as const)
     const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
       const isDecided = this.#decided.includes(cell)
-      return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report(callers) }) }
+      return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report() }) }
     })
     return {
       windowMs: this.windowMs,

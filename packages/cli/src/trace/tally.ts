@@ -1,5 +1,4 @@
 import { timeOf } from './basis.js'
-import type { Callers } from './callers.js'
 
 /** What a policy or a limiter denies. */
 export interface Figures {
@@ -30,10 +29,7 @@ export class Hit {
   #since = -1
 
   /** `calls` are all calls of the caller, where that is known. */
-  constructor(
-    readonly caller: number,
-    readonly calls?: number,
-  ) {}
+  constructor(readonly calls?: number) {}
 
   allowed(): void {
     this.#since = -1
@@ -55,21 +51,22 @@ export class Tally {
   denied = 0
   callersHit = 0
   #longest = 0
-  #worst: readonly Hit[] = []
+  #worst: readonly { readonly key: string; readonly hit: Hit }[] = []
 
   /** Adds the denials of one caller, who is listed if he is among those with most. */
-  add(hit: Hit): void {
+  add(key: string, hit: Hit): void {
     this.denied += hit.denied
     this.callersHit++
     this.#longest = Math.max(this.#longest, hit.longest)
-    if (this.#worst.length === MOST && hit.denied <= this.#worst.at(-1)!.denied) return
-    this.#worst = [...this.#worst, hit].sort((one, other) => other.denied - one.denied).slice(0, MOST)
+    if (this.#worst.length === MOST && hit.denied <= this.#worst.at(-1)!.hit.denied) return
+    const all = [...this.#worst, { key, hit }].sort((one, other) => other.hit.denied - one.hit.denied)
+    this.#worst = all.slice(0, MOST)
   }
 
-  /** The sums, with the worst callers by their keys. */
-  report(callers: Callers): Figures {
-    const worst = callers.named(this.#worst).map(({ first, longest, ...hit }): HitCaller => {
-      return { ...hit, first: timeOf(first), longestLockOutMs: lockOutMs(longest) }
+  /** The sums, and the worst callers. */
+  report(): Figures {
+    const worst = this.#worst.map(({ key, hit: { first, longest, ...hit } }): HitCaller => {
+      return { key, ...hit, first: timeOf(first), longestLockOutMs: lockOutMs(longest) }
     })
     const { denied, callersHit } = this
     return { denied, callersHit, longestLockOutMs: lockOutMs(this.#longest), worst }
