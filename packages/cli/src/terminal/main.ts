@@ -35,8 +35,12 @@ export async function main(
     const given = argv.map((arg) => (arg === '-' ? STDIN : arg))
     const { args, options } = cli.parse(given, { run: false })
     if (options['help'] || options['version']) return EXIT.done
-    if (!cli.matchedCommand && args[0] !== undefined) return failure(await unknownCommand(args[0]))
-    if (!cli.matchedCommand) cli.outputHelp()
+    const { matchedCommand: command } = cli
+    if (!command && args[0] !== undefined) return failure(await unknown('command', args[0], NAMES))
+    const flags = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
+    const odd = Object.keys(options).find((name) => name !== '--' && !flags.includes(name))
+    if (command && odd !== undefined) return failure(await unknown('option', odd, flags))
+    if (!command) cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
   } catch (error) {
@@ -52,13 +56,14 @@ function endOfPipe(error: NodeJS.ErrnoException): void {
   throw error
 }
 
-/** The error for a command that does not exist. It suggests the command with the nearest name, or lists all. */
-async function unknownCommand(name: string): Promise<Error> {
+/** The error for a command or an option that does not exist. It suggests the nearest name, or the help. */
+async function unknown(kind: 'command' | 'option', name: string, names: readonly string[]): Promise<Error> {
   const { nearestTo } = await import('@sluice/core/internal')
-  const names = COMMANDS.map(([usage]) => usage.split(' ', 1)[0]!)
   const near = nearestTo(name, names)
-  const advice = near ? `did you mean 'sluice ${near}'?` : `the commands are ${names.join(', ')}`
-  return Object.assign(new Error(`there is no command '${name}'; ${advice}`), { name: 'UsageError' })
+  const given = (text: string): string =>
+    kind === 'command' ? text : `--${text.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
+  const advice = near === undefined ? "'sluice --help' lists all" : `did you mean '${given(near)}'?`
+  return Object.assign(new Error(`there is no ${kind} '${given(name)}'; ${advice}`), { name: 'UsageError' })
 }
 
 /** Prints an error: of use or of input its message, of any other kind its stack, as a defect. Returns the exit code. */
@@ -109,3 +114,5 @@ const COMMANDS: readonly (readonly [usage: string, about: string, example: strin
   ['replay [...files]', 'Replay logs under a policy file, which comes last', "replay access.log policies.json --fail-if 'denied > 0.1%'", [...REPLAY, ...LOGS]],
   ['check <policies>', 'Check a policy file; - reads stdin', 'check policies.json --against current.json --strict', CHECK],
 ]
+
+const NAMES = COMMANDS.map(([usage]) => usage.split(' ', 1)[0]!)

@@ -107,5 +107,8 @@ function toCopy({ windows }: SuggestReport, selector: Selector, command: string,
     .replace('}', ' }')
   const limiter = { policies: [best.policy], by: selector.by, where: selector.where?.text }
   const title = page.bold('the policy, in TypeScript and as policies.json, and what confirms it:')
-  return [title, `${algorithm}(${code})`, JSON.stringify({ limiters: { api: limiter } }), command]
+  const file = JSON.stringify({ limiters: { api: limiter } })
+    .replace('[{', '[\n  {')
+    .replace('}]', '}\n]')
+  return [title, `${algorithm}(${code})`, file, command]
 }
