@@ -32,7 +32,10 @@ const told = ({ allowed, policy, remaining, retryAfterMs, reason }: Decision) =>
   reason,
 })
 
-/** The calls of the kit's traffic: edges of windows and announced instants, of several keys, with costs. */
+/**
+ * The calls of the kit's traffic: edges of windows and announced instants, of several keys, with costs. Only calls that
+ * consume: a log has one line for each, and none for what settled, refunded or charged it later.
+ */
 async function callsOf(policies: readonly Policy[], start: number, steps: readonly Step[]) {
   const session = await Session.open((clock) => memoryStore({ clock }), start)
   const callers = [0, 1, 2].map(() => session.caller(policies))
