@@ -45,6 +45,14 @@ interface Script {
   readonly together?: readonly Asked[]
   /** Whether the text of denials is compared too. */
   readonly denials?: false
+  /** Windows that end within the test, and longer ones in their place. */
+  readonly windows?: readonly (readonly [short: string, long: string])[]
+  /** The package whose README has these blocks, each named by a part of it, and what the application has in place of parts. */
+  readonly readme?: {
+    readonly of: string
+    readonly blocks: readonly string[]
+    readonly but?: readonly (readonly [there: string, instead: string])[]
+  }
 }
 
 const as = (user: string, line = 'GET /'): Asked => ({ line, headers: { 'x-user': user } })
@@ -56,7 +64,7 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     asked: [...times(5, as('ann')), as('bob'), as('ann', 'GET /health'), ...times(4, {})],
     headers: [...X_RATELIMIT, 'ratelimit', 'ratelimit-policy', 'retry-after'],
   },
-  'express-rate-limit.md (2)': {
+  'express-rate-limit.md (3)': {
     asked: [
       ...times(3, as('ann')),
       { line: 'GET /', headers: { 'x-user': 'bob', 'x-password': 'right' } },
@@ -127,6 +135,98 @@ const SCRIPTS: Readonly<Record<string, Script>> = {
     asked: [...times(5, as('ann')), as('bob'), ...times(4, {})],
     headers: X_RATELIMIT.slice(0, 2),
   },
+  'express-rate-limit.md (2)': {
+    asked: times(101, {}),
+    headers: ['x-ratelimit-limit', 'retry-after'],
+    denials: false,
+    readme: { of: 'express-rate-limit', blocks: ["standardHeaders: 'draft-8'"] },
+  },
+  'express-rate-limit.md (4)': {
+    asked: times(101, {}),
+    headers: ['x-ratelimit-limit', 'ratelimit-limit', 'ratelimit-remaining', 'ratelimit-policy'],
+    denials: false,
+    readme: {
+      of: 'rate-limit-redis',
+      blocks: ["import RedisClient from 'ioredis'"],
+      but: [['new RedisClient()', "new RedisClient('redis://localhost:6379')"]],
+    },
+  },
+  'express-slow-down.md (2)': {
+    together: times(6, { line: 'GET /reports' }),
+    asked: [{ line: 'GET /served' }, { line: 'POST /served' }],
+    headers: [],
+    denials: false,
+    readme: { of: 'express-slow-down', blocks: ['requests 1-5 are not delayed'] },
+  },
+  'rate-limiter-flexible.md (2)': {
+    asked: times(5, {}),
+    headers: ['x-ratelimit-remaining'],
+    windows: [
+      ['duration: 1,', 'duration: 60,'],
+      ["window: '1s'", "window: '1m'"],
+    ],
+    readme: {
+      of: 'rate-limiter-flexible',
+      blocks: ['consume 2 points'],
+      but: [
+        [
+          '.then((rateLimiterRes) => {',
+          ".then((rateLimiterRes) => { res.set('X-RateLimit-Remaining', String(rateLimiterRes.remainingPoints)).send('consumed')",
+        ],
+        [
+          '.catch((rateLimiterRes) => {',
+          ".catch((rateLimiterRes) => { res.set('X-RateLimit-Remaining', String(rateLimiterRes.remainingPoints)).status(429).send('not enough')",
+        ],
+      ],
+    },
+  },
+  'nestjs-throttler.md (2)': {
+    asked: times(11, {}),
+    headers: X_RATELIMIT,
+    notOn: [429],
+    denials: false,
+    readme: { of: '@nestjs/throttler', blocks: ['limit: 10,', 'useClass: ThrottlerGuard'] },
+  },
+  'koa-ratelimit.md (2)': {
+    asked: times(101, {}),
+    headers: ['rate-limit-remaining', 'rate-limit-reset', 'rate-limit-total', 'retry-after'],
+    readme: {
+      of: 'koa-ratelimit',
+      blocks: ["driver: 'memory'"],
+      but: [
+        ["const Koa = require('koa')", "import Koa from 'koa'"],
+        ["const ratelimit = require('koa-ratelimit')", "import ratelimit from 'koa-ratelimit'"],
+      ],
+    },
+  },
+  'fastify-rate-limit.md (2)': {
+    asked: times(101, {}),
+    headers: [...X_RATELIMIT, 'retry-after'],
+    denials: false,
+    readme: {
+      of: '@fastify/rate-limit',
+      blocks: ["register(import('@fastify/rate-limit'), {\n  max: 100,"],
+      but: [['err => {', '(err) => {']],
+    },
+  },
+  'limiter.md (2)': {
+    asked: times(12, {}),
+    headers: [],
+    windows: [
+      ["interval: 'second'", "interval: 'minute'"],
+      ["window: '1s'", "window: '1m'"],
+    ],
+    readme: { of: 'limiter', blocks: ['tryRemoveTokens(1)'] },
+  },
+  'upstash-ratelimit.md (2)': {
+    asked: times(12, {}),
+    headers: [],
+    windows: [
+      ["'10 s'", "'1 h'"],
+      ["window: '10s'", "window: '1h'"],
+    ],
+    readme: { of: '@upstash/ratelimit', blocks: ['10 requests per 10 seconds'] },
+  },
 }
 
 let folder: string
@@ -142,6 +242,8 @@ beforeAll(async () => {
   client = new Redis(redis.port, redis.host)
   upstash = await serveUpstash(client)
 }, 20_000)
+
+beforeEach(() => client.flushdb())
 
 afterEach(async () => {
   await Promise.all(
@@ -178,14 +280,41 @@ it.each(applications)(
   30_000,
 )
 
+it.each(applications.filter(({ name }) => SCRIPTS[name]?.readme))(
+  "$name: is its package's README",
+  ({ name, before }) => {
+    const { of, blocks, but = [] } = SCRIPTS[name]!.readme!
+    const home = resolve('node_modules', of)
+    const file = readdirSync(home).find((each) => each.toLowerCase() === 'readme.md')!
+    const written = readFileSync(join(home, file), 'utf8').matchAll(/^```\w+\n(?:@@.*\n)?([^]*?)^```$/gm)
+    const examples = [...written].map(([, code]) => code!)
+    for (const part of blocks) {
+      const example = examples.find((code) => code.includes(part))
+      expect(example).toBeDefined()
+      const expected = but.reduce((code, [there, instead]) => code.replace(there, instead), example!)
+      // What an example leaves out may stand between its paragraphs.
+      for (const paragraph of expected.split(/\n\s*\n(?=\S)/)) expect(bare(before)).toContain(bare(paragraph))
+    }
+  },
+)
+
+/** A program without comments, and without what a formatter decides. */
+function bare(code: string): string {
+  return code
+    .replaceAll(/\/\*[^]*?\*\/|(?<!:)\/\/.*$/gm, '')
+    .replaceAll('"', "'")
+    .replaceAll(/[;\s]/g, '')
+    .replaceAll(/,(?=[)\]}])/g, '')
+}
+
 /** Starts an application on a port of its own and asks it all of a script, one after another. */
 async function answersOf(kind: string, code: string, script: Script) {
-  const { together = [], asked, headers, notOn = [], denials } = script
+  const { together = [], asked, headers, notOn = [], denials, windows = [] } = script
   const port = await freePort()
   const file = join(folder, `${kind}-${port}.mjs`)
   writeFileSync(
     file,
-    javascript(code)
+    javascript(windows.reduce((text, [short, long]) => text.replace(short, long), code))
       .replaceAll('3000', String(port))
       .replace(/^( +)store,$/m, "$&\n$1deadline: '10s',") // a slow Redis must not let it decide alone
       .replaceAll('redis://localhost:6379', `redis://${redis.host}:${redis.port}`),
