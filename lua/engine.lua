@@ -118,13 +118,16 @@ for call_number = 1, count do
       return pack('<d', stands and (open > now and HELD or 0) or LIMIT)
     end
     if stands and version ~= booked_version then
-      -- Cancel after a later write: release the units of the booking, which was made for the instant span.
-      writes, version = true, nonce
-      --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(now, last), span, cost, cost)
+      -- Cancel after a later write: release the units of the booking, which was made for the instant span, unless the key has been
+      -- full since it was made.
+      if unpack('<d', argument, rest + 16) >= born then
+        writes, version = true, nonce
+        --@for each policy @{cells} = @{algorithm}_release(@{state}, @{numbers}, max(now, last), span, cost, cost)
+      end
     elseif stands then
       -- Cancel with no later write: restore what the booking replaced, the oldest value of a slot last. A ring that the
       -- booking enlarged gets its former capacity, because earlier bookings know by its bytes what they replaced.
-      local undo = string.sub(argument, rest + 16)
+      local undo = string.sub(argument, rest + 24)
       --@for any slotted for i = #undo - 15, 17 + @{cell_bytes}, -16 do write_bytes((unpack('<d', undo, i)), sub(undo, i + 8, i + 15)) end
       --@for each ring local grown_@{i} = cap_@{i}
       version, last, @{all_cells} = unpack('<dd@{cell_formats}', undo)
@@ -164,7 +167,7 @@ for call_number = 1, count do
         end
       end
       if replaced then
-        booking = pack('<dd', epoch, version) .. booking .. table.concat(replaced)
+        booking = pack('<ddd', epoch, version, now) .. booking .. table.concat(replaced)
       end
     end
   end
