@@ -14,10 +14,7 @@ export function packed(state: Uint8Array): Uint8Array {
   return Uint8Array.from(bytes)
 }
 
-/**
- * The state that the bytes of a row stand for. Bytes that are no list of whole numbers become a state that no keyspace
- * accepts.
- */
+/** The state that the bytes of a row stand for. Bytes that end within a number become a state that no keyspace accepts. */
 export function unpacked(bytes: Uint8Array): Uint8Array {
   const numbers: number[] = []
   let number = 0
@@ -30,7 +27,7 @@ export function unpacked(bytes: Uint8Array): Uint8Array {
     number = 0
     unit = 1
   }
-  return unit === 1 && numbers.every((each) => each <= EXACT) ? stateOf(numbers) : new Uint8Array(1)
+  return unit === 1 ? stateOf(numbers) : new Uint8Array(1)
 }
 
 /** A state of these numbers. */
@@ -46,5 +43,3 @@ export function numbersOf(state: Uint8Array | undefined): readonly number[] {
   const view = new DataView(state.buffer, state.byteOffset, state.byteLength)
   return Array.from({ length: state.byteLength / 8 }, (_, i) => view.getFloat64(8 * i, true))
 }
-
-const EXACT = 2 ** 53

@@ -168,7 +168,14 @@ interface RowChange extends LeftRow {
 function changeOf(id: string, row: LeftRow | undefined, { state, expiresAt }: NewState): RowChange {
   const version = `${Math.floor(Math.random() * 2 ** 52)}`
   const hex = state ? hexOf(packed(state)) : ''
-  return { id, version, hex, expiresAt, basis: row?.version, isOwn: row?.isOwn ?? true }
+  return {
+    id,
+    version,
+    hex,
+    expiresAt: Math.min(expiresAt, LAST_INSTANT),
+    basis: row?.version,
+    isOwn: row?.isOwn ?? true,
+  }
 }
 
 function stateIn(hex: string | undefined): Uint8Array | undefined {
@@ -179,6 +186,8 @@ type StatementName = 'read' | 'write' | 'writeAll' | 'writeAsLeft'
 
 /** Others were faster, and nothing was written: a version has changed, a serialization failure, a deadlock with foreign work. */
 const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
+/** No clock goes beyond it, in the year 2255, and a bigint holds it. */
+const LAST_INSTANT = 2 ** 53
 /** Rows that are remembered: their number, the digits of a state, and for how long. */
 const [MOST_LEFT, MOST_LEFT_DIGITS, LEFT_MS] = [20_000, 1000, 60_000]
 /** Half of the seconds by which Postgres's clock may be past the instant of a decision on a row as it was left: a long way. */

@@ -1,4 +1,4 @@
-import { createLimiter, createSemaphore, gcra, slidingWindow } from '@sluice/core'
+import { createLimiter, createSemaphore, gcra, slidingWindow, tokenBucket } from '@sluice/core'
 import { startPgBouncer } from '@sluice/harness/postgres'
 import { pause, until } from '@sluice/harness/redis'
 import {
@@ -33,6 +33,21 @@ const limiterOn = (store: PostgresStore) =>
     deadline: '10s',
   })
 const rows = async (sql: string) => (await own.pool.query(sql)).rows as Record<string, unknown>[]
+
+describe('a key that is full again in a far future', () => {
+  it.each([200_000, 2 ** 31])('is kept until then: a day for each of %s units', async (capacity) => {
+    const policies = [tokenBucket({ limit: 1, window: '1d', capacity, refill: 'interval' })]
+    const limiter = createLimiter({
+      name: 'far',
+      policies,
+      store: open(),
+      onStoreError: 'throw',
+      deadline: '10s',
+    })
+    expect((await limiter.consume('a', { cost: capacity })).allowed).toBe(true)
+    expect((await limiter.consume('a')).allowed).toBe(false)
+  })
+})
 
 describe('the table', () => {
   it('is made by the store, unlogged, with one index', async () => {

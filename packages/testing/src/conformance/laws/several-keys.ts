@@ -147,20 +147,25 @@ function decide(session: Session, keys: readonly Caller[]): Promise<WholeDecisio
   return consumeAll(keys.map(({ key, tiers }) => ({ limiter: limiterOf(session, tiers[0]!), key })))
 }
 
-const LIMITERS = new WeakMap<readonly Policy[], Limiter>()
-const STORES = new WeakMap<Store, Store>()
+/** The limiters of a store, which is that of one session: a list of policies may be tried on several. */
+const LIMITERS = new WeakMap<Store, (policies: readonly Policy[]) => Limiter>()
 
 /** A limiter that has the state of the keys of a session. */
 function limiterOf({ store }: Session, policies: readonly Policy[]): Limiter {
-  let limiter = LIMITERS.get(policies)
-  if (!limiter) {
-    const uncached = STORES.get(store) ?? withoutCache(store)
-    STORES.set(store, uncached)
-    const settings = { onStoreError: 'throw', deadline: '1m' } as const
-    limiter = createLimiter({ name: 'conformance', policies, store: uncached, ...settings })
-    LIMITERS.set(policies, limiter)
+  const open = LIMITERS.get(store) ?? limitersOf(withoutCache(store))
+  LIMITERS.set(store, open)
+  return open(policies)
+}
+
+/** Makes a limiter of each list once. */
+function limitersOf(store: Store): (policies: readonly Policy[]) => Limiter {
+  const settings = { name: 'conformance', store, onStoreError: 'throw', deadline: '1m' } as const
+  const limiters = new Map<readonly Policy[], Limiter>()
+  return (policies) => {
+    const limiter = limiters.get(policies) ?? createLimiter({ ...settings, policies })
+    limiters.set(policies, limiter)
+    return limiter
   }
-  return limiter
 }
 
 /** The store without remembered denials, whose clock is that of the process. */
