@@ -31,15 +31,9 @@ export type { AcquireOptions, CallOptions, LimiterOptions, ShapeOptions } from '
 export type { PenaltyOptions } from './limiter/penalty-options.js'
 export type { Algorithm, Policy, PolicyOptions, View } from './algorithms/contract/policy.js'
 export { createSemaphore, type Semaphore } from './semaphore/semaphore.js'
-export type { AdaptiveLimit, FollowedLimit } from './semaphore/adaptive-limit.js'
+export type { AdaptiveLimit, AdaptReason, FollowedLimit, LimitChange } from './semaphore/adaptive-limit.js'
 export type { CallOutcome, Permit } from './semaphore/permit.js'
-export type {
-  LimitAdapted,
-  PermitEnd,
-  PermitEvent,
-  PermitWait,
-  SemaphoreEvents,
-} from './semaphore/semaphore-events.js'
+export type { PermitEnd, PermitEvent, PermitWait, SemaphoreEvents } from './semaphore/semaphore-events.js'
 export type { SemaphoreAcquireOptions, SemaphoreOptions } from './semaphore/semaphore-options.js'
 export { memoryStore, type MemoryStore, type MemoryStoreOptions } from './stores/memory/index.js'
 export type { Board } from './stores/board.js'

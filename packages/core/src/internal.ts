@@ -26,6 +26,7 @@ export { onAbort } from './values/abort.js'
 export { clearTimer, machineClock, nowMs, setTimer, systemClock, type TimerHandle } from './values/clock.js'
 export { Closing, storeClosed } from './values/closing.js'
 export { checkContract, CONTRACT, CONTRACT_NUMBER, inCommon, SETTINGS } from './values/contract.js'
+export { KeyLimits } from './semaphore/adaptive-limit.js'
 export { checkCost } from './values/cost.js'
 export { formatDuration, millisecondsOf } from './values/duration.js'
 export { expected } from './values/errors.js'
@@ -33,6 +34,7 @@ export { ExpiringMap } from './values/expiring-map.js'
 export { digest, ownText, storedKey } from './values/key.js'
 export { keepsNothing, Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {
+  checkedBy,
   checkNames,
   clock,
   type Declaration,

@@ -201,7 +201,7 @@ describe.each(READERS)('with %s', (_, openReader) => {
 
   it('reports the limits that nobody knows, as they were found last', async () => {
     const limited = async () => new Response('ok')
-    const limit = { initial: 1, follow: () => ({ limit: 7, ended: () => 'served' }) }
+    const limit = { initial: 1, follow: () => ({ limit: 7, ended: () => 'served' as const }) }
     const semaphore = createSemaphore({ name: 'db', limit })
     const client = limitFetch(limited, { semaphore })
     for (const observed of [semaphore, client]) observe(observed, { ...reader.options, name: 'api' })

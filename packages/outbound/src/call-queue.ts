@@ -30,13 +30,11 @@ export class CallQueue {
   /** `name` is that of a queue; clients go by the name of their limiter. */
   constructor(settings: WaitingSettings, name?: string) {
     const { adaptive, semaphore, retryBudget } = settings
-    const limiters = [settings.limiter ?? adaptive?.limiter ?? []].flat()
+    const limiters = [settings.limiter ?? adaptive ?? []].flat()
     const [limiter] = limiters
     this.#settings = settings
     // A permit is taken before the last turn, so that no call holds one while it waits for the others.
-    const stages = limiters.map((each, i) =>
-      keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore, adaptive),
-    )
+    const stages = limiters.map((each, i) => keyQueuesOf(each, limiters[i + 1] ? undefined : semaphore))
     const [first = new KeyQueues(undefined, semaphore), ...further] = stages
     this.#stages = [first, ...further]
     this.#source = { ...(name !== undefined && { queue: name }), limiter: limiter?.name }
@@ -153,7 +151,7 @@ export class CallQueue {
     call.outcome = OUTCOMES[answer]
     call.tookMs = nowMs() - call.sentAt
     const keyQueue = this.#stages[0].get(key)
-    const change = this.#settings.adaptive && keyQueue.adapt(call)
+    const change = this.#settings.adaptive?.ended(key, call)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || call.outcome === 'refused' || pauseMs !== 0
     const aloneMs = mayPause ? this.#heed(call, verdict, keyQueue) : 0

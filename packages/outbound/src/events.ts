@@ -1,6 +1,5 @@
-import type { Decision } from '@sluice/core'
+import type { Decision, LimitChange } from '@sluice/core'
 import { Listeners, nowMs, warningOnce } from '@sluice/core/internal'
-import type { LimitChange } from './adaptive/ceiling.js'
 import type { QueuedCall } from './call.js'
 import type { ExceededReason } from './exceeded.js'
 

@@ -1,4 +1,5 @@
-export { adaptive, type AdaptiveOptions, type AdaptiveRateOptions } from './adaptive/options.js'
+export type { AdaptiveOptions } from './adaptive/ceiling.js'
+export { adaptive, type AdaptiveRateOptions } from './adaptive/options.js'
 export { limitAxios } from './axios.js'
 export { decisionOf } from './call.js'
 export type {

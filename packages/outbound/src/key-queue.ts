@@ -8,9 +8,6 @@ import {
   storedKey,
   type TimerHandle,
 } from '@sluice/core/internal'
-import type { LimitChange } from './adaptive/ceiling.js'
-import type { AdaptiveRates } from './adaptive/options.js'
-import type { AdaptiveRate } from './adaptive/rate.js'
 import type { QueuedCall, Reservation } from './call.js'
 import { type Heeded, KeyPause } from './key-pause.js'
 import { PriorityQueue } from './priority-queue.js'
@@ -35,24 +32,14 @@ export class KeyQueue {
   /** Reserves further turns when more calls may go out after a pause. */
   #growth: TimerHandle | undefined
 
-  /** The rate of the key, if nobody knows it. */
-  readonly #rate: AdaptiveRate | undefined
-
-  constructor(readonly shared: KeyQueues) {
-    this.#rate = shared.rates?.follow()
-  }
+  constructor(readonly shared: KeyQueues) {}
 
   /** Milliseconds until the pause ends, 0 without one. */
   get pausedMs(): number {
     return this.pause?.leftMs ?? 0
   }
 
-  /** Whether it knows of a pause, or of a rate that nobody else knows. */
-  get hasLearnt(): boolean {
-    return this.pausedMs > 0 || this.#rate !== undefined
-  }
-
-  /** Whether calls wait. Otherwise only what was learnt is lost with the queue. */
+  /** Whether calls wait. Otherwise only a pause is lost with the queue. */
   get isUsed(): boolean {
     return this.waiting > 0 || this.#reservations.size > 0
   }
@@ -88,12 +75,6 @@ export class KeyQueue {
     // Reserved turns may be too close to be confirmed by the store.
     this.reserveAnew()
     return true
-  }
-
-  /** Lets a rate that nobody knows take account of an attempt that has ended. Returns how it has changed. */
-  adapt({ outcome, tookMs, terms }: QueuedCall): LimitChange | undefined {
-    if (outcome === 'failed') return undefined
-    return this.#rate?.ended({ ms: tookMs, refused: outcome === 'refused', units: terms.cost })
   }
 
   /** Judges the end of an attempt that went out at `sentAt`. */
@@ -145,7 +126,7 @@ export class KeyQueue {
         throw call.exceeded('concurrency')
       }
       if (!this.shared.holder && this.pause) await outlast(this.pause, call, reservation)
-      const policies = this.#rate?.policies ?? reservation.policies
+      const { policies } = reservation
       const options = { cost, ...(policies && { policies }), ...patience(reservation) }
       const decision = await this.shared.limiter?.acquire(key, options)
       if (decision?.allowed === false) {
@@ -156,7 +137,6 @@ export class KeyQueue {
         }
         throw call.exceeded(decision.reason, decision)
       }
-      if (decision) this.#rate?.showIn(decision)
       this.#grant(reservation, decision, permit)
     } catch (error) {
       void permit?.release('failed')
@@ -202,28 +182,30 @@ export class KeyQueue {
    * below the provider's limit absorbs 1 % of a window.
    */
   #payAgain(key: string, reservation: Reservation, { lateness }: WaitingSettings, decision: Decision): void {
-    const windowMs = this.#rate?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
+    const { limiter } = this.shared
+    const windowMs = limiter?.windowMs ?? Math.min(...decision.policies.map((policy) => policy.windowMs))
     if (lateness === undefined && decision.lateMs <= windowMs / 100) return
-    const { cost } = reservation
-    const policies = this.#rate?.policies ?? reservation.policies
+    const { cost, policies } = reservation
     const options = { cost, ...(policies && { policies }), maxWait: LONGEST_WAIT_MS }
-    this.shared.limiter?.acquire(key, options).catch(() => {})
+    limiter?.acquire(key, options).catch(() => {})
   }
 }
+
+/** A limiter, or rates that nobody knows in its place. Only those have a window of their own. */
+export type TurnSource = Pick<Limiter, 'acquire' | 'hold'> & { readonly windowMs?: number }
 
 /** A limiter and a semaphore, with the queues of their keys. Clients that share both share the queues. */
 export class KeyQueues {
   /** Gives calls their turn. */
-  limiter: Limiter | undefined
+  limiter: TurnSource | undefined
   /** By stored key. */
   readonly #queues = new Map<string, KeyQueue>()
   #sweepAt = LEAST_SWEPT
 
   /** Keys are held in `holder` for the whole fleet. A limiter that a queue makes later holds none. */
   constructor(
-    readonly holder: Limiter | undefined,
+    readonly holder: TurnSource | undefined,
     readonly semaphore: Semaphore | undefined,
-    readonly rates?: AdaptiveRates,
   ) {
     this.limiter = holder
   }
@@ -242,25 +224,21 @@ export class KeyQueues {
     return queue
   }
 
-  /** Drops the queues that no call needs. Those that have learnt something are kept, but for the oldest beyond `MOST_LEARNT`. */
+  /** Drops the queues that no call needs. The pauses among them are kept, but for the oldest beyond `MOST_PAUSED`. */
   #sweep(): void {
     const unused = [...this.#queues].filter(([, { isUsed }]) => !isUsed)
-    const learnt = unused.filter(([, { hasLearnt }]) => hasLearnt)
-    const kept = new Set(learnt.slice(-MOST_LEARNT))
+    const paused = unused.filter(([, { pausedMs }]) => pausedMs > 0)
+    const kept = new Set(paused.slice(-MOST_PAUSED))
     for (const each of unused) if (!kept.has(each)) this.#queues.delete(each[0])
     this.#sweepAt = Math.max(LEAST_SWEPT, 2 * this.#queues.size)
   }
 }
 
-/** The queues that all clients of this process with this limiter, or these rates, and this semaphore share. */
-export function keyQueuesOf(
-  limiter: Limiter,
-  semaphore: Semaphore | undefined,
-  rates?: AdaptiveRates,
-): KeyQueues {
+/** The queues that all clients of this process with this limiter and this semaphore share. */
+export function keyQueuesOf(limiter: TurnSource, semaphore: Semaphore | undefined): KeyQueues {
   const beside = queuesByLimiter.get(limiter) ?? new WeakMap<object, KeyQueues>()
   queuesByLimiter.set(limiter, beside)
-  const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore, rates)
+  const known = beside.get(semaphore ?? limiter) ?? new KeyQueues(limiter, semaphore)
   beside.set(semaphore ?? limiter, known)
   return known
 }
@@ -310,7 +288,7 @@ const LONGEST_WAIT_MS = 24 * 60 * 60 * 1000
 /** Queues are dropped only above this number, or above twice as many as were kept at the last sweep. */
 const LEAST_SWEPT = 100
 /** The limiter holds a key whose pause is forgotten here all the same. */
-const MOST_LEARNT = 5000
-const queuesByLimiter = new WeakMap<Limiter, WeakMap<object, KeyQueues>>()
+const MOST_PAUSED = 5000
+const queuesByLimiter = new WeakMap<TurnSource, WeakMap<object, KeyQueues>>()
 const ANEW = new Error('turns are reserved anew')
 const UNNEEDED = new Error('no call needs this turn any more')

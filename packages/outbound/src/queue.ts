@@ -35,7 +35,7 @@ export class Queue<D extends Decision | undefined = Decision> {
 
   constructor(options: QueueOptions) {
     const settings = read(QUEUE, options, { what: 'createQueue' })
-    const { adaptive, limiter = adaptive?.limiter, semaphore, onEvent } = settings
+    const { limiter = settings.adaptive, semaphore, onEvent } = settings
     checkSources(settings)
     this.name = settings.name ?? [limiter ?? semaphore!].flat()[0]!.name
     this.#settings = settings

@@ -1,5 +1,6 @@
 import { type Duration, InputError, type Limiter, PolicyError, type Semaphore } from '@sluice/core'
 import {
+  checkedBy,
   type DeclarationOf,
   duration,
   nested,
@@ -10,7 +11,7 @@ import {
   storedKey,
   whole,
 } from '@sluice/core/internal'
-import { type AdaptiveRateOptions, type AdaptiveRates, adaptiveRates } from './adaptive/options.js'
+import { type AdaptiveRateOptions, adaptiveRates } from './adaptive/options.js'
 import { RETRY_BUDGET, type RetryBudgetOptions } from './retry-budget.js'
 
 /** How calls wait, whatever they do. */
@@ -67,9 +68,7 @@ export const WAITING = {
   retryBudget: nested(RETRY_BUDGET),
   limiter: oneOrSeveral(madeBy<Limiter>('createLimiter')),
   semaphore: madeBy<Semaphore>('createSemaphore'),
-  adaptive: option<AdaptiveRates>('an object like { min, initial, max }', (value, name) =>
-    typeof value === 'object' && value !== null ? adaptiveRates(value as AdaptiveRateOptions, name) : REFUSED,
-  ),
+  adaptive: checkedBy((given, name) => adaptiveRates(given as AdaptiveRateOptions, name)),
 } satisfies DeclarationOf<
   WaitingOptions & { readonly limiter?: OneOrSeveral<Limiter>; readonly semaphore?: Semaphore }
 >
@@ -83,10 +82,8 @@ export type WaitingSettings = Omit<Settings<typeof WAITING>, 'maxWait' | 'maxQue
 /** @throws {PolicyError} INVALID_OPTION where the sources of turns and permits exclude each other or are missing. */
 export function checkSources({ limiter, semaphore, adaptive }: WaitingSettings): void {
   if (limiter && adaptive) {
-    throw new PolicyError(
-      'INVALID_OPTION',
-      'adaptive finds a rate in place of a limiter: leave out one of them',
-    )
+    const why = 'adaptive finds a rate in place of a limiter: leave out one of them'
+    throw new PolicyError('INVALID_OPTION', why)
   }
   if (!limiter && !semaphore && !adaptive) {
     throw new PolicyError('INVALID_OPTION', 'a limiter, a semaphore or adaptive is required')

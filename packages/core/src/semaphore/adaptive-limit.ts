@@ -1,5 +1,3 @@
-import type { LimitAdapted } from './semaphore-events.js'
-
 /** A limit that follows what becomes of the calls, for each key by itself. `adaptive()` of @sluice/outbound makes one. */
 export interface AdaptiveLimit {
   /** The limit of a key before its first call ends. */
@@ -16,51 +14,43 @@ export interface FollowedLimit {
    * Takes account of a call that held its permit for `ms` milliseconds. `waited`: whether it had to wait for the permit.
    * Returns why the limit has changed; undefined if it has not.
    */
-  ended(ms: number, refused: boolean, waited: boolean): string | undefined
+  ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined
 }
 
-/** The limits of a semaphore, by stored key. */
-export class KeyLimits {
-  readonly #followed = new Map<string, FollowedLimit>()
+/** Why a limit changed: calls were served under it, refused, or slower than at the baseline; or the baseline is measured. */
+export type AdaptReason = 'served' | 'refused' | 'latency' | 'baseline'
 
-  /** The limit of all keys, or what follows the calls of each. */
-  constructor(private given: number | AdaptiveLimit) {}
+/** How the limit of a key changed. */
+export interface LimitChange {
+  readonly limit: number
+  /** The limit before. */
+  readonly from: number
+  readonly reason: AdaptReason
+}
 
-  /** The limit of keys that are not followed. */
-  get initial(): number {
-    return typeof this.given === 'number' ? this.given : this.given.initial
-  }
+/** The limits of keys: one for all of them, or what follows the calls of each. */
+export class KeyLimits<Followed extends Pick<FollowedLimit, 'limit'>> {
+  /** By stored key. */
+  readonly followed = new Map<string, Followed>()
 
-  /** Whether keys are followed. */
-  get isAdaptive(): boolean {
-    return typeof this.given !== 'number'
-  }
+  constructor(readonly given: { readonly initial: number; follow?(): Followed }) {}
 
   /** The limit of a key now. */
   of(key: string): number {
-    return this.#followed.get(key)?.limit ?? this.initial
+    return (this.followed.get(key) ?? { limit: this.given.initial }).limit
   }
 
-  /** Sets one limit for all keys, and follows none. */
-  fix(limit: number): void {
-    this.given = limit
-    this.#followed.clear()
-  }
-
-  /** Returns what a call that has ended changes; undefined if that is nothing. */
-  ended(
-    key: string,
-    ...call: Parameters<FollowedLimit['ended']>
-  ): Pick<LimitAdapted, 'limit' | 'from' | 'reason'> | undefined {
-    if (typeof this.given === 'number') return undefined
-    let followed = this.#followed.get(key)
-    if (!followed) {
-      if (this.#followed.size >= MOST_FOLLOWED) this.#followed.delete(this.#followed.keys().next().value!)
-      this.#followed.set(key, (followed = this.given.follow()))
+  /** Lets what follows a key take account of a call. Returns how the limit has changed; undefined if it has not. */
+  ended(key: string, adapt: (followed: Followed) => AdaptReason | undefined): LimitChange | undefined {
+    const followed = this.followed.get(key) ?? this.given.follow?.()
+    if (!followed) return undefined
+    if (this.followed.size >= MOST_FOLLOWED && !this.followed.has(key)) {
+      this.followed.delete(this.followed.keys().next().value!)
     }
+    this.followed.set(key, followed)
     const from = followed.limit
-    const reason = followed.ended(...call)
-    return reason === undefined ? undefined : { from, limit: followed.limit, reason }
+    const reason = adapt(followed)
+    return reason && { from, limit: followed.limit, reason }
   }
 }
 

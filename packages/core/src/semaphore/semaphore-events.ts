@@ -1,4 +1,5 @@
 import type { DecidedBy } from '../limiter/events.js'
+import type { LimitChange } from './adaptive-limit.js'
 
 /** The events of a semaphore in this process, by name. Fields of one name mean the same in all events of Sluice. */
 export interface SemaphoreEvents {
@@ -13,7 +14,7 @@ export interface SemaphoreEvents {
   /** The store lost a permit while it was held. */
   lost: PermitEnd & { readonly type: 'lost' }
   /** An adaptive limit has changed. */
-  adapted: LimitAdapted & { readonly type: 'adapted' }
+  adapted: PermitEvent & LimitChange & { readonly type: 'adapted' }
 }
 
 /** The fields of every event of a permit. */
@@ -37,13 +38,4 @@ export interface PermitWait extends PermitEvent {
 export interface PermitEnd extends PermitEvent {
   /** Whole milliseconds, rounded up. */
   readonly heldMs: number
-}
-
-/** How the limit of a key changed. */
-export interface LimitAdapted extends PermitEvent {
-  readonly limit: number
-  /** The limit before. */
-  readonly from: number
-  /** For `adaptive()`: 'served', 'refused', 'latency' or 'baseline'. */
-  readonly reason: string
 }

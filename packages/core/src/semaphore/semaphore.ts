@@ -4,7 +4,7 @@ import { memoryStore } from '../stores/memory/index.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.js'
-import { KeyLimits } from './adaptive-limit.js'
+import { type FollowedLimit, KeyLimits, type LimitChange } from './adaptive-limit.js'
 import { Permit } from './permit.js'
 import { Renewal } from './renewal.js'
 import type { SemaphoreEvents } from './semaphore-events.js'
@@ -42,7 +42,7 @@ export class Semaphore {
   readonly #renewal: Renewal
   readonly #waiters: Waiters
   readonly #listeners: Listeners<SemaphoreEvents>
-  readonly #limits: KeyLimits
+  #limits: KeyLimits<FollowedLimit>
   #inUse = 0
   #closed = false
 
@@ -55,7 +55,7 @@ export class Semaphore {
     const { name = 'default', limit, lease: leaseMs, store, deadline: deadlineMs, onLost } = settings
     this.name = name
     this.#listeners = new Listeners(warningOnce(`semaphore '${name}'`))
-    this.#limits = new KeyLimits(limit)
+    this.#limits = new KeyLimits(typeof limit === 'number' ? { initial: limit } : limit)
     if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
@@ -112,7 +112,8 @@ export class Semaphore {
     return new Permit(waitMs, (outcome, tookMs) => {
       if (heldSince !== undefined && outcome !== 'failed') {
         const ms = tookMs ?? nowMs() - heldSince
-        this.#adapt(key, this.#limits.ended(stored, ms, outcome === 'refused', waiter.hasWaited))
+        const adapt = (followed: FollowedLimit) => followed.ended(ms, outcome === 'refused', waiter.hasWaited)
+        this.#adapted(key, this.#limits.ended(stored, adapt))
       }
       ended('released')
       return this.#renewal.release(stored, ticket)
@@ -147,12 +148,12 @@ export class Semaphore {
 
   /** Most permits held at once, for each key. An adaptive limit is that of keys whose calls have not ended. */
   get limit(): number {
-    return this.#limits.initial
+    return this.#limits.given.initial
   }
 
   /** Whether its limit follows what becomes of the calls. */
   get isAdaptive(): boolean {
-    return this.#limits.isAdaptive
+    return this.#limits.given.follow !== undefined
   }
 
   /** Most permits of a key that are held at once. */
@@ -166,7 +167,7 @@ export class Semaphore {
    * @throws {PolicyError} INVALID_LIMIT.
    */
   resize(limit: number): void {
-    this.#limits.fix(readOne(permitLimit, limit, 'limit', { what: 'resize' }))
+    this.#limits = new KeyLimits({ initial: readOne(permitLimit, limit, 'limit', { what: 'resize' }) })
     void this.#waiters.pollAll()
   }
 
@@ -180,7 +181,7 @@ export class Semaphore {
   }
 
   /** Before the permit is released, so that waiting calls are served under the new limit. */
-  #adapt(key: string, change: ReturnType<KeyLimits['ended']>): void {
+  #adapted(key: string, change: LimitChange | undefined): void {
     if (!change) return
     void this.#waiters.pollAll()
     this.#listeners.emit('adapted', { type: 'adapted', semaphore: this.name, key, ...change })

@@ -1,4 +1,4 @@
-import { type AdaptiveLimit, createSemaphore, type LimitAdapted, memoryStore } from '../../src/index.js'
+import { type AdaptiveLimit, createSemaphore, memoryStore, type SemaphoreEvents } from '../../src/index.js'
 import { outcome } from './permits-elsewhere.js'
 
 type Ended = { readonly ms: number; readonly refused: boolean; readonly waited: boolean }
@@ -16,7 +16,7 @@ function stepped() {
           seen.push({ ms, refused, waited })
           const hasChanged = followed.limit !== next.limit
           followed.limit = next.limit
-          return hasChanged ? 'as the test says' : undefined
+          return hasChanged ? 'served' : undefined
         },
       }
       return followed
@@ -33,7 +33,7 @@ afterEach(() => jest.useRealTimers())
 it('serves waiting calls under the new limit when a call ends, and reports the change', async () => {
   const { limit, next } = stepped()
   const semaphore = createSemaphore({ limit })
-  const events: LimitAdapted[] = []
+  const events: SemaphoreEvents['adapted'][] = []
   semaphore.on('adapted', (event) => events.push(event))
   const first = await semaphore.acquire('a')
   const waiting = [1, 2, 3].map(() => outcome(semaphore.acquire('a')))
@@ -42,7 +42,7 @@ it('serves waiting calls under the new limit when a call ends, and reports the c
   await pass(0)
   expect(waiting.map(({ permit }) => permit?.allowed)).toEqual([true, true, undefined])
   expect(events).toEqual([
-    { type: 'adapted', semaphore: 'default', key: 'a', limit: 2, from: 1, reason: 'as the test says' },
+    { type: 'adapted', semaphore: 'default', key: 'a', limit: 2, from: 1, reason: 'served' },
   ])
   expect([semaphore.limitOf('a'), semaphore.limitOf('b'), semaphore.limit]).toEqual([2, 1, 1])
 })

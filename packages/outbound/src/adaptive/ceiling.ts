@@ -1,28 +1,13 @@
-/** The bounds of a limit that is searched for, and where the search begins. */
-export interface Bounds {
+import type { AdaptReason } from '@sluice/core'
+
+/** The bounds of a limit that nobody knows, and where its search begins. Each process searches by itself, for each key. */
+export interface AdaptiveOptions {
+  /** The limit never falls below: the least that is of use. */
   readonly min: number
+  /** The first limit: one that the other side surely serves. */
   readonly initial: number
+  /** The limit never rises above: the most that your side can do. */
   readonly max: number
-}
-
-/** An attempt that the other side has served or refused. */
-export interface EndedAttempt {
-  /** Milliseconds from its beginning to its end, which is now. */
-  readonly ms: number
-  readonly refused: boolean
-  /** Units that it took of a rate; 1 of a number of calls at once. */
-  readonly units: number
-}
-
-/** Why a limit changed: calls were served under it, refused, or slower than at the baseline; or the baseline is measured. */
-export type AdaptReason = 'served' | 'refused' | 'latency' | 'baseline'
-
-/** How a limit has changed. */
-export interface LimitChange {
-  readonly limit: number
-  /** The limit before. */
-  readonly from: number
-  readonly reason: AdaptReason
 }
 
 /** How a limit is measured: a rate by time, calls at once by their number. */
@@ -57,7 +42,7 @@ export class Ceiling {
 
   /** `now` is in milliseconds. */
   constructor(
-    readonly bounds: Bounds,
+    readonly bounds: AdaptiveOptions,
     readonly measure: Measure,
     readonly now: () => number,
   ) {
@@ -65,31 +50,28 @@ export class Ceiling {
     this.#since = now()
   }
 
-  /** Takes account of an attempt. Returns why the limit has changed; undefined if it has not. */
-  ended({ ms, refused, units }: EndedAttempt): AdaptReason | undefined {
+  /**
+   * Takes account of an attempt that took `ms` milliseconds until now, and `units` of a rate; 1 of a number of calls at once.
+   * Returns why the limit has changed; undefined if it has not.
+   */
+  ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const now = this.now()
+    const base = this.#base
     // It went out under another limit and says nothing about this one.
     if (now - ms < this.#since) return undefined
-    if (refused) return this.#base === undefined ? this.#refused(now) : this.#lookFailed(this.#base, now)
+    if (refused) return base === undefined ? this.#refused(now) : this.#lookFailed(base, now)
     this.#served += units
     // The refusal that a small look causes may go to another process, and the longer the look, the less likely for long.
-    const isShort = this.#base === undefined || this.#look > SMALL_LOOK
-    const forMs = (now - this.#since) / (isShort ? 1 : SMALL_LOOK_ROUNDS)
-    if (!this.measure.isProven(this.limit, this.#served, forMs)) return undefined
-    if (this.#base !== undefined) this.#lookSucceeded(now)
-    return now < this.#lookAt ? this.#set(this.limit, now, 'served') : this.#begin(now)
-  }
-
-  /** Begins a look. */
-  #begin(now: number): AdaptReason | undefined {
-    const { limit } = this
-    this.#base = limit
-    return this.#set(limit + Math.max(this.measure.step, limit * this.#look), now, 'served')
+    const rounds = base !== undefined && this.#look <= SMALL_LOOK ? SMALL_LOOK_ROUNDS : 1
+    if (!this.measure.isProven(this.limit, this.#served, (now - this.#since) / rounds)) return undefined
+    if (base !== undefined) this.#lookSucceeded(now)
+    const isLook = now >= this.#lookAt
+    this.#base = isLook ? this.limit : undefined
+    return this.#change(isLook ? this.#look : 0, 'served', now)
   }
 
   /** The limit of the look is one that is served, and the next step is larger. */
   #lookSucceeded(now: number): void {
-    this.#base = undefined
     this.#look = Math.min(LARGEST_LOOK, 1.25 * this.#look)
     this.#lookEvery = Math.max(FIRST_PAUSE, this.#lookEvery / 2)
     if (this.#look <= SMALL_LOOK) this.#pause(this.#lookEvery, now)
@@ -101,7 +83,7 @@ export class Ceiling {
     if (this.#look > LOOK) this.#pause(SHORT_PAUSE, now)
     else this.#pause((this.#lookEvery = Math.min(2 * this.#lookEvery, LONGEST_PAUSE)), now)
     this.#look = Math.max(LOOK, this.#look / 4)
-    return this.#set(base, now, 'refused')
+    return this.#set(base, 'refused', now)
   }
 
   /** Outside of looks: every second refusal in a row lowers the limit. */
@@ -113,9 +95,7 @@ export class Ceiling {
     this.#look = LOOK
     this.#pause(this.#lookEvery, now)
     const isFirst = ++this.#refusals % 2 === 1
-    const share = isFirst ? 0 : (LOWERED[this.#refusals / 2 - 1] ?? LOWERED.at(-1)!)
-    const next = this.limit - (isFirst ? 0 : Math.max(this.measure.step, this.limit * share))
-    return this.#set(next, now, 'refused')
+    return this.#change(isFirst ? 0 : -(LOWERED[this.#refusals / 2 - 1] ?? LOWERED.at(-1)!), 'refused', now)
   }
 
   /** The next look comes after so many windows at the earliest. */
@@ -123,8 +103,14 @@ export class Ceiling {
     this.#lookAt = now + windows * this.measure.windowMs
   }
 
+  /** Changes the limit by a share of itself. */
+  #change(share: number, reason: AdaptReason, now: number): AdaptReason | undefined {
+    const step = Math.max(this.measure.step, this.limit * Math.abs(share))
+    return this.#set(this.limit + Math.sign(share) * step, reason, now)
+  }
+
   /** Sets a limit within the bounds, and begins to count anew. Returns the reason if it is another one. */
-  #set(limit: number, now: number, reason: AdaptReason): AdaptReason | undefined {
+  #set(limit: number, reason: AdaptReason, now: number): AdaptReason | undefined {
     const { min, max } = this.bounds
     const before = this.limit
     this.limit = Math.min(max, Math.max(min, limit))

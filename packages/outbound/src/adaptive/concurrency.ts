@@ -1,4 +1,5 @@
-import { type AdaptReason, type Bounds, Ceiling } from './ceiling.js'
+import type { AdaptReason } from '@sluice/core'
+import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
  * A number of calls at once that nobody knows. Where the other side refuses calls, a `Ceiling` finds it. Where it lets them wait,
@@ -22,7 +23,7 @@ export class AdaptiveConcurrency {
 
   /** `now` is in milliseconds of a clock that the fleet has in common. */
   constructor(
-    readonly bounds: Bounds,
+    readonly bounds: AdaptiveOptions,
     readonly now: () => number,
   ) {
     const isProven = (limit: number, served: number): boolean => served >= 2 * limit
@@ -46,7 +47,7 @@ export class AdaptiveConcurrency {
     const now = this.now()
     const isCeiling = !this.#isMeasuring && this.#ceiling.limit <= this.#most
     let reason: AdaptReason | undefined
-    if (refused || (waited && isCeiling)) reason = this.#ceiling.ended({ ms, refused, units: 1 })
+    if (refused || (waited && isCeiling)) reason = this.#ceiling.ended(ms, refused, 1)
     if (!this.#isMeasuring && now >= this.#measureAt) {
       this.#isMeasuring = true
       reason = 'baseline'

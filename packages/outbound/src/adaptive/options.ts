@@ -1,25 +1,8 @@
-import {
-  type AdaptiveLimit,
-  createLimiter,
-  type Duration,
-  type FollowedLimit,
-  type Limiter,
-  PolicyError,
-} from '@sluice/core'
+import { type AdaptiveLimit, type Duration, type FollowedLimit, PolicyError } from '@sluice/core'
 import { type DeclarationOf, duration, number, read, required, whole } from '@sluice/core/internal'
-import type { Bounds } from './ceiling.js'
+import type { AdaptiveOptions } from './ceiling.js'
 import { AdaptiveConcurrency } from './concurrency.js'
-import { AdaptiveRate, evenTurns } from './rate.js'
-
-/** The bounds of a limit that nobody knows, and where its search begins. Each process searches by itself, for each key. */
-export interface AdaptiveOptions {
-  /** The limit never falls below: the least that is of use. */
-  readonly min: number
-  /** The first limit: one that the other side surely serves. */
-  readonly initial: number
-  /** The limit never rises above: the most that your side can do. */
-  readonly max: number
-}
+import { AdaptiveRates } from './rate.js'
 
 /** A rate that nobody knows, in units per window, such as 0.5 to 200 calls a second. */
 export interface AdaptiveRateOptions extends AdaptiveOptions {
@@ -45,21 +28,12 @@ export function adaptive(options: AdaptiveOptions): AdaptiveLimit {
   return { initial: follow().limit, follow }
 }
 
-/** The rates of the keys of one `adaptive` option, and the limiter that gives turns at them. */
-export interface AdaptiveRates {
-  readonly limiter: Limiter
-  /** The rate of another key. */
-  follow(): AdaptiveRate
-}
-
 /** Clients that are given the same object share what it finds. @throws {PolicyError} INVALID_OPTION, INVALID_DURATION. */
 export function adaptiveRates(options: AdaptiveRateOptions, name: string): AdaptiveRates {
   const known = ratesByOptions.get(options)
   if (known) return known
   const { window: windowMs, ...given } = read(RATE, options, { what: name, prefix: `${name}.` })
-  const bounds = { ...inOrder(given), windowMs }
-  const limiter = createLimiter({ name: 'adaptive', policies: [evenTurns(bounds)] })
-  const rates = { limiter, follow: () => new AdaptiveRate(bounds, fleetTime) }
+  const rates = new AdaptiveRates(inOrder(given), windowMs, fleetTime)
   ratesByOptions.set(options, rates)
   return rates
 }
@@ -67,13 +41,11 @@ export function adaptiveRates(options: AdaptiveRateOptions, name: string): Adapt
 const ratesByOptions = new WeakMap<AdaptiveRateOptions, AdaptiveRates>()
 
 /** Returns bounds that fit together. @throws {PolicyError} INVALID_OPTION. */
-function inOrder<B extends Bounds>(bounds: B): B {
+function inOrder(bounds: AdaptiveOptions): AdaptiveOptions {
   const { min, initial, max } = bounds
   if (min <= initial && initial <= max) return bounds
-  throw new PolicyError(
-    'INVALID_OPTION',
-    `adaptive needs min <= initial <= max, got ${min}, ${initial}, ${max}`,
-  )
+  const why = `adaptive needs min <= initial <= max, got ${min}, ${initial}, ${max}`
+  throw new PolicyError('INVALID_OPTION', why)
 }
 
 /** Milliseconds since 1970, as steady as the process's own clock. */

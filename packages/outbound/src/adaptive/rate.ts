@@ -1,10 +1,15 @@
-import { type Decision, gcra, type Policy } from '@sluice/core'
-import { type Bounds, Ceiling, type EndedAttempt, type LimitChange } from './ceiling.js'
-
-/** Bounds in units per window. */
-export interface RateBounds extends Bounds {
-  readonly windowMs: number
-}
+import {
+  type AcquireOptions,
+  type AdaptReason,
+  type CallOutcome,
+  createLimiter,
+  type Decision,
+  gcra,
+  type LimitChange,
+  type Policy,
+} from '@sluice/core'
+import { KeyLimits, storedKey } from '@sluice/core/internal'
+import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
  * A rate that nobody knows, in units per window of the other side. It is believed once it was in use for longer than a window:
@@ -12,44 +17,82 @@ export interface RateBounds extends Bounds {
  */
 export class AdaptiveRate {
   readonly #ceiling: Ceiling
-  readonly windowMs: number
   /** Even turns at the current rate. */
   policies: readonly Policy[]
 
   /** `now` is in milliseconds. */
-  constructor(bounds: RateBounds, now: () => number) {
-    const { windowMs } = bounds
+  constructor(
+    bounds: AdaptiveOptions,
+    readonly windowMs: number,
+    now: () => number,
+  ) {
     const isProven = (limit: number, served: number, ms: number): boolean =>
       ms >= ROUND * windowMs && served >= (IN_USE * limit * ms) / windowMs
     this.#ceiling = new Ceiling(bounds, { step: 0, windowMs, isProven }, now)
-    this.windowMs = windowMs
-    this.policies = [evenTurns(bounds)]
+    this.policies = evenTurns(bounds.initial, windowMs)
   }
 
   get limit(): number {
     return this.#ceiling.limit
   }
 
-  /** Takes account of an attempt. Returns how the rate has changed; undefined if it has not. */
-  ended(attempt: EndedAttempt): LimitChange | undefined {
-    const from = this.limit
-    const reason = this.#ceiling.ended(attempt)
-    if (!reason) return undefined
-    const { limit, windowMs } = this
-    this.policies = [evenTurns({ initial: limit, windowMs })]
-    return { limit, from, reason }
-  }
-
-  /** Lets a decision under the rate show it as its limit, in place of the 1 that even turns have at once. */
-  showIn(decision: Decision): void {
-    Object.defineProperty(decision, 'limit', { value: this.limit, enumerable: true })
+  /** Takes account of an attempt. Returns why the rate has changed; undefined if it has not. */
+  ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
+    const reason = this.#ceiling.ended(ms, refused, units)
+    if (reason) this.policies = evenTurns(this.limit, this.windowMs)
+    return reason
   }
 }
 
+/** The rates of the keys of one `adaptive` option, in the place of a limiter: its turns come evenly, at the rate of their key. */
+export class AdaptiveRates {
+  readonly name = 'adaptive'
+  readonly #limits: KeyLimits<AdaptiveRate>
+  readonly #limiter
+
+  /** `now` is in milliseconds. */
+  constructor(
+    bounds: AdaptiveOptions,
+    readonly windowMs: number,
+    now: () => number,
+  ) {
+    const follow = (): AdaptiveRate => new AdaptiveRate(bounds, windowMs, now)
+    this.#limits = new KeyLimits({ initial: bounds.initial, follow })
+    this.#limiter = createLimiter({ name: this.name, policies: follow().policies })
+  }
+
+  /** The decision shows the rate as its limit, in place of the 1 that even turns have at once. */
+  async acquire(key: string, options: AcquireOptions): Promise<Decision> {
+    const { policies = this.#limiter.policies } = this.#limits.followed.get(storedKey(key)) ?? {}
+    const decision = await this.#limiter.acquire(key, { ...options, policies })
+    return Object.defineProperty(decision, 'limit', {
+      value: this.#limits.of(storedKey(key)),
+      enumerable: true,
+    })
+  }
+
+  hold(key: string, ms: number): Promise<void> {
+    return this.#limiter.hold(key, ms)
+  }
+
+  /** Takes account of an attempt. Returns how the rate of its key has changed; undefined if it has not. */
+  ended(key: string, { outcome, tookMs, terms }: Attempt): LimitChange | undefined {
+    if (outcome === 'failed') return undefined
+    return this.#limits.ended(storedKey(key), (rate) => rate.ended(tookMs, outcome === 'refused', terms.cost))
+  }
+}
+
+/** Those fields of a `QueuedCall`. */
+interface Attempt {
+  readonly outcome: CallOutcome
+  readonly tookMs: number
+  readonly terms: { readonly cost: number }
+}
+
 /** Rates are fractions where many processes share a small one, and limits are whole: they count for several windows. */
-export function evenTurns({ initial, windowMs }: Pick<RateBounds, 'initial' | 'windowMs'>): Policy {
-  const limit = Math.max(1, Math.round(initial * WINDOWS))
-  return gcra({ name: 'adaptive', limit, window: windowMs * WINDOWS, burst: 1 })
+function evenTurns(rate: number, windowMs: number): readonly Policy[] {
+  const limit = Math.max(1, Math.round(rate * WINDOWS))
+  return [gcra({ name: 'adaptive', limit, window: windowMs * WINDOWS, burst: 1 })]
 }
 
 const WINDOWS = 60

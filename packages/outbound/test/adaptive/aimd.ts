@@ -1,4 +1,4 @@
-import type { Bounds } from '../../src/adaptive/ceiling.js'
+import type { AdaptiveOptions } from '../../src/index.js'
 
 /** Plain additive increase, multiplicative decrease: one more after `limit` calls that were served, a fifth less at a refusal. */
 export class Aimd {
@@ -6,7 +6,7 @@ export class Aimd {
   #changedAt = 0
 
   constructor(
-    readonly bounds: Bounds,
+    readonly bounds: AdaptiveOptions,
     readonly now: () => number,
   ) {
     this.limit = bounds.initial

@@ -7,7 +7,7 @@ function open(bounds = { min: 1, initial: 10, max: 1000 }) {
   const ceiling = new Ceiling(bounds, measure, () => now)
   const end = (refused: boolean, afterMs = 100, ms = 0) => {
     now += afterMs
-    return ceiling.ended({ ms, refused, units: 1 })
+    return ceiling.ended(ms, refused, 1)
   }
   return {
     ceiling,

@@ -123,7 +123,7 @@ describe('a rate that nobody knows', () => {
   it.each([
     ['a limiter beside it', { adaptive: BOUNDS, limiter: limiter() }, 'leave out one of them'],
     ['no source of turns', {}, 'a limiter, a semaphore or adaptive is required'],
-    ['a number', { adaptive: 5 }, 'an object like { min, initial, max }'],
+    ['a number', { adaptive: 5 }, 'adaptive takes an object of options'],
     ['bounds out of order', { adaptive: { min: 5, initial: 1, max: 9 } }, 'min <= initial <= max'],
     ['an unknown name', { adaptive: { ...BOUNDS, maximum: 9 } }, 'maximum'],
     ['no window', { adaptive: { ...BOUNDS, window: 0 } }, 'adaptive.window'],

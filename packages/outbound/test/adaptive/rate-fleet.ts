@@ -1,4 +1,3 @@
-import type { EndedAttempt } from '../../src/adaptive/ceiling.js'
 import { Events } from './events.js'
 import { type Figures, Tally } from './tally.js'
 
@@ -17,7 +16,7 @@ export interface RateScene {
 
 export interface RateControl {
   readonly limit: number
-  ended(attempt: EndedAttempt): unknown
+  ended(ms: number, refused: boolean, units: number): unknown
 }
 
 /** A fleet with more work than it may send. Each process sends evenly by a control of its own, and obeys what refusals state. */
@@ -57,7 +56,7 @@ export function runRate(
           if (refusedMs === undefined) tally.served(events.now - startedAt)
           else tally.refused()
           if (states && refusedMs !== undefined) heldUntil = Math.max(heldUntil, events.now + refusedMs)
-          control.ended({ ms: events.now - startedAt, units: 1, refused: refusedMs !== undefined })
+          control.ended(events.now - startedAt, refusedMs !== undefined, 1)
         })
       })
       next = Math.max(events.now, next) + WINDOW_MS / control.limit

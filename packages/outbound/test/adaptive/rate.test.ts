@@ -1,15 +1,15 @@
 import { AdaptiveRate } from '../../src/adaptive/rate.js'
 
-function open(bounds = { min: 1, initial: 10, max: 1000, windowMs: 1000 }) {
+function open(bounds = { min: 1, initial: 10, max: 1000 }) {
   let now = 0
-  const rate = new AdaptiveRate(bounds, () => now)
+  const rate = new AdaptiveRate(bounds, 1000, () => now)
   return {
     rate,
     /** Serves calls evenly at this many a second. */
     serve(perSecond: number, seconds: number, units = 1) {
       for (let i = 0; i < perSecond * seconds; i++) {
         now += 1000 / perSecond
-        rate.ended({ ms: 1, refused: false, units })
+        rate.ended(1, false, units)
       }
     },
   }
@@ -36,7 +36,7 @@ it('counts units and not calls', () => {
 })
 
 it('is a policy of even turns, also where the rate is a fraction', () => {
-  const { rate, serve } = open({ min: 0.1, initial: 0.25, max: 10, windowMs: 1000 })
+  const { rate, serve } = open({ min: 0.1, initial: 0.25, max: 10 })
   expect(rate.policies).toMatchObject([{ limit: 15, windowMs: 60_000, capacity: 1, name: 'adaptive' }])
   serve(1, 9)
   expect(rate.policies).toMatchObject([{ limit: Math.round(60 * rate.limit) }])

@@ -22,7 +22,7 @@ export interface Scene {
 }
 
 const WORKERS = 4
-const RATE = { min: 0.1, initial: 2.5, max: 1000, windowMs: 1000 }
+const RATE = { min: 0.1, initial: 2.5, max: 1000 }
 const AT_ONCE = { min: 1, initial: 4, max: 100 }
 
 export const scenes: readonly Scene[] = [
@@ -38,17 +38,9 @@ function rate(title: string, states: boolean, bar: Scene['bar']): Scene {
   return {
     title,
     bar,
-    adaptive: (seed, span) => runRate({ ...scene, ...span }, seed, (now) => new AdaptiveRate(RATE, now)),
-    aimd: (seed, span) =>
-      runRate({ ...scene, ...span }, seed, (now) => {
-        const control = new Aimd(RATE, now)
-        return {
-          get limit() {
-            return control.limit
-          },
-          ended: ({ ms, refused }) => control.ended(ms, refused),
-        }
-      }),
+    adaptive: (seed, span) =>
+      runRate({ ...scene, ...span }, seed, (now) => new AdaptiveRate(RATE, 1000, now)),
+    aimd: (seed, span) => runRate({ ...scene, ...span }, seed, (now) => new Aimd(RATE, now)),
   }
 }
 
