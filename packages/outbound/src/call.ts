@@ -155,7 +155,7 @@ export class QueuedCall {
 
   /** Gives back the turns that it has, without having gone out. */
   giveBack(): void {
-    void this.permit?.release()
+    void this.permit?.release('failed')
     this.permit = undefined
     for (const decision of this.decisions.splice(0)) decision.settle(0).catch(() => {})
   }

@@ -178,4 +178,19 @@ describe('calls at once that nobody knows', () => {
     for (let i = 0; i < 100; i++) await expect(fetch(URL_)).rejects.toThrow('no connection')
     expect(semaphore.limitOf(new URL(URL_).origin)).toBe(2)
   })
+
+  it('take no account of calls that leave before they go out', async () => {
+    const ended = jest.fn()
+    const semaphore = createSemaphore({ limit: { initial: 2, follow: () => ({ limit: 2, ended }) } })
+    const limiters = [100, 1].map((limit) =>
+      createLimiter({ name: `at-${limit}`, policies: [gcra({ limit, window: '1m' })] }),
+    )
+    const { fetch } = open({ limiter: limiters, semaphore, maxWait: 500 })
+    await fetch(URL_).then((response: Response) => response.text())
+    expect(ended).toHaveBeenCalledTimes(1)
+    const denied = fetch(URL_).catch((error: unknown) => error)
+    await pass(1000)
+    expect(await denied).toMatchObject({ name: 'RateLimitExceededError' })
+    expect(ended).toHaveBeenCalledTimes(1)
+  })
 })
