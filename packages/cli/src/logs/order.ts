@@ -48,13 +48,16 @@ interface Head<T> {
 
 /** Merges sequences of batches, each in order of time, into one. */
 export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[]>[]): AsyncGenerator<T[]> {
+  const heads = sources.map((source): Head<T> => ({ source, batch: [], next: 0 }))
   const heap: Head<T>[] = []
-  for (const source of sources) await refill(heap, { source, batch: [], next: 0 })
+  for (const head of heads) if (await hasNext(head)) heap.push(head)
+  heap.sort((one, other) => atOf(one) - atOf(other)) // a sorted list is a heap
   let merged: T[] = []
-  for (let head = pop(heap); head; head = pop(heap)) {
-    const bound = heap[0] ? atOf(heap[0]) : Infinity
+  for (let head = heap[0]; head; head = heap[0]) {
+    const bound = Math.min(...heap.slice(1, 3).map(atOf))
     while (head.next < head.batch.length && atOf(head) <= bound) merged.push(head.batch[head.next++]!)
-    await refill(heap, head)
+    const first = (await hasNext(head)) ? head : heap.pop()!
+    if (heap.length > 0) sink(heap, first)
     if (merged.length < 1000) continue
     yield merged
     merged = []
@@ -62,38 +65,27 @@ export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[
   yield merged
 }
 
-/**
- * Puts a head, which is one sequence and its batch at hand, back into the heap; with its next batch where this one is
- * used up, and not at all where the sequence has ended.
- */
-async function refill<T extends Timed>(heap: Head<T>[], head: Head<T>): Promise<void> {
+/** Whether a sequence has an item left, which is fetched if the batch at hand is used up. */
+async function hasNext<T>(head: Head<T>): Promise<boolean> {
   while (head.next === head.batch.length) {
     const { done, value } = await head.source.next()
-    if (done) return
+    if (done) return false
     head.batch = value
     head.next = 0
   }
-  let i = heap.push(head) - 1
-  for (let parent = (i - 1) >> 1; i > 0 && atOf(heap[parent]!) > atOf(head); parent = (i - 1) >> 1) {
-    heap[i] = heap[parent]!
-    heap[(i = parent)] = head
-  }
+  return true
 }
 
-/** Takes the head whose next item is the earliest off a binary heap, and restores the heap's order. */
-function pop<T extends Timed>(heap: Head<T>[]): Head<T> | undefined {
-  const [first] = heap
-  const last = heap.pop()
-  if (last === undefined || last === first) return first
+/** Puts a head in the place of the first of a binary heap, and restores the heap's order. */
+function sink<T extends Timed>(heap: Head<T>[], head: Head<T>): void {
   let i = 0
   for (let child = 1; child < heap.length; child = 2 * i + 1) {
     if (child + 1 < heap.length && atOf(heap[child + 1]!) < atOf(heap[child]!)) child++
-    if (atOf(heap[child]!) >= atOf(last)) break
+    if (atOf(heap[child]!) >= atOf(head)) break
     heap[i] = heap[child]!
     i = child
   }
-  heap[i] = last
-  return first
+  heap[i] = head
 }
 
 function atOf<T extends Timed>({ batch, next }: Head<T>): number {
