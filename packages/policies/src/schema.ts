@@ -8,16 +8,9 @@ export function policySchema(): object {
     maxItems: 10,
     items: { oneOf: ALGORITHM_NAMES.map(policyOf) },
   }
-  const by = {
-    description: 'Whose calls are counted together.',
-    type: 'string',
-    pattern: '^(ip|(header|field):.+)$',
-  }
-  const where = {
-    description: 'Which calls are counted: path^=/api,method=POST.',
-    type: 'string',
-    minLength: 3,
-  }
+  const textOf = (description: string, rule: object) => ({ description, type: 'string', ...rule })
+  const by = textOf('Whose calls are counted together.', { pattern: '^(ip|(header|field):.+)$' })
+  const where = textOf('Which calls are counted: path^=/api,method=POST.', { minLength: 3 })
   const limiter = objectOf({ policies, by, where }, ['policies'])
   const limiters = { type: 'object', additionalProperties: limiter }
   return {
@@ -31,11 +24,8 @@ export function policySchema(): object {
 function policyOf(algorithm: AlgorithmName): object {
   const options = Object.entries(optionsOf(algorithm))
   const properties = options.map(([name, { accepts, schema }]) => [name, { description: accepts, ...schema }])
-  const required = options.filter(([, { isRequired }]) => isRequired).map(([name]) => name)
-  return objectOf({ algorithm: { const: algorithm }, ...Object.fromEntries(properties) }, [
-    'algorithm',
-    ...required,
-  ])
+  const required = ['algorithm', ...options.filter(([, { isRequired }]) => isRequired).map(([name]) => name)]
+  return objectOf({ algorithm: { const: algorithm }, ...Object.fromEntries(properties) }, required)
 }
 
 function objectOf(properties: object, required: readonly string[]): object {

@@ -37,14 +37,8 @@ function dateTime(text: string): number | undefined {
   const number = /\d/.test(month) ? Number(month) : MONTHS.indexOf(month) / 3 + 1
   const [hour, minute, second] = clock!.split(':').map(Number) as [number, number, number]
   const [zoneHour, zoneMinute] = [Number(zone.slice(0, 3)), Number(zone[0] + zone.slice(-2))]
-  const ms = Date.UTC(
-    Number.isInteger(number) ? Number(year) : NaN,
-    number - 1,
-    Number(day),
-    hour - zoneHour,
-    minute - zoneMinute,
-    second,
-  )
+  const ofYear = Number.isInteger(number) ? Number(year) : NaN
+  const ms = Date.UTC(ofYear, number - 1, Number(day), hour - zoneHour, minute - zoneMinute, second)
   return ms * 1000 + Number(fraction.slice(1, 7).padEnd(6, '0'))
 }
 
