@@ -18,6 +18,15 @@ const POLICIES = (limit: number, more = {}): string =>
     limiters: { api: { policies: [{ algorithm: 'slidingLog', limit, window: '10s' }], ...more } },
   })
 
+/** Interrupts the process as Ctrl-C does, once it reads stdin. */
+const INTERRUPTS = `data:text/javascript,${encodeURIComponent(`
+  const read = process.stdin.read
+  process.stdin.read = function (...args) {
+    setImmediate(() => process.kill(process.pid, 'SIGINT'))
+    process.stdin.read = read
+    return read.apply(this, args)
+  }`)}`
+
 let folder: string
 beforeAll(() => {
   folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
@@ -57,7 +66,9 @@ describe('the exit code', () => {
     [2, 'sugest', 'access.log'],
     [2, 'suggest', 'access.log', '--windos', '1m'],
     [2, 'suggest', 'access.log', '--windows', '1 month'],
+    [2, 'suggest', 'access.log', '--windows'],
     [2, 'suggest', 'access.log', '--limits', '0'],
+    [2, 'suggest', 'access.log', '--burst', '5'],
     [2, 'suggest', 'access.log', '--where', 'pth=/a'],
     [2, 'suggest', 'access.log', '--by', 'user'],
     [2, 'suggest', 'access.log', '--format', 'apache'],
@@ -115,6 +126,17 @@ describe('the exit code', () => {
   })
 })
 
+describe('Ctrl-C', () => {
+  it.each([
+    ['check', '-'],
+    ['replay', 'access.log', '-'],
+    ['suggest', '-'],
+  ])('ends %s while it waits for stdin', async (...args) => {
+    const child = spawn(process.execPath, ['--import', INTERRUPTS, COMMAND, ...args], { cwd: folder })
+    expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(130)
+  })
+})
+
 describe('input', () => {
   it('comes from stdin, packed or not', () => {
     const plain = sluice(['suggest', '--json'], LOG.join(''))
@@ -147,6 +169,20 @@ describe('input', () => {
     expect(status).toBe(0)
     expect(basis.skipped['cut off']).toMatchObject({ count: 1 })
     expect([basis.lines - basis.read, basis.read > 100]).toEqual([1, true])
+  })
+
+  it('that is packed and damaged is read up to there, whatever is damaged', () => {
+    const bytes = gzipSync(Buffer.from(LOG.join('').repeat(20)))
+    const middle = Buffer.from(bytes).fill(0x55, 4000, 4050)
+    for (const damaged of [middle, Buffer.concat([bytes, Buffer.from('not packed')])]) {
+      const { status, stdout } = sluice(['suggest', '--json'], damaged)
+      const { basis } = JSON.parse(stdout) as { basis: { lines: number; skipped: object } }
+      expect([status, basis.skipped]).toMatchObject([0, { 'cut off': { count: 1 } }])
+      expect(basis.lines).toBeGreaterThan(2000)
+    }
+    writeFileSync(join(folder, 'first.gz'), Buffer.from([0x1f, 0x8b, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]))
+    const { status, stderr } = sluice(['suggest', 'first.gz'])
+    expect([status, stderr]).toEqual([3, 'sluice: first.gz: unknown compression method\n'])
   })
 
   it('of check comes from stdin too', () => {

@@ -3,6 +3,7 @@ import { replay, suggest, type SuggestOptions } from '@sluice/cli'
 import { ALGORITHM_NAMES, makePolicy } from '@sluice/policies'
 import { findShapes, tiers } from '@sluice/testing/internal'
 import { Cell, peakIn } from '../src/trace/cell.js'
+import { memoryShelf } from '../src/trace/trace.js'
 import { callAt, readingOf } from './calls.js'
 import { lineAt, readAll, sourceOf } from './bytes.js'
 
@@ -103,6 +104,46 @@ describe('suggest', () => {
     ])
     expect(recommended).toEqual({ policy: { algorithm: 'slidingLog', limit: 1, window: '10s' }, next: 30 })
     expect(cells[0]!.figures!.worst).toMatchObject([{ key: '192.0.2.1', calls: 30, denied: 29 }])
+  })
+})
+
+describe('an interruption', () => {
+  const many = Array.from({ length: 300_000 }, (_, i) => callAt(S * 1e6 + i * 1000, `10.0.0.${i % 2}`))
+
+  /** Interrupts when a block is read for the `turn`-th time: of two callers each has 36 blocks, which are read twice. */
+  const interrupted = async (turn: number) => {
+    const controller = new AbortController()
+    const { write, read } = memoryShelf()
+    let reads = 0
+    const shelf = {
+      write,
+      read(index: number) {
+        if (++reads === turn) controller.abort()
+        return read(index)
+      },
+    }
+    const report = await suggest(readingOf(many), { ...OPTIONS, shelf, signal: controller.signal })
+    return { reads, window: report.windows[0]!, isComplete: report.basis.complete }
+  }
+
+  it('ends while callers are measured: what was found is who has which peak', async () => {
+    const { reads, window, isComplete } = await interrupted(1)
+    expect([reads, isComplete]).toEqual([36, false])
+    expect(window).toEqual({ windowMs: 10_000, without: 'interrupted', cells: [], peaks: [[5000, 1]] })
+  })
+
+  it('ends while calls are decided: what was found is the limits, without figures of some callers alone', async () => {
+    const { reads, window, isComplete } = await interrupted(73)
+    expect([reads, isComplete]).toEqual([108, false])
+    expect(window).toMatchObject({ without: 'interrupted', cells: [{ limit: 5000 }], peaks: [[5000, 2]] })
+    expect(window.recommended?.policy.limit).toBe(5000)
+    expect(window.cells[0]).not.toHaveProperty('figures')
+  })
+
+  it('of the reading leaves what was read to be decided', async () => {
+    const whole = await suggest(readingOf(traffic), OPTIONS)
+    const { windows, basis } = await suggest(readingOf(traffic), { ...OPTIONS, signal: AbortSignal.abort() })
+    expect([windows, basis.complete]).toEqual([whole.windows, false])
   })
 })
 

@@ -1,29 +1,26 @@
 import { digest } from '@sluice/core/internal'
 import * as policies from '@sluice/policies'
-import { openSync, readFileSync, writeSync } from 'node:fs'
+import { openSync, writeSync } from 'node:fs'
+import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
 import { parseFailIf } from './fail-if.js'
-import { FileShelf, sourcesOf } from './files.js'
+import { bytesOf, FileShelf, sourcesOf } from './files.js'
 import { type Run, STDIN } from './main.js'
 import type { Given } from './options.js'
 import { readOptionsOf, selectorOf, suggestOptionsOf, textsOf, UsageError, valueOf } from './options.js'
-import { pageOf } from './page.js'
+import { count, pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
 
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
+  const read = { ...readOptionsOf(given, [selector]), signal }
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
-  try {
-    const read = { ...readOptionsOf(given, [selector]), signal }
-    const reading = await logs.readLogs(sourcesOf(paths, signal), read)
-    const report = hashed(await logs.suggest(reading, options), given)
-    const command = replayCommand(paths, given)
-    print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
-    return 0
-  } finally {
-    options.shelf.close()
-  }
+  const reading = await logs.readLogs(sourcesOf(paths, signal), read)
+  const report = hashed(await logs.suggest(reading, options), given)
+  const command = replayCommand(paths, given)
+  print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
+  return 0
 }
 
 /**
@@ -41,8 +38,10 @@ function replayCommand(paths: readonly string[], given: Given): string {
 export const replay: Run = async (files, given, signal) => {
   if (files.length === 0) throw new UsageError('replay takes logs and, last, a policy file')
   const conditions = textsOf(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
-  const { limiters } = withoutErrors(files.at(-1)!)
-  const against = valueOf(given, 'against', (path) => (path === 'log' ? path : withoutErrors(path).limiters))
+  const { limiters } = await withoutErrors(files.at(-1)!, signal)
+  const other = valueOf(given, 'against', String)
+  const against =
+    other === undefined || other === 'log' ? other : (await withoutErrors(other, signal)).limiters
   const own = selectorOf(given)
   const all = [...limiters, ...(against === undefined || against === 'log' ? [] : against)]
   const selectors = all.map(({ by = own.by, where = own.where }) => ({ by, where }))
@@ -53,8 +52,8 @@ export const replay: Run = async (files, given, signal) => {
     writeSync(out!, `${JSON.stringify(hashed(line, given))}\n`)
   }
   const read = { ...readOptionsOf(given, selectors), signal }
-  const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
   const options = { limiters, against, signal, onDecision: out === undefined ? out : write } as const
+  const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
   const report = hashed(await logs.replay(reading, options), given)
   print(report, given, () => printReplay(report, pageOf(process.stdout)))
   const failed = conditions.filter((condition) => condition.holds(report))
@@ -62,12 +61,12 @@ export const replay: Run = async (files, given, signal) => {
   return failed.length > 0 ? 1 : 0
 }
 
-export const check: Run = async ([path = STDIN], given) => {
-  const file = policies.readPolicies(textOf(path))
-  const current = valueOf(given, 'against', withoutErrors)
+export const check: Run = async ([path = STDIN], given, signal) => {
+  const file = policies.readPolicies(await textOf(bytesOf(path, signal)))
+  const current = await valueOf(given, 'against', (other) => withoutErrors(other, signal))
   const smells = [...policies.smellsOf(file), ...(current ? policies.changesAgainst(file, current) : [])]
   const problems = [...file.errors, ...smells]
-  const sum = `${file.errors.length} errors, ${smells.length} smells`
+  const sum = `${count(file.errors.length, 'error')}, ${count(smells.length, 'smell')}`
   const text = (): string => [...linesOf(path, problems), sum].join('\n')
   print({ version: 1, command: 'check', file: path, problems }, given, text)
   return file.errors.length > 0 || (given['strict'] === true && smells.length > 0) ? 1 : 0
@@ -85,14 +84,10 @@ function linesOf(path: string, problems: readonly policies.PolicyProblem[]): str
  * The policies of a file, which must have no errors.
  * @throws {Error} EPOLICIES with a line for each error.
  */
-function withoutErrors(path: string): policies.ReadPolicies {
-  const file = policies.readPolicies(textOf(path))
+async function withoutErrors(path: string, signal: AbortSignal): Promise<policies.ReadPolicies> {
+  const file = policies.readPolicies(await textOf(bytesOf(path, signal)))
   if (file.errors.length === 0) return file
   throw Object.assign(new Error(linesOf(path, file.errors).join('\n')), { code: 'EPOLICIES' })
-}
-
-function textOf(path: string): string {
-  return readFileSync(path === STDIN ? 0 : path, 'utf8')
 }
 
 /**
@@ -108,6 +103,8 @@ function hashed<T>(report: T, given: Given): T {
   return JSON.parse(JSON.stringify(report, replaced)) as T
 }
 
+/** Prints a report in the place of the progress. */
 function print(report: object, given: Given, text: () => string): void {
+  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   process.stdout.write(`${given['json'] === true ? JSON.stringify(report) : text()}\n`)
 }

@@ -6,40 +6,50 @@ import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
 import { STDIN } from './main.js'
 
+/** The bytes of a file or of stdin. */
+export function bytesOf(path: string, signal: AbortSignal): Readable {
+  return path === STDIN ? addAbortSignal(signal, process.stdin) : createReadStream(path, { signal })
+}
+
+let shownAt = Date.now()
+
+/** Shows on a terminal how far the work is, once a second at most. */
+function show(text: string): void {
+  if (!process.stderr.isTTY || Date.now() < shownAt + 1000) return
+  shownAt = Date.now()
+  process.stderr.write(`\r${text}\u001b[K\r`)
+}
+
 /** Logs by their paths; none is stdin. What is packed by gzip is unpacked, whatever its name. */
 export function sourcesOf(paths: readonly string[], signal: AbortSignal): readonly LogSource[] {
   return (paths.length > 0 ? paths : [STDIN]).map((path) => {
-    if (path === STDIN) return { name: 'stdin', chunks: unpacked(addAbortSignal(signal, process.stdin)) }
-    return { name: path, chunks: unpacked(createReadStream(path, { signal })) }
+    return { name: path === STDIN ? 'stdin' : path, chunks: unpacked(bytesOf(path, signal)) }
   })
 }
 
 /**
  * The bytes of a file, unpacked if it begins as gzip does. Each piece is unpacked before the next is written, so that
- * all that is readable of a truncated file arrives before the error. On a terminal the bytes read are shown each
- * second.
+ * all that is readable of a truncated or damaged file arrives before the error.
  */
 async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
   const ready: Buffer[] = []
-  let [read, shownAt, failure] = [0, Date.now(), undefined as Error | undefined]
+  let [read, failure] = [0, undefined as Error | undefined]
+  let goOn: (value?: unknown) => void = () => {}
   const gunzip = createGunzip()
     .on('data', (piece: Buffer) => ready.push(piece))
     .on('error', (error) => (failure = error))
+    .on('close', () => goOn()) // a write that fails, or bytes behind the end, call nothing else
   let isPacked: boolean | undefined
   for await (const chunk of chunks as AsyncIterable<Buffer>) {
     isPacked ??= chunk[0] === 0x1f && chunk[1] === 0x8b
-    if (isPacked) await new Promise((resolve) => gunzip.write(chunk, resolve))
+    if (isPacked) await new Promise((resolve) => gunzip.write(chunk, (goOn = resolve)))
     else ready.push(chunk)
     yield* ready.splice(0)
     if (failure) throw failure
-    read += chunk.length
-    if (!process.stderr.isTTY || Date.now() < shownAt + 1000) continue
-    shownAt = Date.now()
-    process.stderr.write(`\r${Math.round(read / 1e6)} MB read\u001b[K\r`)
+    show(`${Math.round((read += chunk.length) / 1e6)} MB read`)
   }
-  if (process.stderr.isTTY) process.stderr.write('\r\u001b[K')
   if (!isPacked) return
-  await new Promise((resolve) => gunzip.once('close', resolve).end())
+  if (!gunzip.closed) await new Promise((resolve) => gunzip.once('close', resolve).end())
   yield* ready
   if (failure) throw failure
 }
@@ -50,6 +60,15 @@ export class FileShelf implements Shelf {
   readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
   #size = 0
   #blocks = 0
+  #reads = 0
+
+  /** The file is deleted when the process ends. */
+  constructor() {
+    process.once('exit', () => {
+      closeSync(this.#file)
+      rmSync(this.#folder, { recursive: true })
+    })
+  }
 
   /** Appends a block to the file. All blocks have one size. */
   write(block: Uint8Array): void {
@@ -61,12 +80,7 @@ export class FileShelf implements Shelf {
   read(index: number): Uint8Array {
     const block = new Uint8Array(this.#size)
     readSync(this.#file, block, 0, this.#size, index * this.#size)
+    show(`${Math.round((50 * ++this.#reads) / this.#blocks)} % decided`) // each block is read twice
     return block
-  }
-
-  /** Deletes the file and the folder that was made for it. */
-  close(): void {
-    closeSync(this.#file)
-    rmSync(this.#folder, { recursive: true })
   }
 }

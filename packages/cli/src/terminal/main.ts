@@ -26,8 +26,7 @@ export async function main(
     const cli = cac('sluice').option('--json', 'Print JSON').help().version(version)
     for (const [usage, about, example, flags] of COMMANDS) {
       const command = cli.command(usage, about).example(`  $ sluice ${example}`)
-      const type = { type: [String] }
-      for (const [flag, text] of flags) command.option(flag, text, flag.includes('<') ? type : {})
+      for (const [flag, text] of flags) command.option(flag, text)
       command.action(async (files: string | string[], given: Given) =>
         (await load())[command.name]!([files].flat(), given, interrupt.signal),
       )
@@ -44,7 +43,7 @@ export async function main(
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
   } catch (error) {
-    return failure(error as Error)
+    return interrupt.signal.aborted ? EXIT.interrupted : failure(error as Error)
   } finally {
     process.off('SIGINT', stop)
   }
@@ -52,8 +51,7 @@ export async function main(
 
 /** A reader that has seen enough, such as `head`, is no failure. */
 function endOfPipe(error: NodeJS.ErrnoException): void {
-  if (error.code === 'EPIPE') process.exit(EXIT.done)
-  throw error
+  process.exit(error.code === 'EPIPE' ? EXIT.done : failure(error))
 }
 
 /** The error for a command or an option that does not exist. It suggests the nearest name, or the help. */
@@ -70,7 +68,7 @@ async function unknown(kind: 'command' | 'option', name: string, names: readonly
 function failure(error: NodeJS.ErrnoException): number {
   const { name, message, code = '' } = error
   const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)
-  const isInput = name === 'NoLogError' || /^E[A-Z]+$/.test(code)
+  const isInput = name === 'NoLogError' || /^(E[A-Z]+|Z_\w+)$/.test(code)
   const defect = `a defect of sluice, please report it: ${error.stack ?? message}`
   process.stderr.write(`sluice: ${isUsage || isInput ? message : defect}\n`)
   return isUsage ? EXIT.usage : isInput ? EXIT.unreadable : EXIT.defect

@@ -1,5 +1,5 @@
 import { parseDuration } from '@sluice/core'
-import { ALGORITHM_NAMES, parseBy, parseWhere } from '@sluice/policies'
+import { ALGORITHM_NAMES, capacityOption, parseBy, parseWhere } from '@sluice/policies'
 import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } from '../index.js'
 
 /** Thrown for options that cannot be meant. */
@@ -7,11 +7,11 @@ export class UsageError extends Error {
   override readonly name = 'UsageError'
 }
 
-/** Options as they were parsed: each value is a list of texts. */
+/** Options as they were parsed: a value is a text or a number, and a list of these where it was given several times. */
 export type Given = Readonly<Record<string, unknown>>
 
 export function textsOf(given: Given, name: string): readonly string[] {
-  return (given[name] as string[] | undefined) ?? []
+  return [given[name] ?? []].flat().map(String)
 }
 
 /**
@@ -75,12 +75,15 @@ export function readOptionsOf(given: Given, selectors: readonly Selector[]): Rea
 export function suggestOptionsOf(given: Given): SuggestOptions {
   const windows = (text: string): number[] =>
     text.split(',').map((window) => parseDuration(window, '--windows'))
+  const algorithm = valueOf(given, 'algorithm', (text) => oneOf(text, ALGORITHM_NAMES)) ?? 'slidingLog'
+  if (given['burst'] !== undefined && capacityOption(algorithm) === undefined)
+    throw new UsageError(`--burst is for gcra, tokenBucket and leakyBucket: ${algorithm} has none`)
   const limit = (text: string): number =>
     checked(text, Number(text), /^[1-9]\d{0,9}$/.test(text), 'a limit above 0')
   return {
     windows: valueOf(given, 'windows', windows) ?? windows('1s,10s,1m,10m,1h,1d'),
     limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : text.split(',').map(limit))),
-    algorithm: valueOf(given, 'algorithm', (text) => oneOf(text, ALGORITHM_NAMES)) ?? 'slidingLog',
+    algorithm,
     burst: valueOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
     untouched: valueOf(given, 'untouched', (text) => number(text, 0, 100)) ?? 99.9,
   }

@@ -69,7 +69,7 @@ export function pageText(basis: Basis, sections: readonly (readonly string[])[],
   const limited = `${percent(denied)} of the calls were answered 429`
   const formats = [...new Set(Object.values(basis.formats))].join(', ') || 'none, without a line'
   const head = [
-    ...(basis.complete ? [] : [page.bold('interrupted: figures of the beginning only')]),
+    ...(basis.complete ? [] : [page.bold('interrupted: what was found until then')]),
     ...(denied > 0.01 ? [page.bold(`${limited}: callers wanted more than this log shows`)] : []),
     `${count(calls, 'call')} of ${count(callers, 'caller')}, ${shown(from)} to ${shown(to)}`,
     page.faint(`format: ${formats}; times in ${unit}; ${percent(denied)} answered 429`),

@@ -27,11 +27,11 @@ export function printSuggest(
 function limitsTable({ windows, basis }: SuggestReport, page: Terminal): string[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
-    if (without) return [[window, '', without]]
+    if (cells.length === 0) return [[window, '', without ?? 'no limit is enough']]
     return cells.map(({ limit, figures }, i) => {
       const isBest = limit === recommended?.policy.limit
       const title = [i === 0 ? window : '', `${isBest ? '> ' : ''}${count(limit)}`]
-      if (!figures) return [...title, 'this log is too coarse']
+      if (!figures) return [...title, without ?? 'this log is too coarse']
       const { denied, callersHit: hit, longestLockOutMs } = figures
       const shares = [count(denied), percent(denied / basis.calls), count(hit), percent(hit / basis.callers)]
       return [...title, ...shares, denied === 0 ? '-' : lengthOfTime(longestLockOutMs)]
@@ -71,24 +71,20 @@ function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
  * The lines about the limit that is recommended for a window: how many callers it leaves alone, and which it denies
  * most. None without such a limit.
  */
-function recommendation(
-  { windowMs, recommended, cells }: WindowReport,
-  basis: Basis,
-  page: Terminal,
-): string[] {
-  const figures = cells.find(({ limit }) => limit === recommended?.policy.limit)?.figures
-  if (!recommended || !figures) return []
+function recommendation(window: WindowReport, basis: Basis, page: Terminal): string[] {
+  const { windowMs, recommended, cells, peaks } = window
+  if (!recommended) return []
   const { calls: all, callers } = basis
   const { policy, next } = recommended
+  const { worst = [] } = cells.find(({ limit }) => limit === policy.limit)?.figures ?? {}
+  const hit = peaks.reduce((sum, [peak, many]) => sum + ((peak ?? Infinity) > policy.limit ? many : 0), 0)
   const title = page.bold(`${count(policy.limit)} per ${formatDuration(windowMs)}`)
-  const alone = `leaves ${percent(1 - figures.callersHit / callers)} of ${count(callers, 'caller')} alone`
-  const beyond = figures.worst.map(({ key, calls = 0, denied }) => {
+  const alone = `leaves ${percent(1 - hit / callers)} of ${count(callers, 'caller')} alone`
+  const beyond = worst.map(({ key, calls = 0, denied }) => {
     return `  ${printable(key)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
   })
-  return [
-    `${title} ${alone}; ${next === null ? 'nobody needs more' : `the next one needs ${count(next)}`}`,
-    ...beyond,
-  ]
+  const gap = next === null ? 'nobody needs more' : `the next one needs ${count(next)}`
+  return [`${title} ${alone}; ${gap}`, ...beyond]
 }
 
 /**

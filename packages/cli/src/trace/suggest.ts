@@ -21,6 +21,7 @@ export interface SuggestOptions {
   /** The percentage of callers that a recommended limit leaves alone. */
   readonly untouched: number
   readonly shelf?: Shelf
+  /** Ends deciding. Where it has ended the reading already, what was read is decided, for a second at most. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -35,8 +36,8 @@ export interface SuggestReport {
 export interface WindowReport {
   readonly windowMs: number
   /** Why there are no figures. */
-  readonly without?: 'this log is too coarse' | 'this log is too short'
-  /** The figures are left out where the log is too coarse for the policy. */
+  readonly without?: 'this log is too coarse' | 'this log is too short' | 'interrupted'
+  /** The figures are left out where the log is too coarse for the policy, and of all policies after an interruption. */
   readonly cells: readonly { readonly limit: number; readonly figures?: Figures }[]
   /** For each peak, how many callers have it: the smallest limit under which they are never denied. null: none is enough. */
   readonly peaks: readonly (readonly [peak: number | null, callers: number])[]
@@ -65,11 +66,14 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const spanMs = (survey.last - survey.first) / 1000
   const leastScale = LEAST_UNITS * reading.resolution
   const columns = options.windows.map((windowMs) => new Column(windowMs, options, leastScale, spanMs))
-  await trace.forEach((calls) => columns.forEach((column) => column.measure(calls)))
-  for (const column of columns) column.choose(callers.size)
-  await trace.forEach((calls) => columns.forEach((column) => column.decide(calls, keys[calls.caller]!)))
+  const signal = options.signal?.aborted ? AbortSignal.timeout(1000) : options.signal
+  const measures = columns.map((column) => (calls: CallerCalls) => column.measure(calls))
+  const decisions = columns.map((column) => (calls: CallerCalls) => column.decide(calls, keys[calls.caller]!))
+  const isMeasured = await trace.forEach(measures, signal)
+  if (isMeasured) for (const column of columns) column.choose(callers.size)
+  const isDecided = isMeasured && (await trace.forEach(decisions, signal))
   const basis = survey.basis(reading, callers.size, options.signal)
-  return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report()) }
+  return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report(isDecided)) }
 }
 
 /** One window: first the peaks of all callers, then the limits that these suggest. */
@@ -168,20 +172,22 @@ class Column {
 
   /**
    * The figures of this window: each limit with its denials, how many callers have which peak, and the recommended
-   * limit with the peak of the next caller above it.
+   * limit with the peak of the next caller above it. Denials of some callers alone are no figures: unless the calls of
+   * all were decided they are left out.
    */
-  report(): WindowReport {
+  report(isWhole: boolean): WindowReport {
     const limit = this.#recommended
+    const without = this.#without ?? (isWhole ? undefined : 'interrupted')
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
     const peaks = sorted.map(([peak, count]) => [peak === Infinity ? null : peak, count] as const)
     const [next = null] = peaks[sorted.findIndex(([peak]) => peak > (limit ?? Infinity))] ?? []
     const cells = this.#shown.map((cell) => {
-      const isDecided = this.#decided.includes(cell)
+      const isDecided = isWhole && this.#decided.includes(cell)
       return { limit: cell.policy.limit, ...(isDecided && { figures: cell.tally.report() }) }
     })
     return {
       windowMs: this.windowMs,
-      ...(this.#without && { without: this.#without }),
+      ...(without && { without }),
       cells,
       peaks,
       ...(limit !== undefined && { recommended: { policy: this.#entry(limit), next } }),

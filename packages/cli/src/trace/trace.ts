@@ -43,18 +43,28 @@ export class Trace {
   }
 
   /**
-   * Calls `visit` with the calls of each caller, caller by caller. It pauses between parts, so that other work of the
-   * process gets its turn.
+   * Calls each of `visits` with the calls of each caller, caller by caller. It pauses now and then, so that other work
+   * of the process gets its turn, and ends at a pause if `signal` asks for that. Returns whether all were visited.
    */
-  async forEach(visit: (calls: CallerCalls) => void): Promise<void> {
+  async forEach(visits: readonly ((calls: CallerCalls) => void)[], signal?: AbortSignal): Promise<boolean> {
+    let visited = 0
     for (let index = 0; index < PARTS; index++) {
-      this.#visitPart(index, visit)
-      await new Promise((resolve) => setTimeout(resolve, 0))
+      for (const calls of this.#callersOf(index)) {
+        for (const visit of visits) {
+          visit(calls)
+          visited += calls.to - calls.from
+          if (visited < CALLS_BETWEEN_PAUSES) continue
+          visited = 0
+          await new Promise((resolve) => setTimeout(resolve, 0))
+          if (signal?.aborted) return false
+        }
+      }
     }
+    return true
   }
 
-  /** Sorts the calls of a part by caller, by counting as there are few callers a part, and visits each caller. */
-  #visitPart(index: number, visit: (calls: CallerCalls) => void): void {
+  /** Sorts the calls of a part by caller, by counting as there are few callers a part. Yields those of each caller. */
+  *#callersOf(index: number): Generator<CallerCalls> {
     const part = this.#parts[index]!
     const ends: number[] = [] // by caller of this part: where his calls begin, and after they were sorted in where they end
     let sum = 0
@@ -69,17 +79,19 @@ export class Trace {
     }
     for (const place of part.places) sortIn(new TraceBlock(this.shelf.read(place)), BLOCK_CALLS)
     sortIn(part.block, part.filled)
-    ends.forEach((end, caller) => {
+    for (const [caller, end] of ends.entries()) {
       calls.caller = caller * PARTS + index
       calls.from = calls.to
       calls.to = end
-      visit(calls)
-    })
+      yield calls
+    }
   }
 }
 
 const PARTS = 64
 const BLOCK_CALLS = 4096
+/** Each costs a visit up to a microsecond. */
+const CALLS_BETWEEN_PAUSES = 2 ** 17
 
 /** Calls, of each its instant and, in the other half of 16 bytes, caller and cost. */
 class TraceBlock {
