@@ -1,4 +1,4 @@
-// Runs the command that docs/cli.md shows over a log that is always the same, and compares its output with the page's, and the schema of
+// Runs the command that each page shows over a log that is always the same, and compares its output with the page's, and the schema of
 // policy files with the one that is published (--write writes both). Needs the build.
 import { policySchema } from '@sluice/policies'
 import { spawnSync } from 'node:child_process'
@@ -7,28 +7,34 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { shopLog } from '../../packages/bench/src/logs/sample.js'
 
-const PAGE = 'docs/cli.md'
+const PAGES = ['docs/cli.md', 'packages/cli/README.md']
 const BETWEEN =
   /(?<=<!-- suggest -->\n\n```sh\nnpx @sluice\/cli (.*)\n```\n\n```text\n)[^]*?(?=```\n\n<!-- end -->)/
 const SCHEMA = 'packages/policies/schema.json'
 
-const page = readFileSync(PAGE, 'utf8')
-const [shown, command = ''] = BETWEEN.exec(page) ?? []
-const output = outputOf(command.split(' '))
+const isWriting = process.argv.includes('--write')
 const schema = JSON.parse(JSON.stringify(policySchema()))
-const isRight =
-  shown === output && JSON.stringify(JSON.parse(readFileSync(SCHEMA, 'utf8'))) === JSON.stringify(schema)
-if (process.argv.includes('--write')) {
-  writeFileSync(
-    PAGE,
-    page.replace(BETWEEN, () => output),
-  )
-  writeFileSync(SCHEMA, `${JSON.stringify(schema, null, 2)}\n`)
-} else if (!isRight) {
+const wrong = PAGES.filter((path) => !isRight(path))
+if (JSON.stringify(JSON.parse(readFileSync(SCHEMA, 'utf8'))) !== JSON.stringify(schema)) wrong.push(SCHEMA)
+if (isWriting) writeFileSync(SCHEMA, `${JSON.stringify(schema, null, 2)}\n`)
+else if (wrong.length > 0) {
   console.error(
-    `${PAGE} or ${SCHEMA} is not what the command prints: npm run check -- cli --write, then npm run format`,
+    `${wrong.join(', ')}: not what the command prints: npm run check -- cli --write, then npm run format`,
   )
   process.exitCode = 1
+}
+
+/**
+ * Whether a page shows what its command prints; it does once it is written.
+ * @param {string} path
+ */
+function isRight(path) {
+  const page = readFileSync(path, 'utf8')
+  const [shown, command = ''] = BETWEEN.exec(page) ?? []
+  const output = outputOf(command.split(' '))
+  const changed = page.replace(BETWEEN, () => output)
+  if (isWriting) writeFileSync(path, changed)
+  return shown === output
 }
 
 /** @param {string[]} args */
