@@ -50,25 +50,18 @@ function wrongLink(folder, anchors, from, href) {
  * @param {string} root
  */
 export function missingExports(root) {
-  return readdirSync(`${root}/packages`)
-    .filter((name) => existsSync(`${root}/packages/${name}/api.md`))
-    .flatMap((name) => {
-      const pages = readdirSync(`${root}/docs/api/${name}`, { recursive: true, encoding: 'utf8' }).filter(
-        (page) => page.endsWith('.md'),
-      )
-      const text = pages.map((page) => readFileSync(`${root}/docs/api/${name}/${page}`, 'utf8')).join('\n')
-      const heads = new Set(
-        [...text.replaceAll('\\_', '_').matchAll(/^#+ (?:[\w ]+: )?([\w$]+)/gm)].map(([, head]) => head),
-      )
-      const surface = readFileSync(`${root}/packages/${name}/api.md`, 'utf8')
-      const exported = surface.matchAll(
-        /^export (?:(?:declare |abstract )*(?:class|const|function|interface|type|enum) ([\w$]+)|\{ (?:\w+ as )?([\w$]+) \})/gm,
-      )
-      const names = new Set([...exported].map(([, declared, listed]) => declared ?? listed))
-      return [...names]
-        .filter((each) => !heads.has(each))
-        .map((each) => `@sluice/${name} exports ${each}, which is in no page of docs/api`)
-    })
+  const names = readdirSync(`${root}/packages`).filter((name) =>
+    existsSync(`${root}/packages/${name}/api.md`),
+  )
+  return names.flatMap((name) => {
+    const pages = textOf(`${root}/docs/api/${name}`, '.md').replaceAll('\\_', '_')
+    const heads = new Set([...pages.matchAll(/^#+ (?:[\w ]+: )?([\w$]+)/gm)].map(([, head]) => head))
+    const exported = readFileSync(`${root}/packages/${name}/api.md`, 'utf8').matchAll(
+      /^export (?:(?:declare |abstract )*(?:class|const|function|interface|type|enum) |\{ (?:\w+ as )?)([\w$]+)/gm,
+    )
+    const missing = new Set([...exported].map(([, each]) => each).filter((each) => !heads.has(each)))
+    return [...missing].map((each) => `@sluice/${name} exports ${each}, which is in no page of docs/api`)
+  })
 }
 
 /**
@@ -77,34 +70,34 @@ export function missingExports(root) {
  * @param {readonly string[]} files
  */
 export function unknownOptions(root, files) {
-  const known = new Set(
-    [...readFileSync(`${root}/site/generated/options.md`, 'utf8').matchAll(/^## (\S+)/gm)].map(
-      ([, name]) => name,
-    ),
-  )
-  const flags = readdirSync(`${root}/packages/cli/src`, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts'))
-    .map((name) => readFileSync(`${root}/packages/cli/src/${name}`, 'utf8'))
-    .join('\n')
-  const problems = []
-  for (const file of files.filter(
-    (each) => !each.startsWith('docs/api/') && !each.startsWith('docs/migrate/'),
-  )) {
-    const text = readFileSync(`${root}/${file}`, 'utf8')
-    for (const [table] of text.matchAll(/^\| option\b[^\n]*\n(?:\|[^\n]*\n)+/gm)) {
-      for (const row of table.trim().split('\n').slice(2)) {
-        const [first = ''] = row.slice(1).split(/(?<!\\)\|/)
-        for (const [, code = ''] of first.matchAll(/`([^`]+)`/g)) {
-          const [name = ''] = code.split(/[ :(.]/)
-          const exists = name.startsWith('--')
-            ? flags.includes(name) || flags.includes(`'${name.slice(2)}`)
-            : known.has(name)
-          if (!exists) problems.push(`${file}: there is no option ${name}`)
-        }
-      }
-    }
-  }
-  return problems
+  const listed = readFileSync(`${root}/site/generated/options.md`, 'utf8').matchAll(/^## (\S+)/gm)
+  const known = new Set([...listed].map(([, name]) => name))
+  const flags = textOf(`${root}/packages/cli/src`, '.ts')
+  /** @param {string} name */
+  const exists = (name) =>
+    name.startsWith('--') ? flags.includes(name) || flags.includes(`'${name.slice(2)}`) : known.has(name)
+  const written = files.filter((file) => !/^docs\/(?:api|migrate)\//.test(file))
+  return written.flatMap((file) => {
+    const tables = readFileSync(`${root}/${file}`, 'utf8').matchAll(/^\| option\b.*\n\|.*\n((?:\|.*\n)+)/gm)
+    const cells = [...tables].flatMap(([, rows = '']) => rows.match(/^\|(?:\\\||[^|])*/gm) ?? [])
+    const names = cells.flatMap((cell) =>
+      [...cell.matchAll(/`([^` :(.]+)[^`]*`/g)].map(([, name = '']) => name),
+    )
+    return names.filter((name) => !exists(name)).map((name) => `${file}: there is no option ${name}`)
+  })
+}
+
+/**
+ * The files of a folder with an ending, as one text.
+ * @param {string} folder
+ * @param {string} ending
+ */
+function textOf(folder, ending) {
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+  const texts = names
+    .filter((name) => name.endsWith(ending))
+    .map((name) => readFileSync(join(folder, name), 'utf8'))
+  return texts.join('\n')
 }
 
 /**
@@ -112,21 +105,11 @@ export function unknownOptions(root, files) {
  * @param {string} root
  */
 export async function staleFigures(root) {
-  /** @param {string} name @returns {Promise<any>} */
-  const bench = (name) => import(`../packages/bench/src/${name}.js`)
-  const { load, pageOf } = await bench('report')
-  const modules = await Promise.all(['memory/part', 'redis/part', 'http/part', 'scale/part'].map(bench))
-  const parts = modules.flatMap((each) => Object.values(each))
-  return parts.flatMap((part) => {
-    const written = readFileSync(`${root}/docs/benchmarks/${part.name}.md`, 'utf8')
-    const record = load(part.name)
-    if (!record) return []
-    const printed = `${pageOf(part, record)}\n`.split('\n')
-    const at = written.split('\n').findIndex((line, i) => line !== printed[i])
-    return at < 0
-      ? []
-      : [`docs/benchmarks/${part.name}.md:${at + 1} is not what npm run bench -- pages prints of its figures`]
-  })
+  // By a name that the compiler does not follow: the parts measure packages of others.
+  const { stalePages } = await import(String('../packages/bench/src/parts.js'))
+  return stalePages(root).map(
+    (/** @type {string} */ place) => `${place} is not what npm run bench -- pages prints of its figures`,
+  )
 }
 
 /**

@@ -1,6 +1,6 @@
 import { scenarioAt } from './playground/address.js'
 import { policyCode } from './playground/code.js'
-import { columnsHtml, escaped, totalsText } from './playground/column-html.js'
+import { columnsHtml, escaped, totalsText } from './playground/draw.js'
 import { PRESETS } from './playground/presets.js'
 import { run, shownTime } from './playground/run.js'
 import { type Column, readScenario } from './playground/scenario.js'
@@ -28,8 +28,8 @@ export async function drawPictures(base: string): Promise<ReadonlyMap<string, st
   return new Map(await Promise.all(pictures))
 }
 
-function columnTitle({ policies, maxWait, leases }: Column): string {
-  const more = [...(maxWait === undefined ? [] : ['acquire']), ...(leases ? ['leases'] : [])]
+function columnTitle({ policies, wait, leases }: Column): string {
+  const more = [...(wait ? ['acquire'] : []), ...(leases ? ['leases'] : [])]
   return [policies.map(policyCode).join(' and '), ...more].join(', ')
 }
 

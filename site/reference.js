@@ -3,8 +3,10 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { writePages } from '../scripts/check/api/pages.js'
 import { publicPackages } from '../scripts/workspace.js'
-import { createLimiter, fixedWindow, memoryStore } from '@sluice/core'
-import { responseOf } from './playground/headers.ts'
+import { scenarioAt } from './playground/address.ts'
+import { answersOf } from './playground/headers.ts'
+import { run } from './playground/run.ts'
+import { readScenario } from './playground/scenario.ts'
 
 const OUT = 'site/generated'
 
@@ -28,18 +30,17 @@ export async function writeReference() {
  */
 function optionsPage(project) {
   /** @type {{ name: string, text: string, owner: string }[]} */
-  const options = []
-  for (const entry of project.children) {
-    for (const each of entry.children ?? []) {
-      if (!each.name.endsWith('Options') || each.kind !== 256) continue
-      for (const property of each.children ?? [])
-        options.push({
+  const options = project.children.flatMap((/** @type {any} */ entry) =>
+    (entry.children ?? [])
+      .filter((/** @type {any} */ { name, kind }) => name.endsWith('Options') && kind === 256)
+      .flatMap((/** @type {any} */ { name: owner, children = [] }) =>
+        children.map((/** @type {any} */ property) => ({
           name: property.name,
           text: described(property),
-          owner: `\`${entry.name}: ${each.name}\``,
-        })
-    }
-  }
+          owner: `\`${entry.name}: ${owner}\``,
+        })),
+      ),
+  )
   const sections = grouped(options, 'name').map(([name, same]) => {
     const texts = grouped(same, 'text').map(
       ([text, takers]) => `${text}\n\n*Of ${[...new Set(takers.map(({ owner }) => owner))].join(', ')}*`,
@@ -98,19 +99,16 @@ function escapeMarkup(text) {
 
 /** Each header with the lines that the adapters' guard writes for a call that passes and for one that is denied. */
 async function headersPage() {
-  const store = memoryStore({ clock: () => 1_767_225_600_000_000 })
-  const limiter = createLimiter({ name: 'api', policies: [fixedWindow({ limit: 1, window: '1m' })], store })
-  const answers = [await limiter.consume('a'), await limiter.consume('a')].map((decision) =>
-    responseOf(decision, 0),
+  const { scenario } = readScenario(
+    scenarioAt('2&rate=1&span=2s&limits=fixedWindow(limit:1,window:1m)').scenario,
   )
-  await Promise.all([limiter.close(), store.close()])
-  const lines = answers.flatMap(({ status, formats }) =>
-    formats.flatMap(({ format, headers }) =>
-      headers.map((line) => ({
-        name: line.slice(0, line.indexOf(':')),
-        row: `| ${format} | ${status === 200 ? 'passes' : status} | \`${line}\` |`,
-      })),
-    ),
+  const [column] = (await run(scenario)) ?? []
+  const answers = column?.decisions.flatMap((decision) => answersOf(decision, 0)) ?? []
+  const lines = answers.flatMap(({ status, format, headers }) =>
+    headers.map((line) => ({
+      name: line.slice(0, line.indexOf(':')),
+      row: `| ${format} | ${status === 200 ? 'passes' : status} | \`${line}\` |`,
+    })),
   )
   const sections = grouped(lines, 'name').map(([name, same]) => {
     const rows = new Set(same.map(({ row }) => row))

@@ -3,6 +3,7 @@ import { formatList, parseList } from './pasted.js'
 import { DEFAULT } from './presets.js'
 import {
   type Column,
+  EXTRAS,
   MOST_COLUMNS,
   type Scenario,
   SETTINGS,
@@ -13,17 +14,18 @@ import {
 
 /*
  * A scenario as a text, which is the fragment of an address or a file:
- * `1&kind=poisson&rate=4&limits=gcra(limit:20,window:10s);maxWait:5s`. The number is the version of the form. What is the default
- * is left out.
+ * `2&kind=poisson&rate=4&limits=gcra(limit:20,window:10s)+wait(maxWait:5s)`. The number is the version of the form. What is the
+ * default is left out.
  */
 
-export const VERSION = 1
+/** Each turns the text of a version, the first that of version 1, into that of the next one. */
+const UPGRADES: readonly ((text: string) => string)[] = [
+  (text) => text.replaceAll(/;maxWait:([^;&]*)/g, ';wait(maxWait:$1)').replaceAll(';', '+'),
+]
+export const VERSION = UPGRADES.length + 1
 export const MOST_CHARACTERS = 2000
 /** Longer lists are kept in files. */
 export const MOST_PASTED = 800
-
-/** Turns the text of a version into that of the next one. There is an entry for each version that was ever written. */
-const UPGRADES: Readonly<Record<number, (text: string) => string>> = {}
 
 export function formatScenario({ settings: { list, ...settings }, columns }: Scenario): string {
   const parts = pairs(settings, '=')
@@ -40,39 +42,26 @@ export function tooLong({ settings: { kind, list } }: Scenario, text: string): s
   return `the address would have ${text.length} characters, more than ${MOST_CHARACTERS}`
 }
 
-/**
- * The scenario of a text, with or without `#`. A text that is not understood is the default, and
- * says why.
- */
-export function scenarioAt(
-  given: string,
-  upgrades = UPGRADES,
-  newest = VERSION,
-): { readonly scenario: Scenario; readonly problem?: string } {
+/** The scenario of a text, with or without `#`. A text that is not understood is the default, and says why. */
+export function scenarioAt(given: string): { readonly scenario: Scenario; readonly problem?: string } {
   try {
-    return { scenario: parse(upgraded(given.replace(/^#/, '') || DEFAULT.fragment, upgrades, newest)) }
+    return { scenario: parse(given.replace(/^#/, '') || DEFAULT.fragment) }
   } catch (error) {
     if (!(error instanceof TypeError) && !(error instanceof URIError)) throw error
     return { scenario: parse(DEFAULT.fragment), problem: error.message }
   }
 }
 
-function upgraded(text: string, upgrades: typeof UPGRADES, newest: number): string {
-  const version = Number(/^(\d+)(?=&|$)/.exec(text)?.[1] ?? NaN)
-  if (Number.isNaN(version)) throw new TypeError('it does not begin with the number of a version')
-  if (version > newest)
-    throw new TypeError(`version ${version} is newer than this page, which knows ${newest}`)
-  if (version === newest) return text
-  const upgrade = upgrades[version]
-  if (!upgrade) throw new TypeError(`there is no version ${version}`)
-  return upgraded(upgrade(text), upgrades, newest)
-}
-
 function parse(text: string): Scenario {
+  const [, version, given = ''] = /^(\d+)&(.*)$/s.exec(text) ?? []
+  if (version === undefined) throw new TypeError('it does not begin with the number of a version')
+  if (!(Number(version) >= 1 && Number(version) <= VERSION))
+    throw new TypeError(`version ${version} is none of those that this page knows, 1 to ${VERSION}`)
+  const upgraded = UPGRADES.slice(Number(version) - 1).reduce((old, upgrade) => upgrade(old), given)
   const settings: Record<string, Typed> = { kind: 'even' }
   const columns: Column[] = []
-  for (const part of text.split('&').slice(1)) {
-    const [name, value] = halves(part, '=')
+  for (const part of upgraded.split('&')) {
+    const [name = '', value = ''] = part.split(/=(.*)/s)
     if (name === 'limits') columns.push(parseColumn(value))
     else if (name === 'list') settings['list'] = formatList(unpackList(value))
     else if (name === 'text') settings['list'] = decodeURIComponent(value)
@@ -99,52 +88,38 @@ function callsOf(list: string) {
   }
 }
 
-function formatColumn({ policies, ...others }: Column): string {
-  const group = (name: string, values: Values): string => `${name}(${pairs(values, ':').join(',')})`
-  const list = policies.map(({ algorithm = '', ...options }) => group(encode(algorithm), options))
-  const more = Object.entries(others).map(([name, value]: [string, Typed | Values]) =>
-    typeof value === 'object' ? group(name, value) : `${name}:${encode(value)}`,
-  )
-  return [list.join('+'), ...more].join(';')
+function formatColumn({ policies, ...extras }: Column): string {
+  const named = policies.map(({ algorithm = '', ...options }): [string, Values] => [`${algorithm}`, options])
+  return [...named, ...Object.entries<Values>(extras)]
+    .map(([name, options]) => `${encode(name)}(${pairs(options, ':').join(',')})`)
+    .join('+')
 }
 
 function parseColumn(text: string): Column {
-  const [list = '', ...more] = text.split(';')
-  const policies = list.split('+').map((one) => {
-    const [algorithm, options] = parseGroup(one)
-    return { algorithm, ...options }
-  })
-  const others = more.map((one) => {
-    const [name, value] = halves(one, ':')
-    if (name === 'maxWait') return [name, decode(value)]
-    const group = parseGroup(one)
-    if (!['penalty', 'leases'].includes(group[0]))
-      throw new TypeError(`'${group[0]}' is nothing that limits have`)
-    return group
-  })
-  return { policies, ...Object.fromEntries(others) }
-}
-
-function pairs(values: Values, separator: string): string[] {
-  return Object.entries(values).map(([name, value]) => name + separator + encode(value))
+  const groups = text.split('+').map(parseGroup)
+  const extras = groups.filter(([name]) => Object.hasOwn(EXTRAS, name))
+  const named = groups.filter((group) => !extras.includes(group))
+  const policies = named.map(([algorithm, options]) => ({ algorithm, ...options }))
+  return { policies, ...Object.fromEntries(extras) }
 }
 
 /** The name and the options of `name(option:value,option:value)`. */
 function parseGroup(text: string): [string, Values] {
-  const [, name, inner] = /^([\w%]+)\(([^()]*)\)$/.exec(text) ?? []
-  if (name === undefined || inner === undefined) throw new TypeError(`'${text.slice(0, 60)}' is no policy`)
-  const options = inner.split(',').map((one) => {
-    const [option, value] = halves(one, ':')
-    if (value === '') throw new TypeError(`'${one.slice(0, 60)}' is no option`)
-    return [option, decode(value)]
-  })
+  const [, name = '', inner = ''] = /^([\w%]+)\(([^()]*)\)$/.exec(text) ?? []
+  if (name === '') throw new TypeError(`'${text.slice(0, 60)}' is no policy`)
+  const options = inner
+    .split(',')
+    .filter(Boolean)
+    .map((one) => {
+      const [option = '', value = ''] = one.split(':')
+      if (value === '') throw new TypeError(`'${one.slice(0, 60)}' is no option`)
+      return [option, decode(value)]
+    })
   return [decodeURIComponent(name), Object.fromEntries(options)]
 }
 
-/** What stands before the first separator, and what after it. */
-function halves(text: string, separator: string): [string, string] {
-  const [first = '', ...rest] = text.split(separator)
-  return [first, rest.join(separator)]
+function pairs(values: Values, separator: string): string[] {
+  return Object.entries(values).map(([name, value]) => name + separator + encode(value))
 }
 
 function decode(text: string): Typed {

@@ -39,9 +39,8 @@ export function openLimits({ policies, maxWait, penalty, leases }: ReadColumn): 
     keyspace(...opening) {
       const state = memory.keyspace(...opening)
       answer = state.decide.bind(state) as typeof answer
-      if (leases)
-        return Object.assign(state, { decide: async (...call: Parameters<typeof answer>) => answer(...call) })
-      return maxWait === undefined ? state : Object.assign(state, { decide: book })
+      const remote: Keyspace['decide'] = async (...call) => answer(...call)
+      return Object.assign(state, { decide: leases ? remote : maxWait === undefined ? answer : book })
     },
   }
   const shared = leases && { leases: { ttl: leases.ttl, size: leases.size }, deadline: '1m' }

@@ -1,4 +1,4 @@
-import type { PastedCall } from './pasted.js'
+import { MOST_CALLS, type PastedCall } from './pasted.js'
 
 /*
  * A list of calls in few characters: three rows of numbers (the differences of times, costs, keys), each in Rice codes, which
@@ -6,9 +6,6 @@ import type { PastedCall } from './pasted.js'
  */
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'
-const FULL_BITS = 32
-/** A quotient that is larger is written in full. */
-const MOST_ONES = 24
 /** In place of the number of low bits: one number follows, which all of the row are. */
 const EQUAL = 63
 
@@ -20,44 +17,41 @@ export function packList(calls: readonly PastedCall[]): string {
     calls.map(({ cost }) => cost),
     calls.map(({ key }) => key),
   ]
-  const bits = bitsOf(calls.length, FULL_BITS) + bitsOf(unit, FULL_BITS) + rows.map(rowBits).join('')
+  const bits = bitsOf(calls.length, 32) + bitsOf(unit, 32) + rows.map(rowBits).join('')
   return bits.replace(/.{1,6}/g, (six) => DIGITS[parseInt(six.padEnd(6, '0'), 2)]!)
 }
 
 /** @throws {TypeError} for a text that is no list. */
 export function unpackList(text: string): readonly PastedCall[] {
-  if (/[^\w-]/.test(text)) throw new TypeError('the list of calls is damaged')
   const bits = text.replace(/./g, (digit) => bitsOf(DIGITS.indexOf(digit), 6))
   let next = 0
   const take = (count: number): number => {
-    if (next + count > bits.length) throw new TypeError('the list of calls is cut off')
+    if (next + count > bits.length || /[^\w-]/.test(text))
+      throw new TypeError('the list of calls is damaged, or cut off')
     return parseInt(`0${bits.slice(next, (next += count))}`, 2)
   }
-  const [length, unit] = [take(FULL_BITS), take(FULL_BITS)]
-  if (length > bits.length) throw new TypeError('the list of calls is damaged')
+  const [length, unit] = [take(32), take(32)]
   const takeRow = (): number[] => {
     const low = take(6)
-    if (low === EQUAL) return Array<number>(length).fill(take(FULL_BITS))
+    if (low === EQUAL) return Array<number>(length).fill(take(32))
     return Array.from({ length }, () => {
-      let high = 0
-      while (high < MOST_ONES && take(1) === 1) high++
-      return high === MOST_ONES ? take(FULL_BITS) : high * 2 ** low + take(low)
+      const zero = bits.indexOf('0', next)
+      const high = zero - next
+      take(zero < 0 ? Infinity : high + 1)
+      return high * 2 ** low + take(low)
     })
   }
+  if (length > MOST_CALLS) take(Infinity)
   const [differences, costs, keys] = [takeRow(), takeRow(), takeRow()]
   let at = 0
   return differences.map((each, i) => ({ at: (at += each * unit), cost: costs[i]!, key: keys[i]! }))
 }
 
 function rowBits(row: readonly number[]): string {
-  if (row.every((each) => each === row[0])) return bitsOf(EQUAL, 6) + bitsOf(row[0] ?? 0, FULL_BITS)
+  if (row.every((each) => each === row[0])) return bitsOf(EQUAL, 6) + bitsOf(row[0] ?? 0, 32)
   const mean = row.reduce((sum, each) => sum + each, 0) / row.length
   const low = Math.max(0, Math.round(Math.log2(mean * Math.LN2 + 1)))
-  const codes = row.map((each) => {
-    const high = Math.floor(each / 2 ** low)
-    if (high >= MOST_ONES) return '1'.repeat(MOST_ONES) + bitsOf(each, FULL_BITS)
-    return `${'1'.repeat(high)}0${bitsOf(each % 2 ** low, low)}`
-  })
+  const codes = row.map((each) => `${'1'.repeat(each / 2 ** low)}0${bitsOf(each % 2 ** low, low)}`)
   return bitsOf(low, 6) + codes.join('')
 }
 

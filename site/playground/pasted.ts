@@ -1,3 +1,5 @@
+import { millisecondsOf } from '@sluice/core/internal'
+
 /** One call of a pasted list. */
 export interface PastedCall {
   /** Milliseconds from the start. */
@@ -7,9 +9,8 @@ export interface PastedCall {
   readonly key: number
 }
 
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000 }
 const DAY_MS = 86_400_000
-const MOST = 100_000
+export const MOST_CALLS = 100_000
 
 /**
  * Reads a call a line: a time in milliseconds, with a unit (`1.5s`), or an instant (`2026-01-01T10:00:00Z`), then, if they are not 1,
@@ -17,19 +18,17 @@ const MOST = 100_000
  * @throws {TypeError} for a line that is none.
  */
 export function parseList(text: string): readonly PastedCall[] {
-  const lines = text.split(/\r?\n|;/).map((line) => line.trim())
   const calls: PastedCall[] = []
   let origin: number | undefined
-  for (const [i, line] of lines.entries()) {
-    if (line === '') continue
+  for (const [i, line] of text.split(/[\n;]/).entries()) {
+    if (line.trim() === '') continue
     const refuse = (what: string): never => {
       throw new TypeError(`line ${i + 1}: expected ${what}, got ${line.slice(0, 40)}`)
     }
-    const [time = '', cost = '1', key = '1', ...rest] = line.split(/[\s,]+/)
-    const instant = /^\d{4}-\d\d-\d\dT/.test(time) ? Date.parse(time) : undefined
-    if (instant !== undefined) origin ??= Math.floor(instant / DAY_MS) * DAY_MS
-    const [, number, unit = 'ms'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(time) ?? []
-    const at = instant === undefined ? Math.round(Number(number) * UNITS[unit]!) : instant - origin!
+    const [time = '', cost = '1', key = '1', ...rest] = line.trim().split(/[\s,]+/)
+    const instant = Date.parse(/^\d{4}-\d\d-\d\dT/.test(time) ? time : '')
+    if (instant >= 0) origin ??= instant - (instant % DAY_MS)
+    const at = instant >= 0 ? instant - origin! : spanOf(time)
     if (!(at >= 0 && at <= DAY_MS))
       refuse("a time within a day, such as '250', '1.5s' or '2026-01-01T10:00:00Z'")
     if (!/^\d{1,10}$/.test(cost) || Number(cost) > 2 ** 31) refuse('a cost from 0 to 2^31 after the time')
@@ -38,15 +37,19 @@ export function parseList(text: string): readonly PastedCall[] {
     calls.push({ at, cost: Number(cost), key: Number(key) })
   }
   if (calls.length === 0) throw new TypeError('the list has no call')
-  if (calls.length > MOST) throw new TypeError(`the list has ${calls.length} calls, more than ${MOST}`)
+  if (calls.length > MOST_CALLS)
+    throw new TypeError(`the list has ${calls.length} calls, more than ${MOST_CALLS}`)
   return calls.sort((one, other) => one.at - other.at)
+}
+
+/** Milliseconds of a text such as `250` or `1.5s`; NaN of any other. */
+function spanOf(text: string): number {
+  const [, number, unit = 'ms'] = /^(\d+(?:\.\d+)?)(ms|s|m|h)?$/.exec(text) ?? []
+  return Math.round(Number(number) * millisecondsOf(`1${unit}`))
 }
 
 /** The list as it is pasted, in milliseconds. */
 export function formatList(calls: readonly PastedCall[]): string {
-  return calls
-    .map(({ at, cost, key }) =>
-      [at, ...(cost !== 1 || key !== 1 ? [cost] : []), ...(key === 1 ? [] : [key])].join(' '),
-    )
-    .join('\n')
+  const lines = calls.map(({ at, cost, key }) => `${at} ${cost} ${key}`.replace(/( 1)? 1$/, ''))
+  return lines.join('\n')
 }

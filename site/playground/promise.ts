@@ -20,15 +20,15 @@ export interface Span {
   readonly to: number
 }
 
-/** Charges in the order of their times. */
-export interface Charges {
-  readonly at: readonly number[]
-  readonly units: readonly number[]
+/** Units that are charged at an instant. */
+export interface Charge {
+  readonly turn: number
+  readonly kept: number
 }
 
-/** The most units of any span (t - window, t] that ends in each of `bins` equal parts of [from, to). */
+/** The most units, of charges in order, of any span (t - window, t] that ends in each of `bins` equal parts of [from, to). */
 export function spansIn(
-  { at, units }: Charges,
+  charges: readonly Charge[],
   windowMs: number,
   { from, to }: Span,
   bins: number,
@@ -36,18 +36,20 @@ export function spansIn(
   const most = new Float64Array(bins)
   const width = (to - from) / bins
   let [first, next, count] = [0, 0, 0]
+  const turnOf = (i: number): number => charges[i]?.turn ?? Infinity
   // Of charges at one instant the last has all of them, and one that is a window old has none, to the microsecond.
   const goOn = (end: number): void => {
-    const now = at[next]! < end ? at[next]! : end
-    for (; at[next] === now; next++) count += units[next]!
-    while (first < next && Math.round((now - at[first]!) * 1000) >= windowMs * 1000) count -= units[first++]!
+    const now = Math.min(turnOf(next), end)
+    for (; turnOf(next) === now; next++) count += charges[next]!.kept
+    while (first < next && Math.round((now - turnOf(first)) * 1000) >= windowMs * 1000)
+      count -= charges[first++]!.kept
   }
   for (let bin = 0; bin < bins; bin++) {
     const start = from + bin * width
-    while (at[next]! < start) goOn(start)
+    while (turnOf(next) < start) goOn(start)
     goOn(start)
     most[bin] = count
-    while (at[next]! < start + width) {
+    while (turnOf(next) < start + width) {
       goOn(start + width)
       most[bin] = Math.max(most[bin]!, count)
     }
@@ -55,6 +57,6 @@ export function spansIn(
   return most
 }
 
-export function mostInAnySpan(charges: Charges, windowMs: number): number {
+export function mostInAnySpan(charges: readonly Charge[], windowMs: number): number {
   return spansIn(charges, windowMs, { from: 0, to: Number.MAX_SAFE_INTEGER }, 1)[0]!
 }

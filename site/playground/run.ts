@@ -1,8 +1,8 @@
 import type { Decision } from '@sluice/core'
-import { openLimits } from './limits.js'
-import { type Charges, mostInAnySpan, promiseOf, type Span, spansIn } from './promise.js'
+import { getOrMake } from '@sluice/http'
+import { type Limits, openLimits } from './limits.js'
+import { type Charge, mostInAnySpan, promiseOf, type Span, spansIn } from './promise.js'
 import { MOST_CALLS, type ReadColumn, type ReadScenario } from './scenario.js'
-import { LaterEvents } from './later-events.js'
 import { type Arrival, arrivalsOf } from './traffic.js'
 
 export const DENIED = 0
@@ -13,18 +13,22 @@ export const WAITING = 2
 export const BINS = 400
 
 /**
- * A row of numbers for each call in their order. `outcome` is DENIED, ALLOWED or WAITING; `turn` the instant at which a call passes;
- * `kept` the units that were charged and not given back. Times are milliseconds from the start.
+ * A number for each call in their order. `outcome` is DENIED, ALLOWED or WAITING; `turn` the instant at which a call passes, NaN if it
+ * does not; `kept` the units that were charged and not given back. Times are milliseconds from the start.
  */
-const ROWS = ['at', 'cost', 'key', 'outcome', 'turn', 'retryAfter', 'remaining', 'reset', 'kept'] as const
-type Rows<List> = Record<(typeof ROWS)[number], List>
+type Row = 'at' | 'cost' | 'key' | 'outcome' | 'turn' | 'retryAfter' | 'remaining' | 'reset' | 'kept'
 
 /** What became of the calls of a column. */
-export interface ColumnResult extends Readonly<Rows<Float64Array>> {
+export interface ColumnResult extends Readonly<Record<Row, Float64Array>> {
   readonly policies: readonly PolicyResult[]
   readonly totals: Totals
   /** Calls that clients would have repeated but for the bound on calls. */
   readonly cutOff: boolean
+}
+
+export interface DecidedColumn extends ColumnResult {
+  /** One for each call. */
+  readonly decisions: readonly Decision[]
 }
 
 /** One policy of a column. The curves are those of the shown key, over the shown time. */
@@ -63,193 +67,172 @@ type Pause = () => Promise<boolean> | undefined
 /** Decides all calls under each column. Undefined where `pause` ended it. */
 export async function run(
   scenario: ReadScenario,
-  pause?: Pause,
-): Promise<readonly ColumnResult[] | undefined> {
+  pause: Pause = () => undefined,
+): Promise<readonly DecidedColumn[] | undefined> {
   const arrivals = arrivalsOf(scenario.settings)
-  const results: ColumnResult[] = []
+  const results: DecidedColumn[] = []
   for (const column of scenario.columns) {
-    const result = await new ColumnRun(scenario, column, arrivals, pause).result()
-    if (!result) return undefined
-    results.push(result)
+    const limits = openLimits(column)
+    try {
+      const columnRun = new ColumnRun(scenario, column, limits)
+      if (!(await columnRun.decide(arrivals, pause))) return undefined
+      results.push(columnRun.result())
+    } finally {
+      limits.close()
+    }
   }
   return results
 }
 
-/** The decision about one call, made once more, and its instant. */
-export async function decisionAt(
-  scenario: ReadScenario,
-  column: number,
-  call: number,
-): Promise<{ readonly decision: Decision; readonly at: number } | undefined> {
-  const arrivals = arrivalsOf(scenario.settings)
-  let found: { decision: Decision; at: number } | undefined
-  await new ColumnRun(scenario, scenario.columns[column]!, arrivals).result((i, decision, at) => {
-    if (i === call) found = { decision, at: at + decision.waitMs }
-    return i < call
-  })
-  return found
+/** A call that was decided at an instant. */
+interface Call {
+  readonly at: number
+  readonly key: number
+  readonly cost: number
+  readonly decision: Decision
+  readonly turn: number
+  kept: number
 }
 
-/** Called with each decision. Where it returns false the run ends. */
-type Seen = (call: number, decision: Decision, at: number) => boolean
-
 /** The next try of a call that was denied, or the settling of one that was allowed. */
-type Later = Arrival | { readonly row: number; readonly decision: Decision }
+type Later = Arrival | { readonly at: number; readonly settled: Call }
 
 /** One column from its first call to its last. */
 class ColumnRun {
-  readonly #limits
-  readonly #later = new LaterEvents<Later>()
-  readonly #rows = eachRow((): number[] => [])
+  readonly #calls: Call[] = []
+  /** The next one last. */
+  readonly #later: Later[] = []
   readonly #corrections: Promise<void>[] = []
-  readonly #samples: number[][]
+  /** The units left of each policy at the start of each bin. */
+  readonly #left: (readonly number[])[] = []
   readonly #shown
-  #sampled = 0
 
   constructor(
     readonly scenario: ReadScenario,
     readonly column: ReadColumn,
-    readonly arrivals: readonly Arrival[],
-    readonly pause: Pause = () => undefined,
+    readonly limits: Limits,
   ) {
-    this.#limits = openLimits(column)
     this.#shown = shownTime(scenario)
-    this.#samples = column.policies.map(() => [])
   }
 
-  async result(goOn: Seen = () => true): Promise<ColumnResult | undefined> {
-    const { arrivals } = this
-    try {
-      for (let next = 0; this.#rows.at.length < MOST_CALLS;) {
-        const later = this.#later.takeUntil(arrivals[next]?.at ?? Infinity)
-        const event = later?.event ?? arrivals[next++]
-        if (!event) break
-        this.#moveTo(later?.at ?? arrivals[next - 1]!.at)
-        if ('row' in event) this.#settle(event.row, event.decision)
-        else {
-          const made = this.#limits.decide(`key-${event.key}`, event.cost)
-          const decision = made instanceof Promise ? await made : made
-          this.#record(event, decision)
-          if (!goOn(this.#rows.at.length - 1, decision, this.#limits.now)) return undefined
-          this.#follow(event, decision)
-        }
-        const paused = this.#rows.at.length % 500 === 0 ? this.pause() : undefined
-        if (paused && !(await paused)) return undefined
+  /** Decides every call. Returns whether `pause` let it come to the end. */
+  async decide(arrivals: readonly Arrival[], pause: Pause): Promise<boolean> {
+    for (let next = 0; this.#calls.length < MOST_CALLS;) {
+      const isLater = (this.#later.at(-1)?.at ?? Infinity) <= (arrivals[next]?.at ?? Number.MAX_VALUE)
+      const event = isLater ? this.#later.pop() : arrivals[next++]
+      if (!event) break
+      this.#moveTo(event.at)
+      if ('settled' in event) this.#settle(event.settled)
+      else {
+        const made = this.limits.decide(`key-${event.key}`, event.cost)
+        this.#record(event, made instanceof Promise ? await made : made)
       }
-      this.#moveTo(Infinity)
-      await Promise.all(this.#corrections)
-      return this.#summary()
-    } finally {
-      this.#limits.close()
+      const paused = this.#calls.length % 500 === 0 ? pause() : undefined
+      if (paused && !(await paused)) return false
     }
+    this.#moveTo(Infinity)
+    await Promise.all(this.#corrections)
+    return true
   }
 
-  #record({ key, cost }: Arrival, decision: Decision): void {
-    const { allowed, waitMs } = decision
-    const at = this.#limits.now
-    const call: Rows<number> = {
-      at,
-      cost,
-      key,
-      outcome: !allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED,
-      turn: !allowed ? NaN : waitMs > 0 ? this.#limits.turn : at,
-      retryAfter: decision.retryAfterMs,
-      remaining: decision.remaining,
-      reset: decision.resetAfterMs,
-      kept: allowed ? cost : 0,
-    }
-    for (const row of ROWS) this.#rows[row].push(call[row])
-  }
-
-  /** What a call brings about later: its settling, or its next try. */
-  #follow(call: Arrival, decision: Decision): void {
-    const at = this.#limits.now
+  /** Keeps a decision, and what it brings about later: its settling, or the next try. */
+  #record({ key, cost, obeys }: Arrival, decision: Decision): void {
     const { real, takes, retry, span } = this.scenario.settings
-    if (decision.allowed) {
-      const settled = at + decision.waitMs + takes
-      if (real !== undefined && real !== call.cost)
-        this.#later.add(settled, { row: this.#rows.at.length - 1, decision })
-      return
-    }
-    if (call.obeys === undefined) return
-    const wait = call.obeys ? decision.retryAfterMs : retry
-    if (at + wait < span) this.#later.add(at + wait, call)
+    const { allowed } = decision
+    const at = this.limits.now
+    const turn = allowed ? (decision.waitMs > 0 ? this.limits.turn : at) : NaN
+    const call: Call = { at, key, cost, decision, turn, kept: allowed ? cost : 0 }
+    this.#calls.push(call)
+    if (allowed && real !== undefined && real !== cost)
+      this.#add({ at: at + decision.waitMs + takes, settled: call })
+    const again = at + (obeys ? decision.retryAfterMs : retry)
+    if (!allowed && obeys !== undefined && again < span) this.#add({ at: again, key, cost, obeys })
   }
 
-  #settle(row: number, decision: Decision): void {
-    const { real } = this.scenario.settings
-    const taken = decision.settle(real!).then((units) => void (this.#rows.kept[row]! += Math.min(0, units)))
-    this.#corrections.push(taken)
+  /** Of events at one instant the one that was added first comes first. */
+  #add(event: Later): void {
+    let [low, high] = [0, this.#later.length]
+    while (low < high) {
+      const middle = (low + high) >> 1
+      if (this.#later[middle]!.at > event.at) low = middle + 1
+      else high = middle
+    }
+    this.#later.splice(low, 0, event)
+  }
+
+  #settle(call: Call): void {
+    const settled = call.decision.settle(this.scenario.settings.real!)
+    this.#corrections.push(settled.then((units) => void (call.kept += Math.min(0, units))))
   }
 
   /** Sets the clock, and on the way notes the units that are left at the start of each bin. */
   #moveTo(at: number): void {
     const { from, to } = this.#shown
-    for (; this.#sampled < BINS; this.#sampled++) {
-      const instant = from + (this.#sampled * (to - from)) / BINS
+    while (this.#left.length < BINS) {
+      const instant = from + (this.#left.length * (to - from)) / BINS
       if (instant >= at) break
-      this.#limits.now = instant
-      const left = this.#limits.remaining(`key-${this.scenario.settings.key}`)
-      for (const [i, samples] of this.#samples.entries()) samples.push(left[i]!)
+      this.limits.now = instant
+      this.#left.push(this.limits.remaining(`key-${this.scenario.settings.key}`))
     }
-    if (at !== Infinity) this.#limits.now = at
+    if (at !== Infinity) this.limits.now = at
   }
 
-  #summary(): ColumnResult {
-    const byKey = this.#chargesByKey()
-    const shown = byKey.get(this.scenario.settings.key) ?? { at: [], units: [] }
-    const policies = this.column.policies.map((policy, i) => ({
-      name: policy.name,
-      windowMs: policy.windowMs,
-      limit: policy.limit,
-      capacity: policy.capacity,
-      isAligned: policy.algorithm.name === 'fixed-window',
-      promise: promiseOf(policy),
-      most: Math.max(0, ...[...byKey.values()].map((charges) => mostInAnySpan(charges, policy.windowMs))),
-      used: spansIn(shown, policy.windowMs, this.#shown, BINS),
-      remaining: Float64Array.from(this.#samples[i]!),
+  result(): DecidedColumn {
+    const calls = this.#calls
+    const row = (of: (call: Call) => number): Float64Array => new Float64Array(calls.map(of))
+    const charges = this.#chargesByKey()
+    const policies = this.column.policies.map(({ name, windowMs, limit, capacity, algorithm }, i) => ({
+      name,
+      windowMs,
+      limit,
+      capacity,
+      isAligned: algorithm.name === 'fixed-window',
+      promise: promiseOf(this.column.policies[i]!),
+      most: Math.max(0, ...[...charges.values()].map((each) => mostInAnySpan(each, windowMs))),
+      used: spansIn(charges.get(this.scenario.settings.key) ?? [], windowMs, this.#shown, BINS),
+      remaining: Float64Array.from(this.#left, (left) => left[i]!),
     }))
     return {
-      ...eachRow((row) => Float64Array.from(this.#rows[row])),
+      at: row(({ at }) => at),
+      cost: row(({ cost }) => cost),
+      key: row(({ key }) => key),
+      outcome: row(({ decision }) => outcomeOf(decision)),
+      turn: row(({ turn }) => turn),
+      retryAfter: row(({ decision }) => decision.retryAfterMs),
+      remaining: row(({ decision }) => decision.remaining),
+      reset: row(({ decision }) => decision.resetAfterMs),
+      kept: row(({ kept }) => kept),
       policies,
-      totals: this.#totals(),
-      cutOff: this.#rows.at.length >= MOST_CALLS,
+      totals: totalsOf(calls),
+      cutOff: calls.length >= MOST_CALLS,
+      decisions: calls.map(({ decision }) => decision),
     }
   }
 
   /** Charges count at the turns of their calls, which come in order for each key. */
-  #chargesByKey(): ReadonlyMap<number, Charges> {
-    const byKey = new Map<number, { at: number[]; units: number[] }>()
-    for (const [i, units] of this.#rows.kept.entries()) {
-      if (units <= 0) continue
-      const key = this.#rows.key[i]!
-      let charges = byKey.get(key)
-      if (!charges) byKey.set(key, (charges = { at: [], units: [] }))
-      charges.at.push(this.#rows.turn[i]!)
-      charges.units.push(units)
-    }
+  #chargesByKey(): ReadonlyMap<number, readonly Charge[]> {
+    const byKey = new Map<number, Charge[]>()
+    for (const call of this.#calls) if (call.kept > 0) getOrMake(byKey, call.key, () => []).push(call)
     return byKey
-  }
-
-  #totals(): Totals {
-    const count = { [DENIED]: 0, [ALLOWED]: 0, [WAITING]: 0 }
-    const since = new Map<number, number>()
-    let longestLockOut = 0
-    for (const [i, outcome] of this.#rows.outcome.entries()) {
-      count[outcome as 0 | 1 | 2]++
-      const key = this.#rows.key[i]!
-      if (outcome !== DENIED) since.delete(key)
-      else {
-        const at = this.#rows.at[i]!
-        if (!since.has(key)) since.set(key, at)
-        longestLockOut = Math.max(longestLockOut, at + this.#rows.retryAfter[i]! - since.get(key)!)
-      }
-    }
-    const served = count[ALLOWED] + count[WAITING]
-    return { served, denied: count[DENIED], waited: count[WAITING], longestLockOut }
   }
 }
 
-function eachRow<List>(make: (row: keyof Rows<List>) => List): Rows<List> {
-  return Object.fromEntries(ROWS.map((row) => [row, make(row)])) as Rows<List>
+function outcomeOf({ allowed, waitMs }: Decision): number {
+  return !allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED
+}
+
+function totalsOf(calls: readonly Call[]): Totals {
+  const count = [0, 0, 0] // by outcome
+  const since = new Map<number, number>()
+  let longestLockOut = 0
+  for (const { at, key, decision } of calls) {
+    count[outcomeOf(decision)]!++
+    if (decision.allowed) since.delete(key)
+    else {
+      const start = getOrMake(since, key, () => at)
+      longestLockOut = Math.max(longestLockOut, at + decision.retryAfterMs - start)
+    }
+  }
+  const [denied, allowed, waited] = count as [number, number, number]
+  return { served: allowed + waited, denied, waited, longestLockOut }
 }

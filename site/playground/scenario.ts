@@ -8,6 +8,7 @@ import {
   oneOf,
   POLICY,
   readOne,
+  required,
   type Settings,
   SLIDING_WINDOW,
   TOKEN_BUCKET,
@@ -28,33 +29,31 @@ export interface Scenario {
 export type Typed = string | number
 export type Values = Readonly<Record<string, Typed>>
 
-/** One limiter beside others. */
+/** One limiter beside others: its policies, and what of `EXTRAS` it has. */
 export interface Column {
   readonly policies: readonly Values[]
-  /** Calls wait for their turn, at most for so long. */
-  readonly maxWait?: Typed
+  readonly wait?: Values
   readonly penalty?: Values
-  /** Several processes that share a store, each with leases. */
   readonly leases?: Values
 }
 
 export const MOST_CALLS = 200_000
 export const MOST_COLUMNS = 4
 
-/** Kinds of traffic, and the options that each has of its own. */
+/** Kinds of traffic: what each is called, and the settings that each has. */
+const GENERAL = ['span', 'cost', 'keys', 'seed', 'key']
 export const KINDS = {
-  even: ['rate'],
-  poisson: ['rate'],
-  edge: ['window', 'burst'],
-  storm: ['clients', 'obey', 'retry'],
-  day: ['rate', 'peak'],
-  list: ['list'],
+  even: { title: 'Even', settings: ['rate', ...GENERAL] },
+  poisson: { title: 'Poisson', settings: ['rate', ...GENERAL] },
+  edge: { title: "Burst at a window's edge", settings: ['window', 'burst', ...GENERAL] },
+  storm: { title: 'Retry storm', settings: ['clients', 'obey', 'retry', ...GENERAL] },
+  day: { title: 'A day with a peak', settings: ['rate', 'peak', ...GENERAL] },
+  list: { title: 'A pasted list', settings: ['list', 'key'] },
 } as const
-type Kind = keyof typeof KINDS
 
-/** Options of traffic and of what is shown of it, with their defaults. Durations are in milliseconds. */
+/** Settings of traffic and of what is shown of it, with their defaults. Durations are in milliseconds. */
 export const SETTINGS = {
-  kind: oneOf(Object.keys(KINDS) as Kind[], 'even'),
+  kind: oneOf(Object.keys(KINDS) as (keyof typeof KINDS)[], 'even'),
   rate: number(0.001, 100_000, 10),
   window: duration('1ms', '1d', '10s'),
   burst: whole(1, 10_000, 10),
@@ -77,6 +76,15 @@ export const SETTINGS = {
   key: whole(1, 1000, 1),
 } satisfies Declaration
 
+/** The settings that matter beside the others, in the order of their fields. */
+export function fieldsBeside({ kind, keys, real }: Values): Declaration {
+  const own: readonly string[] = KINDS[kind as keyof typeof KINDS]?.settings ?? []
+  const one = kind !== 'list' && !(Number(keys) > 1)
+  const names = ['kind', ...own.filter((name) => name !== 'key' || !one), 'real']
+  if (real !== undefined) names.push('takes')
+  return Object.fromEntries(names.map((name) => [name, SETTINGS[name as keyof typeof SETTINGS]]))
+}
+
 /** The options of each algorithm's factory. */
 export const ALGORITHMS: Readonly<Record<string, Declaration>> = {
   slidingLog: POLICY,
@@ -87,7 +95,7 @@ export const ALGORITHMS: Readonly<Record<string, Declaration>> = {
   fixedWindow: POLICY,
 }
 
-const WAIT = { maxWait: duration('1ms', '1d') }
+const WAIT = { maxWait: required(duration('1ms', '1d')) }
 /** What a limiter checks, which these are handed to. */
 const PENALTY = {
   after: unchecked(),
@@ -100,11 +108,11 @@ const PENALTY = {
 const LEASES = { ttl: duration('1ms', '1h', '1s'), size: whole(1, 1000, 10), processes: whole(1, 16, 4) }
 
 /** What limits may have beside policies: its options, and what it begins as. */
-export const EXTRAS = [
-  { name: 'maxWait', title: 'Wait', declared: WAIT, start: '10s' },
-  { name: 'penalty', title: 'Penalty', declared: PENALTY, start: { after: 3, block: '10s', factor: 2 } },
-  { name: 'leases', title: 'Leases', declared: LEASES, start: { ttl: '1s', size: 10, processes: 4 } },
-] as const
+export const EXTRAS = {
+  wait: { title: 'Wait', declared: WAIT, start: { maxWait: '10s' } },
+  penalty: { title: 'Penalty', declared: PENALTY, start: { after: 3, block: '10s', factor: 2 } },
+  leases: { title: 'Leases', declared: LEASES, start: { ttl: '1s', size: 10, processes: 4 } },
+} as const
 
 export interface ReadColumn {
   readonly policies: readonly Policy[]
@@ -136,38 +144,33 @@ export function readScenario(typed: Scenario): { scenario: ReadScenario; problem
 class Reader {
   readonly problems: Record<string, string> = {}
 
+  /** Of the settings that do not matter the defaults are taken, since an error of theirs would have no field. */
   settings(values: Values): ReadSettings {
-    const { list = '', ...settings } = this.#each(SETTINGS, values, 'settings')
-    const calls =
-      settings.kind === 'list' ? this.#attempt('settings.list', () => parseList(String(list))) : []
+    const shown = { ...fieldsBeside(values), from: true, to: true }
+    const given = Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(shown, name)))
+    const { list = '', ...settings } = this.#each(SETTINGS, given, 'settings')
+    const isList = settings.kind === 'list'
+    const calls = isList ? this.#attempt('settings.list', () => parseList(String(list))) : undefined
     const read = { ...settings, calls: calls ?? [] }
-    if (Object.keys(this.problems).length === 0) this.#attempt('settings.rate', () => checkAmount(read))
+    if (Object.keys(this.problems).length === 0) this.#attempt('settings.span', () => checkAmount(read))
     return read
   }
 
-  column(
-    { policies: entries, maxWait: wait, penalty: given, leases: lent }: Column,
-    path: string,
-  ): ReadColumn {
-    const policies = this.#policies(entries, path)
-    const { maxWait } = this.#each(WAIT, { ...(wait !== undefined && { maxWait: wait }) }, path)
-    const leases = lent && this.#each(LEASES, lent, `${path}.leases`)
-    const penalty = given as LimiterOptions['penalty']
-    if (leases && maxWait !== undefined)
-      this.problems[`${path}.maxWait`] ??= 'leases serve no calls that wait: leave one of them out'
-    if (policies.length === entries.length) {
-      const make = () => void createLimiter({ policies, ...(penalty && { penalty }) }).close()
-      this.#attempt(`${path}.${penalty ? 'penalty' : 'policies'}`, make)
-    }
-    return { policies, maxWait, penalty, leases }
-  }
-
-  /** The policies as a policy file has them, so that all errors of all options are found at once. */
-  #policies(policies: readonly Values[], path: string): readonly Policy[] {
-    const { limiters, errors } = readPolicies(JSON.stringify({ limiters: { api: { policies } } }))
+  column({ policies: entries, wait, penalty: given, leases: lent }: Column, path: string): ReadColumn {
+    // As a policy file has them, so that all errors of all options are found at once.
+    const file = { limiters: { api: { policies: entries } } }
+    const { limiters, errors } = readPolicies(JSON.stringify(file))
     for (const { path: place, message } of errors)
       this.problems[path + place.replace('limiters.api', '').replace(/\[(\d+)\]/, '.$1')] ??= message
-    return limiters[0]?.policies ?? []
+    const policies = limiters[0]?.policies ?? []
+    const maxWait = wait && this.#each(WAIT, wait, `${path}.wait`).maxWait
+    const leases = lent && this.#each(LEASES, lent, `${path}.leases`)
+    const penalty = given as LimiterOptions['penalty']
+    if (leases && wait)
+      this.problems[`${path}.wait`] ??= 'leases serve no calls that wait: leave one of them out'
+    if (penalty && limiters.length > 0)
+      this.#attempt(`${path}.penalty`, () => void createLimiter({ policies, penalty }).close())
+    return { policies, maxWait, penalty, leases }
   }
 
   #each<D extends Declaration>(declared: D, given: Values, path: string): Settings<D> {
@@ -183,7 +186,8 @@ class Reader {
       return make()
     } catch (error) {
       if (!(error instanceof SluiceError) && !(error instanceof TypeError)) throw error
-      this.problems[path] ??= error.message
+      const [, option = ''] = /^penalty(\.\w+) /.exec(error.message) ?? []
+      this.problems[path + option] ??= error.message
       return undefined
     }
   }
@@ -198,13 +202,7 @@ function checkAmount({ kind, rate, span, window, burst, peak, clients, calls }: 
   throw new TypeError(`these are ${most} calls, more than ${MOST_CALLS}: shorten the time, or lower the rate`)
 }
 
-/** The value of what was typed. */
+/** The value of what was typed: of digits a number, as in TypeScript. */
 export function typed(text: string): Typed {
   return /^-?\d{1,15}(\.\d{1,6})?$/.test(text) ? Number(text) : text
-}
-
-/** The values with one that was typed. An empty one is left out, so that its default holds. */
-export function withTyped(values: Values, name: string, text: string): Values {
-  const { [name]: _, ...others } = values
-  return text === '' ? others : { ...values, [name]: typed(text) }
 }

@@ -1,51 +1,42 @@
 import { scenarioAt } from './address.js'
-import { columnsHtml } from './column-html.js'
-import { responseOf } from './headers.js'
-import { decisionAt, run, shownTime } from './run.js'
+import { columnsHtml } from './draw.js'
+import { answersOf } from './headers.js'
+import { type DecidedColumn, run, shownTime } from './run.js'
 import { readScenario } from './scenario.js'
 
 /*
- * The playground's worker. The latest question ends what ran for the one before.
+ * The playground's worker. The latest text ends what ran for the one before.
  */
 
-/** The text of a scenario, and the call of a column whose response is asked for. */
-export interface Question {
-  readonly id: number
-  readonly text: string
-  readonly pointed?: { readonly column: number; readonly call: number }
-}
+/** The text of a scenario, or a call of the one before, whose answer to its client is asked for. */
+export type Question =
+  { readonly id: number; readonly text: string } | { readonly column: number; readonly call: number }
 
 const SLICE_MS = 12
 let latest = 0
+let decided: readonly DecidedColumn[] = []
 
 addEventListener('message', ({ data }: MessageEvent<Question>) => {
-  if (!data.pointed) latest = data.id
-  void answer(data)
+  if ('text' in data) return void decide(data.id, data.text)
+  const { decisions, at } = decided[data.column] ?? {}
+  const decision = decisions?.[data.call]
+  if (decision) postMessage({ answers: answersOf(decision, at![data.call]! + decision.waitMs) })
 })
 
-async function answer({ id, text, pointed }: Question): Promise<void> {
-  const { scenario, problems } = readScenario(scenarioAt(text).scenario)
-  if (Object.keys(problems).length > 0) return postMessage({ id, problems })
-  if (pointed) {
-    const found = await decisionAt(scenario, pointed.column, pointed.call)
-    return postMessage({ id, response: found && responseOf(found.decision, found.at) })
-  }
-  const start = performance.now()
-  let sliceEnd = start + SLICE_MS
-  const columns = await run(scenario, () => {
+async function decide(id: number, text: string): Promise<void> {
+  latest = id
+  const { scenario } = readScenario(scenarioAt(text).scenario)
+  let sliceEnd = performance.now() + SLICE_MS
+  const results = await run(scenario, () => {
     if (performance.now() < sliceEnd) return undefined
     sliceEnd = performance.now() + SLICE_MS
     return nextTask().then(() => id === latest)
   })
-  if (!columns) return
+  if (!results) return
+  decided = results
   const span = shownTime(scenario)
-  const pictures = columnsHtml(columns, span)
-  // Handed over, as 100,000 calls take long to copy.
-  const rows = columns.flatMap((column) => Object.values(column).filter((row) => ArrayBuffer.isView(row)))
-  postMessage(
-    { id, columns, pictures, span, ms: performance.now() - start },
-    { transfer: rows.map(({ buffer }) => buffer as ArrayBuffer) },
-  )
+  const columns = decided.map((column) => ({ ...column, decisions: undefined }))
+  postMessage({ id, columns, pictures: columnsHtml(columns, span), span })
 }
 
 /** Lets messages come in; timers would wait for 4 ms. */

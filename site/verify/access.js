@@ -79,9 +79,9 @@ async function byKeyboard(browser, url) {
         '',
     )
   /** @param {RegExp} wanted */
-  const tabTo = async (wanted) => {
+  const tabTo = async (wanted, key = 'Tab') => {
     for (let i = 0; i < 120; i++) {
-      await page.keyboard.press('Tab')
+      await page.keyboard.press(key)
       if (wanted.test(await label())) return true
     }
     return false
@@ -98,8 +98,9 @@ async function byKeyboard(browser, url) {
   )
   for (let i = 0; i < 4; i++) await page.keyboard.press('ArrowRight')
   await page.waitForSelector('.formats pre')
-  const said = await page.locator('.drawing').first().getAttribute('aria-valuetext')
-  await page.keyboard.press('+')
+  const said = await page.locator('.chosen').first().getAttribute('aria-valuetext')
+  reached.push(await tabTo(/^Zoom in$/, 'Shift+Tab'))
+  await page.keyboard.press('Enter')
   await page.waitForFunction(() => location.hash.includes('to='))
   reached.push(await tabTo(/^Copy the link$/))
   const { hash } = new URL(page.url())

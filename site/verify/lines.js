@@ -1,5 +1,5 @@
-// The size of the site: lines that are neither blank nor comment alone. Styles, the checks that end a build, tests and what verifies
-// are counted apart, each by itself.
+// The size of the site: lines that are neither blank nor comment alone. Styles, tests and what verifies are
+// counted apart, each by itself.
 import { readdirSync, readFileSync, statSync } from 'node:fs'
 
 const MOST = 1800

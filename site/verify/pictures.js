@@ -21,7 +21,7 @@ export async function verify(browser, url) {
       const page = await browser.newPage({ viewport, colorScheme })
       await page.goto(`${url}playground.html#${boundary?.fragment}`)
       await page.waitForSelector('.drawing svg')
-      await page.locator('.drawing').first().focus()
+      await page.locator('.chosen').first().focus()
       for (let i = 0; i < 24; i++) await page.keyboard.press('ArrowRight')
       await page.waitForSelector('.formats pre')
       if (size === 'phone') await page.locator('.columns').scrollIntoViewIfNeeded()

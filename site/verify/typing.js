@@ -2,7 +2,7 @@
 // second. Each figure is the median of some tries, as others use the machine too.
 
 const LARGE =
-  '1&kind=poisson&rate=10000&span=10s&keys=50&limits=slidingLog(limit:500,window:1s)+fixedWindow(limit:5000,window:10s)&limits=gcra(limit:500,window:1s,burst:50)+slidingWindow(limit:5000,window:10s)&limits=tokenBucket(limit:500,window:1s)&limits=leakyBucket(limit:500,window:1s)'
+  '2&kind=poisson&rate=10000&span=10s&keys=50&limits=slidingLog(limit:500,window:1s)+fixedWindow(limit:5000,window:10s)&limits=gcra(limit:500,window:1s,burst:50)+slidingWindow(limit:5000,window:10s)&limits=tokenBucket(limit:500,window:1s)&limits=leakyBucket(limit:500,window:1s)'
 const TRIES = 9
 
 /**

@@ -1,5 +1,6 @@
 // npm run bench -- all|memory|mixed|redis|http|by-hand|scale|cluster [--rounds N] [--only REGEXP] [--large] [--dry]
 // npm run bench -- pages: writes docs/benchmarks from the figures that are there, and measures nothing.
+import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { cluster } from './cluster/part.js'
 import { isMeasured, judged, pooled } from './figures/goals.js'
@@ -94,6 +95,21 @@ export function writePages() {
     if (record) publish(part, record)
   }
   publishOverview()
+}
+
+/**
+ * Places of the pages, in the folder of a repository, that are not what their figures print.
+ * @param {string} root
+ */
+export function stalePages(root) {
+  return parts.flatMap(([part]) => {
+    const record = load(part.name)
+    if (!record) return []
+    const printed = `${pageOf(part, record)}\n`.split('\n')
+    const written = readFileSync(`${root}/docs/benchmarks/${part.name}.md`, 'utf8').split('\n')
+    const at = written.findIndex((line, i) => line !== printed[i])
+    return at < 0 ? [] : [`docs/benchmarks/${part.name}.md:${at + 1}`]
+  })
 }
 
 /**

@@ -91,35 +91,32 @@ describe('an address', () => {
     ['no version', 'kind=even'],
     ['a newer version', '9&kind=even'],
     ['a version that never was', '0&kind=even'],
-    ['no limits', '1&kind=even'],
-    ['an unknown name', '1&speed=3&limits=gcra(limit:1,window:1s)'],
-    ['a policy that is cut off', '1&limits=gcra(limit:1,wind'],
-    ['an option without a value', '1&limits=gcra(limit)'],
-    ['a broken escape', '1&kind=%E0%A4%A&limits=gcra(limit:1,window:1s)'],
-    ['a damaged list', '1&kind=list&list=!!&limits=gcra(limit:1,window:1s)'],
-    ['a list that is cut off', '1&kind=list&list=AAAAB&limits=gcra(limit:1,window:1s)'],
-    ['five columns', `1${'&limits=gcra(limit:1,window:1s)'.repeat(5)}`],
+    ['no limits', '2&kind=even'],
+    ['an unknown name', '2&speed=3&limits=gcra(limit:1,window:1s)'],
+    ['a policy that is cut off', '2&limits=gcra(limit:1,wind'],
+    ['an option without a value', '2&limits=gcra(limit)'],
+    ['a broken escape', '2&kind=%E0%A4%A&limits=gcra(limit:1,window:1s)'],
+    ['a damaged list', '2&kind=list&list=!!&limits=gcra(limit:1,window:1s)'],
+    ['a list that is cut off', '2&kind=list&list=AAAAB&limits=gcra(limit:1,window:1s)'],
+    ['five columns', `2${'&limits=gcra(limit:1,window:1s)'.repeat(5)}`],
   ])('that is broken, with %s, opens the default and says why', (_, fragment) => {
     expect(scenarioAt(fragment)).toEqual({ scenario: DEFAULT, problem: expect.stringMatching(/\w/) })
   })
 
-  it('of every version that was written still opens', () => {
+  it('of every version that was written still opens as it was meant', () => {
     // One address of each version, kept for ever.
     const written = [
-      '1&kind=poisson&rate=4&span=30s&from=0&to=9000&key=1&limits=gcra(limit:20,window:10s,burst:5);maxWait:5s',
+      '1&kind=poisson&rate=4&span=30s&from=0&to=9000&key=1&limits=gcra(limit:20,window:10s,burst:5)+slidingLog(limit:3,window:1s);maxWait:5s&limits=gcra(limit:2,window:1s);penalty(after:3,block:10s)',
+      '2&kind=poisson&rate=4&span=30s&from=0&to=9000&key=1&limits=gcra(limit:20,window:10s,burst:5)+slidingLog(limit:3,window:1s)+wait(maxWait:5s)&limits=gcra(limit:2,window:1s)+penalty(after:3,block:10s)',
     ]
-    for (const fragment of written) expect(scenarioAt(fragment).problem).toBeUndefined()
+    const newest = scenarioAt(written.at(-1)!).scenario
+    expect(formatScenario(newest)).toBe(written.at(-1))
+    for (const fragment of written) expect(scenarioAt(fragment)).toEqual({ scenario: newest })
   })
 
-  it('of an older version is turned into one of the newest, version by version', () => {
-    const upgrades = {
-      [-1]: (text: string) => text,
-      1: (text: string) => text.replace(/^1/, '2').replace('speed=', 'pace='),
-      2: (text: string) => text.replace(/^2/, '3').replace('pace=', 'rate='),
-    }
-    const { scenario, problem } = scenarioAt('1&speed=7&limits=gcra(limit:1,window:1s)', upgrades, 3)
-    expect(problem).toBeUndefined()
-    expect(scenario.settings['rate']).toBe(7)
+  it('keeps limits of which every option was emptied', () => {
+    const columns = [{ policies: [{ algorithm: 'gcra' }], penalty: {} }]
+    expect(scenarioAt(fragmentOf({ ...DEFAULT, columns })).scenario.columns).toEqual(columns)
   })
 })
 
@@ -135,6 +132,12 @@ describe('a packed list', () => {
       }))
       expect(unpackList(packList(calls))).toEqual(calls)
     }
+  })
+
+  it('of even calls has a length of its own, however many they are', () => {
+    const calls = Array.from({ length: 800 }, (_, i) => ({ at: 100 + 100 * i, cost: 1, key: 1 }))
+    expect(packList(calls).length).toBeLessThan(40)
+    expect(unpackList(packList(calls))).toEqual(calls)
   })
 })
 

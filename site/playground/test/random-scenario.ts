@@ -40,7 +40,7 @@ function randomColumn(whole: Whole, one: One): Column {
     name: `policy ${i + 1}`,
   }))
   const way = one(['', '', 'wait', 'penalty', 'leases'])
-  if (way === 'wait') return { policies, maxWait: one(['500ms', '5s', 30_000]) }
+  if (way === 'wait') return { policies, wait: { maxWait: one(['500ms', '5s', 30_000]) } }
   if (way === 'penalty')
     return { policies, penalty: { after: whole(1, 4), block: one(['500ms', '5s']), factor: one([1, 2]) } }
   const lent = {

@@ -1,14 +1,14 @@
 import { createLimiter, type Decision, memoryStore } from '@sluice/core'
 import { scenarioAt } from '../address.js'
-import { responseOf } from '../headers.js'
+import { answersOf } from '../headers.js'
 import { openLimits, START_MS } from '../limits.js'
 import { PRESETS } from '../presets.js'
-import { ALLOWED, type ColumnResult, decisionAt, DENIED, run, WAITING } from '../run.js'
+import { ALLOWED, type DecidedColumn, DENIED, run, WAITING } from '../run.js'
 import { readScenario, type Scenario } from '../scenario.js'
 import { replayed } from './replayed.js'
 import { randomScenario } from './random-scenario.js'
 
-async function resultsOf(typed: Scenario): Promise<readonly ColumnResult[]> {
+async function resultsOf(typed: Scenario): Promise<readonly DecidedColumn[]> {
   const { scenario, problems } = readScenario(typed)
   expect(problems).toEqual({})
   return (await run(scenario))!
@@ -61,7 +61,7 @@ describe('a scenario', () => {
   })
 
   it('ends without a result where it is cancelled', async () => {
-    const { scenario } = readScenario(at('1&rate=1000&limits=gcra(limit:10,window:1s)'))
+    const { scenario } = readScenario(at('2&rate=1000&limits=gcra(limit:10,window:1s)'))
     expect(await run(scenario, () => Promise.resolve(false))).toBeUndefined()
   })
 
@@ -73,13 +73,13 @@ describe('a scenario', () => {
 
   it('has clients that obey Retry-After served, each once', async () => {
     const [result] = await resultsOf(
-      at('1&kind=storm&clients=12&obey=100&span=30s&limits=gcra(limit:1,window:1s,burst:1)'),
+      at('2&kind=storm&clients=12&obey=100&span=30s&limits=gcra(limit:1,window:1s,burst:1)'),
     )
     expect(result!.totals.served).toBe(12)
   })
 
   it('counts a settled call by its real cost', async () => {
-    const settled = '1&rate=1&span=10s&cost=5&real=1&takes=100ms&limits=slidingWindow(limit:10,window:10s)'
+    const settled = '2&rate=1&span=10s&cost=5&real=1&takes=100ms&limits=slidingWindow(limit:10,window:10s)'
     const [result] = await resultsOf(at(settled))
     expect([...result!.kept].filter((units) => units === 1).length).toBe(result!.totals.served)
   })
@@ -87,19 +87,19 @@ describe('a scenario', () => {
 
 describe('the problems of a scenario', () => {
   it.each([
-    ['1&limits=gcra(limit:1.5,window:1s)', 'columns.0.policies.0.limit', /limit must be .*got 1\.5/],
-    ['1&limits=gcra(limit:1,window:soon)', 'columns.0.policies.0.window', /window must be .*got "soon"/],
-    ['1&limits=slidingWindow(limit:1,window:1s,buckets:7)', 'columns.0.policies.0', /buckets/],
-    ['1&limits=bucket(limit:1,window:1s)', 'columns.0.policies.0.algorithm', /algorithm must be/],
-    ['1&rate=-1&limits=gcra(limit:1,window:1s)', 'settings.rate', /rate must be a number/],
-    ['1&rate=100000&span=1d&limits=gcra(limit:1,window:1s)', 'settings.rate', /more than 200000/],
-    ['1&limits=gcra(limit:1,window:1s);maxWait:2d', 'columns.0.maxWait', /maxWait must be/],
+    ['2&limits=gcra(limit:1.5,window:1s)', 'columns.0.policies.0.limit', /limit must be .*got 1\.5/],
+    ['2&limits=gcra(limit:1,window:soon)', 'columns.0.policies.0.window', /window must be .*got "soon"/],
+    ['2&limits=slidingWindow(limit:1,window:1s,buckets:7)', 'columns.0.policies.0', /buckets/],
+    ['2&limits=bucket(limit:1,window:1s)', 'columns.0.policies.0.algorithm', /algorithm must be/],
+    ['2&rate=-1&limits=gcra(limit:1,window:1s)', 'settings.rate', /rate must be a number/],
+    ['2&rate=100000&span=1d&limits=gcra(limit:1,window:1s)', 'settings.span', /more than 200000/],
+    ['2&limits=gcra(limit:1,window:1s)+wait(maxWait:2d)', 'columns.0.wait.maxWait', /maxWait must be/],
     [
-      '1&limits=gcra(limit:1,window:1s);penalty(after:0,block:1s)',
-      'columns.0.penalty',
+      '2&limits=gcra(limit:1,window:1s)+penalty(after:0,block:1s)',
+      'columns.0.penalty.after',
       /penalty\.after must be/,
     ],
-    ['1&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'settings.list', /line 1/],
+    ['2&kind=list&text=soon&limits=gcra(limit:1,window:1s)', 'settings.list', /line 1/],
   ])('of %s are those of the library, at %s', (fragment, path, message) => {
     expect(readScenario(at(fragment)).problems[path]).toMatch(message)
   })
@@ -110,8 +110,8 @@ describe('acquire', () => {
   afterEach(() => void jest.useRealTimers())
 
   it.each([
-    ['1&limits=gcra(limit:10,window:1s,burst:3);maxWait:2s'],
-    ['1&limits=slidingLog(limit:4,window:1s)+leakyBucket(limit:2,window:1s,capacity:3);maxWait:3s'],
+    ['2&limits=gcra(limit:10,window:1s,burst:3)+wait(maxWait:2s)'],
+    ['2&limits=slidingLog(limit:4,window:1s)+leakyBucket(limit:2,window:1s,capacity:3)+wait(maxWait:3s)'],
   ])('books as limiter.acquire does, and decides the same: %s', async (fragment) => {
     const column = readScenario(at(fragment)).scenario.columns[0]!
     const limits = openLimits(column)
@@ -136,14 +136,12 @@ describe('acquire', () => {
 
 describe('the response to a call', () => {
   it('has the headers that adapters send', async () => {
-    const { scenario } = readScenario(at('1&rate=2&span=2s&limits=fixedWindow(limit:2,window:10s)'))
-    const [result] = (await run(scenario))!
+    const [result] = await resultsOf(at('2&rate=2&span=2s&limits=fixedWindow(limit:2,window:10s)'))
     expect([...result!.outcome]).toEqual([ALLOWED, ALLOWED, DENIED, DENIED])
-    const found = (await decisionAt(scenario, 0, 2))!
-    const { status, formats, body } = responseOf(found.decision, found.at)
-    expect(status).toBe(429)
-    expect(JSON.parse(body!)).toMatchObject({ status: 429, 'violated-policies': ['api'] })
-    const headers = Object.fromEntries(formats.map((each) => [each.format, each.headers]))
+    const answers = answersOf(result!.decisions[2]!, result!.at[2]!)
+    expect(answers[0]!.status).toBe(429)
+    expect(JSON.parse(answers[0]!.body!)).toMatchObject({ status: 429, 'violated-policies': ['api'] })
+    const headers = Object.fromEntries(answers.map((each) => [each.format, each.headers]))
     expect(headers['x-ratelimit']).toEqual(
       expect.arrayContaining([
         'X-RateLimit-Limit: 2',
@@ -158,14 +156,22 @@ describe('the response to a call', () => {
   })
 
   it('of a call that waited is that of its turn', async () => {
-    const { scenario } = readScenario(
-      at('1&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1);maxWait:5s'),
+    const [result] = await resultsOf(
+      at('2&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1)+wait(maxWait:5s)'),
     )
-    const [result] = (await run(scenario))!
     expect(result!.outcome[1]).toBe(WAITING)
-    const { decision } = (await decisionAt(scenario, 0, 1))!
-    expect(decision.waitMs).toBe(900)
-    expect(responseOf(decision, 1000).status).toBe(200)
+    expect(result!.decisions[1]!.waitMs).toBe(900)
+    expect(answersOf(result!.decisions[1]!, 1000)[0]!.status).toBe(200)
+  })
+})
+
+describe('settings that do not matter', () => {
+  it('are not read, as their errors would have no field', () => {
+    const { scenario, problems } = readScenario(
+      at('2&kind=storm&rate=x&takes=never&limits=gcra(limit:1,window:1s)'),
+    )
+    expect(problems).toEqual({})
+    expect(scenario.settings.rate).toBe(10)
   })
 })
 
