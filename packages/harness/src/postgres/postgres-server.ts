@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, readdirSync, readFileSync } from 'node:fs'
+import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { freePort } from '../redis/free-port.js'
@@ -21,7 +21,7 @@ export interface PostgresServer {
   resume(): void
   /** Starts it again on the same port with its data. Kills it if it runs. */
   restart(): Promise<void>
-  /** A standby that follows this server. */
+  /** A standby that follows this server, which ends its connections and starts again for it. */
   standby(): Promise<PostgresStandby>
 }
 
@@ -110,13 +110,13 @@ async function launch(folder: string, settings: Readonly<Record<string, string>>
       current = await start()
     },
     async standby() {
+      // A copy of one that has ended in order: not every build of Postgres brings pg_basebackup.
+      await current.end('SIGINT')
       const own = makeFolder()
-      run(
-        'pg_basebackup',
-        ['-h', HOST, '-p', String(port), '-U', 'postgres', '-D', join(own, 'data'), '-R', '-c', 'fast'],
-        own,
-      )
-      return launch(own, settings)
+      execFileSync('cp', ['-a', join(folder, 'data'), own], { ...OWNER })
+      current = await start()
+      writeFileSync(join(own, 'data', 'standby.signal'), '')
+      return launch(own, { ...settings, primary_conninfo: `host=${HOST} port=${port} user=postgres` })
     },
     async promote() {
       run('pg_ctl', ['promote', '-w', '-D', join(folder, 'data')], folder)
