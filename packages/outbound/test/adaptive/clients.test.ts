@@ -179,18 +179,20 @@ describe('calls at once that nobody knows', () => {
     expect(semaphore.limitOf(new URL(URL_).origin)).toBe(2)
   })
 
-  it('take no account of calls that leave before they go out', async () => {
+  it('take no account of a call whose key is paused before it goes out', async () => {
     const ended = jest.fn()
     const semaphore = createSemaphore({ limit: { initial: 2, follow: () => ({ limit: 2, ended }) } })
-    const limiters = [100, 1].map((limit) =>
-      createLimiter({ name: `at-${limit}`, policies: [gcra({ limit, window: '1m' })] }),
+    const limiter = [100, 1].map((limit) =>
+      createLimiter({ name: `at-${limit}`, policies: [gcra({ limit, window: '1s', burst: 1 })] }),
     )
-    const { fetch } = open({ limiter: limiters, semaphore, maxWait: 500 })
-    await fetch(URL_).then((response: Response) => response.text())
-    expect(ended).toHaveBeenCalledTimes(1)
-    const denied = fetch(URL_).catch((error: unknown) => error)
-    await pass(1000)
-    expect(await denied).toMatchObject({ name: 'RateLimitExceededError' })
-    expect(ended).toHaveBeenCalledTimes(1)
+    const { fetch, at } = open({ limiter, semaphore, retries: 0 }, (n) =>
+      n === 2 ? refusal({ 'Retry-After': '5' }) : new Response('ok'),
+    )
+    const calls = [1, 2, 3].map(async () => (await fetch(URL_)).text())
+    await pass(4000)
+    expect([at().length, ended.mock.calls.length]).toEqual([2, 2])
+    await pass(10_000)
+    await Promise.all(calls)
+    expect([at().length, ended.mock.calls.length]).toEqual([3, 3])
   })
 })
