@@ -182,10 +182,9 @@ describe('calls at once that nobody knows', () => {
   it('take no account of a call whose key is paused before it goes out', async () => {
     const ended = jest.fn()
     const semaphore = createSemaphore({ limit: { initial: 2, follow: () => ({ limit: 2, ended }) } })
-    const limiter = [100, 1].map((limit) =>
-      createLimiter({ name: `at-${limit}`, policies: [gcra({ limit, window: '1s', burst: 1 })] }),
-    )
-    const { fetch, at } = open({ limiter, semaphore, retries: 0 }, (n) =>
+    const limiterOf = (limit: number) =>
+      createLimiter({ name: `at-${limit}`, policies: [gcra({ limit, window: '1s', burst: 1 })] })
+    const { fetch, at } = open({ limiter: [limiterOf(100), limiterOf(1)], semaphore, retries: 0 }, (n) =>
       n === 2 ? refusal({ 'Retry-After': '5' }) : new Response('ok'),
     )
     const calls = [1, 2, 3].map(async () => (await fetch(URL_)).text())
