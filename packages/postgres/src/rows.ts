@@ -70,7 +70,7 @@ export class StateRows {
     const row = this.#left.get(id)
     if (!row?.isOwn) return false
     const { clock } = this.options
-    const now = clock?.() ?? this.latest + Math.floor((performance.now() - this.#latestAt) * 1000)
+    const now = Math.floor(clock?.() ?? this.latest + (performance.now() - this.#latestAt) * 1000)
     const before = stateIn(row.hex)
     const after = change([before], now)[0]!
     if (after.state === before) return false
@@ -129,7 +129,7 @@ export class StateRows {
 
   /** Takes note of Postgres's clock. */
   #heard(now: number): void {
-    this.latest = this.options.clock?.() ?? Math.floor(now)
+    this.latest = Math.floor(this.options.clock?.() ?? now)
     this.#latestAt = performance.now()
   }
 
@@ -206,12 +206,16 @@ on conflict (id) do update set version = excluded.version, expires = excluded.ex
 where kept.version = any ($5::bigint[])
 returning kept.id::text`
   return {
-    // There is always a row, for the clock.
+    // There is always a row, for the clock. Each id is looked up by itself: with "any" Postgres compares each row of a table of
+    // some hundred rows with each id.
     read: {
       name: `sluice read ${name}`,
       text: `select clock.now::text, kept.id::text, kept.version::text, encode(kept.state, 'hex') as state
 from (select ${clock} as now) clock
-left join ${table} kept on kept.id = any ($1::text::uuid[])`,
+left join (
+  unnest($1::text::uuid[]) as asked (id)
+  cross join lateral (select * from ${table} where id = asked.id offset 0) kept
+) on true`,
     },
     write: { name: `sluice write ${name}`, text: write },
     // A statement that fails has written nothing: 1 / 0 unless all of them were written.

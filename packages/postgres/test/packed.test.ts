@@ -14,6 +14,12 @@ describe('a packed state', () => {
     expect(unpacked(packed(state))).toEqual(state)
   })
 
+  it('becomes the same numbers again beside every power of two that a number of JavaScript holds', () => {
+    const powers = Array.from({ length: 1024 }, (_, exponent) => 2 ** exponent)
+    const numbers = powers.flatMap((power) => (power <= 2 ** 53 ? [power - 1, power, power + 1] : [power]))
+    expect(numbersOf(unpacked(packed(stateOf(numbers))))).toEqual(numbers)
+  })
+
   it('takes a byte for each seven bits', () => {
     expect(packed(stateOf([0, 127, 128, 2 ** 50]))).toHaveLength(1 + 1 + 2 + 8)
   })

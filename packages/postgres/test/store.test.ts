@@ -197,6 +197,42 @@ describe('a row that no other process writes', () => {
   })
 })
 
+describe('calls of many keys that come together', () => {
+  it('find their rows by the index, also in a table of a few pages whose rows Postgres has counted', async () => {
+    const table = `t${++tables}`
+    const sent: [text: string, values: readonly string[]][] = []
+    const counting = {
+      query: ({ text, values }: { text: string; values: readonly string[] }) => {
+        sent.push([text, values])
+        return own.pool.query(text, [...values])
+      },
+      end: async () => {},
+    }
+    const store = open({ table }, counting)
+    await store.ready()
+    await own.pool
+      .query(`insert into ${table} select gen_random_uuid(), 1, 9007199254740992, decode(repeat('ab', 60), 'hex')
+      from generate_series(1, 500)`)
+    await own.pool.query(`analyze ${table}`)
+    sent.length = 0
+    const limiter = limiterOn(store)
+    await Promise.all(Array.from({ length: 64 }, (_, key) => limiter.consume(`${key}`)))
+    const [text, values] = sent[0]!
+    const { rows: plan } = await own.pool.query(`explain ${text}`, [...values])
+    expect(JSON.stringify(plan)).toMatch(/Index Scan/)
+    expect(JSON.stringify(plan)).not.toMatch(/Seq Scan/)
+  })
+})
+
+it('takes a clock whose instants are not whole', async () => {
+  const store = open({ clock: () => 1_800_000_000_000_000.25 })
+  expect((await limiterOn(store).consume('a')).allowed).toBe(true)
+  const semaphore = createSemaphore({ name: 'fractions', limit: 1, store, deadline: '10s' })
+  const permit = await semaphore.acquire('a')
+  expect(permit.allowed).toBe(true)
+  permit.release()
+})
+
 describe('a role without rights', () => {
   beforeAll(() =>
     own.pool.query(
