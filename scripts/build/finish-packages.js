@@ -17,6 +17,15 @@ const STRIPPED = '/* MIT */\n'
 /** About how many characters a line has: Node prints the one that threw an error which is not caught. */
 const LINE_LIMIT = 120
 
+/** Before the name of an optional package, which webpack leaves to the runtime and does not warn of. */
+const IGNORED = '/*webpackIgnore:true*/'
+
+/** An optional package that CommonJS loads when it is needed. */
+const LATER = /(Promise\.resolve\(\)\.then\(\(\)=>\s*\w+\()require\(("[^"]+")\)/g
+
+/** Before a call that bundlers may leave out with its result. */
+const PURE = '/*@__PURE__*/'
+
 for (const name of readdirSync('packages')) {
   const folder = `packages/${name}`
   if (!existsSync(`${folder}/dist/cjs`)) continue
@@ -73,20 +82,12 @@ async function bundle(folder) {
     format: 'esm',
     splitting: true,
     chunkNames: 'shared-[hash]',
-    plugins: [
-      {
-        name: 'mark-pure',
-        setup: (builds) =>
-          builds.onLoad({ filter: /\/dist\/esm\/.*\.js$/ }, ({ path }) => ({
-            contents: markPure(readFileSync(path, 'utf8')),
-          })),
-      },
-    ],
   })
-  // esbuild breaks no line between imports.
+  // esbuild breaks no line between imports, and drops the comments with which webpack leaves packages to the runtime.
   for (const file of readdirSync(outdir).filter((each) => each.endsWith('.mjs'))) {
     const code = readFileSync(join(outdir, file), 'utf8')
-    writeFileSync(join(outdir, file), code.replaceAll(/(?<=[;}])(?=import\{)/g, '\n'))
+    const lines = code.replaceAll(/(?<=[;}])(?=import\{)/g, '\n')
+    writeFileSync(join(outdir, file), markPure(lines.replaceAll(/\bimport\((?=")/g, `import(${IGNORED}`)))
   }
   // Of ES modules too: between those of the compiler's CommonJS each name goes through `exports`, which is a seventh more.
   const contents = entries
@@ -103,6 +104,8 @@ async function bundle(folder) {
     // Becomes `require`: test runners that load CommonJS into a context of their own, such as Jest, have no import().
     supported: { 'dynamic-import': false },
   })
+  const all = `${outdir}/all.cjs`
+  writeFileSync(all, readFileSync(all, 'utf8').replaceAll(LATER, leftToRuntime))
   for (const { name } of entries) {
     writeFileSync(`${outdir}/${name}.cjs`, `module.exports = require('./all.cjs').${name}()\n`)
   }
@@ -115,36 +118,52 @@ async function bundle(folder) {
 }
 
 /**
- * The module with each constant that is computed as a call marked as pure. `sideEffects: false` in the manifest lets bundlers
- * leave out a whole file that nobody uses, and a chunk has many modules in one file: there they leave out statements, but of
- * calls and spreads only those that are marked.
+ * The bundled module with each constant that is computed marked as pure. `sideEffects: false` in the manifest lets bundlers leave
+ * out a whole file that nobody uses, and a chunk has many modules in one file: there they leave out statements, but of calls and
+ * spreads only those that are marked. Marks are set behind esbuild, which drops comments with the white space.
  * @param {string} code
  */
 export function markPure(code) {
   const { body } = parse(code, { ecmaVersion: 'latest', sourceType: 'module' })
-  let marked = code
-  for (const statement of body.toReversed()) {
+  /** @type {[at: number, text: string][]} */
+  const inserted = []
+  for (const statement of body) {
     const declared = statement.type === 'ExportNamedDeclaration' ? statement.declaration : statement
     if (declared?.type !== 'VariableDeclaration') continue
-    for (const { init } of declared.declarations.toReversed()) {
-      if (!init || !isComputed(init)) continue
-      const { start, end } = init
-      marked = `${marked.slice(0, start)}/* @__PURE__ */ (() => (${code.slice(start, end)}))()${marked.slice(end)}`
+    for (const { init } of declared.declarations) {
+      const computed = computedParts(init)
+      const hasSpread = computed.some(({ type }) => type.startsWith('Spread'))
+      // A spread has no mark of its own: a function around it has.
+      if (init && hasSpread) inserted.push([init.start, `${PURE}(()=>(`], [init.end, '))()'])
+      for (const { type, start } of computed) if (!type.startsWith('Spread')) inserted.push([start, PURE])
     }
   }
-  return marked
+  return inserted
+    .sort(([one], [other]) => one - other)
+    .reduceRight((marked, [at, text]) => marked.slice(0, at) + text + marked.slice(at), code)
 }
 
 /**
- * Whether evaluating a part of the tree calls a function or spreads an object. The bodies of functions are not evaluated.
+ * The calls and spreads in a part of the tree that its evaluation carries out. The bodies of functions are not evaluated.
  * @param {unknown} node
- * @returns {boolean}
+ * @returns {{ type: string, start: number }[]}
  */
-function isComputed(node) {
-  if (typeof node !== 'object' || node === null) return false
-  const { type = '' } = /** @type {{ type?: string }} */ (node)
-  if (/Function|^Class/.test(type)) return false
-  return /^(?:Call|New)Expression$|^Spread/.test(type) || Object.values(node).some(isComputed)
+function computedParts(node) {
+  if (typeof node !== 'object' || node === null) return []
+  const { type = '', start = 0 } = /** @type {{ type?: string, start?: number }} */ (node)
+  if (/Function|^Class/.test(type)) return []
+  const inside = Object.values(node).flatMap(computedParts)
+  return /^(?:Call|New)Expression$|^Spread/.test(type) ? [{ type, start }, ...inside] : inside
+}
+
+/**
+ * An optional package, as webpack and all others load it. webpack takes the first branch alone, for it knows the type of its own
+ * function, and warns of nothing that is missing; other bundlers contain the package where it is installed.
+ * @param {string} _later @param {string} before @param {string} name
+ */
+function leftToRuntime(_later, before, name) {
+  const loaded = `typeof __webpack_require__=="function"?__non_webpack_require__(${name}):require(${name})`
+  return before + loaded
 }
 
 /**

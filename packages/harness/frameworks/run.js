@@ -1,10 +1,12 @@
 // Runs the recipes for frameworks (docs/recipes/next, sveltekit) on the frameworks themselves, built as for production, and the
-// fake clock in Vitest, and prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
+// fake clock in Vitest, bundles both stores of a server with webpack, and prints a line for each: npm run verify -- frameworks. The frameworks come from npm, into this folder alone. Exit 1 when a
 // recipe does not compile, or does not admit its limit.
 import { transform } from 'esbuild'
 import { freePort } from '@sluice/harness/redis'
 import { spawn, spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
@@ -14,12 +16,17 @@ const RECIPES = join(ROOT, 'docs/recipes')
 /** Beside node_modules, where the frameworks look for theirs. */
 const WORK = join(HERE, 'work')
 const LIMIT = 10
+const SERVER_STORES = {
+  'index.mjs': "export * from '@sluice/core/redis'; export * from '@sluice/postgres'",
+  'index.cjs': "module.exports = [require('@sluice/core/redis'), require('@sluice/postgres')]",
+}
 const ENV = { ...process.env, NODE_ENV: 'production', NEXT_TELEMETRY_DISABLED: '1' }
 
 rmSync(WORK, { recursive: true, force: true })
 try {
   compileRecipes()
   checkVitest()
+  await checkWebpack()
   await checkNext()
   await checkSvelteKit()
 } finally {
@@ -42,6 +49,37 @@ function checkVitest() {
     join(WORK, 'vitest'),
     'vitest.test.mjs',
   ])
+}
+
+/** Stores of a server bundle without a warning where no client package is installed, by both ways to load them. */
+async function checkWebpack() {
+  /** @type {typeof import('webpack')} */
+  const webpack = createRequire(import.meta.url)('webpack')
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-webpack-'))
+  try {
+    for (const name of ['core', 'postgres']) {
+      const own = join(folder, 'node_modules/@sluice', name)
+      cpSync(join(ROOT, 'packages', name, 'package.json'), join(own, 'package.json'))
+      cpSync(join(ROOT, 'packages', name, 'dist/bundle'), join(own, 'dist/bundle'), { recursive: true })
+    }
+    for (const [file, contents] of Object.entries(SERVER_STORES)) {
+      writeFileSync(join(folder, file), contents)
+      const options = { context: folder, entry: `./${file}`, target: 'node', output: { path: folder } }
+      const warned = await new Promise((resolve, reject) => {
+        webpack(options).run((error, stats) => {
+          const { errors = [], warnings = [] } =
+            stats?.toJson({ all: false, errors: true, warnings: true }) ?? {}
+          if (error) reject(error)
+          else resolve([...errors, ...warnings].map(({ message }) => message))
+        })
+      })
+      const [mark, said] = warned.length === 0 ? ['✓', 'no warning'] : ['✗', warned.join('; ')]
+      console.log(`${mark} webpack, ${file}: ${said}`)
+      if (warned.length > 0) process.exitCode = 1
+    }
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
 }
 
 async function checkNext() {

@@ -7,7 +7,7 @@ import { openNodeRedis } from './own-node-redis.js'
 /*
  * The client packages are optional peers: they are loaded when a connection is made, not when this file is imported.
  * The specifiers are literals, so that bundlers include the packages that are installed; each import is in a `try`, so that
- * bundlers treat the others as optional.
+ * bundlers treat the others as optional. The build marks them for webpack, which would warn of those: it leaves them to the runtime.
  */
 /**
  * The opener of connections by the first package that is installed: ioredis, iovalkey or redis. Rejects with StoreError
