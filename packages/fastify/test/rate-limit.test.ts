@@ -29,6 +29,14 @@ describe('a request that is injected', () => {
 })
 
 describe('the plugin', () => {
+  it('refuses its options at start, also where nobody awaits it', async () => {
+    const app = fastify()
+    void app.register(rateLimit, { limit: 1.5, window: '1m' })
+    app.get('/', served)
+    await expect(app.listen({ port: 0, host: '127.0.0.1' })).rejects.toThrow('limit must be a whole number')
+    await app.close()
+  })
+
   it('limits every route of its context, and unknown paths', async () => {
     const app = await serve(async (app) => {
       await app.register(rateLimit, { limit: 2, window: '1m' })
