@@ -18,6 +18,7 @@ export {
   type PermitCall,
   type PermitHolder,
   PermitQueues,
+  permitsBeside,
 } from './stores/memory/permit-queues.js'
 export { decideAtOnce } from './stores/together.js'
 export { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'

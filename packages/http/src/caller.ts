@@ -6,6 +6,7 @@ import { getOrMake } from './get-or-make.js'
 import { joinKey } from './key-parts.js'
 import type { RequestReader } from './platform.js'
 import type { SetupWarning } from './setup-warnings.js'
+import { toBeCalled } from './slips.js'
 
 /** The reader of requests that key functions get, so that one key function works in every framework. */
 export interface KeySource<Req> extends RequestReader<Req> {
@@ -28,10 +29,10 @@ export interface ByIpOptions {
  * One key for each client address (see `clientAddress`): the framework's address, or the socket's if that is not an IP.
  * @throws {PolicyError} INVALID_OPTION for a prefix out of bounds.
  */
-export function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
+export const byIp = toBeCalled(function byIp<Req>(options: ByIpOptions = {}): KeyFunction<Req> {
   const toKey = addressKeys(read(BY_IP, options, { what: 'byIp' }).ipv6Prefix)
   return (req, source) => callerOf(req, source, toKey) ?? UNKNOWN
-}
+}, 'byIp()')
 
 /**
  * The key that `byIp` gives for this address, for example to block or to reset it.

@@ -5,13 +5,14 @@ import { addressKey, type KeyFunction, type KeySource } from './caller.js'
 import { clientAddress } from './client-address.js'
 import { joinKey, type KeyPart } from './key-parts.js'
 import { chain, type RequestReader } from './platform.js'
+import { toBeCalled } from './slips.js'
 
 /**
  * One key for each user and action, or for each user if no action is given. `pick` returns the user's id and may be async.
  * A request without a user is counted by address.
  * @throws {InputError} INVALID_KEY, on the request, if `pick` returns something that is not an id.
  */
-export function byUser<Req>(
+export const byUser = toBeCalled(function byUser<Req>(
   pick: (req: Req) => MaybePromise<KeyPart | null | undefined>,
   action?: string,
 ): KeyFunction<Req> {
@@ -27,14 +28,14 @@ export function byUser<Req>(
     return addressKey(req, source)
   }
   return (req, source) => chain(pick(req), (id) => toKey(req, source, id))
-}
+}, 'byUser((req) => req.user?.id)')
 
 /**
  * One key for each API key. Only its SHA-256 is kept, as keys show in Redis and in logs. The scheme
  * (`Bearer`, in any case) and the space around it are dropped, because callers can vary both. A request without an API key
  * is counted by address. Check API keys before the limiter: a caller that invents them has a new allowance with each.
  */
-export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
+export const byApiKey = toBeCalled(function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
   if (typeof header !== 'string' || header === '') {
     throw expected(PolicyError, 'INVALID_OPTION', 'byApiKey needs the name of a header', header)
   }
@@ -46,7 +47,7 @@ export function byApiKey<Req>(header = 'x-api-key'): KeyFunction<Req> {
     source.warn('API_KEY_MISSING')
     return addressKey(req, source)
   }
-}
+}, "byApiKey('x-api-key')")
 
 /**
  * The key that `byUser` gives for this id, and for the action if there is one, for example to block or to reset it.

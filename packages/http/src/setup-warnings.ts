@@ -13,44 +13,36 @@ export const SETTINGS =
 
 const MESSAGES = {
   TRUST_PROXY_PERMISSIVE:
-    'the framework trusts every proxy, so callers choose their own address in X-Forwarded-For and no limit by ' +
-    'address holds: say how many proxies there are or which (' +
-    SETTINGS +
-    ')',
+    'every proxy is trusted, so callers choose their own address in X-Forwarded-For and no limit by address holds: say how many ' +
+    `proxies there are or which (${SETTINGS})`,
   FORWARDED_NOT_TRUSTED:
-    'requests carry X-Forwarded-For but the framework trusts no proxy, so all callers behind one proxy share its ' +
-    'address and its limit: say how many proxies there are (' +
-    SETTINGS +
-    '); where there is none a caller made ' +
-    'the header up, and nothing is wrong',
+    'requests carry X-Forwarded-For but no proxy is trusted, so all callers behind one proxy share its address and its limit: say ' +
+    `how many proxies there are (${SETTINGS}); where there is none a caller made the header up, and nothing is wrong`,
   FORWARDED_IGNORED:
-    'requests carry Forwarded and no X-Forwarded-For, which is the one header that frameworks read, so all callers behind ' +
-    'one proxy share its address and its limit: have the proxy send X-Forwarded-For, and trust it (' +
-    SETTINGS +
-    '); where there is none a caller made the header up, and nothing is wrong',
+    'requests carry Forwarded and no X-Forwarded-For, the one header that frameworks read, so all callers behind one proxy share ' +
+    `its address and its limit: have the proxy send X-Forwarded-For, and trust it (${SETTINGS}); where there is none a caller ` +
+    'made the header up, and nothing is wrong',
   KEY_RAW_IPV6:
-    'the key holds an IPv6 address as it stands, and one host has 2^64 of them, each with an allowance of its own: ' +
-    'use byIp(), or ipKey(address), which count by the /64',
+    'the key holds a whole IPv6 address, and one host has 2^64 of them, each with an allowance of its own: use byIp(), or ' +
+    'ipKey(address), which count by the /64',
   LIMITER_IN_HANDLER:
-    'a limiter was made while a request was being handled, so it starts empty for each request and never denies: ' +
-    'make it once, where the routes are set up',
+    'a limiter was made while a request was handled, so it starts empty for each and never denies: make it once, where the routes ' +
+    'are set up',
   COUNTED_TWICE:
-    'one limiter counted the same request twice under the same key, so callers get half of the limit: ' +
-    'the middleware is mounted twice on the way to this route',
+    'one limiter counted a request twice under one key, so callers get half of the limit: the middleware is mounted twice on the ' +
+    'way to this route',
   NAME_TWICE:
-    'two limiters of this name in one store counted the same request: where their policies have the same algorithms and ' +
-    'windows they share what was consumed, and in headers and decisionOf one hides the other: give each a name of its own',
+    'two limiters of this name in one store counted one request: where their policies have the same algorithms and windows they ' +
+    'share what was consumed, and in headers and decisionOf one hides the other: give each a name of its own',
   USER_MISSING:
-    'byUser found no user on a request and limits it by address: put the limiter behind authentication, or keep ' +
-    'this when anonymous requests are meant to come in',
+    'byUser found no user on a request and limits it by address: put the limiter behind authentication, or keep this when ' +
+    'anonymous requests are meant to come in',
   API_KEY_MISSING:
-    'byApiKey found no API key on a request and limits it by address: refuse such requests before the limiter, or ' +
-    'keep this when they are meant to come in',
+    'byApiKey found no API key on a request and limits it by address: refuse such requests before the limiter, or keep this when ' +
+    'they are meant to come in',
   ADDRESS_UNKNOWN:
-    'neither the framework nor the socket gives an IP address (a Unix socket?), so all such callers share one ' +
-    'limit: have the proxy in front send X-Forwarded-For and trust it (' +
-    SETTINGS +
-    '), or choose another key',
+    'neither the framework nor the socket gives an IP address (a Unix socket?), so all such callers share one limit: have the ' +
+    `proxy send X-Forwarded-For and trust it (${SETTINGS}), or choose another key`,
 } as const
 
 /** The code of a warning; docs/errors.md has a section for each. */

@@ -1,6 +1,4 @@
 import { PolicyError } from '@sluice/core'
-import { byIp } from './caller.js'
-import { byApiKey, byUser } from './keys.js'
 import { SETTINGS } from './setup-warnings.js'
 
 /*
@@ -26,19 +24,24 @@ export function refuseSlips(given: unknown): void {
       `${own}; rateLimit({ limit: 100, window: '1m', ${policies} })`,
     )
   }
-  const made = READY.find(([ready]) => ready === key)
-  if (made) throw slip(`key must be what ${made[0].name} returns, got the function itself`, `key: ${made[1]}`)
+  const call = (key as { readonly [CALL]?: string } | undefined)?.[CALL]
+  if (call)
+    throw slip(
+      `key must be what ${call.replace(/\(.*/, '')} returns, got the function itself`,
+      `key: ${call}`,
+    )
   if ('trustProxy' in options) throw slip('proxies are trusted by a setting of the framework', SETTINGS)
 }
 
 /** Properties of requests, and of contexts of Koa and Hono, as far as they are their own. No option has one of these names. */
 const REQUEST = ['url', 'req', 'raw', 'finalized']
 
-const READY: readonly (readonly [(...args: never) => unknown, string])[] = [
-  [byIp, 'byIp()'],
-  [byUser, 'byUser((req) => req.user?.id)'],
-  [byApiKey, "byApiKey('x-api-key')"],
-]
+/** Marks a function that makes key functions with its usual call, to be written in its place where it stands uncalled. */
+export function toBeCalled<F extends (...args: never) => unknown>(make: F, call: string): F {
+  return Object.assign(make, { [CALL]: call })
+}
+
+const CALL = Symbol('call')
 
 function slip(what: string, line: string): PolicyError {
   return new PolicyError('INVALID_OPTION', `${what}. Write: ${line}`)

@@ -22,7 +22,7 @@ import type { ListenOptions } from '../values/listeners.js'
 import { warnIfShort } from '../values/short-duration.js'
 import { warnIfFresh } from './penalty-options.js'
 import { type PolicySet, PolicySets } from './policy-set.js'
-import type { LimiterPart } from './decide-parts.js'
+import type { LimiterPart } from './limiter-part.js'
 import { SuspendedKeyspace } from './suspended-keyspace.js'
 import { WaitQueue } from './wait-queue.js'
 

@@ -1,13 +1,13 @@
-import type { Answer, MaybePromise, WholeReceiver } from '../stores/store.js'
-import { isWholeDenied } from '../stores/together.js'
+import type { Answer, MaybePromise, StoreGuard, WholeReceiver } from '../stores/store.js'
+import { decideAtOnce, isWholeDenied } from '../stores/together.js'
 import { checkContract, OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { expected, InputError } from '../values/errors.js'
 import { checkNames, type DeclarationOf, unchecked } from '../values/options.js'
-import { decideApart, decideParts, type LimiterPart, passTo } from './decide-parts.js'
 import { Decision } from './decision.js'
 import type { Limiter } from './limiter.js'
 import type { CallOptions } from './limiter-options.js'
+import type { LimiterPart } from './limiter-part.js'
 import { WholeDecision } from './whole-decision.js'
 
 /** One key of a call on several keys, with the options of `consume`. */
@@ -130,7 +130,8 @@ class LaterWholeDecision implements WholeReceiver {
 
   /** The decision, or a promise for it where a store elsewhere decides. */
   decide(): MaybePromise<WholeDecision> {
-    const answers = decideParts(this.parts, this)
+    const guard = this.#guard
+    const answers = guard ? guard.decideParts(this.parts, this) : decideAtOnce(this.parts)
     if (answers) return this.#charged(answers, 0)
     this.#sentAt = performance.now()
     return new Promise((resolve, reject) => {
@@ -141,7 +142,7 @@ class LaterWholeDecision implements WholeReceiver {
 
   /** Resolves the promise with the decision of these answers. Without answers the parts cannot go together. */
   answered(answers: readonly Answer[] | undefined): void {
-    if (!answers) return passTo(this, decideApart(this.parts))
+    if (!answers) return this.#guard!.decideApart(this.parts, this)
     try {
       this.#resolve(this.#charged(answers, performance.now() - this.#sentAt))
     } catch (error) {
@@ -151,6 +152,12 @@ class LaterWholeDecision implements WholeReceiver {
 
   failed(error: unknown): void {
     this.#reject(error)
+  }
+
+  /** The guard of a store elsewhere; undefined if all parts are decided here. */
+  get #guard(): StoreGuard | undefined {
+    for (const { isHere, store } of this.parts) if (!isHere) return store.guard
+    return undefined
   }
 
   /** The decision of these answers, for which the parts were charged if the whole passes. Each part is reported. */

@@ -1,6 +1,7 @@
 import { expected, InputError, PolicyError, StoreError } from '../values/errors.js'
 import { storedKey } from '../values/key.js'
 import { memoryStore } from '../stores/memory/index.js'
+import { permitsBeside } from '../stores/memory/permit-queues.js'
 import type { Permits } from '../stores/permits.js'
 import type { Store } from '../stores/store.js'
 import { Listeners, type ListenOptions, warningOnce } from '../values/listeners.js'
@@ -59,12 +60,12 @@ export class Semaphore {
     if (onLost) this.#listeners.on('lost', (event) => onLost(event.key))
     this.#ownsStore = store === undefined
     this.#store = store ?? memoryStore()
-    if (typeof this.#store.permits !== 'function') {
+    if (!this.#store.local && typeof this.#store.permits !== 'function') {
       throw expected(PolicyError, 'INVALID_OPTION', 'store must be one that keeps permits', store)
     }
     const held = (key: string): readonly number[] => this.#renewal.held(key)
     this.#permits = this.#store.local
-      ? this.#store.permits(name, leaseMs)
+      ? permitsBeside(this.#store, name)
       : this.#store.guard!.permits(this.#store, { name, leaseMs, deadlineMs, held })
     const limitNow = (key: string): number => this.#limits.of(key)
     this.#renewal = new Renewal(this.#permits, this.#store.local ? undefined : leaseMs, limitNow)

@@ -53,11 +53,13 @@ export {
   type Notice,
   type Outage,
   type Part,
+  type PlacedPart,
   type Reason,
   type Receiver,
   type Report,
   type Store,
   type Together,
+  type WholeReceiver,
 } from './store.js'
 
 /** The factories of all algorithms. Not `export * as`: that would keep all of them in every bundle. */

@@ -58,7 +58,7 @@ export interface Store {
   now(): number
   /**
    * The permits of a semaphore, shared by all semaphores of that name. A permit that was not renewed for `leaseMs`
-   * milliseconds is free again; a store in this process needs no leases. `createSemaphore` requires a store with permits.
+   * milliseconds is free again. `createSemaphore` requires it of a store elsewhere; beside one in this process it keeps its own.
    */
   permits?(name: string, leaseMs: number): Permits
   /**
@@ -92,6 +92,13 @@ export interface StoreGuard {
    * calls to answer, it is not asked.
    */
   permits(store: Store, options: GuardedPermitsOptions): Permits
+  /**
+   * Charges every part of a call on several keys that fits, or none if an enforced one does not, where some are elsewhere. The
+   * answers are returned, or the result is undefined and `receiver` gets them later: undefined if they cannot go together.
+   */
+  decideParts(parts: readonly PlacedPart[], receiver: WholeReceiver): readonly Answer[] | undefined
+  /** The same for parts that cannot go together: all are tried, and then charged. */
+  decideApart(parts: readonly Part[], receiver: WholeReceiver): void
 }
 
 export interface DenialCacheBounds {
@@ -152,6 +159,11 @@ export interface Part<K = Keyspace> {
   readonly cost: number
   /** Whether its denial denies the whole. Not so in shadow mode. */
   readonly enforce: boolean
+}
+
+/** A part, and whether its store is in this process, or none is asked. */
+export interface PlacedPart extends Part {
+  readonly isHere: boolean
 }
 
 /** The means to decide parts of one store in one atomic step. */

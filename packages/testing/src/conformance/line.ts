@@ -1,5 +1,6 @@
 import { deepStrictEqual } from 'node:assert'
-import type { PermitStep, TicketState } from '@sluice/core/store'
+import { permitsBeside } from '@sluice/core/internal'
+import type { Permits, PermitStep, Store, TicketState } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import type { Session } from './session.js'
 
@@ -21,10 +22,15 @@ export const permitSteps: fc.Arbitrary<readonly DrawnStep[]> = fc.array(
   { maxLength: 60, size: 'max' },
 )
 
+/** The permits of a semaphore: the store's own, or those beside a store in this process. */
+export function permitsOf(store: Store, name: string, leaseMs: number): Permits {
+  return store.local ? permitsBeside(store, name) : store.permits!(name, leaseMs)
+}
+
 /** Compares the states that a store returns for each step, all at one instant, with those in a line that is kept apart. */
 export async function expectInLine({ store, freshKey }: Session, steps: readonly DrawnStep[]): Promise<void> {
   const key = freshKey()
-  const semaphores = [0, 1, 2].map(() => store.permits!(key, 60_000))
+  const semaphores = [0, 1, 2].map(() => permitsOf(store, key, 60_000))
   const line = new Line()
   const used = [0, 0, 0]
   for (const { semaphore, step, limit, picks } of steps) {

@@ -6,13 +6,11 @@ import { clock, type DeclarationOf, read, whole } from '../../values/options.js'
 import { heldWeakly } from '../../values/weak-values.js'
 import type { Board } from '../board.js'
 import type { Penalty } from '../penalty.js'
-import type { Permits } from '../permits.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, Report, Store } from '../store.js'
 import { MemoryBoards } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
-import { MemoryPermits, PermitQueues } from './permit-queues.js'
 import type { PolicyList } from './policy-lists.js'
 import { Table, type TableOwner } from './table.js'
 
@@ -81,8 +79,6 @@ class Memory implements MemoryStore, TableOwner {
   #clock: Clock
   /** By limiter and shapes, the least recently opened first. */
   readonly #tables = new Map<string, Table>()
-  /** Time stands still for permits: those of this process need no leases. */
-  readonly #permits = new PermitQueues(() => 0)
   readonly #boards = new MemoryBoards(() => this.now())
   readonly #purging = this.#purgeBookings()
   #stopSweeping: (() => void) | undefined
@@ -130,10 +126,6 @@ class Memory implements MemoryStore, TableOwner {
     if (now > this.#latest) this.#latest = now // also passes over NaN
     this.behind = this.#latest - now
     return this.#latest
-  }
-
-  permits(name: string): Permits {
-    return new MemoryPermits(this.#permits, name)
   }
 
   board(name: string): Board {

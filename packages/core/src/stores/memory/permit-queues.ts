@@ -1,4 +1,5 @@
 import type { Clock } from '../../values/clock.js'
+import { inCommon } from '../../values/contract.js'
 import { ALIVE_US, CLAIM_US, GRACE_US, type Permits, type PermitStep, type TicketState } from '../permits.js'
 
 /** One step on the tickets of a semaphore. */
@@ -25,8 +26,20 @@ export interface PermitHolder {
 
 export type HolderTickets = Map<number, Tickets>
 
+/**
+ * The permits of a semaphore beside a store in this process, shared by all semaphores of that name there. The store need not know
+ * of them: a bundle without semaphores does not contain them.
+ */
+export function permitsBeside(store: object, name: string): Permits {
+  const queues = QUEUES.get(store) ?? new PermitQueues(() => 0) // time stands still: they need no leases
+  QUEUES.set(store, queues)
+  return new MemoryPermits(queues, name)
+}
+
+const QUEUES = inCommon('permits', () => new WeakMap<object, PermitQueues>())
+
 /** The permits of one semaphore of this process. */
-export class MemoryPermits implements Permits, PermitHolder {
+class MemoryPermits implements Permits, PermitHolder {
   readonly tickets: HolderTickets = new Map()
   #granted: ((ticket: number) => void) | undefined
 

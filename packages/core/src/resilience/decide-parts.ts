@@ -1,69 +1,45 @@
-import { NOTHING_KNOWN } from '../resilience/failure.js'
 import { giveBack } from '../stores/giving-back.js'
-import { type Answer, isDenied, type Part, type Store, type WholeReceiver } from '../stores/store.js'
-import { decideAtOnce, isWholeDenied } from '../stores/together.js'
-import type { REPORT_PART } from '../values/contract.js'
-import type { Decision } from './decision.js'
-import type { PolicySet } from './policy-set.js'
+import { type Answer, isDenied, type Part, type PlacedPart, type WholeReceiver } from '../stores/store.js'
+import { isWholeDenied } from '../stores/together.js'
+import { NOTHING_KNOWN } from './failure.js'
 
-/** A part of a call on several keys, as its limiter opens it. */
-export interface LimiterPart extends Part {
-  readonly limiter: {
-    readonly name: string
-    [REPORT_PART](part: LimiterPart, decision: Decision, together: number, storeMs: number): void
-  }
-  readonly set: PolicySet
-  /** Limiters of one store and name share the state of a key. */
-  readonly store: Store
-  /** Whether the store is in this process, or none is asked. */
-  readonly isHere: boolean
-  readonly callerKey: string
-  /** The sum, if the caller has named the key twice. */
-  cost: number
-  decision: Decision | undefined
-}
-
-/**
- * Charges every part that fits, or none if an enforced one does not. The answers are returned, or the result is undefined and
- * `receiver` gets them later; undefined where no single program can decide the parts.
- */
+/** Decides parts of which some are elsewhere, as `StoreGuard.decideParts` says. */
 export function decideParts(
-  parts: readonly LimiterPart[],
+  parts: readonly PlacedPart[],
   receiver: WholeReceiver,
 ): readonly Answer[] | undefined {
-  if (areHere(parts)) return decideAtOnce(parts)
   if (parts.some(isKnownDenied)) return parts.map(triedUnasked)
   const together = parts[0]!.keyspace.together
   const isOneProgram =
     together !== undefined && parts.every(({ keyspace }) => keyspace.together?.program === together.program)
-  const answers = isOneProgram ? together.decide(parts, receiver) : decideApart(parts)
+  const answers = isOneProgram ? together.decide(parts, receiver) : decideEach(parts)
   if (!(answers instanceof Promise)) return answers
   passTo(receiver, answers)
   return undefined
 }
 
+/** Decides parts that cannot go together. */
+export function decideApart(parts: readonly Part[], receiver: WholeReceiver): void {
+  passTo(receiver, decideEach(parts))
+}
+
 /** Passes the outcome on. */
-export function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): void {
+function passTo(receiver: WholeReceiver, answers: Promise<readonly Answer[]>): void {
   answers.then(
     (later) => receiver.answered(later),
     (error: unknown) => receiver.failed(error),
   )
 }
 
-function areHere(parts: readonly LimiterPart[]): boolean {
-  for (const { isHere } of parts) if (!isHere) return false
-  return true
-}
-
 /** Whether the part denies the whole without a store elsewhere. */
-function isKnownDenied({ isHere, keyspace, key, cost, enforce }: LimiterPart): boolean {
+function isKnownDenied({ isHere, keyspace, key, cost, enforce }: PlacedPart): boolean {
   if (!enforce) return false
   const known = isHere ? (keyspace.decide('peek', key, cost, 0) as Answer) : keyspace.known?.(key, cost)
   return known !== undefined && isDenied(known)
 }
 
 /** The answer about a part of a whole that is known to be denied. */
-function triedUnasked({ isHere, keyspace, key, cost }: LimiterPart): Answer {
+function triedUnasked({ isHere, keyspace, key, cost }: PlacedPart): Answer {
   return isHere ? (keyspace.decide('try', key, cost, 0) as Answer) : (keyspace.known?.(key, cost) ?? UNASKED)
 }
 
@@ -74,7 +50,7 @@ const UNASKED: Answer = { ...NOTHING_KNOWN, at: 0, resetAt: 0, from: 'none' }
  * Decides parts that no single program holds. All are tried; if one is denied, nothing was charged. Otherwise all are charged at
  * once. If one is denied now, because another call was faster, the charges of the others are undone.
  */
-export async function decideApart(parts: readonly Part[]): Promise<readonly Answer[]> {
+async function decideEach(parts: readonly Part[]): Promise<readonly Answer[]> {
   const caller = { gone: false, unsent: true }
   const all = (ask: 'try' | 'reserve') =>
     parts.map(async ({ keyspace, key, cost }) => keyspace.decide(ask, key, cost, 0, caller))
