@@ -64,7 +64,13 @@ async function checkWebpack() {
     }
     for (const [file, contents] of Object.entries(SERVER_STORES)) {
       writeFileSync(join(folder, file), contents)
-      const options = { context: folder, entry: `./${file}`, target: 'node', output: { path: folder } }
+      const options = {
+        context: folder,
+        entry: `./${file}`,
+        target: 'node',
+        mode: 'production',
+        output: { path: folder },
+      }
       const warned = await new Promise((resolve, reject) => {
         webpack(options).run((error, stats) => {
           const { errors = [], warnings = [] } =
