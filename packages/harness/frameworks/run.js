@@ -53,7 +53,7 @@ function checkVitest() {
 
 /** Stores of a server bundle without a warning where no client package is installed, by both ways to load them. */
 async function checkWebpack() {
-  /** @type {typeof import('webpack')} */
+  // Not an import: the compiler reads this file where webpack is not installed.
   const webpack = createRequire(import.meta.url)('webpack')
   const folder = mkdtempSync(join(tmpdir(), 'sluice-webpack-'))
   try {
@@ -72,7 +72,7 @@ async function checkWebpack() {
         output: { path: folder },
       }
       const warned = await new Promise((resolve, reject) => {
-        webpack(options).run((error, stats) => {
+        webpack(options).run((/** @type {unknown} */ error, /** @type {Stats | undefined} */ stats) => {
           const { errors = [], warnings = [] } =
             stats?.toJson({ all: false, errors: true, warnings: true }) ?? {}
           if (error) reject(error)
@@ -215,3 +215,5 @@ async function serving(args, cwd, use, env = {}) {
     child.kill()
   }
 }
+
+/** @typedef {{ toJson(options: object): Record<'errors' | 'warnings', { message: string }[]> }} Stats of webpack. */
