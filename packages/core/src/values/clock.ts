@@ -42,10 +42,11 @@ export function systemClock(): Clock {
   const monotonic = performance // the global is a getter, and this is read on every call
   const startUs = (Date.now() - (TIME.test ?? monotonic).now()) * 1000
   const isReal = monotonic === PERFORMANCE
-  let reads = 0
+  let reads = -1
   return () => {
     if (TIME.test !== undefined) return Math.floor(startUs + TIME.test.now() * 1000)
-    if (isReal && (Date !== DATE || (reads++ % READS === 0 && performance !== PERFORMANCE))) warnOfFakes()
+    reads = (reads + 1) % READS // counted on and on, it would become a double, whose remainder V8 calls a function for
+    if (isReal && (Date !== DATE || (reads === 0 && performance !== PERFORMANCE))) warnOfFakes()
     return Math.floor(startUs + monotonic.now() * 1000)
   }
 }

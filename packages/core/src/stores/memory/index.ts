@@ -123,8 +123,11 @@ class Memory implements MemoryStore, TableOwner {
    */
   now(): number {
     const now = Math.floor(this.#clock())
-    if (now > this.#latest) this.#latest = now // also passes over NaN
-    this.behind = this.#latest - now
+    if (now >= this.#latest) {
+      if (this.behind !== 0) this.behind = 0 // a write at each call takes longer than the look
+      return (this.#latest = now)
+    }
+    this.behind = this.#latest - now // NaN, which is no time, too
     return this.#latest
   }
 
