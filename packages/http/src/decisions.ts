@@ -55,21 +55,21 @@ export class Recorder<Req> {
 
   /**
    * Adds a decision to those about the request, and returns those of all limiters. They are kept on the request itself,
-   * or in a map beside it where a platform asks for that.
+   * or in a map beside it where the platform asks for that.
    */
   record(req: Req, decision: Decision): readonly RequestDecision[] {
     const platform = this.#platform
     const request = platform.identity(req)
-    const keep = platform.keepDecisions?.(req)
+    const place = platform.keepDecisions?.(req)
     const keys = platform.repeats?.(req) ? [] : undefined
     const limiter = this.#limiter
     const recorded = { limiter, inHeaders: this.#inHeaders, decision, latest: decision, order: 1, keys }
-    const before = decisionsAbout(request, keep)
-    if (before !== NONE) return addTo(before as RecordedDecision[], recorded)
-    const all: RecordedDecision[] = [recorded]
-    if (keep === 'beside') decisionsBeside.set(request, all)
-    else (request as CountedRequest)[DECISIONS] = all
-    return all
+    const earlier = decisionsAbout(request, place)
+    if (earlier !== NONE) return addTo(earlier as RecordedDecision[], recorded)
+    const first: RecordedDecision[] = [recorded]
+    if (place === 'beside') decisionsBeside.set(request, first)
+    else (request as CountedRequest)[DECISIONS] = first
+    return first
   }
 
   /** Makes a decision, which was recorded before, the latest about the request, which `decisionAbout` returns. */
@@ -131,8 +131,8 @@ function sharesUsage(one: Limiter, other: Limiter): boolean {
 }
 
 /** The decisions of all limiters about `request`, in the order in which they first counted it. */
-function decisionsAbout(request: object, keep: 'on' | 'beside' | undefined): readonly RequestDecision[] {
-  return (keep === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
+function decisionsAbout(request: object, place: 'on' | 'beside' | undefined): readonly RequestDecision[] {
+  return (place === 'beside' ? decisionsBeside.get(request) : (request as CountedRequest)[DECISIONS]) ?? NONE
 }
 
 const NONE: readonly RequestDecision[] = []

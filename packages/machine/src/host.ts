@@ -58,16 +58,18 @@ export class Host {
     return this.#store.now()
   }
 
-  /**
-   * Opens the state under one list of policies, for the calls of one process. All lists of one name share one report,
-   * which goes to the process whose call is being carried out.
-   */
+  /** Opens the state of a limiter under one list of policies, for the calls of one process. */
   open({ name, policies, penalty }: PolicyListing, caller: HostCaller): HostedKeyspace {
+    const report = this.#reportOf(name)
+    const keyspace = this.carryOut(caller, () => this.#store.keyspace(name, policies, report, penalty))
+    return new HostedKeyspace(this, caller, keyspace)
+  }
+
+  /** The one report of all limiters of a name: it sends notices to the process whose call is being carried out. */
+  #reportOf(name: string): Report {
     let report = this.#reports.get(name)
     if (!report) this.#reports.set(name, (report = (notice) => this.caller?.notice(name, notice)))
-    const opened = report
-    const open = (): Keyspace => this.#store.keyspace(name, policies, opened, penalty)
-    return new HostedKeyspace(this, caller, this.carryOut(caller, open))
+    return report
   }
 
   /** Runs `act` as a call of this process, so that what the store reports meanwhile is sent to it. */

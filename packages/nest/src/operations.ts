@@ -57,7 +57,7 @@ export class OperationSteps implements GuardSteps<Call, Call> {
     return denial.answers.get(this) ?? this.#answer(call, key, denial)
   }
 
-  /** Answers a denial, and has it decide the later operations of the same request too. */
+  /** Answers an operation with a denial, and keeps both for the later operations of its request, which get the same. */
   #answer(call: Call, key: string, denial: EarlierDenial): MaybePromise<Denied> {
     const denied = this.#steps.deny(call, call, key, denial.cost, denial.decision)
     denial.answers.set(this, denied)

@@ -111,7 +111,7 @@ export class Waiters {
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
       const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
-      const [state] = asked instanceof Promise ? await waiter.storeWait.over(asked) : asked
+      const [state] = asked instanceof Promise ? await waiter.storeWait.timed(asked) : asked
       waiter.wasReached = true
       if (state === 'held') this.#taken(waiter, ticket)
       else if (!waits) void waiter.giveUp()
@@ -222,20 +222,20 @@ class Waiter {
 class StoreWait {
   /** On the clock of `nowMs`; undefined while no answer is outstanding. */
   #askedAt: number | undefined
-  #ms = 0
+  #answeredMs = 0
 
-  /** Milliseconds so far, those for an outstanding answer included. */
+  /** Milliseconds so far: those of the answers that came, and of one that is outstanding. */
   get ms(): number {
-    return this.#ms + (this.#askedAt === undefined ? 0 : nowMs() - this.#askedAt)
+    return this.#answeredMs + (this.#askedAt === undefined ? 0 : nowMs() - this.#askedAt)
   }
 
-  /** Waits for an answer of the store, and adds the time to `ms`. */
-  async over<T>(answer: Promise<T>): Promise<T> {
+  /** Returns an answer of the store when it has come; the wait for it counts in `ms`. */
+  async timed<T>(answer: Promise<T>): Promise<T> {
     this.#askedAt = nowMs()
     try {
       return await answer
     } finally {
-      this.#ms = this.ms
+      this.#answeredMs += nowMs() - this.#askedAt
       this.#askedAt = undefined
     }
   }

@@ -86,23 +86,25 @@ class KeyspaceOver implements Keyspace {
     this.#list = this.#table.listOf(policies, penalty)
   }
 
+  /** Decides several keys in one update; undefined where the store changes one key at a time. */
   get together(): Together | undefined {
     const gathering = this.#gathering
     if (!gathering.takesMany) return undefined
-    const decide: Together['decide'] = (parts, _receiver, caller) => {
-      const opened = parts as readonly Part<KeyspaceOver>[]
-      const ids = opened.map(({ keyspace, key }) => keyspace.#idPrefix + key)
+    const decide: Together['decide'] = (given, _receiver, caller) => {
+      const parts = given as readonly Part<KeyspaceOver>[]
+      const ids = parts.map(({ keyspace, key }) => keyspace.#idPrefix + key)
       const act: Act<readonly Answer[]> = (changing) =>
-        decideAtOnce(
-          opened.map(({ keyspace, ...part }) => {
-            const decide = (ask: Ask, key: string, cost: number): Answer =>
-              keyspace.#decision(ask, key, cost, 0)(changing)
-            return { ...part, keyspace: { decide } }
-          }),
-        )
+        decideAtOnce(parts.map((part) => ({ ...part, keyspace: part.keyspace.#within(changing) })))
       return gathering.run(ids, act, caller)
     }
     return { program: gathering, decide }
+  }
+
+  /** The keyspace inside of an update whose bytes are there, so that it answers at once. */
+  #within(changing: Parameters<Act<Answer>>[0]) {
+    return {
+      decide: (ask: Ask, key: string, cost: number): Answer => this.#decision(ask, key, cost, 0)(changing),
+    }
   }
 
   decide(ask: Ask, key: string, cost: number, maxWait: number, caller?: Caller): MaybePromise<Answer> {

@@ -157,9 +157,9 @@ function rejectAtOnce(command: Command, reject: Command['reject']): void {
 }
 
 /**
- * Returns the command with these keys and arguments behind its own ones, and with a writer that makes one text of its strings.
- * The client's constructor looks at each argument three times, and its own writer makes an item of each string and
- * copies these one by one: that took most of the time that a call with many keys takes in the client.
+ * Appends keys and arguments to a command that the client has made, and replaces its writer by a faster one, `toWritable`.
+ * Given them at once, the client would look at each argument three times, and write each string as a piece of its own:
+ * with many keys that took most of the client's time.
  */
 export function inOneBuffer(command: object, lists: readonly (readonly RedisKey[])[] = []): object {
   for (const list of lists) for (const item of list) (command as Command).args.push(item)

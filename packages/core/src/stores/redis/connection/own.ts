@@ -80,15 +80,19 @@ export class OwnConnection implements RedisConnection {
     else send()
   }
 
-  /** Subscribes as soon as there is a client. Returns a function that ends it, also before that. */
+  /** Subscribes as soon as there is a client. The function returned ends that; called before, it prevents it. */
   subscribe(channel: string, receive: (message: string) => void): () => void {
-    let end: (() => void) | undefined = (): void => {}
+    let isEnded = false
+    let unsubscribe: (() => void) | undefined
     void this.open()
-      .then((opened) => end && (end = opened.subscribe?.(channel, receive) ?? end))
+      .then((opened) => {
+        if (!isEnded) unsubscribe = opened.subscribe?.(channel, receive)
+      })
       .catch(() => {})
     return () => {
-      end?.()
-      end = undefined
+      isEnded = true
+      unsubscribe?.()
+      unsubscribe = undefined
     }
   }
 
