@@ -230,7 +230,7 @@ it('takes a clock whose instants are not whole', async () => {
   const semaphore = createSemaphore({ name: 'fractions', limit: 1, store, deadline: '10s' })
   const permit = await semaphore.acquire('a')
   expect(permit.allowed).toBe(true)
-  permit.release()
+  await permit.release()
 })
 
 describe('a role without rights', () => {
