@@ -99,6 +99,7 @@ export function writePages() {
 
 /**
  * Places of the pages, in the folder of a repository, that are not what their figures print.
+ * @public Read by the checks of the site, which has dependencies of its own.
  * @param {string} root
  */
 export function stalePages(root) {
