@@ -7,6 +7,7 @@ import { githubSlug } from '../anchors.js'
 import { addressed, addressOf, filesOf, navigation, placeOf } from '../pages.js'
 import { drawPictures, withPictures } from '../pictures.js'
 import { BASE, portablePage, portableScript } from '../portable.js'
+import { VERSION } from '../playground/address.js'
 import { PRESETS } from '../playground/presets.js'
 
 const ROOT = resolve(__dirname, '../..')
@@ -128,7 +129,8 @@ describe('the pictures', () => {
     const pictures = await drawPictures('/base/')
     expect(pictures.size).toBe(PRESETS.length)
     for (const html of pictures.values()) {
-      expect(html).toMatch(/<svg class="lane"[^]*<svg class="strip"[^]*href="\/base\/playground\.html#1&#38;/)
+      expect(html).toMatch(/<svg class="lane"[^]*<svg class="strip"[^]*href="/)
+      expect(html).toContain(`href="/base/playground.html#${VERSION}&#38;`)
       expect(html).not.toMatch(/<script|NaN|undefined/)
     }
   })
