@@ -20,6 +20,8 @@ export class KeyModel {
   /** When the first call after the state was lost wrote something. */
   #born: bigint | undefined
   readonly #cancelled = new Set<Entry>()
+  /** What was written before charges that found the key full. */
+  readonly #replaced = new Map<Entry, Entry[]>()
   #blockedUntil = 0n
   #heldUntil = 0n
   readonly #refusals = new Refusals()
@@ -47,7 +49,7 @@ export class KeyModel {
       if (this.#writes.includes(booking)) this.release(booking.rules, now, booking, booking.cost)
       return false
     }
-    this.#writes.pop()
+    this.#writes = this.#replaced.get(booking) ?? this.#writes.slice(0, -1)
     return true
   }
 
@@ -110,11 +112,13 @@ export class KeyModel {
   }
 
   /** A key that is full again under the limits of a charge is as one that was never used. */
-  #beginAnew({ rules, decidedAt }: Entry): void {
+  #beginAnew(charge: Entry): void {
+    const { rules, decidedAt } = charge
     const isFull = rules.every(
       (rule, i) => resetInstant(this.#standing(rule, i), rule, decidedAt) <= decidedAt,
     )
     if (!isFull || this.#last() > decidedAt) return
+    this.#replaced.set(charge, this.#writes)
     this.#writes = []
     this.#born = decidedAt
   }

@@ -123,9 +123,11 @@ export class Cursor {
     for (const ring of this.rings()) ring.keep(0)
   }
 
-  /** Puts back all cells and entries that a booking has replaced. */
+  /** Puts back all cells and entries that a booking has replaced. A state that the booking began anew stays so young. */
   restore(undo: Undo): void {
+    const { born } = this
     this.cells().set(undo.cells)
+    this.cells()[BORN] = born
     this.rings().forEach((ring, i) => ring.restore(undo.marks[i]!))
   }
 }

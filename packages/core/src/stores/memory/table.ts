@@ -155,22 +155,22 @@ export class Table {
     const row = call.row || this.#add(key, now)
     call.row = row
     cursor.rows.record(row, list.number, false)
-    this.#renewIfFull(list.policies, row, now)
-    if (at <= now && !mayBeUndone) {
+    const isFull = this.#isFull(list.policies, row, now)
+    const isBooked = at > now || mayBeUndone
+    const undo = isBooked ? bookings.open(row, at, cursor.cells(), cursor.rings()) : undefined
+    if (isFull) cursor.renew(list.policies, now)
+    cursor.admit(list.policies, at, cost)
+    if (!undo) {
       bookings.bumpVersion(row)
-      cursor.admit(list.policies, at, cost)
       return undefined
     }
-    const undo = bookings.open(row, at, cursor.cells(), cursor.rings())
-    cursor.admit(list.policies, at, cost)
     for (const ring of cursor.rings()) ring.seal()
     return { key, at, cost, decidedAt: now, undo, isCancelled: false }
   }
 
-  /** A key that is full again is charged as one that was never used, so that it makes no difference whether its row was freed. */
-  #renewIfFull(policies: readonly Policy[], row: number, now: number): void {
-    if (this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now))
-      this.cursor.renew(policies, now)
+  /** Whether a charge finds the key full: it is charged as one that was never used, so that it makes no difference whether its row was freed. */
+  #isFull(policies: readonly Policy[], row: number, now: number): boolean {
+    return this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now)
   }
 
   /** Counts a refusal. If that blocks the key, the call passes no earlier than the block ends. */
@@ -260,7 +260,7 @@ export class Table {
       case 'charge': {
         const row = this.rowFor(key, now, list)
         this.bookings.bumpVersion(row)
-        this.#renewIfFull(list.policies, row, now)
+        if (this.#isFull(list.policies, row, now)) this.cursor.renew(list.policies, now)
         return this.cursor.admit(list.policies, Math.max(now, this.bookings.lastOf(row)), change.cost)
       }
       case 'block': {
