@@ -168,7 +168,10 @@ export class Table {
     return { key, at, cost, decidedAt: now, undo, isCancelled: false }
   }
 
-  /** Whether a charge finds the key full: it is charged as one that was never used, so that it makes no difference whether its row was freed. */
+  /**
+   * Whether a charge finds the key full. Such a key is charged as one that was never used, so that it makes no difference whether
+   * its row was freed.
+   */
   #isFull(policies: readonly Policy[], row: number, now: number): boolean {
     return this.bookings.lastOf(row) <= now && this.cursor.isFull(policies, now)
   }
