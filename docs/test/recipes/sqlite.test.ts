@@ -11,7 +11,7 @@ const sqlite = process.getBuiltinModule('node:sqlite' as never) as Sqlite | unde
 
 if (sqlite) {
   conformance('the recipe for SQLite', (clock) => sqliteStore(new sqlite.DatabaseSync(':memory:'), clock), {
-    sequences: 100,
+    sequences: 500,
   })
 }
 

@@ -3,8 +3,6 @@ import { conformance } from '@sluice/testing/internal'
 import { Pool } from 'pg'
 import { postgresStore } from '@sluice/postgres'
 
-// In `npm test` a fifth of the sequences of other stores: each step of one takes longer here.
-if (process.env.CONFORMANCE_RUNS === '500') process.env.CONFORMANCE_RUNS = '100'
 jest.setTimeout(600_000)
 
 let server: PostgresServer
