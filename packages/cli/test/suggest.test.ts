@@ -35,6 +35,7 @@ describe('a caller whose units always pass', () => {
           costs: Uint32Array.from(list, ([, cost]) => cost),
           from: 0,
           to: list.length,
+          looks: 0,
         }
         if (peakIn(calls, cell.span) > cell.policy.capacity) return
         leftOut++
@@ -108,18 +109,18 @@ describe('suggest', () => {
 })
 
 describe('an interruption', () => {
-  const many = Array.from({ length: 300_000 }, (_, i) => callAt(S * 1e6 + i * 1000, `10.0.0.${i % 2}`))
+  const many = Array.from({ length: 600_000 }, (_, i) => callAt(S * 1e6 + i * 1000, `10.0.0.${i % 2}`))
 
-  /** Interrupts when a block is read for the `turn`-th time: of two callers each has 36 blocks, which are read twice. */
+  /** Interrupts when a block is read for the `turn`-th time: of two callers each has 73 blocks, which are read twice. */
   const interrupted = async (turn: number) => {
     const controller = new AbortController()
     const { write, read } = memoryShelf()
     let reads = 0
     const shelf = {
       write,
-      read(index: number) {
+      read(index: number, into: Uint8Array) {
         if (++reads === turn) controller.abort()
-        return read(index)
+        read(index, into)
       },
     }
     const report = await suggest(readingOf(many), { ...OPTIONS, shelf, signal: controller.signal })
@@ -128,13 +129,13 @@ describe('an interruption', () => {
 
   it('ends while callers are measured: what was found is who has which peak', async () => {
     const { reads, window, isComplete } = await interrupted(1)
-    expect([reads, isComplete]).toEqual([36, false])
+    expect([reads, isComplete]).toEqual([73, false])
     expect(window).toEqual({ windowMs: 10_000, without: 'interrupted', cells: [], peaks: [[5000, 1]] })
   })
 
   it('ends while calls are decided: what was found is the limits, without figures of some callers alone', async () => {
-    const { reads, window, isComplete } = await interrupted(73)
-    expect([reads, isComplete]).toEqual([108, false])
+    const { reads, window, isComplete } = await interrupted(147)
+    expect([reads, isComplete]).toEqual([219, false])
     expect(window).toMatchObject({ without: 'interrupted', cells: [{ limit: 5000 }], peaks: [[5000, 2]] })
     expect(window.recommended?.policy.limit).toBe(5000)
     expect(window.cells[0]).not.toHaveProperty('figures')

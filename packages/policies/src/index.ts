@@ -1,11 +1,6 @@
 // Rate limits as data: the file, its check and its schema.
-export {
-  ALGORITHM_NAMES,
-  type AlgorithmName,
-  capacityOption,
-  makePolicy,
-  type PolicyEntry,
-} from './factories.js'
+export type { AlgorithmName, PolicyEntry } from './factories.js'
+export { ALGORITHM_NAMES, capacityOption, makePolicy } from './factories.js'
 export * from './policy-file.js'
 export * from './schema.js'
 export * from './selection.js'

@@ -35,7 +35,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   const { format: name, fields = {}, selectors, cost } = options
   const needs = [...new Set([...selectors.map(({ by = 'ip' }) => by), ...(cost === undefined ? [] : [cost])])]
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
-  let best: Candidate | undefined
+  let best: ReturnType<typeof scored> | undefined
   for (const wrapper of wrappers()) {
     const unwrapped = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? ''))
     const inner = unwrapped.filter((line) => line !== '')
@@ -55,17 +55,11 @@ export function detect(source: string, sample: readonly string[], options: ReadO
 
 type Texts = readonly string[]
 
-interface Candidate extends Detected {
-  readonly score: number
-  /** A part that is in no line. */
-  readonly missing: string | undefined
-}
-
 /**
  * Reads lines as one format in one wrapper, and scores it by how many times and needed parts it found. `missing` is the
  * first part that no line has.
  */
-function scored(format: Format, wrapper: Wrapper, lines: Texts, needs: Texts): Candidate {
+function scored(format: Format, wrapper: Wrapper, lines: Texts, needs: Texts) {
   const times: number[] = []
   const counts = needs.map(() => 0)
   let hasDurations = false

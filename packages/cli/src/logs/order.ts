@@ -1,22 +1,20 @@
+import type { LoggedCall } from './calls.js'
+
 /*
  * Puts calls in order of time. Logs are nearly in order: lines of several workers overlap, and a line is written when its
  * call ends.
  */
 
-interface Timed {
-  readonly at: number
-}
-
 /** Sorts what comes at most `hold` microseconds late. */
-export class Sorter<T extends Timed> {
-  #pending: T[] = []
+export class Sorter {
+  #pending: LoggedCall[] = []
   #kept = 0
   #latest = -Infinity
 
   constructor(readonly hold: number) {}
 
   /** Takes an item to be sorted. Returns false, and does not take it, if it is older than the newest by more than `hold`. */
-  add(item: T): boolean {
+  add(item: LoggedCall): boolean {
     if (item.at < this.#latest - this.hold) return false
     if (item.at > this.#latest) this.#latest = item.at
     this.#pending.push(item)
@@ -24,12 +22,12 @@ export class Sorter<T extends Timed> {
   }
 
   /** What can be passed on in order; [] until enough has come that it is worth sorting. */
-  due(): T[] {
+  due(): LoggedCall[] {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
   }
 
   /** Takes out the items up to an instant, in order of time. */
-  end(until = Infinity): T[] {
+  end(until = Infinity): LoggedCall[] {
     const sorted = this.#pending.sort((one, other) => one.at - other.at)
     let count = sorted.length
     while (count > 0 && sorted[count - 1]!.at > until) count--
@@ -40,19 +38,19 @@ export class Sorter<T extends Timed> {
 }
 
 /** One of the sequences that are merged: the batch at hand, and the first item of it that was not taken. */
-interface Head<T> {
-  readonly source: AsyncIterator<T[]>
-  batch: T[]
+interface Head {
+  readonly source: AsyncIterator<LoggedCall[]>
+  batch: LoggedCall[]
   next: number
 }
 
 /** Merges sequences of batches, each in order of time, into one. */
-export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[]>[]): AsyncGenerator<T[]> {
-  const heads = sources.map((source): Head<T> => ({ source, batch: [], next: 0 }))
-  const heap: Head<T>[] = []
+export async function* merge(sources: readonly AsyncIterator<LoggedCall[]>[]): AsyncGenerator<LoggedCall[]> {
+  const heads = sources.map((source): Head => ({ source, batch: [], next: 0 }))
+  const heap: Head[] = []
   for (const head of heads) if (await hasNext(head)) heap.push(head)
   heap.sort((one, other) => atOf(one) - atOf(other)) // a sorted list is a heap
-  let merged: T[] = []
+  let merged: LoggedCall[] = []
   for (let head = heap[0]; head; head = heap[0]) {
     const bound = Math.min(...heap.slice(1, 3).map(atOf))
     while (head.next < head.batch.length && atOf(head) <= bound) merged.push(head.batch[head.next++]!)
@@ -66,7 +64,7 @@ export async function* merge<T extends Timed>(sources: readonly AsyncIterator<T[
 }
 
 /** Whether a sequence has an item left, which is fetched if the batch at hand is used up. */
-async function hasNext<T>(head: Head<T>): Promise<boolean> {
+async function hasNext(head: Head): Promise<boolean> {
   while (head.next === head.batch.length) {
     const { done, value } = await head.source.next()
     if (done) return false
@@ -77,7 +75,7 @@ async function hasNext<T>(head: Head<T>): Promise<boolean> {
 }
 
 /** Puts a head in the place of the first of a binary heap, and restores the heap's order. */
-function sink<T extends Timed>(heap: Head<T>[], head: Head<T>): void {
+function sink(heap: Head[], head: Head): void {
   let i = 0
   for (let child = 1; child < heap.length; child = 2 * i + 1) {
     if (child + 1 < heap.length && atOf(heap[child + 1]!) < atOf(heap[child]!)) child++
@@ -88,6 +86,6 @@ function sink<T extends Timed>(heap: Head<T>[], head: Head<T>): void {
   heap[i] = head
 }
 
-function atOf<T extends Timed>({ batch, next }: Head<T>): number {
+function atOf({ batch, next }: Head): number {
   return batch[next]!.at
 }

@@ -78,7 +78,7 @@ class Log {
     const { ledger, source } = this
     const { format, hasDurations } = this.detected!
     const callOf = callReader(format, hasDurations, this.options)
-    const sorter = new Sorter<LoggedCall>((this.options.skewMs ?? 5000) * 1000)
+    const sorter = new Sorter((this.options.skewMs ?? 5000) * 1000)
     for (let lines: string[] | undefined = this.#first; lines; lines = await this.#next()) {
       for (const line of lines) {
         ledger.lines++

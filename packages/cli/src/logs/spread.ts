@@ -15,7 +15,7 @@ export type Way = 'evenly' | 'start' | 'alternating'
 
 /** Gives calls, which come in order of their logged times, the instants at which they began, and puts them in that order. */
 export class Spread {
-  readonly #sorter: Sorter<LoggedCall>
+  readonly #sorter: Sorter
   /** Calls of the unit that goes on. */
   #calls: LoggedCall[] = []
   #start = -Infinity

@@ -5,16 +5,11 @@ import type { TimeReader } from './times.js'
  * Formats of text, each one regular expression whose groups are parts of the call.
  */
 
-interface Pattern {
-  readonly name: string
-  readonly pattern: RegExp
-  /** The names of the groups. */
-  readonly groups: string
-  /** The groups that add up to the duration, in seconds. Without one, the time is that of the beginning, or nobody knows. */
-  readonly durations: readonly string[]
-}
-
-const PATTERNS: readonly Pattern[] = [
+/**
+ * Each with the names of the groups, and those that add up to the duration in seconds. Without one, the time is that of the
+ * beginning, or nobody knows.
+ */
+const PATTERNS = [
   {
     // Apache, nginx and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration behind.
     name: 'common',
@@ -54,7 +49,7 @@ class TextFormat implements Format {
 
   /** `pattern` has the regular expression of the format and the names of its groups in order. */
   constructor(
-    readonly pattern: Pattern,
+    readonly pattern: (typeof PATTERNS)[number],
     readonly times: TimeReader,
   ) {
     this.name = pattern.name

@@ -58,9 +58,7 @@ async function* unpacked(chunks: Readable): AsyncGenerator<Buffer> {
 export class FileShelf implements Shelf {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-'))
   readonly #file = openSync(join(this.#folder, 'calls'), 'w+')
-  #size = 0
   #blocks = 0
-  #reads = 0
 
   /** The file is deleted when the process ends. */
   constructor() {
@@ -72,15 +70,16 @@ export class FileShelf implements Shelf {
 
   /** Appends a block to the file. All blocks have one size. */
   write(block: Uint8Array): void {
-    this.#size = block.length
-    writeSync(this.#file, block, 0, this.#size, this.#blocks++ * this.#size)
+    writeSync(this.#file, block, 0, block.length, this.#blocks++ * block.length)
   }
 
   /** Reads the block that was written as the `index`-th, counted from 0. */
-  read(index: number): Uint8Array {
-    const block = new Uint8Array(this.#size)
-    readSync(this.#file, block, 0, this.#size, index * this.#size)
-    show(`${Math.round((50 * ++this.#reads) / this.#blocks)} % decided`) // each block is read twice
-    return block
+  read(index: number, into: Uint8Array): void {
+    readSync(this.#file, into, 0, into.length, index * into.length)
+  }
+
+  /** Shows how far the deciding is, which reads all calls twice. */
+  progress(times: number): void {
+    show(`${Math.round(50 * times)} % decided`)
   }
 }

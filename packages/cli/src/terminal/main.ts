@@ -7,8 +7,11 @@ export type Run = (files: readonly string[], given: Given, signal: AbortSignal) 
 /** The commands, loaded when one is run, so that the others cost no time. */
 export type Load = () => Promise<Readonly<Record<string, Run>>>
 
-/** Stands for stdin among paths: the parser of arguments drops a bare `-`. */
-export const STDIN = './-'
+/**
+ * Stands before each argument that is no flag, as no argument can hold it: the parser would drop a bare `-`, and make numbers of
+ * '', '1e3' and '010'.
+ */
+const MARK = '\0'
 
 const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 
@@ -28,17 +31,18 @@ export async function main(
       const command = cli.command(usage, about).example(`  $ sluice ${example}`)
       for (const [flag, text] of flags) command.option(flag, text)
       command.action(async (files: string | string[], given: Given) =>
-        (await load())[command.name]!([files].flat(), given, interrupt.signal),
+        (await load())[command.name]!([files, given['--'] ?? []].flat().map(unmarked), given, interrupt.signal),
       )
     }
-    const given = argv.map((arg) => (arg === '-' ? STDIN : arg))
-    const { args, options } = cli.parse(given, { run: false })
+    const { args, options } = cli.parse(argv.flatMap(marked), { run: false })
     if (options['help'] || options['version']) return EXIT.done
     const { matchedCommand: command } = cli
-    if (!command && args[0] !== undefined) return failure(await unknown('command', args[0], NAMES))
+    if (!command && args[0] !== undefined) return failure(await unknown('command', unmarked(args[0]), NAMES))
     const flags = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
     const odd = Object.keys(options).find((name) => name !== '--' && !flags.includes(name))
     if (command && odd !== undefined) return failure(await unknown('option', odd, flags))
+    const wrong = command && misgiven(args, options)
+    if (wrong) return failure(new UsageError(wrong))
     if (!command) cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)

@@ -1,7 +1,7 @@
 import type { Basis } from '../index.js'
 
-/** The terminal that a report is printed on. */
-export interface Terminal {
+/** The terminal that a report is printed on, as its page. */
+export interface Page {
   /** In columns. */
   readonly width: number
   bold(text: string): string
@@ -9,7 +9,7 @@ export interface Terminal {
 }
 
 /** The width and the styles of a stream: without colours where it is no terminal, or where NO_COLOR asks for that. */
-export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Terminal {
+export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
   const isColoured = isTTY && !process.env.NO_COLOR
   const style = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
   return { width: columns ?? (Number(process.env.COLUMNS) || 80), bold: style(1), faint: style(2) }
@@ -63,7 +63,7 @@ export function printable(text: string): string {
  * A report as text: the figures of the log that it rests on, its sections, and how many lines were read and skipped,
  * with the first line of each reason to skip.
  */
-export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Terminal): string {
+export function pageText(basis: Basis, sections: readonly (readonly string[])[], page: Page): string {
   const { calls, callers, from, to, resolutionMs, denied, lines, read, outside, skipped } = basis
   const unit = { 1000: 'whole seconds', 1: 'milliseconds' }[resolutionMs] ?? 'microseconds'
   const limited = `${percent(denied)} of the calls were answered 429`

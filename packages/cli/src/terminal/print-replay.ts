@@ -1,11 +1,11 @@
 import type { Comparison, LimiterReport, ReplayReport, Way } from '../index.js'
-import { count, lengthOfTime, type Terminal, pageText, percent, printable, shown, table } from './page.js'
+import { count, lengthOfTime, type Page, pageText, percent, printable, shown, table } from './page.js'
 
 /**
  * The report of a replay as text. It has three answers, each with a heading, where the log's times are too coarse to
  * say how calls lay within a unit of them.
  */
-export function printReplay({ basis, answers }: ReplayReport, page: Terminal): string {
+export function printReplay({ basis, answers }: ReplayReport, page: Page): string {
   const isCoarse = answers.length > 1
   const sections = answers.flatMap(({ spread, limiters, against }) => [
     ...(isCoarse ? [[page.bold(SPREADS[spread])]] : []),
@@ -24,7 +24,7 @@ const SPREADS: Readonly<Record<Way, string>> = {
 }
 
 /** The lines about one limiter: a title, and if it denied anything, by which policies, when, and which callers most. */
-function limiterLines(limiter: LimiterReport, callers: number, page: Terminal): string[] {
+function limiterLines(limiter: LimiterReport, callers: number, page: Page): string[] {
   const { calls, denied, callersHit, longestLockOutMs, policies, hours, worst } = limiter
   const share = `${count(denied)} of ${count(calls, 'call')} denied (${percent(denied / Math.max(1, calls))})`
   const title = `${page.bold(limiter.name)}: ${share}, ${count(callersHit)} of ${count(callers, 'caller')}`

@@ -1,17 +1,12 @@
 import { formatDuration } from '@sluice/core/internal'
 import type { Basis, Selector, SuggestReport, WindowReport } from '../index.js'
-import { count, lengthOfTime, type Terminal, pageText, percent, printable, table } from './page.js'
+import { count, lengthOfTime, type Page, pageText, percent, printable, table } from './page.js'
 
 /**
  * The report of `suggest` as text: the table of limits, a picture of callers' peaks for each window, the recommended
  * limits, and a policy to copy with the `command` that confirms it.
  */
-export function printSuggest(
-  report: SuggestReport,
-  selector: Selector,
-  command: string,
-  page: Terminal,
-): string {
+export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page): string {
   const { basis, windows } = report
   const pictures = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window, page))
   const columns = Math.max(1, Math.floor(page.width / PICTURE))
@@ -24,7 +19,7 @@ export function printSuggest(
 }
 
 /** The table of windows and limits, with the calls and callers that each would have denied. Recommended limits are bold. */
-function limitsTable({ windows, basis }: SuggestReport, page: Terminal): string[] {
+function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
   const rows = windows.flatMap(({ windowMs, cells, without, recommended }) => {
     const window = formatDuration(windowMs)
     if (cells.length === 0) return [[window, '', without ?? 'no limit is enough']]
@@ -42,7 +37,7 @@ function limitsTable({ windows, basis }: SuggestReport, page: Terminal): string[
 }
 
 /** How many callers have a peak of each size, as bars. They grow with the logarithm: one caller beside thousands is seen. */
-function picture({ windowMs, peaks, recommended }: WindowReport, page: Terminal): string[] {
+function picture({ windowMs, peaks, recommended, cells, without }: WindowReport, page: Page): string[] {
   const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
   const bins = new Map<number, number>()
   for (const [peak, callers] of peaks) bins.set(binOf(peak), (bins.get(binOf(peak)) ?? 0) + callers)
@@ -54,7 +49,8 @@ function picture({ windowMs, peaks, recommended }: WindowReport, page: Terminal)
     const mark = limit !== undefined && binOf(limit) === bin ? `  < ${count(limit)}` : ''
     return `${name.padStart(15)} ${bar} ${count(callers)}${mark}`
   })
-  return [page.bold(`callers by their peak in ${formatDuration(windowMs)}`.padEnd(PICTURE)), ...bars]
+  const callers = without === 'interrupted' && cells.length === 0 ? 'some callers' : 'callers'
+  return [page.bold(`${callers} by their peak in ${formatDuration(windowMs)}`.padEnd(PICTURE)), ...bars]
 }
 
 const BAR = 34
@@ -71,7 +67,7 @@ function besideEachOther(pictures: readonly (readonly string[])[]): string[] {
  * The lines about the limit that is recommended for a window: how many callers it leaves alone, and which it denies
  * most. None without such a limit.
  */
-function recommendation(window: WindowReport, basis: Basis, page: Terminal): string[] {
+function recommendation(window: WindowReport, basis: Basis, page: Page): string[] {
   const { windowMs, recommended, cells, peaks } = window
   if (!recommended) return []
   const { calls: all, callers } = basis
@@ -91,7 +87,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Terminal): str
  * The lines to copy: the recommended policy of the window in which the limit lies furthest below what the next caller
  * needs, in TypeScript and as a policy file, and the command that confirms it.
  */
-function toCopy({ windows }: SuggestReport, selector: Selector, command: string, page: Terminal): string[] {
+function toCopy({ windows }: SuggestReport, selector: Selector, command: string, page: Page): string[] {
   const known = windows.flatMap(({ recommended }) => recommended ?? [])
   const gaps = known.map(({ policy, next }) => (next ?? 0) / policy.limit)
   const best = known[gaps.indexOf(Math.max(...gaps))]

@@ -5,7 +5,9 @@ import { Hit, Tally } from './tally.js'
 import type { CallerCalls } from './trace.js'
 
 /** The most units of one caller in any span (t - span, t]. */
-export function peakIn({ times, costs, from, to }: CallerCalls, span: number): number {
+export function peakIn(calls: CallerCalls, span: number): number {
+  const { times, costs, from, to } = calls
+  calls.looks += to - from
   let [units, most, oldest] = [0, 0, from]
   for (let i = from; i < to; i++) {
     units += costs[i]!
@@ -36,16 +38,19 @@ export class Cell {
    * The denials that the policy would have made among a caller's calls. It begins with empty state and stops after
    * `most`.
    */
-  hit({ times, costs, from, to }: CallerCalls, most = Infinity): Hit {
+  hit(calls: CallerCalls, most = Infinity): Hit {
+    const { times, costs, from, to } = calls
     const state = this.#state
     state.cells.fill(0)
     state.ring.keep(0)
     const hit = new Hit(to - from)
-    for (let i = from; i < to && hit.denied < most; i++) {
+    let i = from
+    for (; i < to && hit.denied < most; i++) {
       const until = this.#decide(state, times[i]!, costs[i]!)
       if (until <= times[i]!) hit.allowed()
       else hit.add(times[i]!, until)
     }
+    calls.looks += i - from
     return hit
   }
 

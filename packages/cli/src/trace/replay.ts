@@ -87,9 +87,8 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
  * of the truth, where some policy's window has too few such units.
  */
 function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Way[] {
-  const least = LEAST_UNITS * resolution
   const policies = allLimiters(options).flatMap((limiter) => limiter.policies)
-  const isCoarse = policies.some((policy) => scaleOf(policy) < least)
+  const isCoarse = policies.some((policy) => scaleOf(policy) < LEAST_UNITS * resolution)
   return isCoarse ? ['evenly', 'start', 'alternating'] : ['evenly']
 }
 

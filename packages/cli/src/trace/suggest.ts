@@ -1,4 +1,4 @@
-import { PolicyError } from '@sluice/core'
+import type { PolicyError } from '@sluice/core'
 import { formatDuration, ownText } from '@sluice/core/internal'
 import { type AlgorithmName, capacityOption, makePolicy, type PolicyEntry, scaleOf } from '@sluice/policies'
 import type { LoggedCall } from '../logs/calls.js'
@@ -21,7 +21,7 @@ export interface SuggestOptions {
   /** The percentage of callers that a recommended limit leaves alone. */
   readonly untouched: number
   readonly shelf?: Shelf
-  /** Ends deciding. Where it has ended the reading already, what was read is decided, for a second at most. */
+  /** Ends deciding. Where it has ended the reading already, what was read is decided, for a tenth of a second at most. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -66,12 +66,11 @@ export async function suggest(reading: Reading, options: SuggestOptions): Promis
   const spanMs = (survey.last - survey.first) / 1000
   const leastScale = LEAST_UNITS * reading.resolution
   const columns = options.windows.map((windowMs) => new Column(windowMs, options, leastScale, spanMs))
-  const signal = options.signal?.aborted ? AbortSignal.timeout(1000) : options.signal
-  const measures = columns.map((column) => (calls: CallerCalls) => column.measure(calls))
-  const decisions = columns.map((column) => (calls: CallerCalls) => column.decide(calls, keys[calls.caller]!))
-  const isMeasured = await trace.forEach(measures, signal)
+  const signal = options.signal?.aborted ? AbortSignal.timeout(100) : options.signal
+  const isMeasured = await trace.forEach(columns, (column, calls) => column.measure(calls), signal)
   if (isMeasured) for (const column of columns) column.choose(callers.size)
-  const isDecided = isMeasured && (await trace.forEach(decisions, signal))
+  const decide = (column: Column, calls: CallerCalls): void => column.decide(calls, keys[calls.caller]!)
+  const isDecided = isMeasured && (await trace.forEach(columns, decide, signal))
   const basis = survey.basis(reading, callers.size, options.signal)
   return { version: 1, command: 'suggest', basis, windows: columns.map((column) => column.report(isDecided)) }
 }
@@ -199,22 +198,16 @@ class Column {
    * not take.
    */
   #cellOf(limit: number): Cell | undefined {
-    if (!this.#cells.has(limit)) this.#cells.set(limit, this.#newCell(limit))
-    return this.#cells.get(limit)
-  }
-
-  /**
-   * Makes a policy of this limit with the state to replay calls in; undefined for a limit that the algorithm does not
-   * take.
-   */
-  #newCell(limit: number): Cell | undefined {
+    if (this.#cells.has(limit)) return this.#cells.get(limit)
+    let cell: Cell | undefined
     try {
-      return new Cell(makePolicy(this.#entry(limit)))
+      cell = new Cell(makePolicy(this.#entry(limit)))
     } catch (error) {
-      if (error instanceof PolicyError && /^(INVALID_LIMIT|CAPACITY_TOO_LARGE)$/.test(error.code))
-        return undefined
-      throw error
+      const { code = '' } = error as Partial<PolicyError>
+      if (!/^(INVALID_LIMIT|CAPACITY_TOO_LARGE)$/.test(code)) throw error
     }
+    this.#cells.set(limit, cell)
+    return cell
   }
 
   /** A policy of this limit as it stands in a policy file. */

@@ -1,29 +1,38 @@
 /*
  * The calls of a log by caller. They arrive in order of time and are asked for caller by caller, several times. So they are
  * put into parts by caller, 16 bytes a call, and each full block of a part is laid on a shelf: in memory, or in a file, which
- * keeps memory constant however long the log is. A part is sorted by caller when it is read.
+ * keeps memory constant however long the log is. A part is sorted by caller when it is read, as much of it at a time as a fixed
+ * room holds.
  */
 
 /** Where blocks are kept. */
 export interface Shelf {
   /** Keeps a copy of the bytes. All blocks have one size. */
   write(block: Uint8Array): void
-  /** The block that was written as the `index`-th, in a buffer of its own. */
-  read(index: number): Uint8Array
+  /** Puts the block that was written as the `index`-th in `into`. */
+  read(index: number, into: Uint8Array): void
+  /** Called with how often all calls have been read: 1.5 is once, and half of them again. */
+  progress?(times: number): void
 }
 
 /** The calls of one caller: entries `from` to `to`, `to` left out, in order of time. The arrays are used again. */
 export interface CallerCalls {
   caller: number
-  readonly times: Float64Array
-  readonly costs: Uint32Array
+  times: Float64Array
+  costs: Uint32Array
   from: number
   to: number
+  /** How often an entry was looked at since the last pause: the measure of work. */
+  looks: number
 }
+
+type Visit<T> = (item: T, calls: CallerCalls) => void
 
 export class Trace {
   readonly #parts = Array.from({ length: PARTS }, () => new TracePart())
+  readonly #read = new TraceBlock()
   #blocks = 0
+  #partsRead = 0
 
   constructor(readonly shelf: Shelf = memoryShelf()) {}
 
@@ -43,18 +52,18 @@ export class Trace {
   }
 
   /**
-   * Calls each of `visits` with the calls of each caller, caller by caller. It pauses now and then, so that other work
+   * Visits each of `items` with the calls of each caller, caller by caller. It pauses now and then, so that other work
    * of the process gets its turn, and ends at a pause if `signal` asks for that. Returns whether all were visited.
    */
-  async forEach(visits: readonly ((calls: CallerCalls) => void)[], signal?: AbortSignal): Promise<boolean> {
-    let visited = 0
-    for (let index = 0; index < PARTS; index++) {
-      for (const calls of this.#callersOf(index)) {
-        for (const visit of visits) {
-          visit(calls)
-          visited += calls.to - calls.from
-          if (visited < CALLS_BETWEEN_PAUSES) continue
-          visited = 0
+  async forEach<T>(items: readonly T[], visit: Visit<T>, signal?: AbortSignal): Promise<boolean> {
+    const calls: CallerCalls = { caller: 0, ...roomFor(CALLS_AT_ONCE), from: 0, to: 0, looks: 0 }
+    for (const index of this.#parts.keys()) {
+      this.shelf.progress?.(this.#partsRead++ / PARTS)
+      for (calls.caller of this.#callersOf(index, calls)) {
+        for (const item of items) {
+          visit(item, calls)
+          if (calls.looks < LOOKS_BETWEEN_PAUSES) continue
+          calls.looks = 0
           await new Promise((resolve) => setTimeout(resolve, 0))
           if (signal?.aborted) return false
         }
@@ -63,52 +72,63 @@ export class Trace {
     return true
   }
 
-  /** Sorts the calls of a part by caller, by counting as there are few callers a part. Yields those of each caller. */
-  *#callersOf(index: number): Generator<CallerCalls> {
-    const part = this.#parts[index]!
-    const ends: number[] = [] // by caller of this part: where his calls begin, and after they were sorted in where they end
-    let sum = 0
-    for (const count of part.counts) sum = (ends.push(sum), sum + count)
-    const calls = { caller: 0, times: new Float64Array(sum), costs: new Uint32Array(sum), from: 0, to: 0 }
-    const sortIn = ({ times, numbers }: TraceBlock, length: number): void => {
-      for (let i = 0; i < length; i++) {
-        const to = ends[Math.floor(numbers[4 * i + 2]! / PARTS)]!++
-        calls.times[to] = times[2 * i]!
-        calls.costs[to] = numbers[4 * i + 3]!
+  /**
+   * Sorts the calls of a part by caller, by counting: those of as many callers at a time as there is room for, and at
+   * least of one. Puts the calls of each caller in `calls`, and yields the caller.
+   */
+  *#callersOf(index: number, calls: CallerCalls): Generator<number> {
+    const { counts, places, block, filled } = this.#parts[index]!
+    for (let first = 0, next = 0; first < counts.length; first = next) {
+      const ends: number[] = [] // by caller from `first` on: where his calls begin, and after they were sorted in where they end
+      let sum = 0
+      while (next < counts.length && (sum === 0 || sum + counts[next]! <= CALLS_AT_ONCE))
+        sum = (ends.push(sum), sum + counts[next++]!)
+      if (sum > calls.times.length) Object.assign(calls, roomFor(sum))
+      const sortIn = ({ times, numbers }: TraceBlock, length: number): void => {
+        for (let i = 0; i < length; i++) {
+          const place = Math.floor(numbers[4 * i + 2]! / PARTS)
+          if (place < first || place >= next) continue
+          const to = ends[place - first]!++
+          calls.times[to] = times[2 * i]!
+          calls.costs[to] = numbers[4 * i + 3]!
+        }
       }
-    }
-    for (const place of part.places) sortIn(new TraceBlock(this.shelf.read(place)), BLOCK_CALLS)
-    sortIn(part.block, part.filled)
-    for (const [caller, end] of ends.entries()) {
-      calls.caller = caller * PARTS + index
-      calls.from = calls.to
-      calls.to = end
-      yield calls
+      for (const each of places) {
+        this.shelf.read(each, this.#read.bytes)
+        sortIn(this.#read, BLOCK_CALLS)
+      }
+      sortIn(block, filled)
+      for (const [place, end] of ends.entries()) {
+        calls.from = place === 0 ? 0 : ends[place - 1]!
+        calls.to = end
+        yield (first + place) * PARTS + index
+      }
     }
   }
 }
 
+function roomFor(calls: number): Pick<CallerCalls, 'times' | 'costs'> {
+  return { times: new Float64Array(calls), costs: new Uint32Array(calls) }
+}
+
 const PARTS = 64
 const BLOCK_CALLS = 4096
-/** Each costs a visit up to a microsecond. */
-const CALLS_BETWEEN_PAUSES = 2 ** 17
+/** 3 MB. Only a caller who has more takes more. */
+const CALLS_AT_ONCE = 2 ** 18
+/** Each takes up to a tenth of a microsecond. */
+const LOOKS_BETWEEN_PAUSES = 2 ** 18
 
 /** Calls, of each its instant and, in the other half of 16 bytes, caller and cost. */
 class TraceBlock {
-  readonly times: Float64Array
-  readonly numbers: Uint32Array
-
-  /** Two views on the same bytes: 16 a call, of which the first 8 are its time and the rest two numbers. */
-  constructor(readonly bytes: Uint8Array) {
-    this.times = new Float64Array(bytes.buffer)
-    this.numbers = new Uint32Array(bytes.buffer)
-  }
+  readonly bytes = new Uint8Array(16 * BLOCK_CALLS)
+  readonly times = new Float64Array(this.bytes.buffer)
+  readonly numbers = new Uint32Array(this.bytes.buffer)
 }
 
 /** Every 64th caller: how often each called, the block that is being filled, and the places of full ones. */
 class TracePart {
   readonly counts: number[] = []
-  readonly block = new TraceBlock(new Uint8Array(16 * BLOCK_CALLS))
+  readonly block = new TraceBlock()
   readonly places: number[] = []
   filled = 0
 }
@@ -116,5 +136,8 @@ class TracePart {
 /** A shelf that keeps its blocks in memory. */
 export function memoryShelf(): Shelf {
   const blocks: Uint8Array[] = []
-  return { write: (block) => void blocks.push(block.slice()), read: (index) => blocks[index]! }
+  return {
+    write: (block) => void blocks.push(block.slice()),
+    read: (index, into) => into.set(blocks[index]!),
+  }
 }
