@@ -4,8 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { writePages } from '../scripts/check/api/pages.js'
 import { publicPackages } from '../scripts/workspace.js'
 import { scenarioAt } from './playground/address.ts'
-import { answersOf } from './playground/headers.ts'
-import { run } from './playground/run.ts'
+import { answersAt } from './playground/run.ts'
 import { readScenario } from './playground/scenario.ts'
 
 const OUT = 'site/generated'
@@ -102,14 +101,15 @@ async function headersPage() {
   const { scenario } = readScenario(
     scenarioAt('2&rate=1&span=2s&limits=fixedWindow(limit:1,window:1m)').scenario,
   )
-  const [column] = (await run(scenario)) ?? []
-  const answers = column?.decisions.flatMap((decision) => answersOf(decision, 0)) ?? []
-  const lines = answers.flatMap(({ status, format, headers }) =>
-    headers.map((line) => ({
-      name: line.slice(0, line.indexOf(':')),
-      row: `| ${format} | ${status === 200 ? 'passes' : status} | \`${line}\` |`,
-    })),
-  )
+  const answers = await Promise.all([0, 1].map((call) => answersAt(scenario, 0, call)))
+  const lines = answers
+    .flatMap((each) => each ?? [])
+    .flatMap(({ status, format, headers }) =>
+      headers.map((line) => ({
+        name: line.slice(0, line.indexOf(':')),
+        row: `| ${format} | ${status === 200 ? 'passes' : status} | \`${line}\` |`,
+      })),
+    )
   const sections = grouped(lines, 'name').map(([name, same]) => {
     const rows = new Set(same.map(({ row }) => row))
     return `## ${name}\n\n| format | call | |\n|---|---|---|\n${[...rows].join('\n')}`

@@ -46,15 +46,14 @@ export function escaped(text: string): string {
 /** Calls on a line: those that are served stand on it at their turns, those that wait stand there in outline, those denied hang from it. */
 function laneOf(result: ColumnResult, span: Span, bins: number): string {
   const scale = bins / (span.to - span.from)
-  const countOf = (times: Float64Array, isOne: (outcome: number) => boolean): Uint32Array => {
-    const counts = new Uint32Array(bins)
-    for (const [i, outcome] of result.outcome.entries())
-      if (isOne(outcome)) counts[Math.floor((times[i]! - span.from) * scale)]!++ // none outside of the bins
-    return counts
+  const [served, waiting, denied] = [new Uint32Array(bins), new Uint32Array(bins), new Uint32Array(bins)]
+  const { at, turn, outcome } = result
+  for (let i = 0; i < at.length; i++) {
+    const came = Math.floor((at[i]! - span.from) * scale) // numbers that are none of the bins count nowhere
+    if (outcome[i] === DENIED) denied[came]!++
+    else served[Math.floor((turn[i]! - span.from) * scale)]!++
+    if (outcome[i] === WAITING) waiting[came]!++
   }
-  const served = countOf(result.turn, (outcome) => outcome !== DENIED)
-  const waiting = countOf(result.at, (outcome) => outcome === WAITING)
-  const denied = countOf(result.at, (outcome) => outcome === DENIED)
   const most = Math.max(1, ...served, ...waiting, ...denied)
   const { height, base } = LANE
   return svg(bins, height, 'lane', [

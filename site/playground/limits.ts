@@ -12,9 +12,9 @@ export interface Limits {
   /** The turn of the latest call that had to wait, to the microsecond. */
   turn: number
   /** A decision about the next call of a key: of `consume`, or of `acquire` as it is when it books. */
-  decide(key: string, cost: number): Decision | Promise<Decision>
+  decide(key: number, cost: number): Decision | Promise<Decision>
   /** Units left of a key, by policy. */
-  remaining(key: string): readonly number[]
+  remaining(key: number): readonly number[]
   close(): void
 }
 
@@ -47,12 +47,14 @@ export function openLimits({ policies, maxWait, penalty, leases }: ReadColumn): 
   const options = { name: 'api', policies, store, ...(penalty && { penalty }), ...shared }
   const limiters = Array.from({ length: leases?.processes ?? 1 }, () => createLimiter(options))
   let calls = 0
+  const names: string[] = []
+  const nameOf = (key: number): string => (names[key] ??= `key-${key}`)
   const limits: Limits = {
     now: 0,
     turn: 0,
-    decide: (key, cost) => limiters[calls++ % limiters.length]!.decide(key, { cost }),
+    decide: (key, cost) => limiters[calls++ % limiters.length]!.decide(nameOf(key), { cost }),
     remaining(key) {
-      const { remaining, parts } = answer('peek', key, 0, 0)
+      const { remaining, parts } = answer('peek', nameOf(key), 0, 0)
       return parts ? policies.map((_, i) => parts[3 * i + 1]!) : [remaining]
     },
     close() {

@@ -20,15 +20,15 @@ export interface Span {
   readonly to: number
 }
 
-/** Units that are charged at an instant. */
-export interface Charge {
-  readonly turn: number
-  readonly kept: number
+/** Units that are charged at instants, in their order. */
+export interface Charges {
+  readonly turns: ArrayLike<number>
+  readonly kept: ArrayLike<number>
 }
 
-/** The most units, of charges in order, of any span (t - window, t] that ends in each of `bins` equal parts of [from, to). */
+/** The most units of any span (t - window, t] that ends in each of `bins` equal parts of [from, to). */
 export function spansIn(
-  charges: readonly Charge[],
+  { turns, kept }: Charges,
   windowMs: number,
   { from, to }: Span,
   bins: number,
@@ -36,27 +36,25 @@ export function spansIn(
   const most = new Float64Array(bins)
   const width = (to - from) / bins
   let [first, next, count] = [0, 0, 0]
-  const turnOf = (i: number): number => charges[i]?.turn ?? Infinity
-  // Of charges at one instant the last has all of them, and one that is a window old has none, to the microsecond.
-  const goOn = (end: number): void => {
-    const now = Math.min(turnOf(next), end)
-    for (; turnOf(next) === now; next++) count += charges[next]!.kept
-    while (first < next && Math.round((now - turnOf(first)) * 1000) >= windowMs * 1000)
-      count -= charges[first++]!.kept
+  // Times are exact to the microsecond, and a charge that is a window old has left.
+  const leave = (now: number): void => {
+    while (first < next && Math.round((now - turns[first]!) * 1000) >= windowMs * 1000)
+      count -= kept[first++]!
   }
   for (let bin = 0; bin < bins; bin++) {
     const start = from + bin * width
-    while (turnOf(next) < start) goOn(start)
-    goOn(start)
+    while (next < turns.length && turns[next]! <= start) count += kept[next++]!
+    leave(start)
     most[bin] = count
-    while (turnOf(next) < start + width) {
-      goOn(start + width)
+    while (next < turns.length && turns[next]! < start + width) {
+      count += kept[next]!
+      leave(turns[next++]!)
       most[bin] = Math.max(most[bin]!, count)
     }
   }
   return most
 }
 
-export function mostInAnySpan(charges: readonly Charge[], windowMs: number): number {
+export function mostInAnySpan(charges: Charges, windowMs: number): number {
   return spansIn(charges, windowMs, { from: 0, to: Number.MAX_SAFE_INTEGER }, 1)[0]!
 }

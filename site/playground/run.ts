@@ -1,7 +1,9 @@
 import type { Decision } from '@sluice/core'
 import { getOrMake } from '@sluice/http'
+import { type Answer, answersOf } from './headers.js'
+import { LaterEvents } from './later-events.js'
 import { type Limits, openLimits } from './limits.js'
-import { type Charge, mostInAnySpan, promiseOf, type Span, spansIn } from './promise.js'
+import { type Charges, mostInAnySpan, promiseOf, type Span, spansIn } from './promise.js'
 import { MOST_CALLS, type ReadColumn, type ReadScenario } from './scenario.js'
 import { type Arrival, arrivalsOf } from './traffic.js'
 
@@ -17,18 +19,14 @@ export const BINS = 400
  * does not; `kept` the units that were charged and not given back. Times are milliseconds from the start.
  */
 type Row = 'at' | 'cost' | 'key' | 'outcome' | 'turn' | 'retryAfter' | 'remaining' | 'reset' | 'kept'
+type Rows<List> = Readonly<Record<Row, List>>
 
 /** What became of the calls of a column. */
-export interface ColumnResult extends Readonly<Record<Row, Float64Array>> {
+export interface ColumnResult extends Rows<Float64Array> {
   readonly policies: readonly PolicyResult[]
   readonly totals: Totals
   /** Calls that clients would have repeated but for the bound on calls. */
   readonly cutOff: boolean
-}
-
-export interface DecidedColumn extends ColumnResult {
-  /** One for each call. */
-  readonly decisions: readonly Decision[]
 }
 
 /** One policy of a column. The curves are those of the shown key, over the shown time. */
@@ -62,46 +60,58 @@ export function shownTime({ settings }: ReadScenario): Span {
 }
 
 /** Called now and then. A promise is waited for; one of false ends the run. */
-type Pause = () => Promise<boolean> | undefined
+export type Pause = () => Promise<boolean> | undefined
 
 /** Decides all calls under each column. Undefined where `pause` ended it. */
 export async function run(
   scenario: ReadScenario,
   pause: Pause = () => undefined,
-): Promise<readonly DecidedColumn[] | undefined> {
+): Promise<readonly ColumnResult[] | undefined> {
   const arrivals = arrivalsOf(scenario.settings)
-  const results: DecidedColumn[] = []
+  const results: ColumnResult[] = []
   for (const column of scenario.columns) {
-    const limits = openLimits(column)
-    try {
-      const columnRun = new ColumnRun(scenario, column, limits)
-      if (!(await columnRun.decide(arrivals, pause))) return undefined
-      results.push(columnRun.result())
-    } finally {
-      limits.close()
-    }
+    const columnRun = new ColumnRun(scenario, column)
+    if (!(await columnRun.decide(arrivals, pause))) return undefined
+    results.push(columnRun.result())
   }
   return results
 }
 
-/** A call that was decided at an instant. */
-interface Call {
-  readonly at: number
-  readonly key: number
-  readonly cost: number
-  readonly decision: Decision
-  readonly turn: number
-  kept: number
+/**
+ * What the client of a call is answered. The column is decided once more as far as that call, as to keep each decision of 100,000
+ * calls takes longer than to make them. Undefined where `pause` ended it.
+ */
+export async function answersAt(
+  scenario: ReadScenario,
+  column: number,
+  call: number,
+  pause: Pause = () => undefined,
+): Promise<readonly Answer[] | undefined> {
+  const columnRun = new ColumnRun(scenario, scenario.columns[column]!)
+  if (!(await columnRun.decide(arrivalsOf(scenario.settings), pause, call + 1))) return undefined
+  const { decision, at } = columnRun.latest!
+  return answersOf(decision, at + decision.waitMs)
 }
 
 /** The next try of a call that was denied, or the settling of one that was allowed. */
-type Later = Arrival | { readonly at: number; readonly settled: Call }
+type Later = Arrival | { readonly at: number; readonly call: number; readonly decision: Decision }
 
-/** One column from its first call to its last. */
+/** One column from its first call on. */
 class ColumnRun {
-  readonly #calls: Call[] = []
-  /** The next one last. */
-  readonly #later: Later[] = []
+  latest: { readonly decision: Decision; readonly at: number } | undefined
+  readonly #limits: Limits
+  readonly #rows: Rows<number[]> = {
+    at: [],
+    cost: [],
+    key: [],
+    outcome: [],
+    turn: [],
+    retryAfter: [],
+    remaining: [],
+    reset: [],
+    kept: [],
+  }
+  readonly #later = new LaterEvents<Later>()
   readonly #corrections: Promise<void>[] = []
   /** The units left of each policy at the start of each bin. */
   readonly #left: (readonly number[])[] = []
@@ -110,59 +120,60 @@ class ColumnRun {
   constructor(
     readonly scenario: ReadScenario,
     readonly column: ReadColumn,
-    readonly limits: Limits,
   ) {
+    this.#limits = openLimits(column)
     this.#shown = shownTime(scenario)
   }
 
-  /** Decides every call. Returns whether `pause` let it come to the end. */
-  async decide(arrivals: readonly Arrival[], pause: Pause): Promise<boolean> {
-    for (let next = 0; this.#calls.length < MOST_CALLS;) {
-      const isLater = (this.#later.at(-1)?.at ?? Infinity) <= (arrivals[next]?.at ?? Number.MAX_VALUE)
-      const event = isLater ? this.#later.pop() : arrivals[next++]
-      if (!event) break
-      this.#moveTo(event.at)
-      if ('settled' in event) this.#settle(event.settled)
-      else {
-        const made = this.limits.decide(`key-${event.key}`, event.cost)
-        this.#record(event, made instanceof Promise ? await made : made)
+  /** Decides the calls, at most so many. Returns whether `pause` let it come to the end. */
+  async decide(arrivals: readonly Arrival[], pause: Pause, most = MOST_CALLS): Promise<boolean> {
+    try {
+      for (let next = 0; this.#rows.at.length < most;) {
+        const isLater = this.#later.nextAt <= (arrivals[next]?.at ?? Number.MAX_VALUE)
+        const event = isLater ? this.#later.take() : arrivals[next++]
+        if (!event) break
+        this.#moveTo(event.at)
+        if ('decision' in event) this.#settle(event.call, event.decision)
+        else {
+          const made = this.#limits.decide(event.key, event.cost)
+          this.#record(event, made instanceof Promise ? await made : made)
+        }
+        const paused = this.#rows.at.length % 500 === 0 ? pause() : undefined
+        if (paused && !(await paused)) return false
       }
-      const paused = this.#calls.length % 500 === 0 ? pause() : undefined
-      if (paused && !(await paused)) return false
+      this.#moveTo(Infinity)
+      await Promise.all(this.#corrections)
+      return true
+    } finally {
+      this.#limits.close()
     }
-    this.#moveTo(Infinity)
-    await Promise.all(this.#corrections)
-    return true
   }
 
-  /** Keeps a decision, and what it brings about later: its settling, or the next try. */
+  /** Keeps what was decided, and what it brings about later: the settling of the call, or its next try. */
   #record({ key, cost, obeys }: Arrival, decision: Decision): void {
     const { real, takes, retry, span } = this.scenario.settings
-    const { allowed } = decision
-    const at = this.limits.now
-    const turn = allowed ? (decision.waitMs > 0 ? this.limits.turn : at) : NaN
-    const call: Call = { at, key, cost, decision, turn, kept: allowed ? cost : 0 }
-    this.#calls.push(call)
+    const { allowed, waitMs, retryAfterMs } = decision
+    const at = this.#limits.now
+    const rows = this.#rows
+    rows.at.push(at)
+    rows.cost.push(cost)
+    rows.key.push(key)
+    rows.outcome.push(!allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED)
+    rows.turn.push(!allowed ? NaN : waitMs > 0 ? this.#limits.turn : at)
+    rows.retryAfter.push(retryAfterMs)
+    rows.remaining.push(decision.remaining)
+    rows.reset.push(decision.resetAfterMs)
+    rows.kept.push(allowed ? cost : 0)
+    this.latest = { decision, at }
     if (allowed && real !== undefined && real !== cost)
-      this.#add({ at: at + decision.waitMs + takes, settled: call })
-    const again = at + (obeys ? decision.retryAfterMs : retry)
-    if (!allowed && obeys !== undefined && again < span) this.#add({ at: again, key, cost, obeys })
+      this.#later.add({ at: at + waitMs + takes, call: rows.at.length - 1, decision })
+    const again = at + (obeys ? retryAfterMs : retry)
+    if (!allowed && obeys !== undefined && again < span) this.#later.add({ at: again, key, cost, obeys })
   }
 
-  /** Of events at one instant the one that was added first comes first. */
-  #add(event: Later): void {
-    let [low, high] = [0, this.#later.length]
-    while (low < high) {
-      const middle = (low + high) >> 1
-      if (this.#later[middle]!.at > event.at) low = middle + 1
-      else high = middle
-    }
-    this.#later.splice(low, 0, event)
-  }
-
-  #settle(call: Call): void {
-    const settled = call.decision.settle(this.scenario.settings.real!)
-    this.#corrections.push(settled.then((units) => void (call.kept += Math.min(0, units))))
+  #settle(call: number, decision: Decision): void {
+    const settled = decision.settle(this.scenario.settings.real!)
+    this.#corrections.push(settled.then((units) => void (this.#rows.kept[call]! += Math.min(0, units))))
   }
 
   /** Sets the clock, and on the way notes the units that are left at the start of each bin. */
@@ -171,16 +182,16 @@ class ColumnRun {
     while (this.#left.length < BINS) {
       const instant = from + (this.#left.length * (to - from)) / BINS
       if (instant >= at) break
-      this.limits.now = instant
-      this.#left.push(this.limits.remaining(`key-${this.scenario.settings.key}`))
+      this.#limits.now = instant
+      this.#left.push(this.#limits.remaining(this.scenario.settings.key))
     }
-    if (at !== Infinity) this.limits.now = at
+    if (at !== Infinity) this.#limits.now = at
   }
 
-  result(): DecidedColumn {
-    const calls = this.#calls
-    const row = (of: (call: Call) => number): Float64Array => new Float64Array(calls.map(of))
-    const charges = this.#chargesByKey()
+  result(): ColumnResult {
+    const entries = Object.entries(this.#rows).map(([name, row]) => [name, new Float64Array(row)])
+    const rows = Object.fromEntries(entries) as Rows<Float64Array>
+    const charges = chargesByKey(rows)
     const policies = this.column.policies.map(({ name, windowMs, limit, capacity, algorithm }, i) => ({
       name,
       windowMs,
@@ -189,50 +200,39 @@ class ColumnRun {
       isAligned: algorithm.name === 'fixed-window',
       promise: promiseOf(this.column.policies[i]!),
       most: Math.max(0, ...[...charges.values()].map((each) => mostInAnySpan(each, windowMs))),
-      used: spansIn(charges.get(this.scenario.settings.key) ?? [], windowMs, this.#shown, BINS),
+      used: spansIn(charges.get(this.scenario.settings.key) ?? NO_CHARGES, windowMs, this.#shown, BINS),
       remaining: Float64Array.from(this.#left, (left) => left[i]!),
     }))
-    return {
-      at: row(({ at }) => at),
-      cost: row(({ cost }) => cost),
-      key: row(({ key }) => key),
-      outcome: row(({ decision }) => outcomeOf(decision)),
-      turn: row(({ turn }) => turn),
-      retryAfter: row(({ decision }) => decision.retryAfterMs),
-      remaining: row(({ decision }) => decision.remaining),
-      reset: row(({ decision }) => decision.resetAfterMs),
-      kept: row(({ kept }) => kept),
-      policies,
-      totals: totalsOf(calls),
-      cutOff: calls.length >= MOST_CALLS,
-      decisions: calls.map(({ decision }) => decision),
-    }
-  }
-
-  /** Charges count at the turns of their calls, which come in order for each key. */
-  #chargesByKey(): ReadonlyMap<number, readonly Charge[]> {
-    const byKey = new Map<number, Charge[]>()
-    for (const call of this.#calls) if (call.kept > 0) getOrMake(byKey, call.key, () => []).push(call)
-    return byKey
+    return { ...rows, policies, totals: totalsOf(rows), cutOff: rows.at.length >= MOST_CALLS }
   }
 }
 
-function outcomeOf({ allowed, waitMs }: Decision): number {
-  return !allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED
+const NO_CHARGES: Charges = { turns: [], kept: [] }
+
+/** Charges count at the turns of their calls, which come in order for each key. */
+function chargesByKey({ key, turn, kept }: Rows<Float64Array>): ReadonlyMap<number, Charges> {
+  const byKey = new Map<number, { turns: number[]; kept: number[] }>()
+  for (let i = 0; i < key.length; i++) {
+    if (!(kept[i]! > 0)) continue
+    const charges = getOrMake(byKey, key[i]!, () => ({ turns: [], kept: [] }))
+    charges.turns.push(turn[i]!)
+    charges.kept.push(kept[i]!)
+  }
+  return byKey
 }
 
-function totalsOf(calls: readonly Call[]): Totals {
-  const count = [0, 0, 0] // by outcome
+function totalsOf({ at, key, outcome, retryAfter }: Rows<Float64Array>): Totals {
+  const count: [denied: number, allowed: number, waited: number] = [0, 0, 0]
   const since = new Map<number, number>()
   let longestLockOut = 0
-  for (const { at, key, decision } of calls) {
-    count[outcomeOf(decision)]!++
-    if (decision.allowed) since.delete(key)
+  for (let i = 0; i < at.length; i++) {
+    count[outcome[i] as 0 | 1 | 2]++
+    if (outcome[i] !== DENIED) since.delete(key[i]!)
     else {
-      const start = getOrMake(since, key, () => at)
-      longestLockOut = Math.max(longestLockOut, at + decision.retryAfterMs - start)
+      const start = getOrMake(since, key[i]!, () => at[i]!)
+      longestLockOut = Math.max(longestLockOut, at[i]! + retryAfter[i]! - start)
     }
   }
-  const [denied, allowed, waited] = count as [number, number, number]
+  const [denied, allowed, waited] = count
   return { served: allowed + waited, denied, waited, longestLockOut }
 }

@@ -12,13 +12,13 @@ export function arrivalsOf(settings: ReadSettings): readonly Arrival[] {
   const { kind, span, cost, keys, obey, seed, calls } = settings
   if (kind === 'list') return calls
   const random = randomFrom(seed)
-  const isStorm = kind === 'storm'
   const times = timesOf(settings, random).map((time) => Math.round(time * 1000) / 1000)
   const pick = keyPicker(keys, random)
-  return times
-    .filter((time) => time < span)
-    .map((at, i) => ({ at, cost, key: isStorm ? (i % keys) + 1 : pick() }))
-    .map((call) => (isStorm ? { ...call, obeys: random() * 100 < obey } : call))
+  const arrivalAt = (at: number, i: number): Arrival =>
+    kind === 'storm'
+      ? { at, cost, key: (i % keys) + 1, obeys: random() * 100 < obey }
+      : { at, cost, key: pick() }
+  return times.filter((time) => time < span).map(arrivalAt)
 }
 
 function timesOf(settings: ReadSettings, random: () => number): number[] {
@@ -76,7 +76,9 @@ function keyPicker(keys: number, random: () => number): () => number {
   for (let key = 1, sum = 0; key <= keys; key++) sums.push((sum += 1 / key))
   return () => {
     const point = random() * sums.at(-1)!
-    return keys === 1 ? 1 : sums.findIndex((sum) => point < sum) + 1
+    let key = 1
+    while (point >= sums[key - 1]!) key++
+    return key
   }
 }
 

@@ -1,45 +1,69 @@
 import { scenarioAt } from './address.js'
 import { columnsHtml } from './draw.js'
-import { answersOf } from './headers.js'
-import { type DecidedColumn, run, shownTime } from './run.js'
-import { readScenario } from './scenario.js'
+import { answersAt, type Pause, run, shownTime } from './run.js'
+import { type ReadScenario, readScenario } from './scenario.js'
 
 /*
- * The playground's worker. The latest text ends what ran for the one before.
+ * The playground's worker. The latest text ends what ran for the one before, and the latest call that is pointed at likewise.
  */
 
-/** The text of a scenario, or a call of the one before, whose answer to its client is asked for. */
-export type Question =
-  { readonly id: number; readonly text: string } | { readonly column: number; readonly call: number }
-
-const SLICE_MS = 12
-let latest = 0
-let decided: readonly DecidedColumn[] = []
-
-addEventListener('message', ({ data }: MessageEvent<Question>) => {
-  if ('text' in data) return void decide(data.id, data.text)
-  const { decisions, at } = decided[data.column] ?? {}
-  const decision = decisions?.[data.call]
-  if (decision) postMessage({ answers: answersOf(decision, at![data.call]! + decision.waitMs) })
-})
-
-async function decide(id: number, text: string): Promise<void> {
-  latest = id
-  const { scenario } = readScenario(scenarioAt(text).scenario)
-  let sliceEnd = performance.now() + SLICE_MS
-  const results = await run(scenario, () => {
-    if (performance.now() < sliceEnd) return undefined
-    sliceEnd = performance.now() + SLICE_MS
-    return nextTask().then(() => id === latest)
-  })
-  if (!results) return
-  decided = results
-  const span = shownTime(scenario)
-  const columns = decided.map((column) => ({ ...column, decisions: undefined }))
-  postMessage({ id, columns, pictures: columnsHtml(columns, span), span })
+interface TextQuestion {
+  readonly id: number
+  readonly text: string
 }
 
-/** Lets messages come in; timers would wait for 4 ms. */
+/** A call of the scenario whose question had the number `id`: what is its client answered? */
+interface CallQuestion {
+  readonly id: number
+  readonly column: number
+  readonly call: number
+}
+
+export type Question = TextQuestion | CallQuestion
+
+const SLICE_MS = 12
+let latestText: Question
+let latestCall: Question
+let shown: { readonly id: number; readonly scenario: ReadScenario } | undefined
+
+addEventListener('message', ({ data }: MessageEvent<Question>) => {
+  if ('text' in data) void decide((latestText = data))
+  else if (data.id === shown?.id) void answer((latestCall = data), shown.scenario)
+})
+
+async function decide(question: TextQuestion): Promise<void> {
+  const { id, text } = question
+  const { scenario } = readScenario(scenarioAt(text).scenario)
+  const isWanted = slicing(() => question === latestText)
+  const columns = await run(scenario, isWanted)
+  if (!columns) return
+  shown = { id, scenario }
+  const span = shownTime(scenario)
+  const pictures = columnsHtml(columns, span)
+  // Handed over, as 100,000 calls take long to copy.
+  const rows = columns.flatMap((column) => Object.values(column).filter((row) => ArrayBuffer.isView(row)))
+  const transfer = rows.map(({ buffer }) => buffer as ArrayBuffer)
+  postMessage({ id, columns, pictures, span }, { transfer })
+}
+
+async function answer(question: CallQuestion, scenario: ReadScenario): Promise<void> {
+  const { column, call } = question
+  const isWanted = slicing(() => question === latestCall)
+  const answers = await answersAt(scenario, column, call, isWanted)
+  if (answers) postMessage({ ...question, answers })
+}
+
+/** Lets messages come in after each slice of time, and ends what is no longer wanted. */
+function slicing(isWanted: () => boolean): Pause {
+  let sliceEnd = performance.now() + SLICE_MS
+  return () => {
+    if (performance.now() < sliceEnd) return undefined
+    sliceEnd = performance.now() + SLICE_MS
+    return nextTask().then(isWanted)
+  }
+}
+
+/** The next task; timers would wait for 4 ms. */
 function nextTask(): Promise<unknown> {
   const { port1, port2 } = new MessageChannel()
   return new Promise((resolve) => {

@@ -46,8 +46,7 @@ export async function verify(browser, url) {
 
 /** @param {unknown} result */
 function plain(result) {
-  return JSON.stringify(result, (name, value) => {
-    if (name === 'decisions') return undefined // which stay in the worker
+  return JSON.stringify(result, (_, value) => {
     if (ArrayBuffer.isView(value)) return Array.from(/** @type {Float64Array} */ (value), String)
     return typeof value === 'number' ? String(value) : value
   })

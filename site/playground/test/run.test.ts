@@ -1,14 +1,13 @@
 import { createLimiter, type Decision, memoryStore } from '@sluice/core'
 import { scenarioAt } from '../address.js'
-import { answersOf } from '../headers.js'
 import { openLimits, START_MS } from '../limits.js'
 import { PRESETS } from '../presets.js'
-import { ALLOWED, type DecidedColumn, DENIED, run, WAITING } from '../run.js'
+import { ALLOWED, answersAt, type ColumnResult, DENIED, run, WAITING } from '../run.js'
 import { readScenario, type Scenario } from '../scenario.js'
 import { replayed } from './replayed.js'
 import { randomScenario } from './random-scenario.js'
 
-async function resultsOf(typed: Scenario): Promise<readonly DecidedColumn[]> {
+async function resultsOf(typed: Scenario): Promise<readonly ColumnResult[]> {
   const { scenario, problems } = readScenario(typed)
   expect(problems).toEqual({})
   return (await run(scenario))!
@@ -122,7 +121,7 @@ describe('acquire', () => {
     for (const instant of [0, 1, 2, 3, 50, 400, 401, 2500, 2501, 2502, 2503, 2504, 2505]) {
       await jest.advanceTimersByTimeAsync(START_MS + instant - Date.now())
       limits.now = instant
-      booked.push(await limits.decide('key-1', 1))
+      booked.push(await limits.decide(1, 1))
       waited.push(limiter.acquire('key-1', { maxWait: column.maxWait! }))
     }
     await jest.advanceTimersByTimeAsync(10_000)
@@ -136,9 +135,10 @@ describe('acquire', () => {
 
 describe('the response to a call', () => {
   it('has the headers that adapters send', async () => {
-    const [result] = await resultsOf(at('2&rate=2&span=2s&limits=fixedWindow(limit:2,window:10s)'))
+    const typed = at('2&rate=2&span=2s&limits=fixedWindow(limit:2,window:10s)')
+    const [result] = await resultsOf(typed)
     expect([...result!.outcome]).toEqual([ALLOWED, ALLOWED, DENIED, DENIED])
-    const answers = answersOf(result!.decisions[2]!, result!.at[2]!)
+    const answers = (await answersAt(readScenario(typed).scenario, 0, 2))!
     expect(answers[0]!.status).toBe(429)
     expect(JSON.parse(answers[0]!.body!)).toMatchObject({ status: 429, 'violated-policies': ['api'] })
     const headers = Object.fromEntries(answers.map((each) => [each.format, each.headers]))
@@ -156,12 +156,18 @@ describe('the response to a call', () => {
   })
 
   it('of a call that waited is that of its turn', async () => {
-    const [result] = await resultsOf(
-      at('2&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1)+wait(maxWait:5s)'),
-    )
+    const typed = at('2&rate=10&span=1s&limits=gcra(limit:1,window:1s,burst:1)+wait(maxWait:5s)')
+    const [result] = await resultsOf(typed)
     expect(result!.outcome[1]).toBe(WAITING)
-    expect(result!.decisions[1]!.waitMs).toBe(900)
-    expect(answersOf(result!.decisions[1]!, 1000)[0]!.status).toBe(200)
+    expect(result!.turn[1]).toBe(1000)
+    const [answer] = (await answersAt(readScenario(typed).scenario, 0, 1))!
+    expect(answer!.status).toBe(200)
+    expect(answer!.headers).toContain(`X-RateLimit-Reset: ${START_MS / 1000 + 2}`)
+  })
+
+  it('is no more asked for where another call is', async () => {
+    const { scenario } = readScenario(at('2&rate=1000&limits=gcra(limit:10,window:1s)'))
+    expect(await answersAt(scenario, 0, 600, () => Promise.resolve(false))).toBeUndefined()
   })
 })
 
