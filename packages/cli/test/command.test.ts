@@ -137,6 +137,76 @@ describe('Ctrl-C', () => {
   })
 })
 
+describe('arguments that cannot be meant are refused:', () => {
+  it.each<[args: string, message: string]>([
+    ["suggest ''", "'suggest ' has no value"],
+    ["suggest access.log --untouched ''", "'--untouched ' has no value"],
+    ["suggest access.log --untouched ' '", "'--untouched  ' has no value"],
+    ['suggest access.log --untouched=', "'access.log --untouched=' has no value"],
+    ["suggest access.log --trust-proxy ''", "'--trust-proxy ' has no value"],
+    ["replay access.log strict.json --out ''", "'--out ' has no value"],
+    ["replay access.log strict.json --against ''", "'--against ' has no value"],
+    ["check ''", "'check ' has no value"],
+    ['suggest access.log --untouched', 'option `--untouched <percent>` value is missing'],
+    ['suggest access.log --untouched=-1', "expected a number from 0 to 100, got '-1'"],
+    ['suggest access.log --untouched -1', "there is no option '-1'; 'sluice --help' lists all"],
+    ['suggest access.log --untouched 100.1', "expected a number from 0 to 100, got '100.1'"],
+    ['suggest access.log --untouched NaN', "expected a number from 0 to 100, got 'NaN'"],
+    ['suggest access.log --untouched 0x10', "expected a number from 0 to 100, got '0x10'"],
+    ['suggest access.log --trust-proxy 1.5', "expected a whole number from 0 to 100, got '1.5'"],
+    ['suggest access.log --trust-proxy 1e1', "expected a whole number from 0 to 100, got '1e1'"],
+    ['suggest access.log --algorithm gcra --burst 1.5', 'expected a whole number from 1 to'],
+    ['suggest access.log --algorithm gcra --burst 0', 'expected a whole number from 1 to'],
+    ['suggest access.log --limits=-5', 'expected a whole number from 1 to'],
+    ['suggest access.log --limits 5,,6', 'expected a whole number from 1 to'],
+    ['suggest access.log --windows 1m,', '--windows must be a whole number of milliseconds or a text'],
+    ['suggest access.log --windows 0s', '--windows must be a whole number of milliseconds or a text'],
+    ['suggest access.log --skew=-5s', '--skew must be a whole number of milliseconds or a text'],
+    ['suggest access.log --cost field:', "expected field:PATH, got 'field:'"],
+    ['suggest access.log --field tmie=ts', 'expected NAME=PATH, once for each of time, ip,'],
+    ['suggest access.log --field ip=', 'expected NAME=PATH, once for each of time, ip,'],
+    ['suggest access.log --field ip=a --field ip=b', 'expected NAME=PATH, once for each of time, ip,'],
+    ['suggest access.log --by ip --by header:a', '--by is given more than once'],
+    ['suggest access.log --trust-proxy 1 --trust-proxy 2', '--trust-proxy is given more than once'],
+    ['suggest access.log --json --json', '--json is given more than once'],
+    ['suggest access.log --hash-keys=yes', "'yes' is given to a flag that takes no value"],
+    ['suggest access.log --no-json', "there is no option '--no-json'; did you mean '--json'?"],
+    ['check strict.json --strict=false', "'false' is given to a flag that takes no value"],
+    ['check strict.json loose.json', 'Unused args: `loose.json`'],
+    ['suggest - -', 'stdin (-) is given twice'],
+    ['replay - -', 'stdin (-) is given twice'],
+    ['check - --against=-', 'stdin (-) is given twice'],
+    ["replay access.log strict.json --fail-if 'callers > -1'", '--fail-if takes'],
+    ['replay', "replay needs a policy file behind the logs, as in 'sluice replay access.log policies.json'"],
+    ['replay access.log', "expected a policy file behind the logs, as in 'sluice replay access.log policies"],
+    ['replay strict.json access.log', "access.log policies.json', got 'access.log'"],
+    ['replay access.log strict.json --against access.log', "access.log policies.json', got 'access.log'"],
+  ])('%s', (args, message) => {
+    const words = [...args.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
+    const { status, stdout, stderr } = sluice(words)
+    expect([status, stdout, stderr.startsWith('sluice: '), stderr]).toEqual([
+      2,
+      '',
+      true,
+      expect.stringContaining(message),
+    ])
+  })
+})
+
+describe('arguments are taken as they are written:', () => {
+  it.each([
+    ['files with the names of numbers', 'suggest', '007'],
+    ['files with the names of commands', 'suggest', 'check'],
+    ['files behind --', 'suggest', '--', '-x.log'],
+    ['a flag without a value in front of a file', 'suggest', '--hash-keys', '007'],
+    ['a value behind =', 'suggest', '007', '--by=ip', '--where=path!=a=b'],
+  ])('%s', (_, ...args) => {
+    for (const name of ['007', 'check', '-x.log']) writeFileSync(join(folder, name), lineAt(S))
+    const { status, stdout } = sluice(args)
+    expect([status, stdout]).toEqual([0, expect.stringContaining('\n1 line = 1 read')])
+  })
+})
+
 describe('input', () => {
   it('comes from stdin, packed or not', () => {
     const plain = sluice(['suggest', '--json'], LOG.join(''))
@@ -222,6 +292,12 @@ describe('output', () => {
     expect(command).toBe('replay access.log policies.json --skew 10s')
     expect(sluice(command!.split(' ')).status).toBe(0)
     expect(sluice(['check', 'policies.json']).stdout).toBe('0 errors, 0 smells\n')
+  })
+
+  it('quotes what a shell would take apart', () => {
+    writeFileSync(join(folder, "it's.log"), LOG.join(''))
+    const { stdout } = sluice(['suggest', "it's.log", '--format', 'common'])
+    expect(stdout).toContain("\nnpx @sluice/cli replay 'it'\\''s.log' policies.json --format common\n")
   })
 
   it('writes each decision', () => {

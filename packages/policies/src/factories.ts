@@ -29,10 +29,6 @@ export function capacityOption(algorithm: AlgorithmName): 'burst' | 'capacity' |
   return (['burst', 'capacity'] as const).find((name) => name in FACTORIES[algorithm].options)
 }
 
-export function optionsOf(algorithm: AlgorithmName): declared.Declaration {
-  return FACTORIES[algorithm].options
-}
-
 /**
  * A policy of these options.
  * @throws {PolicyError} as the factory does.

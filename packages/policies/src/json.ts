@@ -11,15 +11,9 @@ export interface Located {
   readonly repeated: readonly string[]
 }
 
-/** Thrown for a text that is not JSON. */
+/** Thrown for a text that is not JSON, with the line of the fault, from 1. */
 export class JsonError extends Error {
-  /** `line` is the line of the fault, from 1. */
-  constructor(
-    readonly line: number,
-    message: string,
-  ) {
-    super(message)
-  }
+  line = 1
 }
 
 /**
@@ -124,6 +118,6 @@ class Parser {
   /** @throws {JsonError} on the line of the token at hand, with what was expected there. */
   fail(expected: string): never {
     const found = this.token === '' ? 'the end of the file' : `'${this.token.slice(0, 20)}'`
-    throw new JsonError(this.#line, `expected ${expected}, got ${found}`)
+    throw Object.assign(new JsonError(`expected ${expected}, got ${found}`), { line: this.#line })
   }
 }

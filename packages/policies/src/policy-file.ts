@@ -1,6 +1,6 @@
 import { createLimiter, type Policy, SluiceError } from '@sluice/core'
 import { checkNames, type Declaration, oneOf, readOne, required, unchecked } from '@sluice/core/internal'
-import { ALGORITHM_NAMES, makePolicy, optionsOf, type PolicyEntry } from './factories.js'
+import { ALGORITHM_NAMES, FACTORIES, makePolicy, type PolicyEntry } from './factories.js'
 import { JsonError, type Located, member, parseLocated } from './json.js'
 import { parseBy, parseWhere, type Where } from './selection.js'
 
@@ -117,7 +117,7 @@ class PolicyReader {
     const choose = () => readOne(ALGORITHM, given, 'algorithm', { what: path })
     const algorithm = this.#attempt(`${path}.algorithm`, choose)
     if (algorithm === undefined) return undefined
-    const declaration = optionsOf(algorithm)
+    const declaration = FACTORIES[algorithm].options as Declaration
     this.#object(path, options, declaration, algorithm)
     // Each option by itself, because a factory stops at the first fault.
     for (const [name, declared] of Object.entries(declaration))

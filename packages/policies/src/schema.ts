@@ -1,4 +1,4 @@
-import { ALGORITHM_NAMES, type AlgorithmName, optionsOf } from './factories.js'
+import { ALGORITHM_NAMES, type AlgorithmName, FACTORIES } from './factories.js'
 
 /** The JSON Schema (2020-12) of policy files, made from the declarations of the factories' options. */
 export function policySchema(): object {
@@ -22,7 +22,7 @@ export function policySchema(): object {
 
 /** The schema of a policy of one algorithm: its own options, and which of them are required. */
 function policyOf(algorithm: AlgorithmName): object {
-  const options = Object.entries(optionsOf(algorithm))
+  const options = Object.entries(FACTORIES[algorithm].options)
   const properties = options.map(([name, { accepts, schema }]) => [name, { description: accepts, ...schema }])
   const required = ['algorithm', ...options.filter(([, { isRequired }]) => isRequired).map(([name]) => name)]
   return objectOf({ algorithm: { const: algorithm }, ...Object.fromEntries(properties) }, required)

@@ -5,15 +5,16 @@ import { mostIn, untouchedSpan } from './span.js'
 
 /** Policies in a file that are allowed and seldom meant, such as one that can never deny. */
 export function smellsOf({ limiters, lineOf }: ReadPolicies): readonly PolicyProblem[] {
-  const smells: PolicyProblem[] = []
-  for (const { name, policies } of limiters) {
-    policies.forEach((policy, i) => {
+  return limiters.flatMap(({ name, policies }) => {
+    return policies.flatMap((policy, i) => {
       const path = `limiters.${name}.policies[${i}]`
-      for (const [code, message] of smellsOfPolicy(policy, policies))
-        smells.push({ severity: 'smell', code, path, line: lineOf(path), message })
+      return smellsAt(path, lineOf(path), smellsOfPolicy(policy, policies))
     })
-  }
-  return smells
+  })
+}
+
+function smellsAt(path: string, line: number, found: Found): readonly PolicyProblem[] {
+  return found.map(([code, message]) => ({ severity: 'smell', code, path, line, message }))
 }
 
 type Found = readonly (readonly [code: string, message: string])[]
@@ -56,9 +57,7 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
     const path = `limiters.${before.name}`
     const after = file.limiters.find(({ name }) => name === before.name)
     const gone = ['LOST_LIMITER', `'${before.name}' is gone: its calls are not limited any more`] as const
-    const found = after ? changesOf(before, after) : [gone]
-    const line = file.lineOf(path)
-    return found.map(([code, message]): PolicyProblem => ({ severity: 'smell', code, path, line, message }))
+    return smellsAt(path, file.lineOf(path), after ? changesOf(before, after) : [gone])
   })
 }
 

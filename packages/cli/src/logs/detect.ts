@@ -37,8 +37,7 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
   let best: ReturnType<typeof scored> | undefined
   for (const wrapper of wrappers()) {
-    const unwrapped = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? ''))
-    const inner = unwrapped.filter((line) => line !== '')
+    const inner = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
     for (const opener of openers) {
       const candidate = scored(opener.open(new TimeReader(), inner, fields), wrapper, inner, needs)
       if (candidate.score > (best?.score ?? 0)) best = candidate
@@ -53,13 +52,11 @@ export function detect(source: string, sample: readonly string[], options: ReadO
   throw new NoLogError(`${source}: no field for '${missing}' was found; ${advice}`)
 }
 
-type Texts = readonly string[]
-
 /**
  * Reads lines as one format in one wrapper, and scores it by how many times and needed parts it found. `missing` is the
  * first part that no line has.
  */
-function scored(format: Format, wrapper: Wrapper, lines: Texts, needs: Texts) {
+function scored(format: Format, wrapper: Wrapper, lines: string[], needs: string[]) {
   const times: number[] = []
   const counts = needs.map(() => 0)
   let hasDurations = false

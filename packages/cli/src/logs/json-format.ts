@@ -22,6 +22,9 @@ const PATHS: Readonly<Record<string, string>> = {
   duration: 'request_time responseTime duration_ms elapsed_ms duration',
 }
 
+/** The names that `--field` takes. */
+export const FIELD_NAMES: readonly string[] = Object.keys(PATHS)
+
 /** The objects that hold headers, and the prefixes of names that stand for them. */
 const HEADERS = ['request.headers.', 'req.headers.', 'headers.', 'http_', 'request_', '']
 

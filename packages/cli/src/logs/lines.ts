@@ -58,7 +58,6 @@ export class LineSplitter {
 
 /** A copy of both, one behind the other. */
 function joined(one: Uint8Array, other: Uint8Array): Uint8Array {
-  if (one.length === 0) return other.slice()
   const both = new Uint8Array(one.length + other.length)
   both.set(one)
   both.set(other, one.length)

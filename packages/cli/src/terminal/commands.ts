@@ -3,11 +3,11 @@ import * as policies from '@sluice/policies'
 import { openSync, writeSync } from 'node:fs'
 import { text as textOf } from 'node:stream/consumers'
 import * as logs from '../index.js'
+import { flagOf, type Given, STDIN, textsOf, usageError } from './arguments.js'
 import { parseFailIf } from './fail-if.js'
 import { bytesOf, FileShelf, sourcesOf } from './files.js'
-import { type Run, STDIN } from './main.js'
-import type { Given } from './options.js'
-import { readOptionsOf, selectorOf, suggestOptionsOf, textsOf, UsageError, valueOf } from './options.js'
+import type { Run } from './main.js'
+import { readOptionsOf, selectorOf, suggestOptionsOf, valueOf } from './options.js'
 import { count, pageOf } from './page.js'
 import { printReplay } from './print-replay.js'
 import { printSuggest } from './print-suggest.js'
@@ -28,15 +28,17 @@ export const suggest: Run = async (paths, given, signal) => {
  * not hold are given again.
  */
 function replayCommand(paths: readonly string[], given: Given): string {
-  const flags = { cost: 'cost', trustProxy: 'trust-proxy', format: 'format', field: 'field', skew: 'skew' }
-  const textOfFlag = (name: string, flag: string) => textsOf(given, name).map((text) => `--${flag} ${text}`)
-  const options = Object.entries(flags).flatMap(([name, flag]) => textOfFlag(name, flag))
-  const names = (paths.length > 0 ? paths : [STDIN]).map((path) => (path === STDIN ? '-' : path))
-  return ['npx @sluice/cli replay', ...names, 'policies.json', ...options].join(' ')
+  const options = ['cost', 'trustProxy', 'format', 'field', 'skew'].flatMap((name) =>
+    textsOf(given, name).flatMap((text) => [flagOf(name), text]),
+  )
+  const words = [...(paths.length > 0 ? paths : [STDIN]), 'policies.json', ...options]
+  const quoted = (word: string) =>
+    /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`
+  return ['npx @sluice/cli replay', ...words.map(quoted)].join(' ')
 }
 
 export const replay: Run = async (files, given, signal) => {
-  if (files.length === 0) throw new UsageError('replay takes logs and, last, a policy file')
+  if (files.length === 0) throw usageError(`replay needs a policy file ${EXAMPLE}`)
   const conditions = textsOf(given, 'failIf').map((text) => ({ text, holds: parseFailIf(text) }))
   const { limiters } = await withoutErrors(files.at(-1)!, signal)
   const other = valueOf(given, 'against', String)
@@ -62,7 +64,7 @@ export const replay: Run = async (files, given, signal) => {
 }
 
 export const check: Run = async ([path = STDIN], given, signal) => {
-  const file = policies.readPolicies(await textOf(bytesOf(path, signal)))
+  const file = policies.readPolicies(await textOf(bytesOf(path, signal, LARGEST)))
   const current = await valueOf(given, 'against', (other) => withoutErrors(other, signal))
   const smells = [...policies.smellsOf(file), ...(current ? policies.changesAgainst(file, current) : [])]
   const problems = [...file.errors, ...smells]
@@ -85,10 +87,17 @@ function linesOf(path: string, problems: readonly policies.PolicyProblem[]): str
  * @throws {Error} EPOLICIES with a line for each error.
  */
 async function withoutErrors(path: string, signal: AbortSignal): Promise<policies.ReadPolicies> {
-  const file = policies.readPolicies(await textOf(bytesOf(path, signal)))
+  const text = await textOf(bytesOf(path, signal, LARGEST))
+  const file = policies.readPolicies(text)
   if (file.errors.length === 0) return file
+  if (!text.includes('"limiters"')) throw usageError(`expected a policy file ${EXAMPLE}, got '${path}'`)
   throw Object.assign(new Error(linesOf(path, file.errors).join('\n')), { code: 'EPOLICIES' })
 }
+
+/** Of a policy file no more bytes are read: where a log stands in its place, it may be larger than memory. */
+const LARGEST = 2 ** 24
+
+const EXAMPLE = "behind the logs, as in 'sluice replay access.log policies.json'"
 
 /**
  * The report as it may be shown: with --hash-keys each caller's key is replaced by its digest, and quoted lines, which

@@ -1,6 +1,6 @@
 import { parseDuration } from '@sluice/core'
 import type { LimiterReport, ReplayReport } from '../index.js'
-import { UsageError } from './options.js'
+import { usageError } from './arguments.js'
 
 /** The forms of conditions, without white space, and what each measures. */
 const FORMS: readonly (readonly [form: RegExp, measure: (limiter: LimiterReport) => number])[] = [
@@ -25,5 +25,5 @@ export function parseFailIf(text: string): (report: ReplayReport) => boolean {
       answers.some(({ limiters }) => limiters.some((limiter) => exceeds(measure(limiter))))
   }
   const forms = "'callers > 5', 'denied > 0.1%', 'denied > 100' or 'lockout > 1h'"
-  throw new UsageError(`--fail-if takes ${forms}, got '${text}'`)
+  throw usageError(`--fail-if takes ${forms}, got '${text}'`)
 }

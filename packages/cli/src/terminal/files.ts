@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { addAbortSignal, type Readable } from 'node:stream'
 import { createGunzip } from 'node:zlib'
 import type { LogSource, Shelf } from '../index.js'
-import { STDIN } from './main.js'
+import { STDIN } from './arguments.js'
 
-/** The bytes of a file or of stdin. */
-export function bytesOf(path: string, signal: AbortSignal): Readable {
-  return path === STDIN ? addAbortSignal(signal, process.stdin) : createReadStream(path, { signal })
+/** The bytes of stdin or of a file, of this one at most `end`. */
+export function bytesOf(path: string, signal: AbortSignal, end = Infinity): Readable {
+  return path === STDIN ? addAbortSignal(signal, process.stdin) : createReadStream(path, { signal, end })
 }
 
 let shownAt = Date.now()

@@ -1,26 +1,16 @@
 import { cac } from 'cac'
-import type { Given } from './options.js'
+import { flagOf, type Given, marked, refuseMisuse, unmarked, usageError } from './arguments.js'
 
 /** A command: gets its files and options, and returns the exit code. */
 export type Run = (files: readonly string[], given: Given, signal: AbortSignal) => Promise<number>
 
-/** The commands, loaded when one is run, so that the others cost no time. */
-export type Load = () => Promise<Readonly<Record<string, Run>>>
-
-/**
- * Stands before each argument that is no flag, as no argument can hold it: the parser would drop a bare `-`, and make numbers of
- * '', '1e3' and '010'.
- */
-const MARK = '\0'
+/** The commands, loaded when one is run, so that a start without one costs no time. */
+const loadCommands = (): Promise<Readonly<Record<string, Run>>> => import('./commands.js')
 
 const EXIT = { done: 0, usage: 2, unreadable: 3, defect: 70, interrupted: 130 }
 
 /** Runs the command that the arguments name. Returns the exit code. */
-export async function main(
-  argv: readonly string[],
-  version: string,
-  load: Load = () => import('./commands.js'),
-): Promise<number> {
+export async function main(argv: readonly string[], version: string, load = loadCommands): Promise<number> {
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort()
   process.once('SIGINT', stop)
@@ -30,20 +20,21 @@ export async function main(
     for (const [usage, about, example, flags] of COMMANDS) {
       const command = cli.command(usage, about).example(`  $ sluice ${example}`)
       for (const [flag, text] of flags) command.option(flag, text)
-      command.action(async (files: string | string[], given: Given) =>
-        (await load())[command.name]!([files, given['--'] ?? []].flat().map(unmarked), given, interrupt.signal),
-      )
+      command.action(async (files: string | string[], given: Given) => {
+        const paths = [files, given['--'] ?? []].flat().map(unmarked)
+        return (await load())[command.name]!(paths, given, interrupt.signal)
+      })
     }
-    const { args, options } = cli.parse(argv.flatMap(marked), { run: false })
+    const given = argv.map((arg) => (NAMES.includes(arg) ? arg : marked(arg)))
+    const { args, options } = cli.parse(given, { run: false })
     if (options['help'] || options['version']) return EXIT.done
     const { matchedCommand: command } = cli
     if (!command && args[0] !== undefined) return failure(await unknown('command', unmarked(args[0]), NAMES))
     const flags = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
     const odd = Object.keys(options).find((name) => name !== '--' && !flags.includes(name))
-    if (command && odd !== undefined) return failure(await unknown('option', odd, flags))
-    const wrong = command && misgiven(args, options)
-    if (wrong) return failure(new UsageError(wrong))
-    if (!command) cli.outputHelp()
+    if (command && odd !== undefined) return failure(await unknown('option', flagOf(odd), flags.map(flagOf)))
+    if (command) refuseMisuse(argv, args, options)
+    else cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
     return interrupt.signal.aborted ? EXIT.interrupted : (code ?? EXIT.done)
   } catch (error) {
@@ -61,16 +52,15 @@ function endOfPipe(error: NodeJS.ErrnoException): void {
 /** The error for a command or an option that does not exist. It suggests the nearest name, or the help. */
 async function unknown(kind: 'command' | 'option', name: string, names: readonly string[]): Promise<Error> {
   const { nearestTo } = await import('@sluice/core/internal')
-  const near = nearestTo(name, names)
-  const given = (text: string): string =>
-    kind === 'command' ? text : `--${text.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`
-  const advice = near === undefined ? "'sluice --help' lists all" : `did you mean '${given(near)}'?`
-  return Object.assign(new Error(`there is no ${kind} '${given(name)}'; ${advice}`), { name: 'UsageError' })
+  const near = name.length > 2 ? nearestTo(name, names) : undefined
+  const advice = near === undefined ? "'sluice --help' lists all" : `did you mean '${near}'?`
+  return usageError(`there is no ${kind} '${name}'; ${advice}`)
 }
 
 /** Prints an error: of use or of input its message, of any other kind its stack, as a defect. Returns the exit code. */
 function failure(error: NodeJS.ErrnoException): number {
-  const { name, message, code = '' } = error
+  const { name, code = '' } = error
+  const message = unmarked(error.message)
   const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)
   const isInput = name === 'NoLogError' || /^(E[A-Z]+|Z_\w+)$/.test(code)
   const defect = `a defect of sluice, please report it: ${error.stack ?? message}`

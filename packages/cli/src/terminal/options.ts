@@ -1,25 +1,12 @@
 import { parseDuration } from '@sluice/core'
 import { ALGORITHM_NAMES, capacityOption, parseBy, parseWhere } from '@sluice/policies'
 import { FORMAT_NAMES, type ReadOptions, type Selector, type SuggestOptions } from '../index.js'
+import { FIELD_NAMES } from '../logs/json-format.js'
+import { type Given, textsOf, usageError } from './arguments.js'
 
-/** Thrown for options that cannot be meant. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError'
-}
-
-/** Options as they were parsed: a value is a text or a number, and a list of these where it was given several times. */
-export type Given = Readonly<Record<string, unknown>>
-
-export function textsOf(given: Given, name: string): readonly string[] {
-  return [given[name] ?? []].flat().map(String)
-}
-
-/**
- * An option's value: the text given for it, the last if given several times, as `parse` reads it. Undefined if none was
- * given.
- */
+/** An option's value: the text given for it as `parse` reads it. Undefined if none was given. */
 export function valueOf<T>(given: Given, name: string, parse: (text: string) => T): T | undefined {
-  const text = textsOf(given, name).at(-1)
+  const [text] = textsOf(given, name)
   return text === undefined ? undefined : parse(text)
 }
 
@@ -29,16 +16,17 @@ export function valueOf<T>(given: Given, name: string, parse: (text: string) => 
  */
 function checked<T>(text: string, value: T, isValid: boolean, expected: string): T {
   if (isValid) return value
-  throw new UsageError(`expected ${expected}, got '${text}'`)
+  throw usageError(`expected ${expected}, got '${text}'`)
 }
 
 /**
  * An option's text as a number between two bounds, both included.
  * @throws {UsageError} for any other.
  */
-function number(text: string, least: number, most: number): number {
-  const value = Number(text)
-  return checked(text, value, value >= least && value <= most, `a number from ${least} to ${most}`)
+function number(text: string, least: number, most: number, isWhole = true): number {
+  const value = (isWhole ? /^\d+$/ : /^\d+(\.\d+)?$/).test(text) ? Number(text) : NaN
+  const expected = `a ${isWhole ? 'whole ' : ''}number from ${least} to ${most}`
+  return checked(text, value, value >= least && value <= most, expected)
 }
 
 function oneOf<T extends string>(text: string, values: readonly T[]): T {
@@ -55,14 +43,17 @@ export function selectorOf(given: Given): Selector {
  * @throws {UsageError} for a value that is not valid.
  */
 export function readOptionsOf(given: Given, selectors: readonly Selector[]): ReadOptions {
-  const fields = textsOf(given, 'field').map((text) =>
-    checked(text, text.split(/=(.*)/, 2), /^\w+=./.test(text), 'NAME=PATH'),
-  )
+  const fields: Record<string, string> = {}
+  for (const text of textsOf(given, 'field')) {
+    const [, name = '', path = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
+    const isNew = FIELD_NAMES.includes(name) && !(name in fields)
+    fields[name] = checked(text, path, isNew, `NAME=PATH, once for each of ${FIELD_NAMES.join(', ')}`)
+  }
   return {
     selectors,
     cost: valueOf(given, 'cost', (text) => checked(text, text, /^field:./.test(text), 'field:PATH')),
     format: valueOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
-    fields: Object.fromEntries(fields) as Record<string, string>,
+    fields,
     trustProxy: valueOf(given, 'trustProxy', (text) => number(text, 0, 100)),
     skewMs: valueOf(given, 'skew', (text) => parseDuration(text, '--skew', { least: 0 })),
   }
@@ -73,18 +64,16 @@ export function readOptionsOf(given: Given, selectors: readonly Selector[]): Rea
  * @throws {UsageError} for a value that is not valid.
  */
 export function suggestOptionsOf(given: Given): SuggestOptions {
-  const windows = (text: string): number[] =>
-    text.split(',').map((window) => parseDuration(window, '--windows'))
+  const windows = valueOf(given, 'windows', String) ?? '1s,10s,1m,10m,1h,1d'
   const algorithm = valueOf(given, 'algorithm', (text) => oneOf(text, ALGORITHM_NAMES)) ?? 'slidingLog'
   if (given['burst'] !== undefined && capacityOption(algorithm) === undefined)
-    throw new UsageError(`--burst is for gcra, tokenBucket and leakyBucket: ${algorithm} has none`)
-  const limit = (text: string): number =>
-    checked(text, Number(text), /^[1-9]\d{0,9}$/.test(text), 'a limit above 0')
+    throw usageError(`--burst is for gcra, tokenBucket and leakyBucket: ${algorithm} has none`)
+  const limits = (text: string) => text.split(',').map((each) => number(each, 1, 1e10))
   return {
-    windows: valueOf(given, 'windows', windows) ?? windows('1s,10s,1m,10m,1h,1d'),
-    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : text.split(',').map(limit))),
+    windows: [...new Set(windows.split(','))].map((each) => parseDuration(each, '--windows')),
+    limits: valueOf(given, 'limits', (text) => (text === 'auto' ? undefined : limits(text))),
     algorithm,
     burst: valueOf(given, 'burst', (text) => number(text, 1, 2 ** 31)),
-    untouched: valueOf(given, 'untouched', (text) => number(text, 0, 100)) ?? 99.9,
+    untouched: valueOf(given, 'untouched', (text) => number(text, 0, 100, false)) ?? 99.9,
   }
 }

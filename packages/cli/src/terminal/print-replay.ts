@@ -12,8 +12,7 @@ export function printReplay({ basis, answers }: ReplayReport, page: Page): strin
     ...limiters.map((limiter) => limiterLines(limiter, basis.callers, page)),
     ...(against ? [comparisonLines(against)] : []),
   ])
-  const coarse =
-    'this log is too coarse for a policy: three answers, by where calls lay in a unit of its times'
+  const coarse = 'this log is too coarse for a policy: three answers, by where calls lay in its units'
   return `${isCoarse ? `${page.bold(coarse)}\n\n` : ''}${pageText(basis, sections, page)}`
 }
 

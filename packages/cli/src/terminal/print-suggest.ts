@@ -8,11 +8,9 @@ import { count, lengthOfTime, type Page, pageText, percent, printable, table } f
  */
 export function printSuggest(report: SuggestReport, selector: Selector, command: string, page: Page): string {
   const { basis, windows } = report
-  const pictures = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window, page))
+  const all = windows.filter(({ peaks }) => peaks.length > 0).map((window) => picture(window, page))
   const columns = Math.max(1, Math.floor(page.width / PICTURE))
-  const rows = pictures.flatMap((_, i) =>
-    i % columns === 0 ? [besideEachOther(pictures.slice(i, i + columns))] : [],
-  )
+  const rows = all.flatMap((_, i) => (i % columns > 0 ? [] : [besideEachOther(all.slice(i, i + columns))]))
   const advice = windows.flatMap((window) => recommendation(window, basis, page))
   const sections = [limitsTable(report, page), ...rows, advice, toCopy(report, selector, command, page)]
   return pageText(basis, sections, page)

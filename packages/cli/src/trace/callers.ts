@@ -24,8 +24,7 @@ export class Callers {
     }
     const slots = this.#slots
     const slot = slotOf(slots, one, other)
-    const known = slots[slot + 2]!
-    if (known > 0) return known - 1
+    if (slots[slot + 2]! > 0) return slots[slot + 2]! - 1
     slots[slot] = one
     slots[slot + 1] = other
     slots[slot + 2] = ++this.size
@@ -36,12 +35,9 @@ export class Callers {
   /** Doubles the slots. */
   #grow(): void {
     const before = this.#slots
-    this.#slots = new Int32Array(2 * before.length)
-    for (let i = 0; i < before.length; i += 4) {
-      if (before[i + 2] === 0) continue
-      const slot = slotOf(this.#slots, before[i]!, before[i + 1]!)
-      for (let part = 0; part < 3; part++) this.#slots[slot + part] = before[i + part]!
-    }
+    const slots = (this.#slots = new Int32Array(2 * before.length))
+    for (let i = 0; i < before.length; i += 4)
+      if (before[i + 2]! > 0) slots.set(before.subarray(i, i + 3), slotOf(slots, before[i]!, before[i + 1]!))
   }
 }
 

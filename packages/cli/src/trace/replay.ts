@@ -72,10 +72,9 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
     }
   }
   for await (const batch of reading.batches) {
-    for (const answer of answers) {
-      const own = answers.length === 1 ? batch : batch.map((call) => ({ ...call })) // each gives them times of its own
-      take(answer, answer.spread.add(own))
-    }
+    for (const answer of answers)
+      // each gives the calls times of its own
+      take(answer, answer.spread.add(answers.length === 1 ? batch : batch.map((call) => ({ ...call }))))
   }
   for (const answer of answers) take(answer, answer.spread.end())
   const basis = survey.basis(reading, callers.size, options.signal)

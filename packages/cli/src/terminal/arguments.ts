@@ -1,0 +1,60 @@
+/*
+ * Arguments before anything is made of them. The parser would drop a bare `-`, and make numbers of '', '1e3' and '010', so a mark
+ * stands before each argument that is no flag.
+ */
+
+/** No argument can hold it. */
+const MARK = '\0'
+
+/** The path that stands for stdin. */
+export const STDIN = '-'
+
+/** Options as they were parsed: a value is a marked text, and a list of these where it was given several times. */
+export type Given = Readonly<Record<string, unknown>>
+
+/**
+ * Marks an argument that is no flag, or the value behind the `=` of one. Writes a flag as the parser names its option:
+ * it would take what follows `--hash-keys` for its value.
+ */
+export function marked(arg: string): string {
+  const name = arg.replace(/(?<=^--[^=]*\w)-\w/g, (part) => part[1]!.toUpperCase())
+  return name.replace(/^(--[^=]+=|(?!-.))/s, `$1${MARK}`)
+}
+
+/** An argument as it was given. */
+export function unmarked(arg: unknown): string {
+  return String(arg).replaceAll(MARK, '')
+}
+
+/** The texts that were given for an option. */
+export function textsOf(given: Given, name: string): readonly string[] {
+  return [given[name] ?? []].flat().map(unmarked)
+}
+
+/** The flag of an option: --trust-proxy for trustProxy. */
+export function flagOf(name: string): string {
+  return (name.length > 1 ? '--' : '-') + name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
+}
+
+/** The error for arguments that cannot be meant. */
+export function usageError(message: string): Error {
+  return Object.assign(new Error(message), { name: 'UsageError' })
+}
+
+/**
+ * Refuses arguments that cannot be meant, whatever they say.
+ * @throws {UsageError} for one that is empty, or stands where or as often as none may.
+ */
+export function refuseMisuse(argv: readonly string[], files: readonly string[], given: Given): void {
+  const empty = argv.findIndex((arg) => /^(--[^=]+=)?\s*$/.test(arg))
+  if (empty >= 0) throw usageError(`'${argv.slice(empty - 1, empty + 1).join(' ')}' has no value`)
+  const twice = Object.keys(given).find((name) => Array.isArray(given[name]) && !LISTS.includes(name))
+  if (twice !== undefined) throw usageError(`${flagOf(twice)} is given more than once`)
+  const inputs = argv.filter((arg) => /^(--against=)?-$/.test(arg))
+  if (inputs.length > 1) throw usageError('stdin (-) is given twice, and can be read once')
+  const extra = files.map(unmarked).find((file) => !argv.includes(file))
+  if (extra !== undefined) throw usageError(`'${extra}' is given to a flag that takes no value`)
+}
+
+/** The options that may be given several times, and the arguments behind a bare `--`. */
+const LISTS = ['field', 'failIf', '--']
