@@ -2,7 +2,7 @@
 // and CSS by the depth of the file; in scripts by `__base`, which each page sets before they run.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
+import { extname, join } from 'node:path'
 import { tokenizer, tokTypes } from 'acorn'
 
 export const BASE = '/__sluice__/'
@@ -14,17 +14,14 @@ const POLICY =
 /** Scripts that are written into a page. */
 const INLINE = /<script(?![^>]* src=)[^>]*>([^]*?)<\/script>/g
 
+/** @type {Record<string, (text: string, name: string) => string>} */
+const CHANGES = { '.html': portablePage, '.js': portableScript, '.css': portableStyle }
+
 /** @param {string} folder */
 export function makePortable(folder) {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const path = join(folder, name)
-    const change = name.endsWith('.html')
-      ? portablePage
-      : name.endsWith('.js')
-        ? portableScript
-        : name.endsWith('.css')
-          ? portableStyle
-          : undefined
+    const change = CHANGES[extname(name)]
     if (!change) continue
     const text = readFileSync(path, 'utf8')
     const changed = change(text, name.replaceAll('\\', '/'))

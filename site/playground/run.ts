@@ -18,8 +18,8 @@ export const BINS = 400
  * A number for each call in their order. `outcome` is DENIED, ALLOWED or WAITING; `turn` the instant at which a call passes, NaN if it
  * does not; `kept` the units that were charged and not given back. Times are milliseconds from the start.
  */
-type Row = 'at' | 'cost' | 'key' | 'outcome' | 'turn' | 'retryAfter' | 'remaining' | 'reset' | 'kept'
-type Rows<List> = Readonly<Record<Row, List>>
+const ROWS = ['at', 'cost', 'key', 'outcome', 'turn', 'retryAfter', 'remaining', 'reset', 'kept'] as const
+type Rows<List> = Readonly<Record<(typeof ROWS)[number], List>>
 
 /** What became of the calls of a column. */
 export interface ColumnResult extends Rows<Float64Array> {
@@ -100,17 +100,7 @@ type Later = Arrival | { readonly at: number; readonly call: number; readonly de
 class ColumnRun {
   latest: { readonly decision: Decision; readonly at: number } | undefined
   readonly #limits: Limits
-  readonly #rows: Rows<number[]> = {
-    at: [],
-    cost: [],
-    key: [],
-    outcome: [],
-    turn: [],
-    retryAfter: [],
-    remaining: [],
-    reset: [],
-    kept: [],
-  }
+  readonly #rows = eachRow((): number[] => [])
   readonly #later = new LaterEvents<Later>()
   readonly #corrections: Promise<void>[] = []
   /** The units left of each policy at the start of each bin. */
@@ -189,8 +179,7 @@ class ColumnRun {
   }
 
   result(): ColumnResult {
-    const entries = Object.entries(this.#rows).map(([name, row]) => [name, new Float64Array(row)])
-    const rows = Object.fromEntries(entries) as Rows<Float64Array>
+    const rows = eachRow((name) => new Float64Array(this.#rows[name]))
     const charges = chargesByKey(rows)
     const policies = this.column.policies.map(({ name, windowMs, limit, capacity, algorithm }, i) => ({
       name,
@@ -205,6 +194,10 @@ class ColumnRun {
     }))
     return { ...rows, policies, totals: totalsOf(rows), cutOff: rows.at.length >= MOST_CALLS }
   }
+}
+
+function eachRow<List>(make: (name: keyof Rows<List>) => List): Rows<List> {
+  return Object.fromEntries(ROWS.map((name) => [name, make(name)])) as Rows<List>
 }
 
 const NO_CHARGES: Charges = { turns: [], kept: [] }

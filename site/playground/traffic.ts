@@ -27,15 +27,9 @@ function timesOf(settings: ReadSettings, random: () => number): number[] {
     case 'even':
       return Array.from({ length: Math.ceil((rate * span) / 1000) }, (_, i) => (i * 1000) / rate)
     case 'poisson':
-      return randomTimes(rate, span, random, () => 1)
+      return randomTimes(rate, span, random)
     case 'day':
-      // A day has one hump, at its middle.
-      return randomTimes(
-        rate * peak,
-        span,
-        random,
-        (part) => (1 + (peak - 1) * Math.exp(-(((part - 0.5) / 0.14) ** 2))) / peak,
-      )
+      return randomTimes(rate * peak, span, random, (part) => (1 + (peak - 1) * humpAt(part)) / peak)
     case 'edge':
       return edgeTimes(span, window, burst)
     case 'storm':
@@ -50,7 +44,7 @@ function randomTimes(
   rate: number,
   span: number,
   random: () => number,
-  share: (part: number) => number,
+  share: (part: number) => number = () => 1,
 ): number[] {
   const times: number[] = []
   for (let at = 0; ;) {
@@ -58,6 +52,11 @@ function randomTimes(
     if (at >= span) return times
     if (random() <= share(at / span)) times.push(at)
   }
+}
+
+/** A day has one hump, at its middle. */
+function humpAt(part: number): number {
+  return Math.exp(-(((part - 0.5) / 0.14) ** 2))
 }
 
 /** `burst` calls just before every other edge between windows, and as many just after it. */

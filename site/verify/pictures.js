@@ -32,6 +32,9 @@ export async function verify(browser, url) {
       else await page.evaluate(() => scrollTo(0, 0))
       bytes += await shoot(page, `playground-${size}-${colorScheme}`)
       await page.goto(`${url}algorithms.html#fixedwindow`, { waitUntil: 'networkidle' })
+      const picture = page.locator('#fixedwindow ~ .picture').first()
+      if (size === 'phone')
+        await picture.evaluate((each) => scrollBy(0, each.getBoundingClientRect().top - 64))
       bytes += await shoot(page, `algorithms-${size}-${colorScheme}`)
       await page.close()
     }
