@@ -33,7 +33,7 @@ export function unpacked(bytes: Uint8Array): Uint8Array {
 /** A state of these numbers. */
 export function stateOf(numbers: readonly number[]): Uint8Array {
   const view = new DataView(new ArrayBuffer(8 * numbers.length))
-  for (const [i, number] of numbers.entries()) view.setFloat64(8 * i, number, true)
+  for (let i = 0; i < numbers.length; i++) view.setFloat64(8 * i, numbers[i]!, true)
   return new Uint8Array(view.buffer)
 }
 
@@ -41,5 +41,7 @@ export function stateOf(numbers: readonly number[]): Uint8Array {
 export function numbersOf(state: Uint8Array | undefined): readonly number[] {
   if (!state || state.byteLength % 8 !== 0) return []
   const view = new DataView(state.buffer, state.byteOffset, state.byteLength)
-  return Array.from({ length: state.byteLength / 8 }, (_, i) => view.getFloat64(8 * i, true))
+  const numbers: number[] = []
+  for (let at = 0; at < view.byteLength; at += 8) numbers.push(view.getFloat64(at, true))
+  return numbers
 }

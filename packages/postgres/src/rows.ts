@@ -18,9 +18,9 @@ export interface StateRowsOptions extends SetUpOptions {
  * the one that was read. So nothing is locked while the process decides, and rows are locked in the order of their ids, whoever
  * writes them: batches of several processes cannot lock each other out.
  *
- * A row that no other process was seen to write is not read for a call that comes alone: the process decides on the row as it was
- * left, at an instant that Postgres's clock has just passed, and one statement writes it if its version and the clock say so.
- * Otherwise, or if the decision writes nothing, as a denial does, the call is decided in two statements.
+ * A row that no other process was seen to write is not read: the process decides on the row as it was left, at an instant that
+ * Postgres's clock has just passed, and the statement that writes it looks whether its version and the clock say so. Otherwise,
+ * and where a decision writes nothing, as a denial does, the row is read and decided on again.
  */
 export class StateRows {
   /** The latest instant that was read. */
@@ -50,66 +50,78 @@ export class StateRows {
   readonly updateMany: UpdateMany = async (ids, change, { allOrNone }) => {
     await this.setUp()
     const keys = ids.map(rowIdOf)
-    if (keys.length === 1 && (await this.#updateAsLeft(keys[0]!, change))) return []
-    const rows = await this.#read(keys)
+    // A call of several keys is carried out again as a whole, so none of its decisions may be in doubt.
+    const own = allOrNone ? new Map<string, LeftRow>() : this.#ownRows(keys)
+    const isRead = own.size < keys.length
+    const rows = isRead ? await this.#read(keys, own) : own
+    const now = isRead ? this.latest : this.#estimate()
     const before = keys.map((key) => stateIn(rows.get(key)?.hex))
-    const after = change(before, this.latest)
+    const after = change(before, now)
     const changed = keys.flatMap((id, i): RowChange[] =>
       after[i]!.state === before[i] ? [] : [changeOf(id, rows.get(id), after[i]!)],
     )
-    if (changed.length === 0) return []
-    const written = await this.#write(changed, allOrNone)
-    const lost = new Set(changed.flatMap(({ id }) => (written.has(id) ? [] : [id])))
-    if (keys.length > 1) for (const key of keys) this.#left.delete(key)
-    else if (lost.size === 0) this.#leave(changed[0]!)
-    return lost.size === 0 ? [] : ids.filter((_, i) => lost.has(keys[i]!))
+    const late = isRead || this.options.clock ? Infinity : LATE_S
+    const written = changed.length > 0 ? await this.#write(changed, { now, late, allOrNone }) : NONE
+    const stands = new Set(keys.filter((key) => !own.has(key)))
+    for (const row of changed) {
+      if (written.has(row.version)) stands.add(row.id)
+      else stands.delete(row.id)
+    }
+    this.#leave(changed, keys, stands)
+    return ids.filter((_, i) => !stands.has(keys[i]!))
   }
 
-  /** Updates a row as this process has left it. Returns whether that is how the row still was. */
-  async #updateAsLeft(id: string, change: Parameters<UpdateMany>[1]): Promise<boolean> {
-    const row = this.#left.get(id)
-    if (!row?.isOwn) return false
+  /** The rows of these that are as this process left them, as far as it knows. */
+  #ownRows(ids: readonly string[]): Map<string, LeftRow> {
+    const own = new Map<string, LeftRow>()
+    for (const id of ids) {
+      const row = this.#left.get(id)
+      if (row?.isOwn) own.set(id, row)
+    }
+    return own
+  }
+
+  /** An instant that Postgres's clock has passed by the way of its last answer, unless one of the two clocks was set. */
+  #estimate(): number {
     const { clock } = this.options
-    const now = Math.floor(clock?.() ?? this.latest + (performance.now() - this.#latestAt) * 1000)
-    const before = stateIn(row.hex)
-    const after = change([before], now)[0]!
-    if (after.state === before) return false
-    const changed = changeOf(id, row, after)
-    const { version, expiresAt, hex } = changed
-    const late = clock ? Infinity : LATE_S
-    const values = [id, version, `${expiresAt}`, hex, row.version, `${now / 1e6 + LATE_S}`, `${late}`]
-    const [written] = await this.#tryWrite(this.#statements.writeAsLeft, values)
-    if (!written) return false
-    this.#heard(Number(written['now']) * 1e6)
-    this.#leave(changed)
-    return true
+    return Math.floor(clock?.() ?? this.latest + (performance.now() - this.#latestAt) * 1000)
   }
 
-  /** Reads these rows and Postgres's clock. A row that is not there is missing in the map. */
-  async #read(ids: readonly string[]): Promise<ReadonlyMap<string, LeftRow>> {
-    const found = await this.#query(this.#statements.read, [arrayOf(ids)], false)
+  /** Adds those of these rows that are not known, and reads Postgres's clock. A row that is not there is missing in the map. */
+  async #read(
+    ids: readonly string[],
+    known: ReadonlyMap<string, LeftRow>,
+  ): Promise<ReadonlyMap<string, LeftRow>> {
+    const asked = ids.filter((id) => !known.has(id))
+    const found = await this.#query(this.#statements.read, [arrayOf(asked)], false)
     this.#heard(Number(found[0]!['now']))
-    const rows = new Map<string, LeftRow>()
-    for (const { id, version, state: hex } of found) {
-      if (!id) continue
+    const rows = new Map(known)
+    for (const { nth, version, state: hex } of found) {
+      if (!nth) continue
+      const id = asked[Number(nth) - 1]!
       const isOwn = (this.#left.get(id)?.version ?? version) === version
       rows.set(id, { version: version!, hex: hex!, isOwn })
     }
     return rows
   }
 
-  /** Writes changed rows, each if it still has the version that was read, or all or none. Returns the ids that were written. */
-  async #write(changed: readonly RowChange[], allOrNone: boolean): Promise<ReadonlySet<string>> {
-    const values = [
-      arrayOf(changed.map(({ id }) => id)),
-      arrayOf(changed.map(({ version }) => version)),
-      arrayOf(changed.map(({ expiresAt }) => expiresAt)),
-      arrayOf(changed.map(({ hex }) => hex || '""')),
-      arrayOf(changed.flatMap(({ basis }) => basis ?? [])),
-    ]
-    const { write, writeAll } = this.#statements
-    const rows = await this.#tryWrite(allOrNone ? writeAll : write, values)
-    return new Set(rows.map(({ id }) => id!))
+  /**
+   * Writes changed rows, each if it still has the version that the change is based on, or all or none; and none unless Postgres's
+   * clock is past `now` by less than twice `late` seconds. Returns the versions that were written.
+   */
+  async #write(
+    changed: readonly RowChange[],
+    { now, late, allOrNone }: { now: number; late: number; allOrNone: boolean },
+  ): Promise<ReadonlySet<string>> {
+    const time = [`${now / 1e6 + LATE_S}`, `${late}`]
+    const [{ id, version, expiresAt, hex, basis }] = changed as [RowChange]
+    const isOne = changed.length === 1 && basis !== undefined
+    const { write, writeAll, writeOne } = this.#statements
+    const rows = isOne
+      ? await this.#tryWrite(writeOne, [id, version, `${expiresAt}`, hex, basis, ...time])
+      : await this.#tryWrite(allOrNone ? writeAll : write, [...columnsOf(changed), ...time])
+    if (rows.length > 0) this.#heard(Number(rows[0]!['now']) * 1e6)
+    return new Set(rows.map(({ version }) => version!))
   }
 
   /** Runs a statement that writes. A race that Postgres itself has stopped counts as none written. */
@@ -122,9 +134,20 @@ export class StateRows {
     }
   }
 
-  /** Remembers a row as it was written. Long states, those of logs, are read each time. */
-  #leave(row: RowChange): void {
-    if (row.hex.length <= MOST_LEFT_DIGITS) this.#left.set(row.id, row, performance.now())
+  /**
+   * Remembers the rows that were written as they are now, and of those whose decision does not stand that they are to be read.
+   * Long states, those of logs, are read each time.
+   */
+  #leave(changed: readonly RowChange[], ids: readonly string[], stands: ReadonlySet<string>): void {
+    const now = performance.now()
+    for (const { id, version, hex, isOwn } of changed) {
+      if (hex.length > MOST_LEFT_DIGITS) this.#left.delete(id)
+      else if (stands.has(id)) this.#left.set(id, { version, hex, isOwn }, now)
+    }
+    for (const id of ids) {
+      if (!stands.has(id))
+        this.#left.set(id, { version: '', hex: '', ...this.#left.get(id), isOwn: false }, now)
+    }
   }
 
   /** Takes note of Postgres's clock. */
@@ -150,6 +173,7 @@ export class StateRows {
 
 /** A row as it was when this process read or wrote it. */
 interface LeftRow {
+  /** A random number, also where nothing is known but that it is not this process that wrote it last: empty. */
   readonly version: string
   /** The state in hexadecimal digits, as the statements have it: none is that of a key which was reset. */
   readonly hex: string
@@ -182,7 +206,7 @@ function stateIn(hex: string | undefined): Uint8Array | undefined {
   return hex ? unpacked(Buffer.from(hex, 'hex')) : undefined
 }
 
-type StatementName = 'read' | 'write' | 'writeAll' | 'writeAsLeft'
+type StatementName = 'read' | 'write' | 'writeAll' | 'writeOne'
 
 /** Others were faster, and nothing was written: a version has changed, a serialization failure, a deadlock with foreign work. */
 const RACES: ReadonlySet<string> = new Set(['22012', '40001', '40P01'])
@@ -193,45 +217,60 @@ const [MOST_LEFT, MOST_LEFT_DIGITS, LEFT_MS] = [20_000, 1000, 60_000]
 /** Half of the seconds by which Postgres's clock may be past the instant of a decision on a row as it was left: a long way. */
 const LATE_S = 0.125
 
-/** The statements on a table. A row is written only if its version is the one that the change is based on. */
+/**
+ * The statements on a table. A row is written only if its version is the one that the change is based on, null for a row that is
+ * born. Each id is looked up by itself: with "any" or a join Postgres compares each row of a table of some hundred rows with each id.
+ */
 function statementsFor(name: string): Record<StatementName, Statement> {
   const table = quoted(name)
   const clock = '(extract(epoch from clock_timestamp()) * 1000000)::bigint'
+  // Rows are looked at before they are locked: one that is gone, after a crash, is not written as it was before.
   const write = `insert into ${table} as kept (id, version, expires, state)
 select new.id, new.version, new.expires, decode(new.state, 'hex')
-from unnest($1::text::uuid[], $2::text::bigint[], $3::text::bigint[], $4::text::text[])
-  as new (id, version, expires, state)
+from unnest($1::text::uuid[], $2::text::bigint[], $3::text::bigint[], $4::text::text[], $5::text::bigint[])
+  as new (id, version, expires, state, basis)
+left join lateral (select version from ${table} where id = new.id offset 0) found on true
+where found.version is not distinct from new.basis and abs(date_part('epoch', now()) - $6) < $7
 order by new.id
 on conflict (id) do update set version = excluded.version, expires = excluded.expires, state = excluded.state
-where kept.version = any ($5::bigint[])
-returning kept.id::text`
+where kept.version = any ($5::text::bigint[])
+returning kept.version::text, date_part('epoch', now())::text as now`
   return {
-    // There is always a row, for the clock. Each id is looked up by itself: with "any" Postgres compares each row of a table of
-    // some hundred rows with each id.
+    // There is always a row, for the clock.
     read: {
       name: `sluice read ${name}`,
-      text: `select clock.now::text, kept.id::text, kept.version::text, encode(kept.state, 'hex') as state
+      text: `select clock.now::text, kept.nth::text, kept.version::text, encode(kept.state, 'hex') as state
 from (select ${clock} as now) clock
 left join (
-  unnest($1::text::uuid[]) as asked (id)
-  cross join lateral (select * from ${table} where id = asked.id offset 0) kept
-) on true`,
+  unnest($1::text::uuid[]) with ordinality as asked (id, nth)
+  cross join lateral (select version, state from ${table} where id = asked.id offset 0) row
+) kept on true`,
     },
     write: { name: `sluice write ${name}`, text: write },
     // A statement that fails has written nothing: 1 / 0 unless all of them were written.
     writeAll: {
       name: `sluice write all ${name}`,
       text: `with written as (${write})
-select id, (1 / (count(*) over () = cardinality($1::text::uuid[]))::int)::text as done from written`,
+select *, (1 / (count(*) over () = cardinality($1::text::uuid[]))::int)::text as done from written`,
     },
-    writeAsLeft: {
-      name: `sluice write as left ${name}`,
-      text: `update ${table}
-set version = $2, expires = $3, state = decode($4, 'hex')
+    writeOne: {
+      name: `sluice write one ${name}`,
+      text: `update ${table} set version = $2, expires = $3, state = decode($4, 'hex')
 where id = $1 and version = $5 and abs(date_part('epoch', now()) - $6) < $7
-returning date_part('epoch', clock_timestamp()) as now`,
+returning version::text, date_part('epoch', now())::text as now`,
     },
   }
+}
+
+/** The values of the columns of changed rows, each as an array. */
+function columnsOf(changed: readonly RowChange[]): string[] {
+  return [
+    arrayOf(changed.map(({ id }) => id)),
+    arrayOf(changed.map(({ version }) => version)),
+    arrayOf(changed.map(({ expiresAt }) => expiresAt)),
+    arrayOf(changed.map(({ hex }) => hex || '""')),
+    arrayOf(changed.map(({ basis }) => basis ?? 'null')),
+  ]
 }
 
 /** An array as Postgres reads it, of numbers and of texts that need no quotes. */
@@ -241,10 +280,11 @@ function arrayOf(values: readonly (string | number)[]): string {
 
 /** Half of the SHA-256 of the id's UTF-16 units: unlike a text it takes any key, and two lone surrogates stay apart. */
 function rowIdOf(id: string): string {
-  const digest = hash('sha256', Buffer.from(id, 'utf16le'), 'hex')
-  return digest.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5')
+  return hash('sha256', Buffer.from(id, 'utf16le'), 'hex').slice(0, 32)
 }
 
 function hexOf({ buffer, byteOffset, byteLength }: Uint8Array): string {
   return Buffer.from(buffer, byteOffset, byteLength).toString('hex')
 }
+
+const NONE: ReadonlySet<string> = new Set()

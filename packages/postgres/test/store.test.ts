@@ -1,4 +1,4 @@
-import { createLimiter, createSemaphore, gcra, slidingWindow, tokenBucket } from '@sluice/core'
+import { consumeAll, createLimiter, createSemaphore, gcra, slidingWindow, tokenBucket } from '@sluice/core'
 import { startPgBouncer } from '@sluice/harness/postgres'
 import { pause, until } from '@sluice/harness/redis'
 import {
@@ -161,23 +161,54 @@ describe('a row that no other process writes', () => {
   it('is read after another process has written it, until it no longer does', async () => {
     const [one, other] = [await counted('shared_row'), await counted('shared_row')]
     expect(await remaining(one)).toBe(4)
-    expect([await remaining(other), other.seen()]).toEqual([3, 'select,insert'])
+    expect([await remaining(other), other.seen()]).toEqual([3, 'select,update'])
     one.seen()
-    expect([await remaining(one), one.seen()]).toEqual([2, 'update,select,insert'])
-    expect([await remaining(other), other.seen()]).toEqual([1, 'update,select,insert'])
+    expect([await remaining(one), one.seen()]).toEqual([2, 'update,select,update'])
+    expect([await remaining(other), other.seen()]).toEqual([1, 'update,select,update'])
     await other.limiter.refund('a', { cost: 3 })
-    expect([await remaining(one), one.seen()]).toEqual([3, 'select,insert'])
-    expect([await remaining(one), one.seen()]).toEqual([2, 'select,insert'])
+    expect([await remaining(one), one.seen()]).toEqual([3, 'select,update'])
+    expect([await remaining(one), one.seen()]).toEqual([2, 'select,update'])
     expect([await remaining(one), one.seen()]).toEqual([1, 'update'])
   })
 
-  it('is read after a call of several keys has written it', async () => {
+  it('is decided in one statement with others, also beside one that is read', async () => {
     const one = await counted(`t${++tables}`)
-    await remaining(one)
-    await Promise.all(['a', 'b'].map((key) => one.limiter.consume(key)))
-    one.seen()
-    expect([await remaining(one), one.seen()]).toEqual([2, 'select,insert'])
+    const both = () => Promise.all(['a', 'b'].map(async (key) => (await one.limiter.consume(key)).remaining))
+    expect([await remaining(one), one.seen()]).toEqual([4, 'select,insert'])
+    expect([await both(), one.seen()]).toEqual([[3, 4], 'select,insert'])
+    expect([await both(), one.seen()]).toEqual([[2, 3], 'insert'])
     expect([await remaining(one), one.seen()]).toEqual([1, 'update'])
+  })
+
+  it('is read again alone where a decision with others wrote nothing, or lost a race', async () => {
+    const [one, other] = [await counted('mixed_rows'), await counted('mixed_rows')]
+    const keys = ['denied', 'foreign', 'own']
+    const all = () => Promise.all(keys.map(async (key) => (await one.limiter.consume(key)).remaining))
+    await one.limiter.consume('denied', { cost: 4 })
+    expect(await all()).toEqual([0, 4, 4])
+    await other.limiter.consume('foreign', { cost: 2 })
+    one.seen()
+    expect([await all(), one.seen()]).toEqual([[0, 1, 3], 'insert,select,update'])
+    expect((await other.limiter.peek('own')).remaining).toBe(3)
+  })
+
+  it('is read in a call of several keys', async () => {
+    const one = await counted(`t${++tables}`)
+    const whole = (cost: number) =>
+      consumeAll(['a', 'b'].map((key) => ({ limiter: one.limiter, key, cost: key === 'a' ? cost : 1 })))
+    await whole(1)
+    one.seen()
+    expect([(await whole(3)).allowed, one.seen()]).toEqual([true, 'select,with'])
+    expect([(await whole(3)).allowed, one.seen()]).toEqual([false, 'select'])
+    expect([await remaining(one), one.seen()]).toEqual([0, 'update'])
+  })
+
+  it('is not made anew with others after a crash has emptied the table', async () => {
+    const one = await counted('emptied_at_once')
+    const both = () => Promise.all(['a', 'b'].map(async (key) => (await one.limiter.consume(key)).remaining))
+    await both()
+    await own.pool.query('truncate emptied_at_once')
+    expect(await both()).toEqual([4, 4])
   })
 
   it('is not made anew after a crash has emptied the table', async () => {
@@ -193,7 +224,7 @@ describe('a row that no other process writes', () => {
     one.seen()
     const now = performance.now.bind(performance)
     jest.spyOn(performance, 'now').mockImplementation(() => now() + ms)
-    expect([await remaining(one), one.seen()]).toEqual([3, 'update,select,insert'])
+    expect([await remaining(one), one.seen()]).toEqual([3, 'update,select,update'])
   })
 })
 

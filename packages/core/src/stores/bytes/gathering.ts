@@ -92,7 +92,7 @@ export class Gathering {
       return [...states.values()]
     }
     if (typeof updates === 'function')
-      return updates(ids[0]!, (state, now) => ({ result: NONE, ...change([state], now)[0]! }))
+      return updates(ids[0]!, (state, now) => ({ ...change([state], now)[0]!, result: NONE }))
     return updates.updateMany(ids, change, { allOrNone: calls.some((call) => call.ids.length > 1) })
   }
 
@@ -139,9 +139,9 @@ class GatheredCall<T> {
     const before = this.ids.map((id) => states.get(id)!)
     try {
       const result = this.act((id, change) => {
-        const { result, ...after } = change(states.get(id)!.state, now)
+        const after = change(states.get(id)!.state, now)
         if (after.state !== states.get(id)!.state) states.set(id, after)
-        return result
+        return after.result
       })
       this.outcome = () => result
     } catch (error) {
@@ -169,7 +169,7 @@ function fail(error: unknown): never {
 
 const NONE: readonly string[] = []
 /** Most updates that are under way at once, and ids in each. */
-const MANY = { updates: 4, ids: 100 }
+const MANY = { updates: 4, ids: 32 }
 const ONE = { updates: Infinity, ids: 1 }
 /** An update without an outcome for so long keeps no other back: some clients never settle a call after its connection broke. */
 const LOST_MS = 60_000

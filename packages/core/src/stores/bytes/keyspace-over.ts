@@ -113,7 +113,7 @@ class KeyspaceOver implements Keyspace {
 
   #decision(ask: Ask, key: string, cost: number, maxWait: number): Act<Answer> {
     return this.#operation<Answer>(key, (before, now, time) => {
-      const { booking, ...decided } = this.#table.decide(this.#list, ask, cost, maxWait)
+      const decided = this.#table.decide(this.#list, ask, cost, maxWait)
       // A caller who waits also waits until a clock that was set back has caught up.
       const answer = decided.at > now ? { ...decided, now: time } : decided
       const isAsked = cost > 0 && ask !== 'peek'
@@ -122,13 +122,14 @@ class KeyspaceOver implements Keyspace {
       const isCounted = isRefused && answer.reason === 'limit' && this.penalty !== undefined
       // A limit smaller than those of the writes before refuses the key for longer than its state is kept.
       const isOutlived = isRefused && before !== undefined && this.#table.expiresAt > before.expiresAt
-      if (!isCharged && !isCounted && !isOutlived) return { result: { ...answer, booking } }
+      if (!isCharged && !isCounted && !isOutlived) return { result: answer }
       // A block that ends with a full allowance has begun: the bookings of before are lost.
       const isAnew = isCounted && this.penalty.then === 'fresh' && this.#table.isBlocked
       const epoch = isAnew || !before ? random() : before.epoch
       const version = isCharged || isAnew || !before ? random() : before.version
+      const { booking } = answer
       const own = booking && before && { ...booking, key, epoch, version, before }
-      return { result: { ...answer, booking: own }, epoch, version }
+      return { result: booking ? { ...answer, booking: own } : answer, epoch, version }
     })
   }
 

@@ -61,9 +61,9 @@ export function stateOf(bytes: Uint8Array, layout: StateLayout): KeptState | und
     at = end
   }
   if (at !== numbers.length) return undefined
-  const fields = HEADER.map((field, i) => [field, numbers[1 + i]] as const)
-  const cells = numbers.subarray(1 + HEADER.length, header)
-  return { ...(Object.fromEntries(fields) as Header), cells, rings }
+  const fields = {} as Record<keyof Header, number>
+  for (const [i, field] of HEADER.entries()) fields[field] = numbers[1 + i]!
+  return Object.assign(fields, { cells: numbers.subarray(1 + HEADER.length, header), rings })
 }
 
 /** Undefined unless all of them are whole numbers from 0 on. */

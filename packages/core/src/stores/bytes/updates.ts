@@ -32,7 +32,7 @@ export type Update = <T>(
  * The same for several ids at once, for a store that reads and writes many in one round trip: `change` takes the states in the
  * order of `ids`, and returns the new ones. Each id is one atomic step, or with `allOrNone` all of them are, as `consumeAll` wants.
  * Returns the ids that another process was faster to write, of which nothing was kept: calls on them are decided again in the
- * next update. At most four are under way at a time, with about a hundred ids each.
+ * next update. At most four are under way at a time, with about 32 ids each.
  */
 export type UpdateMany = (
   ids: readonly string[],
