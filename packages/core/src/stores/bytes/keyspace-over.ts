@@ -127,9 +127,8 @@ class KeyspaceOver implements Keyspace {
       const isAnew = isCounted && this.penalty.then === 'fresh' && this.#table.isBlocked
       const epoch = isAnew || !before ? random() : before.epoch
       const version = isCharged || isAnew || !before ? random() : before.version
-      const { booking } = answer
-      const own = booking && before && { ...booking, key, epoch, version, before }
-      return { result: booking ? { ...answer, booking: own } : answer, epoch, version }
+      const own = answer.booking && before && { ...answer.booking, key, epoch, version, before }
+      return { result: answer.booking ? { ...answer, booking: own } : answer, epoch, version }
     })
   }
 
