@@ -151,7 +151,7 @@ export class CallQueue {
     call.outcome = OUTCOMES[answer]
     call.tookMs = nowMs() - call.sentAt
     const keyQueue = this.#stages[0].get(key)
-    const change = this.#settings.adaptive?.ended(key, call)
+    const change = this.#settings.adaptive?.ended(key, call.outcome, call.tookMs, call.terms.cost)
     if (change) this.events?.emit('adapted', { key, ...change })
     const mayPause = keyQueue.pause !== undefined || call.outcome === 'refused' || pauseMs !== 0
     const aloneMs = mayPause ? this.#heed(call, verdict, keyQueue) : 0

@@ -12,7 +12,7 @@ export interface FollowedLimit {
   readonly limit: number
   /**
    * Takes account of a call that held its permit for `ms` milliseconds. `waited`: whether it had to wait for the permit.
-   * Returns why the limit has changed; undefined if it has not.
+   * Returns why the limit may be another one now.
    */
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined
 }
@@ -50,7 +50,7 @@ export class KeyLimits<Followed extends Pick<FollowedLimit, 'limit'>> {
     this.followed.set(key, followed)
     const from = followed.limit
     const reason = adapt(followed)
-    return reason && { from, limit: followed.limit, reason }
+    return reason && followed.limit !== from ? { from, limit: followed.limit, reason } : undefined
   }
 }
 

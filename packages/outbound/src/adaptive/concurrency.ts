@@ -11,15 +11,12 @@ export class AdaptiveConcurrency {
   readonly #ceiling: Ceiling
   /** The most calls at once that keep the latency near the baseline. */
   #most: number
-  #baselineMs: number | undefined
+  #baselineMs = 0
   #isMeasuring = true
   #measureAt = 0
-  /** The latency lately. */
-  #latencyMs = 0
   #since: number
   #calls = 0
   #callsMs = 0
-  #waited = 0
 
   /** `now` is in milliseconds of a clock that the fleet has in common. */
   constructor(
@@ -40,39 +37,35 @@ export class AdaptiveConcurrency {
 
   /**
    * Takes account of a call. `waited`: whether it had to wait for its permit; a limit that no call waits for does not grow.
-   * Returns why the limit has changed; undefined if it has not.
+   * Returns why the limit may be another one now.
    */
   ended(ms: number, refused: boolean, waited: boolean): AdaptReason | undefined {
-    const before = this.limit
     const now = this.now()
     const isCeiling = !this.#isMeasuring && this.#ceiling.limit <= this.#most
     let reason: AdaptReason | undefined
     if (refused || (waited && isCeiling)) reason = this.#ceiling.ended(ms, refused, 1)
     if (!this.#isMeasuring && now >= this.#measureAt) {
       this.#isMeasuring = true
-      reason = 'baseline'
-      // Calls of other processes are still under way.
-      this.#restart(now + this.#latencyMs)
-    } else if (!refused && now - ms >= this.#since) reason = this.#sample(now, ms, waited) ?? reason
-    return this.limit === before ? undefined : reason
+      this.#restart(now)
+      return 'baseline'
+    }
+    return refused || now - ms < this.#since ? reason : (this.#sample(now, ms, waited) ?? reason)
   }
 
   /** Counts a call that was served; enough of them make a mean. */
   #sample(now: number, ms: number, waited: boolean): AdaptReason | undefined {
     this.#calls++
     this.#callsMs += ms
-    if (waited) this.#waited++
     if (this.#calls < (this.#isMeasuring ? CALLS : Math.max(CALLS, 2 * this.limit))) return undefined
     const meanMs = this.#callsMs / this.#calls
-    const reason = this.#isMeasuring ? this.#measured(meanMs, now) : this.#follow(meanMs)
+    const reason = this.#isMeasuring ? this.#measured(meanMs, now) : this.#follow(meanMs, waited)
     this.#restart(now)
     return reason
   }
 
-  /** The mean is one of the baseline, of which the known one takes a part. */
+  /** The mean is the baseline. */
   #measured(meanMs: number, now: number): AdaptReason {
-    const known = this.#baselineMs ?? meanMs
-    this.#baselineMs = known + SMOOTHING * (meanMs - known)
+    this.#baselineMs = meanMs
     this.#isMeasuring = false
     // Of slow calls more rarely, at minutes that the fleet has in common again.
     const doublings = Math.max(0, Math.ceil(Math.log2((MOST_MEASURED * (now - this.#since)) / MINUTE_MS)))
@@ -82,25 +75,23 @@ export class AdaptiveConcurrency {
   }
 
   /** The mean is one of the latency, which the limit follows. */
-  #follow(meanMs: number): AdaptReason {
-    this.#latencyMs = meanMs
-    const gradient = Math.min(1, Math.max(0.5, (TOLERANCE * this.#baselineMs!) / meanMs))
+  #follow(meanMs: number, waited: boolean): AdaptReason {
+    const gradient = Math.min(1, Math.max(0.5, (TOLERANCE * this.#baselineMs) / meanMs))
     const next = Math.min(this.limit, this.#most) * gradient + 1
-    if (next < this.#most || 2 * this.#waited >= this.#calls) this.#most = Math.min(next, this.bounds.max)
+    if (next < this.#most || waited) this.#most = Math.min(next, this.bounds.max)
     return 'latency'
   }
 
-  /** Counts calls that are sent from `at` on. */
-  #restart(at: number): void {
-    this.#since = at
-    this.#calls = this.#callsMs = this.#waited = 0
+  /** Counts calls that are sent from now on. */
+  #restart(now: number): void {
+    this.#since = now
+    this.#calls = this.#callsMs = 0
   }
 }
 
 const AT_BASELINE = 3
 /** Calls whose latency makes a mean. */
 const CALLS = 20
-const SMOOTHING = 0.3
 /** The baseline is measured for at most one part of so many of the time. */
 const MOST_MEASURED = 20
 const MINUTE_MS = 60_000

@@ -36,7 +36,7 @@ export class AdaptiveRate {
     return this.#ceiling.limit
   }
 
-  /** Takes account of an attempt. Returns why the rate has changed; undefined if it has not. */
+  /** Takes account of an attempt. Returns why the rate may be another one now. */
   ended(ms: number, refused: boolean, units: number): AdaptReason | undefined {
     const reason = this.#ceiling.ended(ms, refused, units)
     if (reason) this.policies = evenTurns(this.limit, this.windowMs)
@@ -76,17 +76,10 @@ export class AdaptiveRates {
   }
 
   /** Takes account of an attempt. Returns how the rate of its key has changed; undefined if it has not. */
-  ended(key: string, { outcome, tookMs, terms }: Attempt): LimitChange | undefined {
+  ended(key: string, outcome: CallOutcome, tookMs: number, cost: number): LimitChange | undefined {
     if (outcome === 'failed') return undefined
-    return this.#limits.ended(storedKey(key), (rate) => rate.ended(tookMs, outcome === 'refused', terms.cost))
+    return this.#limits.ended(storedKey(key), (rate) => rate.ended(tookMs, outcome === 'refused', cost))
   }
-}
-
-/** Those fields of a `QueuedCall`. */
-interface Attempt {
-  readonly outcome: CallOutcome
-  readonly tookMs: number
-  readonly terms: { readonly cost: number }
 }
 
 /** Rates are fractions where many processes share a small one, and limits are whole: they count for several windows. */

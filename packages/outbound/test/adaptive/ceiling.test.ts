@@ -23,15 +23,15 @@ function open(bounds = { min: 1, initial: 10, max: 1000 }) {
   }
 }
 
-/** At a ceiling of 100, during a look of the smallest size. */
-function shrunken() {
+/** At a ceiling of 100, during the first small look. */
+function looking() {
   const opened = open({ min: 1, initial: 100, max: 1000 })
   const failedLook = () => {
     opened.end(true)
     return opened.untilLook()
   }
   opened.serve()
-  for (let step = 0; step < 2; step++) failedLook()
+  failedLook()
   return { ...opened, failedLook }
 }
 
@@ -44,12 +44,12 @@ it('goes up by half of itself while calls are served, to max', () => {
   expect(ceiling.limit).toBe(30)
 })
 
-it('goes back to the limit that was served at the first refusal, and takes a smaller step soon after', () => {
+it('goes back to the limit that was served at the first refusal, and takes a small step later', () => {
   const { ceiling, serve, end, untilLook } = open()
   serve()
   expect([end(true), ceiling.limit]).toEqual(['refused', 10])
-  expect(untilLook()).toBe(3000)
-  expect(ceiling.limit).toBe(11.25)
+  expect(untilLook()).toBe(12_000)
+  expect(ceiling.limit).toBe(11)
 })
 
 it('takes no account of a call that was sent under another limit', () => {
@@ -60,17 +60,18 @@ it('takes no account of a call that was sent under another limit', () => {
 })
 
 it('looks above its ceiling half as often after each look that fails', () => {
-  const { ceiling, failedLook } = shrunken()
+  const { ceiling, failedLook } = looking()
   const pauses = Array.from({ length: 7 }, failedLook)
   expect(ceiling.limit).toBe(105)
   expect(pauses).toEqual([24_000, 48_000, 96_000, 192_000, 240_000, 240_000, 240_000])
 })
 
-it('keeps what a look has found, and looks further', () => {
-  const { ceiling, serve, untilLook } = shrunken()
-  serve(5)
-  untilLook()
-  expect(ceiling.limit).toBeGreaterThan(105 * 1.05)
+it('keeps what a look has found, and looks again in half the time', () => {
+  const { ceiling, serve, untilLook } = looking()
+  serve()
+  expect(ceiling.limit).toBe(105)
+  expect(untilLook()).toBeLessThanOrEqual(6000)
+  expect(ceiling.limit).toBe(105 * 1.05)
 })
 
 describe('outside of looks', () => {
@@ -84,24 +85,26 @@ describe('outside of looks', () => {
 
   it('a single refusal changes nothing, since the look of another process may cause it', () => {
     const { ceiling, end } = rest()
-    expect([end(true), ceiling.limit]).toEqual([undefined, 100])
-    expect([end(true, 5001), ceiling.limit]).toEqual([undefined, 100])
+    end(true)
+    expect(ceiling.limit).toBe(100)
+    end(true, 5001)
+    expect(ceiling.limit).toBe(100)
   })
 
-  it('each second refusal in a row lowers it, further each time, and never below min', () => {
+  it('each second refusal in a row lowers it by a tenth, and never below min', () => {
     const { ceiling, end } = rest()
     const limits = Array.from({ length: 8 }, () => {
       end(true)
       return Math.round(ceiling.limit)
     })
-    expect(limits).toEqual([100, 95, 95, 81, 81, 61, 61, 45])
-    for (let i = 0; i < 20; i++) end(true)
+    expect(limits).toEqual([100, 90, 90, 81, 81, 73, 73, 66])
+    for (let i = 0; i < 50; i++) end(true)
     expect(ceiling.limit).toBe(10)
   })
 
-  it('a refusal puts off the next look', () => {
+  it('a refusal doubles the time to the next look', () => {
     const { end, untilLook } = rest()
     end(true)
-    expect(untilLook()).toBe(12_000)
+    expect(untilLook()).toBe(24_000)
   })
 })

@@ -3,7 +3,7 @@ import { AdaptiveConcurrency } from '../../src/adaptive/concurrency.js'
 
 const MINUTE_MS = 60_000
 
-/** Rounds of as many calls as the limit allows, on a clock that begins at a full minute. */
+/** Rounds of as many calls as the limit allows, and why they changed it, on a clock that begins at a full minute. */
 function open(bounds = { min: 1, initial: 6, max: 100 }) {
   let now = 0
   const control = new AdaptiveConcurrency(bounds, () => now)
@@ -12,8 +12,12 @@ function open(bounds = { min: 1, initial: 6, max: 100 }) {
     now: () => now,
     round(ms: number, { refused = false, waited = true } = {}) {
       now += ms
-      const calls = Array.from({ length: control.limit }, () => control.ended(ms, refused, waited))
-      return calls.filter((reason) => reason !== undefined)
+      const changes = Array.from({ length: control.limit }, () => {
+        const { limit } = control
+        const reason = control.ended(ms, refused, waited)
+        return control.limit === limit ? undefined : reason
+      })
+      return changes.filter((reason) => reason !== undefined)
     },
   }
 }
