@@ -143,7 +143,7 @@ class Rows {
   /** The largest row that was ever allocated. */
   top = 0
   #index = new KeyIndex(this)
-  pages: Page[]
+  pages: RowPage[]
   /** Head of the list of free rows. The first cell of each holds the next one; 0 ends the list. */
   #free = 0
 
@@ -165,7 +165,7 @@ class Rows {
     return this.pageOf(row).keys[row & PAGE_MASK]
   }
 
-  pageOf(row: number): Page {
+  pageOf(row: number): RowPage {
     return this.pages[row >>> PAGE_BITS]!
   }
 
@@ -239,7 +239,7 @@ class Rows {
   }
 
   /** A small first page. Its row 0 stays blank: keys that have no row are decided on it. */
-  #firstPage(): Page {
+  #firstPage(): RowPage {
     const page = this.#newPage(FIRST_ROWS)
     page.keys.push(undefined)
     this.#fillRings(page, 0)
@@ -247,7 +247,7 @@ class Rows {
   }
 
   /** A page with room for so many rows; the first doubles as it fills. */
-  #newPage(rows: number): Page {
+  #newPage(rows: number): RowPage {
     return {
       cells: new Float64Array(rows * this.stride),
       notes: new Uint16Array(rows),
@@ -256,13 +256,13 @@ class Rows {
     }
   }
 
-  #fillRings(page: Page, first: number): void {
+  #fillRings(page: RowPage, first: number): void {
     for (let i = 0; i < this.ringsPerKey; i++) page.rings[first + i] = new Ring()
   }
 }
 
 /** Doubles the rows of a page. */
-function grow(page: Page): void {
+function grow(page: RowPage): void {
   const { cells, notes } = page
   page.cells = new Float64Array(2 * cells.length)
   page.cells.set(cells)
@@ -270,7 +270,7 @@ function grow(page: Page): void {
   page.notes.set(notes)
 }
 
-interface Page {
+interface RowPage {
   cells: Float64Array
   /** For each key the count of denials in 3 bits, and above them the number of the list it was last decided with. */
   notes: Uint16Array
