@@ -44,11 +44,11 @@ export class KeyLimits<Followed extends Pick<FollowedLimit, 'limit'>> {
   ended(key: string, adapt: (followed: Followed) => AdaptReason | undefined): LimitChange | undefined {
     const followed = this.followed.get(key) ?? this.given.follow?.()
     if (!followed) return undefined
+    const from = this.of(key)
     if (this.followed.size >= MOST_FOLLOWED && !this.followed.has(key)) {
       this.followed.delete(this.followed.keys().next().value!)
     }
     this.followed.set(key, followed)
-    const from = followed.limit
     const reason = adapt(followed)
     return reason && followed.limit !== from ? { from, limit: followed.limit, reason } : undefined
   }
