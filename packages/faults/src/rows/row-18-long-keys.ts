@@ -87,9 +87,9 @@ function bytesOfOne(): ReadonlyMap<string, number> {
 const HOLDERS: readonly Holder[] = [
   {
     name: 'memory store',
-    most: 4000,
+    most: 16_000,
     async fill(keys) {
-      const limiter = quiet({ store: memoryStore({ maxKeys: 4000 }), penalty: PENALTY })
+      const limiter = quiet({ store: memoryStore({ maxKeys: 16_000 }), penalty: PENALTY })
       for (const key of keys) for (let i = 0; i < 3; i++) void limiter.decide(key)
       return limiter
     },
