@@ -1,6 +1,6 @@
 // What was wanted of decisions in Redis.
 import { figureGoal, ratioGoal } from '../figures/goals.js'
-import { SIZES } from './leases/speed.js'
+import { SIZES } from './leases.js'
 import { BLOCKED, FLEXIBLE, LEASES, LOG, ONE_BY_ONE, SUB_BUCKETS, THREE, UNION } from './loads.js'
 
 /**

@@ -4,8 +4,7 @@ import { connect } from './connection.js'
 import { checkExactness } from './exactness.js'
 import { goalsOf } from './goals.js'
 import { atHalfLoad } from './half-load.js'
-import { checkLeases } from './leases/check.js'
-import { hotKeySpeed } from './leases/speed.js'
+import { hotKeySpeed } from './leases.js'
 import { ONE_BY_ONE } from './loads.js'
 import { denials, scriptTimes, startClients, underLoad } from './measure.js'
 import { panelsOf } from './panels.js'
@@ -33,7 +32,7 @@ export const redis = {
     const server = await startRedis()
     const control = connect(server)
     try {
-      const checked = [...(await checkExactness(server, control)), ...(await checkLeases(server))]
+      const checked = await checkExactness(server, control)
       say('checked')
       const clients = await startClients(server, wanted)
       try {

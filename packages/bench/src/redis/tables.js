@@ -34,7 +34,7 @@ export function halfLoadTable({ perSecond, turns }) {
   }
 }
 
-/** @param {Awaited<ReturnType<typeof import('./leases/speed.js').hotKeySpeed>>} leases */
+/** @param {Awaited<ReturnType<typeof import('./leases.js').hotKeySpeed>>} leases */
 export function leaseTable(leases) {
   return {
     title: 'One hot key of several processes, 256 callers in each',

@@ -1,7 +1,7 @@
 // Processes that call for one hot key at once: each call asked of Redis (in groups), or served from a lease.
-import { inRounds } from '../../figures/rounds.js'
-import { startClient } from '../clients.js'
-import { LEASES } from '../loads.js'
+import { inRounds } from '../figures/rounds.js'
+import { startClient } from './clients.js'
+import { LEASES } from './loads.js'
 
 /** Of which the leases keep half a million back. About what leases serve on a few cores: slices are bounded by it too. */
 const LIMIT = { limit: 5_000_000, windowMs: 1000 }
@@ -11,7 +11,7 @@ export const SIZES = [2, 4]
 
 /**
  * Calls that were allowed, a second, of all processes together.
- * @param {import('../measure.js').Bench} bench
+ * @param {import('./measure.js').Bench} bench
  * @returns {Promise<Map<number, Map<string, number[]>>>} by processes and contender
  */
 export async function hotKeySpeed({ server, rounds, wanted, say }) {
