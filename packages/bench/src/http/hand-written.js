@@ -49,18 +49,25 @@ function draft11({ limit, windowMs }) {
   }
 }
 
-/** What a denied request is answered. @param {Decision} decision */
-export function denialOf({ retryAfterMs }) {
+/**
+ * Writes the headers of a denial, beside those of the limit. Returns what the request is answered.
+ * @template Res
+ * @param {Decision} decision
+ * @param {Res} res
+ * @param {(res: Res, name: string, value: string) => unknown} set
+ */
+export function deny({ retryAfterMs }, res, set) {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1000))
-  const problem = {
+  set(res, 'Cache-Control', 'no-store')
+  set(res, 'Retry-After', String(seconds))
+  set(res, 'Content-Type', 'application/problem+json')
+  return {
     type: 'https://iana.org/assignments/http-problem-types#quota-exceeded',
     title: 'Quota Exceeded',
     status: 429,
     detail: `Too many requests. Try again in ${seconds} seconds.`,
     'violated-policies': ['default'],
   }
-  return { retryAfter: String(seconds), problem }
 }
 
 export const BODY = 'Hello'
-export const PROBLEM = 'application/problem+json'

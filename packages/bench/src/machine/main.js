@@ -10,6 +10,8 @@ import { fileURLToPath } from 'node:url'
 import { machineStore } from '@sluice/machine'
 import { Redis } from 'ioredis'
 import { RateLimiterClusterMaster } from 'rate-limiter-flexible'
+import { inRounds, mediansOf } from '../figures/rounds.js'
+import { markdownOf, short } from '../figures/table.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { cpuOf } from '../redis/server-cpu.js'
 
@@ -35,31 +37,26 @@ new RateLimiterClusterMaster()
 cluster.setupPrimary({ exec: fileURLToPath(new URL('worker.js', import.meta.url)) })
 
 console.log(`${WORKERS} workers of node:cluster, medians of ${ROUNDS} rounds\n`)
-console.log('| | callers | decisions a second | worker CPU, us | CPU elsewhere, us | median latency, us |')
-console.log('|---|---|---|---|---|---|')
+const columns = [
+  '',
+  'callers',
+  'decisions a second',
+  'worker CPU, us',
+  'CPU elsewhere, us',
+  'median latency, us',
+]
+/** @type {string[][]} */
+const rows = []
 for (const callers of [1, 64]) {
-  /** @type {Map<string, Round[]>} */
-  const rounds = new Map()
-  for (let round = 0; round < ROUNDS; round++) {
-    for (const [title, kind] of Object.entries(CONTENDERS)) {
-      rounds.set(title, [...(rounds.get(title) ?? []), await measure(kind, callers)])
-    }
-  }
-  for (const [title, all] of rounds) {
-    /** @param {(round: Round) => number} pick @param {number} digits */
-    const median = (pick, digits) =>
-      (all.map(pick).sort((a, b) => a - b)[all.length >> 1] ?? 0).toFixed(digits)
-    const columns = [
-      title,
-      callers,
-      median(({ perSecond }) => perSecond, 0),
-      median(({ workerUs }) => workerUs, 1),
-      median(({ elsewhereUs }) => elsewhereUs, 1),
-      median(({ p50Us }) => p50Us, 0),
-    ]
-    console.log(`| ${columns.join(' | ')} |`)
+  const turns = await inRounds(Object.keys(CONTENDERS), { rounds: ROUNDS }, (title) =>
+    measure(CONTENDERS[/** @type {keyof typeof CONTENDERS} */ (title)], callers),
+  )
+  for (const [title, all] of turns) {
+    const { perSecond, workerUs, elsewhereUs, p50Us } = mediansOf(all)
+    rows.push([title, String(callers), ...[perSecond, workerUs, elsewhereUs, p50Us].map(short)])
   }
 }
+console.log(markdownOf({ title: '', columns, rows }))
 redis.disconnect()
 await server.stop()
 await served.close()

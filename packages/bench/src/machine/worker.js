@@ -1,5 +1,6 @@
 // A worker of a cluster that calls its limiter in a closed loop.
 import { createLimiter, gcra } from '@sluice/core'
+import { median } from '@sluice/harness/figures'
 import { machineStore } from '@sluice/machine'
 import { redisStore } from '@sluice/core/redis'
 import { RateLimiterCluster } from 'rate-limiter-flexible'
@@ -53,8 +54,5 @@ async function measure(callers, ms) {
     }),
   )
   const { user, system } = process.cpuUsage(cpu)
-  latencies.sort((a, b) => a - b)
-  process.send?.({
-    bench: { decisions, cpuUs: user + system, p50Us: 1000 * (latencies[latencies.length >> 1] ?? 0) },
-  })
+  process.send?.({ bench: { decisions, cpuUs: user + system, p50Us: 1000 * median(latencies) } })
 }

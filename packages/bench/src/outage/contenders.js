@@ -1,6 +1,7 @@
 // Who is measured: our adapters on Redis as their pages show them, and others as theirs do. All admit `LIMIT` requests a
 // minute of each caller, who is named by a header as all requests come from one address.
 import { ThrottlerStorageRedisService } from '@nest-lab/throttler-storage-redis'
+import { APP_GUARD } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import { redisStore } from '@sluice/core/redis'
 import * as sluiceExpress from '@sluice/express'
@@ -10,16 +11,19 @@ import { rateLimit } from 'express-rate-limit'
 import { Redis } from 'ioredis'
 import { once } from 'node:events'
 import { RateLimiterMemory, RLWrapperTimeouts } from 'rate-limiter-flexible'
+import { serve as onExpress } from '../http/frameworks/express.js'
+import { serve as onKoa } from '../http/frameworks/koa.js'
+import { serve as onNest } from '../http/frameworks/nest.js'
 import { flexibleOnRedis } from '../peers/flexible.js'
 import { rateLimitRedis } from '../peers/rate-limit-redis.js'
-import { onExpress, onKoa, onNest } from './frameworks.js'
 
 /**
+ * @typedef {import('node:http').Server} Server
  * @typedef {{ host: string, port: number }} Address
  * @typedef {object} Contender
  * @property {string} name
  * @property {string} options What was set beside the limit and whom it counts.
- * @property {(redis: Address) => Promise<import('node:http').Server>} serve Listens on a free port of loopback.
+ * @property {(redis: Address) => Server | Promise<Server>} serve It does not listen yet.
  */
 
 /** The header that names the caller. */
@@ -39,7 +43,7 @@ export const contenders = [
   {
     name: BARE,
     options: 'nothing',
-    serve: () => onExpress((_req, _res, next) => next()),
+    serve: () => onExpress(),
   },
   {
     name: '@sluice/express',
@@ -56,7 +60,10 @@ export const contenders = [
     options: 'redisStore(address), the guard as APP_GUARD',
     serve(redis) {
       const { limit, window, store, key } = ours(redis, ({ req }) => req.headers[CALLER])
-      return onNest([RateLimitModule.forRoot({ store, key, limits: [{ limit, window }] })], RateLimitGuard)
+      return onNest(
+        [RateLimitModule.forRoot({ store, key, limits: [{ limit, window }] })],
+        [{ provide: APP_GUARD, useExisting: RateLimitGuard }],
+      )
     },
   },
   {
@@ -99,7 +106,7 @@ export const contenders = [
         // Else a hash, in which the script that measures would not find the caller.
         generateKey: (_context, tracker) => tracker,
       })
-      return onNest([throttler], ThrottlerGuard)
+      return onNest([throttler], [{ provide: APP_GUARD, useClass: ThrottlerGuard }])
     },
   },
 ]

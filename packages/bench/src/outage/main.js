@@ -5,7 +5,7 @@
 import { startRedis } from '../processes/redis-servers.js'
 import { BARE, contenders } from './contenders.js'
 import { sitOut } from './outage.js'
-import { printOptions, printRows, printVerdicts } from './report.js'
+import { printOptions, printTable, printVerdicts } from './report.js'
 import { startService } from './service.js'
 
 const wanted = process.argv.slice(2)
@@ -17,13 +17,13 @@ for (const { name } of contenders) {
   if (wanted.length > 0 && !wanted.some((part) => name.includes(part))) continue
   const redis = await startRedis()
   try {
-    const result = await sitOut(name, redis, bare.port)
-    printRows(result, results.length === 0)
-    results.push(result)
+    results.push(await sitOut(name, redis, bare.port))
+    process.stderr.write(`${name}: measured\n`)
   } finally {
     await redis.stop()
   }
 }
 await bare.stop()
+printTable(results)
 printOptions(results)
 process.exitCode = printVerdicts(results) ? 0 : 1

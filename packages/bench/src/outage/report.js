@@ -1,5 +1,6 @@
 // The table of what was measured, and whether the project's bars are met.
 import { quantile } from '@sluice/harness/figures'
+import { markdownOf } from '../figures/table.js'
 import { contenders, OURS } from './contenders.js'
 import { PATIENCE_MS } from './load.js'
 import { EVERY_MS } from './recovery.js'
@@ -28,37 +29,25 @@ const BUSY_MS = 20
 const RECOVERY_MS = 500
 
 const STATUSES = [200, 429, 500, 503]
-const WIDTHS = [32, 10, 6, 7, 7, 7, 7, 6, 6, 6, 6, 6, 9, 6]
 
-/**
- * @param {Result} result
- * @param {boolean} first
- */
-export function printRows(result, first) {
-  if (first) {
-    const within = `none: no answer within ${PATIENCE_MS / 1000} s`
-    const errors = 'refused: 429 below the limit; over: let in above it'
-    console.log(`Milliseconds until the answer, and answers by status. ${within}; ${errors}.`)
-    console.log('bare: the p99 of a server that limits nothing, beside it')
-    row(
-      '',
-      'Redis is',
-      'sent',
-      'bare',
-      'p50',
-      'p99',
-      'max',
-      ...STATUSES.map(String),
-      'none',
-      'refused',
-      'over',
-    )
-  }
-  judged(result).forEach(({ title, answers, bareP99 }, i) => {
+/** @param {readonly Result[]} results */
+export function printTable(results) {
+  const within = `none: no answer within ${PATIENCE_MS / 1000} s`
+  const errors = 'refused: 429 below the limit; over: let in above it'
+  console.log(`Milliseconds until the answer, and answers by status. ${within}; ${errors}.`)
+  console.log('bare: the p99 of a server that limits nothing, beside it\n')
+  const times = ['sent', 'bare', 'p50', 'p99', 'max']
+  const columns = ['', 'Redis is', ...times, ...STATUSES.map(String), 'none', 'refused', 'over']
+  console.log(markdownOf({ title: '', columns, rows: results.flatMap(rowsOf) }))
+}
+
+/** @param {Result} result */
+function rowsOf(result) {
+  return judged(result).map(({ title, answers, bareP99 }) => {
     const count = (/** @type {(answer: import('./load.js').Answer) => boolean} */ test) =>
       String(answers.filter(test).length)
-    row(
-      i === 0 ? result.name : '',
+    return [
+      result.name,
       title,
       String(answers.length),
       bareP99.toFixed(0),
@@ -67,7 +56,7 @@ export function printRows(result, first) {
       count(({ status }) => status === undefined),
       count(({ status, over }) => status === 429 && !over),
       count(({ status, over }) => status === 200 && over),
-    )
+    ]
   })
 }
 
@@ -125,11 +114,4 @@ function judged({ phases, answers, bare }) {
 /** @param {readonly { tookMs: number }[]} answers */
 function times(answers) {
   return answers.map(({ tookMs }) => tookMs)
-}
-
-/** @param {string[]} cells */
-function row(...cells) {
-  console.log(
-    cells.map((cell, i) => (i < 2 ? cell.padEnd(WIDTHS[i] ?? 0) : cell.padStart(WIDTHS[i] ?? 0))).join(''),
-  )
 }

@@ -3,10 +3,13 @@
 // figures with their bars: npm run bench -- postgres
 import { createLimiter, gcra } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { median, ratios } from '@sluice/harness/figures'
 import { startPostgres } from '@sluice/harness/postgres'
 import { postgresStore } from '@sluice/postgres'
 import pg from 'pg'
 import { RateLimiterPostgres } from 'rate-limiter-flexible'
+import { inRounds } from '../figures/rounds.js'
+import { short } from '../figures/table.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { measureSpace } from './space.js'
 
@@ -103,16 +106,12 @@ async function visitAll(limiters) {
  * @param {Consume | undefined} own @param {Consume | undefined} other @param {string} bar
  */
 async function compare(title, load, own, other, bar = '') {
-  /** @type {{ mine: number, theirs: number, ratio: number }[]} */
-  const rounds = []
-  for (let round = 0; round < ROUNDS; round++) {
-    const [mine, theirs] = [await perSecond(own, load), await perSecond(other, load)]
-    rounds.push({ mine, theirs, ratio: mine / theirs })
-  }
-  /** @param {'mine' | 'theirs' | 'ratio'} of */
-  const median = (of) => rounds.map((each) => each[of]).sort((a, b) => a - b)[rounds.length >> 1] ?? NaN
-  const [mine, theirs] = [median('mine').toFixed(0), median('theirs').toFixed(0)]
-  console.log(`| ${title} | ${mine}/s | ${theirs}/s | ${median('ratio').toFixed(3)} | ${bar} |`)
+  const turns = await inRounds(['own', 'other'], { rounds: ROUNDS }, (name) =>
+    perSecond(name === 'own' ? own : other, load),
+  )
+  const [mine = [], theirs = []] = turns.values()
+  const figures = [`${short(median(mine))}/s`, `${short(median(theirs))}/s`]
+  console.log(`| ${title} | ${figures.join(' | ')} | ${median(ratios(mine, theirs)).toFixed(3)} | ${bar} |`)
 }
 
 /** @param {Consume | undefined} consume @param {{ callers: number, keys: number }} load */

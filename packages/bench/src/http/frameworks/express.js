@@ -1,9 +1,9 @@
 import { rateLimit } from '@sluice/express'
 import express from 'express'
 import { rateLimit as expressRateLimit } from 'express-rate-limit'
-import RateLimitRedis from 'rate-limit-redis'
 import { createServer } from 'node:http'
-import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { rateLimitRedis } from '../../peers/rate-limit-redis.js'
+import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
@@ -23,13 +23,9 @@ export const contenders = {
     const { decide, write } = handWritten(setup, limit)
     return serve((req, res, next) => {
       const decision = decide(req.ip ?? '')
-      write(decision, res, (res, name, value) => res.setHeader(name, value))
+      write(decision, res, set)
       if (decision.allowed) return next()
-      const { retryAfter, problem } = denialOf(decision)
-      res.setHeader('Cache-Control', 'no-store')
-      res.setHeader('Retry-After', retryAfter)
-      res.setHeader('Content-Type', PROBLEM)
-      res.status(429).end(JSON.stringify(problem))
+      res.status(429).end(JSON.stringify(deny(decision, res, set)))
     })
   }),
   ...inSetups(SLUICE, (setup) => (limit) => serve(...limitsOf(setup, limit).map(rateLimit))),
@@ -40,23 +36,20 @@ export const contenders = {
       next()
     }),
   'Sluice on Redis': (given) => serve(rateLimit({ limiter: limiterOnRedis(given), key: user })),
-  [`${peer} on Redis`]: ({ limit, windowMs, redis }) => {
-    const sendCommand = /** @type {(...command: string[]) => Promise<any>} */ (
-      (command, ...args) => redis.call(command, ...args)
-    )
-    return serve(
-      expressRateLimit({ limit, windowMs, keyGenerator: user, store: new RateLimitRedis({ sendCommand }) }),
-    )
-  },
+  [`${peer} on Redis`]: ({ limit, windowMs, redis }) =>
+    serve(expressRateLimit({ limit, windowMs, keyGenerator: user, store: rateLimitRedis(redis) })),
 }
+
+/** @param {import('express').Response} res @param {string} name @param {string} value */
+const set = (res, name, value) => res.setHeader(name, value)
 
 /** @param {import('express').Request} req */
 function user(req) {
   return String(req.headers['x-user'])
 }
 
-/** @param {RequestHandler[]} middleware */
-function serve(...middleware) {
+/** An application with one route, behind middleware. @param {RequestHandler[]} middleware */
+export function serve(...middleware) {
   const app = express()
   if (middleware.length > 0) app.use(...middleware)
   app.get('/', (_req, res) => void res.send(BODY))

@@ -1,7 +1,7 @@
 import fastifyRateLimit from '@fastify/rate-limit'
 import { rateLimit } from '@sluice/fastify'
 import fastify from 'fastify'
-import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
@@ -22,13 +22,9 @@ export const contenders = {
     return serve((app) =>
       app.addHook('onRequest', (request, reply, done) => {
         const decision = decide(request.ip)
-        write(decision, reply, (reply, name, value) => reply.header(name, value))
+        write(decision, reply, set)
         if (decision.allowed) return done()
-        const { retryAfter, problem } = denialOf(decision)
-        reply.header('Cache-Control', 'no-store')
-        reply.header('Retry-After', retryAfter)
-        reply.header('Content-Type', PROBLEM)
-        reply.code(429).send(JSON.stringify(problem))
+        reply.code(429).send(JSON.stringify(deny(decision, reply, set)))
       }),
     )
   }),
@@ -55,6 +51,9 @@ export const contenders = {
       app.register(fastifyRateLimit, { max: limit, timeWindow: windowMs, redis, keyGenerator: user }),
     ),
 }
+
+/** @param {import('fastify').FastifyReply} reply @param {string} name @param {string} value */
+const set = (reply, name, value) => reply.header(name, value)
 
 /** @param {import('fastify').FastifyRequest} request */
 function user(request) {

@@ -4,7 +4,7 @@ import { getConnInfo } from '@hono/node-server/conninfo'
 import { rateLimit } from '@sluice/hono'
 import { Hono } from 'hono'
 import { RedisStore, rateLimiter } from 'hono-rate-limiter'
-import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
@@ -24,13 +24,9 @@ export const contenders = {
     const { decide, write } = handWritten(setup, limit)
     return serve(async (c, next) => {
       const decision = decide(address(c))
-      write(decision, c, (c, name, value) => c.header(name, value))
+      write(decision, c, set)
       if (decision.allowed) return next()
-      const { retryAfter, problem } = denialOf(decision)
-      c.header('Cache-Control', 'no-store')
-      c.header('Retry-After', retryAfter)
-      c.header('Content-Type', PROBLEM)
-      return c.body(JSON.stringify(problem), 429)
+      return c.body(JSON.stringify(deny(decision, c, set)), 429)
     })
   }),
   ...inSetups(SLUICE, (setup) => (limit) => {
@@ -57,6 +53,9 @@ export const contenders = {
     return serve(rateLimiter({ limit, windowMs, keyGenerator: user, store }))
   },
 }
+
+/** @param {Context} c @param {string} name @param {string} value */
+const set = (c, name, value) => c.header(name, value)
 
 /** @param {Context} c */
 function address(c) {

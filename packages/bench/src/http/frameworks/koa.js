@@ -2,7 +2,7 @@ import { rateLimit } from '@sluice/koa'
 import Koa from 'koa'
 import koaRateLimit from 'koa-ratelimit'
 import { createServer } from 'node:http'
-import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
@@ -22,14 +22,10 @@ export const contenders = {
     const { decide, write } = handWritten(setup, limit)
     return serve((ctx, next) => {
       const decision = decide(ctx.ip)
-      write(decision, ctx, (ctx, name, value) => ctx.set(name, value))
+      write(decision, ctx, set)
       if (decision.allowed) return next()
-      const { retryAfter, problem } = denialOf(decision)
       ctx.status = 429
-      ctx.set('Cache-Control', 'no-store')
-      ctx.set('Retry-After', retryAfter)
-      ctx.set('Content-Type', PROBLEM)
-      ctx.body = JSON.stringify(problem)
+      ctx.body = JSON.stringify(deny(decision, ctx, set))
     })
   }),
   ...inSetups(
@@ -56,13 +52,16 @@ export const contenders = {
     ),
 }
 
+/** @param {import('koa').Context} ctx @param {string} name @param {string} value */
+const set = (ctx, name, value) => ctx.set(name, value)
+
 /** @param {import('koa').Context} ctx */
 function user(ctx) {
   return ctx.get('x-user')
 }
 
-/** @param {Middleware[]} middleware */
-function serve(...middleware) {
+/** An application with one answer, behind middleware. @param {Middleware[]} middleware */
+export function serve(...middleware) {
   const app = new Koa()
   for (const one of middleware) app.use(one)
   app.use((ctx) => void (ctx.body = BODY))

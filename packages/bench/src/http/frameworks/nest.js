@@ -5,7 +5,7 @@ import { Controller, Get, HttpException, Module } from '@nestjs/common'
 import { APP_GUARD, NestFactory } from '@nestjs/core'
 import { ThrottlerGuard, ThrottlerModule } from '@nestjs/throttler'
 import { RateLimitGuard, RateLimitModule } from '@sluice/nest'
-import { BODY, denialOf, handWritten, PROBLEM } from '../hand-written.js'
+import { BODY, deny, handWritten } from '../hand-written.js'
 import { HAND_WRITTEN, SLUICE } from '../modes.js'
 import { inSetups, limitsOf } from '../setups.js'
 import { limiterOnRedis } from '../sluice-on-redis.js'
@@ -31,13 +31,9 @@ export const contenders = {
         guardWith((context) => {
           const [req, res] = httpOf(context)
           const decision = decide(req.ip ?? '')
-          write(decision, res, (res, name, value) => res.setHeader(name, value))
+          write(decision, res, set)
           if (decision.allowed) return true
-          const { retryAfter, problem } = denialOf(decision)
-          res.setHeader('Cache-Control', 'no-store')
-          res.setHeader('Retry-After', retryAfter)
-          res.setHeader('Content-Type', PROBLEM)
-          throw new HttpException(problem, 429)
+          throw new HttpException(deny(decision, res, set), 429)
         }),
       ],
     )
@@ -73,6 +69,9 @@ export const contenders = {
   },
 }
 
+/** @param {import('express').Response} res @param {string} name @param {string} value */
+const set = (res, name, value) => res.setHeader(name, value)
+
 const THROTTLER = { provide: APP_GUARD, useClass: ThrottlerGuard }
 
 /** @param {(context: ExecutionContext) => boolean | Promise<boolean>} canActivate */
@@ -95,10 +94,12 @@ function user(req) {
 }
 
 /**
+ * An application with one route.
  * @param {DynamicModule[]} imports
  * @param {Provider[]} providers
+ * @returns {Promise<import('node:http').Server>}
  */
-async function serve(imports, providers) {
+export async function serve(imports, providers) {
   const app = await NestFactory.create(appModule(imports, providers), { logger: false })
   await app.init()
   return app.getHttpServer()
