@@ -8,6 +8,7 @@ export { LEAKY_BUCKET } from './algorithms/leaky-bucket.js'
 export { SLIDING_WINDOW } from './algorithms/sliding-window.js'
 export { TOKEN_BUCKET } from './algorithms/token-bucket.js'
 export { ANSWER, policiesOf } from './limiter/decision.js'
+export { counting, type DecisionCounter } from './limiter/events.js'
 export { guard } from './leases/guard.js'
 export { LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
@@ -33,7 +34,7 @@ export { formatDuration, millisecondsOf } from './values/duration.js'
 export { expected } from './values/errors.js'
 export { ExpiringMap } from './values/expiring-map.js'
 export { digest, ownText, storedKey } from './values/key.js'
-export { keepsNothing, Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
+export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
 export {
   checkedBy,
   checkNames,

@@ -1,4 +1,5 @@
 import { type Limiter, PolicyError, StoreError } from '@sluice/core'
+import { counting, type DecisionCounter } from '@sluice/core/internal'
 import { isOverruled, resultName, resultOf } from './sources/policy-counts.js'
 
 /** The part of OpenTelemetry's `trace` that is used: the API's object, or a tracer that knows the active span. */
@@ -25,11 +26,10 @@ export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: Tra
     throw new PolicyError('INVALID_OPTION', 'trace must be that of @opentelemetry/api')
   }
   if (limiter.isClosed) throw new StoreError('CLOSED', `the limiter '${limiter.name}' is closed`)
-  return limiter.on('decision', (event) => {
-    if (isOverruled(event)) return
-    const { limiter: name, decision, decidedBy, storeMs } = event
+  const annotate: DecisionCounter = (decision, _operation, decidedBy, storeMs, together) => {
+    if (isOverruled(decision, together)) return
     trace.getActiveSpan()?.setAttributes({
-      'sluice.limiter': name,
+      'sluice.limiter': decision.limiter,
       'sluice.policy': decision.policy,
       'sluice.result': resultName(resultOf(decision)),
       'sluice.reason': decision.reason ?? 'none',
@@ -37,5 +37,6 @@ export function annotateSpans(limiter: Limiter, { trace }: { readonly trace: Tra
       'sluice.remaining': decision.remaining,
       'sluice.store_ms': storeMs,
     })
-  })
+  }
+  return limiter.on('decision', counting(annotate))
 }

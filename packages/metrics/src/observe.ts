@@ -1,15 +1,9 @@
+import { type Limiter, PolicyError, type Semaphore, type Store, StoreError } from '@sluice/core'
 import {
-  type DecisionEvent,
-  type Limiter,
-  PolicyError,
-  type Semaphore,
-  type Store,
-  StoreError,
-} from '@sluice/core'
-import {
+  counting,
   type DeclarationOf,
+  type DecisionCounter,
   func,
-  keepsNothing,
   read,
   type Settings,
   text,
@@ -116,20 +110,19 @@ function observeLimiter(limiter: Limiter, sink: Sink, tag: TagOf | undefined): (
   const outcomes = { allowed: waits('limiter', name, true), denied: waits('limiter', name, false) }
   const warn = (message: string): void => limiter.warn('INVALID_TAG', message)
   const end = counts.state.follow(limiter)
-  const count = (event: DecisionEvent): void => {
-    const isCounted = !isOverruled(event)
-    if (isCounted) counts.count(event)
-    if (event.storeMs > 0) {
+  const count: DecisionCounter = (decision, operation, decidedBy, storeMs, together) => {
+    const isCounted = !isOverruled(decision, together)
+    if (isCounted) counts.count(decision, decidedBy)
+    if (storeMs > 0) {
       counts.state.usesStore(limiter)
-      sink.storeDuration(event.storeMs / 1000, store)
+      sink.storeDuration(storeMs / 1000, store)
     }
-    const { operation, decision } = event
     if (operation === 'acquire') {
       sink.acquireDuration(decision.waitMs / 1000, decision.allowed ? outcomes.allowed : outcomes.denied)
     }
-    if (tag && isCounted) counts.tags.add(tagOf(event.key, tag, warn), decision)
+    if (tag && isCounted) counts.tags.add(tagOf(decision.key, tag, warn), decision)
   }
-  const stop = limiter.on('decision', keepsNothing(count))
+  const stop = limiter.on('decision', counting(count))
   return () => {
     stop()
     end()

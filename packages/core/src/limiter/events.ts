@@ -52,6 +52,35 @@ export type DecidedBy = 'memory' | 'store' | 'cache' | 'lease' | 'local' | 'none
 
 export type Listener<E extends keyof LimiterEvents> = (event: LimiterEvents[E]) => void
 
+/** Counts a decision by the parts of its event. */
+export type DecisionCounter = (
+  decision: Decision,
+  operation: DecisionEvent['operation'],
+  decidedBy: DecidedBy,
+  storeMs: number,
+  together: number,
+) => void
+
+const COUNTER: unique symbol = Symbol.for('sluice.listener.counter') as never
+
+/**
+ * A listener that counts decisions. Where all listeners do, no event is made: with a new key in each call, making one costs
+ * more than counting it. A limiter of another copy of this package may pass an event all the same. For metrics.
+ */
+export function counting(count: DecisionCounter): Listener<'decision'> {
+  const listener = ({ decision, operation, decidedBy, storeMs, together }: DecisionEvent): void =>
+    count(decision, operation, decidedBy, storeMs, together)
+  return Object.assign(listener, { [COUNTER]: count })
+}
+
+/** The counters of listeners; undefined unless each of them counts. */
+function countersOf(listeners: readonly CountingListener[]): readonly DecisionCounter[] | undefined {
+  const counters = listeners.flatMap((listener) => listener[COUNTER] ?? [])
+  return counters.length === listeners.length ? counters : undefined
+}
+
+type CountingListener = Listener<'decision'> & { readonly [COUNTER]?: DecisionCounter }
+
 /**
  * The listeners and warnings of one limiter. An error that a listener throws becomes a warning and does not affect the
  * limiter.
@@ -62,8 +91,9 @@ export class Events {
     this.warn('LISTENER_FAILED', message, 'LISTENER_FAILED', name === 'warning')
   })
   readonly #warned = new Set<string>()
-  /** The event of the last decision, if no listener keeps it: where keys are new, making one costs more than counting it. */
-  #spare: { -readonly [Field in keyof DecisionEvent]: DecisionEvent[Field] } | undefined
+  /** Listeners of decisions, and their counters, as of the last decision. */
+  #heard: readonly Listener<'decision'>[] = []
+  #counters: readonly DecisionCounter[] | undefined = []
 
   /** The events of the limiter of that name. `isLocal`: its store is in this process. */
   constructor(
@@ -82,35 +112,35 @@ export class Events {
     const { degraded, from = this.isLocal ? 'memory' : 'store' } = decision[ANSWER]
     const fallback = degraded?.by ? 'local' : 'none'
     const decidedBy = degraded ? fallback : from
-    const { key, charged } = decision
     const { limiter, listeners } = this
-    const isPassing = listeners.passing.decision
-    let event = isPassing ? this.#spare : undefined
-    this.#spare = undefined // a listener may make a call itself
-    if (event) {
-      event.key = key
-      event.operation = operation
-      event.cost = cost
-      event.charged = charged
-      event.together = together
-      event.decision = decision
-      event.decidedBy = decidedBy
-      event.storeMs = storeMs
-    } else
-      event = {
-        type: 'decision',
-        limiter,
-        key,
-        operation,
-        cost,
-        charged,
-        together,
-        decision,
-        decidedBy,
-        storeMs,
+    const heard = listeners.heard.decision ?? this.#heard
+    if (heard !== this.#heard) {
+      this.#heard = heard
+      this.#counters = countersOf(heard)
+    }
+    if (this.#counters) {
+      for (const count of this.#counters) {
+        try {
+          count(decision, operation, decidedBy, storeMs, together)
+        } catch (error) {
+          listeners.failed('decision', error)
+        }
       }
-    listeners.emit('decision', event)
-    if (isPassing) this.#spare = event
+      return
+    }
+    const { key, charged } = decision
+    listeners.emit('decision', {
+      type: 'decision',
+      limiter,
+      key,
+      operation,
+      cost,
+      charged,
+      together,
+      decision,
+      decidedBy,
+      storeMs,
+    })
   }
 
   /** Emits what a store reports. It may report in the middle of an operation, so the listeners are called after it. */

@@ -8,13 +8,6 @@ export interface ListenOptions {
   readonly passive?: boolean
 }
 
-const KEEPS_NOTHING = Symbol.for('sluice.listener.keepsNothing')
-
-/** Marks a listener of this repository's packages that reads an event while it is called, and keeps none. */
-export function keepsNothing<Listener extends object>(listener: Listener): Listener {
-  return Object.assign(listener, { [KEEPS_NOTHING]: true })
-}
-
 /**
  * Listeners by the name of their event. Not Node's EventEmitter, because limiters also run elsewhere. A listener that throws
  * or rejects affects neither its caller nor the other listeners.
@@ -22,12 +15,10 @@ export function keepsNothing<Listener extends object>(listener: Listener): Liste
 export class Listeners<Events extends object> {
   /** Those of each event that has some. Lists are replaced and never changed, so that a listener may remove itself. */
   readonly heard: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
-  /** The events of which no listener keeps the object, so that the next may have it again. */
-  readonly passing: { [E in keyof Events]?: boolean } = {}
   readonly #passive = new WeakSet<object>()
 
   /** `failed` is called with what a listener threw, or rejected with. */
-  constructor(private readonly failed: (name: keyof Events, error: unknown) => void) {}
+  constructor(readonly failed: (name: keyof Events, error: unknown) => void) {}
 
   /**
    * Adds a listener to an event, once. Returns a function that removes it. A passive one only observes: the event is
@@ -50,7 +41,6 @@ export class Listeners<Events extends object> {
 
   #set<E extends keyof Events>(name: E, list: readonly ((event: Events[E]) => void)[]): void {
     this.heard[name] = list.length === 0 ? undefined : list
-    this.passing[name] = list.every((listener) => KEEPS_NOTHING in listener)
   }
 
   /** Whether there is a listener that does not only count. */

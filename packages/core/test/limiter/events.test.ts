@@ -8,7 +8,7 @@ import {
   memoryStore,
   slidingLog,
 } from '../../src/index.js'
-import { keepsNothing } from '../../src/internal.js'
+import { counting } from '../../src/internal.js'
 import type { Report, Store } from '../../src/stores/authoring.js'
 import { FakeClock } from '@sluice/testing'
 import { RemoteStore } from '@sluice/harness/stores'
@@ -184,27 +184,43 @@ it('names its type and its limiter in every event', async () => {
   expect(seen).toMatchObject(types.map((type) => ({ type, limiter: 'api' })))
 })
 
-it('gives an event to the next decision again only where no listener keeps it', async () => {
+it('hands counters the parts of a decision, with an event only where another listener wants one', async () => {
   const limiter = createLimiter({ name: 'api', policies })
-  const [kept, passing]: DecisionEvent[][] = [[], []]
-  const keys: string[] = []
+  const counted: unknown[][] = []
+  const events: DecisionEvent[] = []
   const end = limiter.on(
     'decision',
-    keepsNothing((event: DecisionEvent) => {
-      passing!.push(event)
-      keys.push(event.key)
-      if (event.key === 'b') void limiter.decide('within b')
+    counting((decision, ...parts) => {
+      counted.push([decision.key, ...parts])
+      if (decision.key === 'b') void limiter.decide('within b')
     }),
   )
-  for (const key of ['a', 'b', 'c']) await limiter.consume(key)
-  limiter.on('decision', (event) => kept!.push(event))
-  for (const key of ['d', 'e']) await limiter.consume(key)
+  for (const key of ['a', 'b']) await limiter.consume(key)
+  limiter.on('decision', (event) => events.push(event))
+  await limiter.consume('c')
   end()
-  await limiter.consume('f')
-  expect(keys).toEqual(['a', 'b', 'within b', 'c', 'd', 'e'])
-  expect(new Set(passing!.slice(0, 4)).size).toBe(2)
-  expect(kept!.map(({ key, decision }) => [key, decision.key])).toEqual(
-    ['d', 'e', 'f'].map((key) => [key, key]),
+  await limiter.consume('d')
+  expect(counted).toEqual(['a', 'b', 'within b', 'c'].map((key) => [key, 'consume', 'memory', 0, 1]))
+  expect(events.map(({ key, decision }) => [key, decision.key])).toEqual([
+    ['c', 'c'],
+    ['d', 'd'],
+  ])
+})
+
+it('warns of a counter that throws, and calls the others', () => {
+  const limiter = createLimiter({ name: 'api', policies })
+  const [warnings, counted]: string[][] = [[], []]
+  limiter.on('warning', ({ code }) => warnings!.push(code))
+  limiter.on(
+    'decision',
+    counting(() => {
+      throw new Error('broken')
+    }),
   )
-  expect(passing!.slice(0, 4)).not.toContain(kept![0])
+  limiter.on(
+    'decision',
+    counting(({ key }) => counted!.push(key)),
+  )
+  void limiter.decide('a')
+  expect([warnings, counted]).toEqual([['LISTENER_FAILED'], ['a']])
 })

@@ -1,4 +1,4 @@
-import type { Answer, Decision, DecisionEvent, Policy } from '@sluice/core'
+import type { Answer, DecidedBy, Decision, Policy } from '@sluice/core'
 import { policiesOf } from '@sluice/core/internal'
 import type { InstrumentId } from '../instruments.js'
 import type { Observe, Source } from '../sinks/sink.js'
@@ -38,7 +38,7 @@ export class LimiterCounts implements Source {
    * Counts a decision under its binding policy. Where the policies themselves were asked, each one's own result and its
    * utilization are counted too.
    */
-  count({ decision, decidedBy }: DecisionEvent): void {
+  count(decision: Decision, decidedBy: DecidedBy): void {
     const policies = policiesOf(decision)
     const rows = policies === this.#list ? this.#listRows : this.#rowsFor(policies)
     const answer = answerOf(decision)

@@ -1,4 +1,4 @@
-import type { DecidedBy, DecisionEvent, DenialReason, Policy } from '@sluice/core'
+import type { DecidedBy, Decision, DenialReason, Policy } from '@sluice/core'
 import type { Attributes, Observe } from '../sinks/sink.js'
 import { OTHER } from './bounded-labels.js'
 
@@ -88,12 +88,12 @@ export class PolicyCounts {
  * Whether a part of a call on several keys would have passed by itself and was not charged: another part denied the call,
  * which counts there.
  */
-export function isOverruled({ together, charged, decision }: DecisionEvent): boolean {
-  return together > 1 && !charged && decision.reason === undefined
+export function isOverruled(decision: Decision, together: number): boolean {
+  return together > 1 && !decision.charged && decision.reason === undefined
 }
 
 /** The result as the number that `countDecision` takes: 0 allowed, 1 denied, 2 allowed only because of shadow mode. */
-export function resultOf({ allowed, reason }: DecisionEvent['decision']): Result {
+export function resultOf({ allowed, reason }: Decision): Result {
   if (!allowed) return 1
   return reason === undefined ? 0 : 2
 }

@@ -1,12 +1,13 @@
+import { type Duration, type Limiter, PolicyError, type Store, StoreError } from '@sluice/core'
 import {
-  type DecisionEvent,
-  type Duration,
-  type Limiter,
-  PolicyError,
-  type Store,
-  StoreError,
-} from '@sluice/core'
-import { type DeclarationOf, duration, keepsNothing, read, unchecked, whole } from '@sluice/core/internal'
+  counting,
+  type DeclarationOf,
+  type DecisionCounter,
+  duration,
+  read,
+  unchecked,
+  whole,
+} from '@sluice/core/internal'
 import { isOverruled } from '../sources/policy-counts.js'
 import { KeyCounts } from './key-counts.js'
 import { hashed, type KeyHash, keyHashOf } from './key-hash.js'
@@ -91,10 +92,10 @@ function beginCounting(limiter: Limiter, options: TopKeysOptions): TopKeys {
   const hash = keyHashOf(hashKeys)
   const counts = new KeyCounts(size, fleet !== undefined)
   const unshare = fleet && share(fleet, { limiter, counts, hash })
-  const count = (event: DecisionEvent): void => {
-    if (!isOverruled(event)) counts.count(event.key, event.decision)
+  const count: DecisionCounter = (decision, _operation, _decidedBy, _storeMs, together) => {
+    if (!isOverruled(decision, together)) counts.count(decision.key, decision)
   }
-  const end = limiter.on('decision', keepsNothing(count))
+  const end = limiter.on('decision', counting(count))
   // A timer, because to read the clock for each decision takes longer than to count it.
   const timer = setInterval(() => {
     counts.beginGeneration()
