@@ -5,15 +5,11 @@ import { startChild } from '../processes/child.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { frameworkNamed, frameworks } from './frameworks.js'
 import { goalOf } from './goals.js'
-import { measureMode } from './measure.js'
+import { measureOnRedis } from './measure.js'
 import { measureInProcess } from './in-process/measure.js'
-import { BARE, HAND_WRITTEN, modes, SLUICE } from './modes.js'
+import { BARE, HAND_WRITTEN, onRedis, SLUICE } from './modes.js'
 
-/**
- * @typedef {import('./measure.js').Turn} Turn
- * @typedef {keyof typeof modes} ModeName
- * @typedef {Map<string, Turn[]>} ByContender
- */
+/** @typedef {import('./measure.js').Turn} Turn */
 
 /** @type {import('../report.js').Part} */
 export const http = {
@@ -37,7 +33,7 @@ export const http = {
   ],
   notes: [
     "In the process: Node's own request and response objects are given to the handler of the framework's server, one after the other, without a socket, a parser or another process. So the whole framework is measured and no noise of the kernel. CPU a request is that of the process, its garbage collector included; each contender has a process of its own with two servers, one whose limit is never reached and one whose caller has used its limit up. Hand-written is a GCRA in a Map, by `req.ip`, with the same headers and the same problem document as Sluice, as a middleware, guard or hook of the framework; it is what one would write instead of taking a package. Added CPU is that beside a server without a limiter in the same round, and its ratio that of the medians.",
-    'Over sockets: another process makes the requests (autocannon, 64 connections) of a server process that answers "Hello". With Redis the requests are those of 1,024 users, 16 on each connection, and Sluice has `denialCache: false` and a deadline of 10 s: each request is a decision of Redis. Requests a second are counted by the clock, and the process that makes them shares the machine: a ratio near 1 may be its limit, so look at the CPU too.',
+    'Over sockets, with Redis: another process makes the requests (autocannon, 64 connections) of a server process that answers "Hello". They are those of 1,024 users, 16 on each connection, and Sluice has `denialCache: false` and a deadline of 10 s: each request is a decision of Redis. Requests a second are counted by the clock, and the process that makes them shares the machine: a ratio near 1 may be its limit, so look at the CPU too.',
   ],
   async measure({ rounds, wanted, goalsOnly, say }) {
     const goals = []
@@ -72,13 +68,8 @@ async function overSockets(rounds, wanted, say) {
   try {
     for (const framework of frameworks.filter(wanted)) {
       const { title, peer, amount } = await frameworkNamed(framework)
-      /** @type {Map<string, ByContender>} */
-      const seen = new Map()
-      for (const [name, mode] of Object.entries(modes)) {
-        const names = mode.contenders(peer)
-        seen.set(name, await measureMode(framework, names, mode, { load, redis, rounds, amount }))
-      }
-      tables.push(tableOf(`${title} over sockets`, seen))
+      const seen = await measureOnRedis(framework, onRedis(peer), { load, redis, rounds, amount })
+      tables.push(tableOf(`${title} on Redis, over sockets`, seen))
       say(`${title}: measured over sockets`)
     }
   } finally {
@@ -133,22 +124,15 @@ const NAMES = new Map([
 
 /**
  * @param {string} title
- * @param {Map<string, ByContender>} seen
+ * @param {Map<string, Turn[]>} seen
  */
 function tableOf(title, seen) {
-  const rows = [...seen].flatMap(([mode, byContender]) => {
-    const [first = []] = byContender.values()
-    return [...byContender].map(([name, turns]) => {
-      const cpu = turns.map(({ cpuUs }) => cpuUs)
-      const toFirst = median(
-        ratios(
-          cpu,
-          first.map(({ cpuUs }) => cpuUs),
-        ),
-      )
-      const perSecond = median(turns.map((turn) => turn.perSecond))
-      return [`${mode}: ${name}`, short(median(cpu)), percent(spread(cpu)), short(toFirst), short(perSecond)]
-    })
+  const [first = []] = [...seen.values()].map((turns) => turns.map(({ cpuUs }) => cpuUs))
+  const rows = [...seen].map(([name, turns]) => {
+    const cpu = turns.map(({ cpuUs }) => cpuUs)
+    const perSecond = median(turns.map((turn) => turn.perSecond))
+    const toFirst = median(ratios(cpu, first))
+    return [name, short(median(cpu)), percent(spread(cpu)), short(toFirst), short(perSecond)]
   })
   return { title, columns: ['', 'CPU a request, us', 'spread', 'to the first', 'requests/s'], rows }
 }

@@ -1,8 +1,9 @@
 // A process with one contender of a framework: a server whose limit is never reached, and one whose caller has used its limit
 // up, as both happen in a service. Arguments: the framework and the contender.
+import { GENEROUS } from '../../contender.js'
 import { answering } from '../../processes/child.js'
 import { frameworkNamed } from '../frameworks.js'
-import { BARE, modes } from '../modes.js'
+import { BARE, DENYING } from '../modes.js'
 import { callerOf } from './exchange.js'
 
 const [framework = '', name = ''] = process.argv.slice(2)
@@ -31,9 +32,9 @@ async function start() {
   if (!open) throw new Error(`${framework} has no ${name}`)
   const callerAt = async (/** @type {import('../../contender.js').Limit} */ limit) =>
     callerOf(await open(/** @type {import('../frameworks.js').Given} */ ({ ...limit })))
-  const allowed = await callerAt(modes.allowed.limit)
+  const allowed = await callerAt(GENEROUS)
   if (name === BARE) return { allowed, denied: undefined }
-  const denied = await callerAt(modes.denied.limit)
+  const denied = await callerAt(DENYING)
   const status = await denied.request()
   if (status !== 200) throw new Error(`${framework}, ${name} answers its first request with ${status}`)
   return { allowed, denied }
