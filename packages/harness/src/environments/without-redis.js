@@ -2,7 +2,7 @@
 // whose set-up asks for one; so with Postgres. Jest cannot skip from inside a test; elsewhere this is an exception of its own, as Python's
 // unittest.SkipTest. `startRedis` throws an error with the code NO_REDIS, `startPostgres` NO_POSTGRES, and every other error
 // fails the test as ever.
-import { TestEnvironment } from 'jest-environment-node'
+import OwnStorages from './own-storages.js'
 
 /** @typedef {import('@jest/types').Circus.AsyncEvent} AsyncEvent */
 /** @typedef {import('@jest/types').Circus.SyncEvent} SyncEvent */
@@ -10,7 +10,7 @@ import { TestEnvironment } from 'jest-environment-node'
 /** @typedef {import('@jest/types').Circus.DescribeBlock} DescribeBlock */
 /** @typedef {import('@jest/types').Circus.TestEntry} TestEntry */
 
-export default class WithoutRedis extends TestEnvironment {
+export default class WithoutRedis extends OwnStorages {
   /** Tests that asked for a server, and the blocks around, whose `afterAll` has nothing to end. @type {WeakSet<object>} */
   #skipped = new WeakSet()
 
