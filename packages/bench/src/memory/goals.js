@@ -11,6 +11,7 @@ import { figureGoal, ratioGoal } from '../figures/goals.js'
 export const CONSUME = 'Sluice, await consume'
 export const DECIDE = 'Sluice, decide'
 export const LOG = 'Sluice log, decide'
+export const SIX = 'Sluice, six limiters, decide'
 export const THREE = 'Sluice, three policies'
 export const BARE = 'bare GCRA behind one await'
 export const EXPRESS = 'express-rate-limit'
@@ -45,7 +46,7 @@ export function goalsAlone(seen, bytes) {
   return [
     ...speedGoals('memory', ALONE, seen),
     figureGoal('memory, heap per key beside its text, 1 M keys', [DECIDE, [[bytes.get(DECIDE) ?? NaN]]], {
-      atMost: 75,
+      atMost: 70,
       unit: 'B',
     }),
     ratioGoal(
@@ -65,7 +66,25 @@ export function goalsAlone(seen, bytes) {
 
 /** @param {Seen} seen */
 export function goalsMixed(seen) {
-  return speedGoals('mixed', MIXED, seen)
+  const six = '100,000 in random order'
+  return [
+    ...speedGoals('mixed', MIXED, seen),
+    ratioGoal(
+      `mixed, six limiters in turns, ${six}`,
+      [SIX, [seen(SIX, six)]],
+      [EXPRESS, [seen(EXPRESS, six)]],
+      {
+        atLeast: 0.9,
+        unit: 'M/s',
+      },
+    ),
+    ratioGoal(
+      'mixed, three policies, one hot key',
+      [THREE, [seen(THREE, 'one hot key')]],
+      [CONSUME, [seen(CONSUME, 'one hot key')]],
+      { atLeast: 0.4, unit: 'M/s', shown: 'one policy' },
+    ),
+  ]
 }
 
 /**

@@ -14,6 +14,7 @@ import {
   goalsAlone,
   goalsMixed,
   LOG,
+  SIX,
   THREE,
 } from './goals.js'
 import { workloads } from './workloads.js'
@@ -25,7 +26,7 @@ import { workloads } from './workloads.js'
 const WEIGHTLESS = ['await of nothing', 'bottleneck', DENIED, BLOCKED]
 
 /** Whom a goal needs, alone or mixed; the others are only shown. */
-const JUDGED = [CONSUME, DECIDE, LOG, THREE, BARE, EXPRESS, DENIED, BLOCKED]
+const JUDGED = [CONSUME, DECIDE, LOG, SIX, THREE, BARE, EXPRESS, DENIED, BLOCKED]
 
 /** Limits are reached in these, so they are in no chart, and not among other limiters. */
 const DENYING = [DENIED, BLOCKED]
@@ -79,7 +80,7 @@ export const mixed = {
     HOW,
   ],
   async measure({ rounds, wanted }) {
-    const names = JUDGED.filter((name) => name !== THREE && !DENYING.includes(name) && wanted(name))
+    const names = JUDGED.filter((name) => !DENYING.includes(name) && wanted(name))
     const seen = await speeds(names, rounds, 'measure mixed')
     return { goals: goalsMixed(seen), tables: [tableOf(names, seen)], panels: panelsOf(names, seen) }
   },

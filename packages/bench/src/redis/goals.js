@@ -94,10 +94,10 @@ export function goalsOf({ turns, half, leases, scripts, denied }) {
 
   return [
     faster('8 callers', FLEXIBLE, 1),
-    faster('64 callers', FLEXIBLE, 2.5),
+    faster('64 callers', FLEXIBLE, 2.7),
     faster('256 callers', FLEXIBLE, 4.5),
-    faster('256 callers, one hot key', FLEXIBLE, 6.5),
-    faster('256 callers, three policies', UNION, 8, THREE),
+    faster('256 callers, one hot key', FLEXIBLE, 8),
+    faster('256 callers, three policies', UNION, 9, THREE),
     sooner('1 caller', 'SET', 'p50', 1.3),
     loaded('one policy', '256 callers', 'Sluice', 2.6),
     loaded('three policies', '256 callers, three policies', THREE, 4),

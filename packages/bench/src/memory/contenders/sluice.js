@@ -1,4 +1,12 @@
-import { createLimiter, gcra, slidingLog } from '@sluice/core'
+import {
+  createLimiter,
+  fixedWindow,
+  gcra,
+  leakyBucket,
+  slidingLog,
+  slidingWindow,
+  tokenBucket,
+} from '@sluice/core'
 import { GENEROUS } from '../../contender.js'
 
 /** @typedef {import('../../contender.js').Limit} Limit */
@@ -17,6 +25,16 @@ export const sluice = {
   'Sluice log, decide': (limit) => {
     const limiter = createLimiter({ policies: [logPolicy(limit)] })
     return { call: (key) => limiter.decide(key), allowed, sync: true }
+  },
+  'Sluice, six limiters, decide': (limit) => {
+    const given = { limit: limit.limit, window: limit.windowMs }
+    const others = [tokenBucket, leakyBucket, fixedWindow, slidingWindow].map((algorithm) => algorithm(given))
+    const policies = [policy(limit), logPolicy(limit), ...others]
+    const limiters = policies.map((each) => createLimiter({ policies: [each] }))
+    // By the last digit of the key, so that limiters take turns and a key stays with its own.
+    const limiterOf = (/** @type {string} */ key) =>
+      limiters[key.charCodeAt(key.length - 1) % limiters.length]
+    return { call: (key) => limiterOf(key)?.decide(key), allowed, sync: true }
   },
   'Sluice, three policies': (limit) => {
     const policies = [
