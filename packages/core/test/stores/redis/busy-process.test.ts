@@ -1,5 +1,9 @@
+import * as ioredis from 'ioredis'
+import * as iovalkey from 'iovalkey'
 import { type RedisServer, startRedis } from '@sluice/harness/redis'
 import { createLimiter, gcra, type Limiter } from '../../../src/index.js'
+import { openIoredis } from '../../../src/stores/redis/connection/own-ioredis.js'
+import { SILENCE_MS } from '../../../src/stores/redis/connection/opened.js'
 import { redisStore, type RedisStore } from '../../../src/stores/redis/index.js'
 
 jest.setTimeout(30_000)
@@ -43,5 +47,22 @@ describe('a process that is busy for 400 ms', () => {
       for (const { degraded } of await Promise.all(calls)) reasons.add(degraded)
     }
     expect([...reasons]).toEqual([undefined])
+  })
+})
+
+/** The connection of the store is closed where a reply is due for a second: not where it has come and was not read yet. */
+describe('a process that is busy for longer than a peer may be silent', () => {
+  it.each([
+    ['of ioredis', (to: object) => openIoredis(ioredis, to)],
+    ['of iovalkey', (to: object) => openIoredis(iovalkey, to)],
+  ])('keeps its own connection %s', async (_, open) => {
+    const connection = open({ host: server.host, port: server.port })
+    await connection.first
+    const reply = connection.eval('return ARGV[1]', [Buffer.from('k')], [Buffer.from('reply')])
+    await turn()
+    busy(SILENCE_MS + 100)
+    const answer = await reply.catch(String)
+    connection.close()
+    expect(String(answer)).toBe('reply')
   })
 })

@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net'
 import type { Endpoint } from './endpoint.js'
 import { isRefusedBy } from '../clients/failure.js'
 import { type IoredisClient, ioredisConnection } from '../clients/ioredis.js'
@@ -23,6 +24,8 @@ export function openIoredis({ Redis, Cluster }: IoredisPackage, options: Endpoin
   let timesReady = 0
   client.on('ready', () => timesReady++)
   const endRefreshers = cluster && endRefreshersOf(client)
+  if (cluster) client.on('+node', endSilence)
+  else endSilence(client)
   return {
     ...connection,
     ...(!cluster && { afterStepDown: stepDownOf(client) }),
@@ -56,8 +59,38 @@ function stepDownOf(client: IoredisClient): (error: unknown) => Promise<void> | 
 }
 
 /**
+ * Closes the connection of one server when a reply is due and no byte has come for `SILENCE_MS`: a peer that vanished closes no
+ * socket, and TCP notices only after a quarter of an hour. Counted are looks and not time, because in a process that was busy
+ * for a second replies lie unread, and a late timer comes before them. That is why `socketTimeout` is not used.
+ */
+function endSilence(client: IoredisClient): void {
+  client.on('connect', () => {
+    const connected = client as Connected
+    const { stream } = connected
+    let read = -1
+    let silentLooks = 0
+    const timer = setInterval(() => {
+      const isSilent = connected.commandQueue.length > 0 && stream.bytesRead === read
+      read = stream.bytesRead
+      silentLooks = isSilent ? silentLooks + 1 : 0
+      if (silentLooks > LOOKS) stream.destroy(new Error(`no byte of a reply came for ${SILENCE_MS} ms`))
+      if (stream.destroyed) clearInterval(timer)
+    }, SILENCE_MS / LOOKS)
+    timer.unref()
+  })
+}
+
+/** A client with a connection, and the commands that were written to it and have no reply. */
+interface Connected extends IoredisClient {
+  readonly stream: Socket
+  readonly commandQueue: ArrayLike<unknown>
+}
+
+const LOOKS = 8
+
+/**
  * A Cluster client of ioredis refreshes its slots over separate connections and does not end them when it is ended. One to
- * a node that does not answer would keep the process alive until `socketTimeout`. Returns a function that ends them.
+ * a node that does not answer would keep the process alive. Returns a function that ends them.
  */
 function endRefreshersOf(client: IoredisClient): () => void {
   const refreshers = new Set<IoredisClient>()
@@ -76,8 +109,6 @@ function endRefreshersOf(client: IoredisClient): () => void {
 }
 
 const NODE = {
-  // A peer that vanished closes no socket; without this, TCP notices only after a quarter of an hour.
-  socketTimeout: SILENCE_MS,
   // A Sentinel that does not answer is skipped.
   sentinelCommandTimeout: SILENCE_MS,
   // Rejects all unanswered commands as soon as the connection closes: none is repeated (ioredis.ts), and calls that wait
