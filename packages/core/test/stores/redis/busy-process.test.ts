@@ -53,8 +53,8 @@ describe('a process that is busy for 400 ms', () => {
 /** The connection of the store is closed where a reply is due for a second: not where it has come and was not read yet. */
 describe('a process that is busy for longer than a peer may be silent', () => {
   it.each([
-    ['of ioredis', (to: object) => openIoredis(ioredis, to)],
-    ['of iovalkey', (to: object) => openIoredis(iovalkey, to)],
+    ['of ioredis', (to: object) => openIoredis(ioredis as never, to)],
+    ['of iovalkey', (to: object) => openIoredis(iovalkey as never, to)],
   ])('keeps its own connection %s', async (_, open) => {
     const connection = open({ host: server.host, port: server.port })
     await connection.first
