@@ -1,13 +1,6 @@
 import type { Policy } from '@sluice/core'
-import {
-  type Answer,
-  type Booking,
-  guard,
-  type Keyspace,
-  keyspaceOver,
-  type Penalty,
-} from '@sluice/core/store'
-import { type Report, type Store, StoreError, type Update } from '@sluice/core/store'
+import { type Answer, type Booking, guard, type Keyspace, keyspaceOver } from '@sluice/core/store'
+import { type Penalty, type Store, StoreError, type Update } from '@sluice/core/store'
 
 /*
  * A Durable Object for each key, of which there is one in the world. It decides by itself: a decision is one request to it.
@@ -65,14 +58,12 @@ export class LimitObject {
 
   #keyspaceOf({ name, numbers, penalty }: Asked): Keyspace | undefined {
     const id = stringify([name, numbers, penalty])
+    const known = this.#keyspaces.get(id)
     const policies = this.limits[name]?.map((policy, i) => policy.with(numbers[i]!))
-    if (policies && !this.#keyspaces.has(id)) {
-      this.#keyspaces.set(
-        id,
-        keyspaceOver(this.#update, name, policies, () => {}, penalty),
-      )
-    }
-    return this.#keyspaces.get(id)
+    if (known || !policies) return known
+    const opened = keyspaceOver(this.#update, name, policies, () => {}, penalty)
+    this.#keyspaces.set(id, opened)
+    return opened
   }
 
   /** The answer leaves the object when the state is stored: the platform holds it back until then. */
@@ -105,7 +96,7 @@ export function objectStore(objects: Objects): Store {
     guard,
     // A denied caller is denied again without asking, for up to a second.
     denialCache: { maxAge: 1_000_000, maxKeys: 10_000 },
-    keyspace: (name, policies, _report: Report, penalty) => keyspaceIn(objects, name, policies, penalty),
+    keyspace: (name, policies, _report, penalty) => keyspaceIn(objects, name, policies, penalty),
     now: () => Math.floor(performance.now() * 1000),
     close() {},
   }
