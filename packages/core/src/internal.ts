@@ -14,13 +14,7 @@ export { LIMITER, type LimiterSettings } from './limiter/limiter-options.js'
 export { MEMORY_STORE } from './stores/memory/index.js'
 export { type Gathering, gatheringOf } from './stores/bytes/gathering.js'
 export { denialCache, type DenialCacheOptions } from './stores/denial-cache-options.js'
-export {
-  type HolderTickets,
-  type PermitCall,
-  type PermitHolder,
-  PermitQueues,
-  permitsBeside,
-} from './stores/memory/permit-queues.js'
+export * from './stores/memory/permit-queues.js'
 export { decideAtOnce } from './stores/together.js'
 export { ALIVE_US, CLAIM_US, GRACE_US, PERMIT_STEPS, TICKET_STATES } from './stores/permits.js'
 export { REASONS } from './stores/store.js'
@@ -35,31 +29,6 @@ export { expected } from './values/errors.js'
 export { ExpiringMap } from './values/expiring-map.js'
 export { digest, ownText, storedKey } from './values/key.js'
 export { Listeners, type ListenOptions, warningOnce } from './values/listeners.js'
-export {
-  checkedBy,
-  checkNames,
-  clock,
-  type Declaration,
-  type DeclarationOf,
-  duration,
-  flag,
-  func,
-  nearestTo,
-  nested,
-  number,
-  oneOf,
-  type Option,
-  option,
-  printableName,
-  read,
-  readOne,
-  REFUSED,
-  required,
-  type Settings,
-  text,
-  unchecked,
-  uncheckedLike,
-  whole,
-} from './values/options.js'
+export * from './values/options.js'
 export { warnProcess } from './values/process-warning.js'
 export { sha256 } from './values/sha256.js'

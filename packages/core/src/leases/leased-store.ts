@@ -22,43 +22,29 @@ import { Leases } from './leases.js'
 
 /** The store as a limiter uses it that may have leases. */
 export function leasedStore(store: Store, settings: LeaseSettings | undefined): Store {
-  return settings === undefined ? store : new LeasedStore(store, settings)
-}
-
-class LeasedStore implements Store {
+  if (settings === undefined) return store
+  const { ttl, size, maxKeys } = settings
   /** By the shapes of the policies: lists of equal shapes share their leases. Each is held by its keyspaces. */
-  readonly #leases = new WeakValues<Leases>()
-
-  constructor(
-    private readonly store: Store,
-    private readonly settings: LeaseSettings,
-  ) {}
-
-  /**
-   * Opens the state of a limiter under policies that keep units back for leases. Lists of equal shapes share one set of
-   * leases.
-   */
-  keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
-    const { ttl, size, maxKeys } = this.settings
-    const terms = leaseTermsOf(policies, ttl)
-    const state = this.store.keyspace(name, terms.booked, report)
-    const id = terms.booked.map(({ shape }) => shape).join('\n')
-    const leases = this.#leases.get(id, () => new Leases(ttl * 1000, maxKeys))
-    return new LeasedKeyspace(state, terms, leases, size, () => this.store.now())
-  }
-
-  now(): number {
-    return this.store.now()
-  }
-
-  get closed(): AbortSignal | undefined {
-    return this.store.closed
-  }
-
-  /** Drops all leases and closes the store. Their units stay charged. */
-  close(): MaybePromise<void> {
-    for (const leases of this.#leases.values()) leases.clear()
-    return this.store.close()
+  const leasesByShapes = new WeakValues<Leases>()
+  return {
+    /** Opens the state of a limiter under policies that keep units back for leases. */
+    keyspace(name: string, policies: readonly Policy[], report: Report): Keyspace {
+      const terms = leaseTermsOf(policies, ttl)
+      const state = store.keyspace(name, terms.booked, report)
+      const id = terms.booked.map(({ shape }) => shape).join('\n')
+      const leases = leasesByShapes.get(id, () => new Leases(ttl * 1000, maxKeys))
+      return new LeasedKeyspace(state, terms, leases, size, () => store.now())
+    },
+    now: () => store.now(),
+    keepsTime: store.keepsTime,
+    get closed() {
+      return store.closed
+    },
+    /** Drops all leases and closes the store. Their units stay charged. */
+    close() {
+      for (const leases of leasesByShapes.values()) leases.clear()
+      return store.close()
+    },
   }
 }
 

@@ -162,7 +162,15 @@ export class LimiterDecision {
 
   /** The state of every policy, in declared order. */
   get policies(): readonly PolicyState[] {
-    return policyStatesOf(this.#source.policies, this.#answer.parts, this.#now, this)
+    const { parts } = this.#answer
+    return this.#source.policies.map((policy, i) => ({
+      name: policy.name,
+      limit: policy.capacity,
+      windowMs: policy.windowMs,
+      remaining: parts ? parts[3 * i + 1]! : this.remaining,
+      retryAfterMs: !parts || this.allowed ? this.retryAfterMs : wholeMs(parts[3 * i]! - this.#now),
+      resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - this.#now) : this.resetAfterMs,
+    }))
   }
 
   /**
@@ -259,33 +267,6 @@ export interface PolicyState {
   /** The most that `remaining` can be. */
   readonly limit: number
   readonly windowMs: number
-  readonly remaining: number
-  readonly retryAfterMs: number
-  readonly resetAfterMs: number
-}
-
-/**
- * The states at `now` of the policies that an answer is about, from its `parts`. `all` is the state under all of them, which is
- * that of a single one.
- */
-export function policyStatesOf(
-  policies: readonly Policy[],
-  parts: Answer['parts'],
-  now: number,
-  all: StateUnderAll,
-): readonly PolicyState[] {
-  return policies.map((policy, i) => ({
-    name: policy.name,
-    limit: policy.capacity,
-    windowMs: policy.windowMs,
-    remaining: parts ? parts[3 * i + 1]! : all.remaining,
-    retryAfterMs: !parts || all.allowed ? all.retryAfterMs : wholeMs(parts[3 * i]! - now),
-    resetAfterMs: parts ? wholeMs(parts[3 * i + 2]! - now) : all.resetAfterMs,
-  }))
-}
-
-interface StateUnderAll {
-  readonly allowed: boolean
   readonly remaining: number
   readonly retryAfterMs: number
   readonly resetAfterMs: number

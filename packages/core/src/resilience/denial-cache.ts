@@ -19,16 +19,15 @@ export class DenialCache {
   readonly #denials: ExpiringMap<readonly Denial[]>
   /** For each corrected key, the number of the last call that was begun before the correction. */
   readonly #corrected: ExpiringMap<number>
-  readonly #maxAge: number
-  readonly #clock: Pick<Store, 'now'>
   #begun = 0
 
   /** Remembers each denial for at most `maxAge` microseconds, by the store's clock. */
-  constructor({ maxAge, maxKeys }: DenialCacheBounds, clock: Pick<Store, 'now'>) {
-    this.#denials = new ExpiringMap(maxKeys, maxAge)
-    this.#corrected = new ExpiringMap(maxKeys, maxAge)
-    this.#maxAge = maxAge
-    this.#clock = clock
+  constructor(
+    private readonly bounds: DenialCacheBounds,
+    private readonly clock: Pick<Store, 'now'>,
+  ) {
+    this.#denials = new ExpiringMap(bounds.maxKeys, bounds.maxAge)
+    this.#corrected = new ExpiringMap(bounds.maxKeys, bounds.maxAge)
   }
 
   /**
@@ -40,7 +39,7 @@ export class DenialCache {
     if (!this.#denials.isUsed) return undefined
     const denials = this.#denials.get(key)
     if (!denials) return undefined
-    const now = this.#clock.now()
+    const now = this.clock.now()
     let costs = 0
     let isDenied = false
     let newest: Denial | undefined
@@ -67,7 +66,7 @@ export class DenialCache {
    * what remains, and when the allowance is full, hold for every cost.
    */
   newest(policies: readonly Policy[], key: string): Answer | undefined {
-    const now = this.#clock.now()
+    const now = this.clock.now()
     const denial = this.#denials
       .get(key)
       ?.find((each) => now < each.until && haveEqualNumbers(each.policies, policies))
@@ -76,7 +75,7 @@ export class DenialCache {
 
   /** Call it before a call is sent, and pass the result to `record` with the answer. */
   begin(): BegunCall {
-    return { number: ++this.#begun, sentAt: this.#clock.now() }
+    return { number: ++this.#begun, sentAt: this.clock.now() }
   }
 
   /** Remembers a denial. The answer to an allowed call with a cost makes the key's denials untrue, and removes them. */
@@ -85,9 +84,10 @@ export class DenialCache {
       if (cost > 0 && this.#denials.isUsed) this.#denials.delete(key)
       return
     }
-    const receivedAt = this.#clock.now()
+    const receivedAt = this.clock.now()
     // The store may have decided as soon as the call was sent.
-    const validUntil = (instant: number): number => call.sentAt + Math.min(instant - answer.now, this.#maxAge)
+    const validUntil = (instant: number): number =>
+      call.sentAt + Math.min(instant - answer.now, this.bounds.maxAge)
     const until = validUntil(answer.at)
     // Whether the answer includes a correction that was made meanwhile is unknown.
     if (receivedAt >= until || call.number <= (this.#corrected.get(key) ?? 0)) return
@@ -103,7 +103,7 @@ export class DenialCache {
    */
   forget(key: string): void {
     this.#denials.delete(key)
-    this.#corrected.set(key, this.#begun, this.#clock.now())
+    this.#corrected.set(key, this.#begun, this.clock.now())
   }
 }
 

@@ -2,13 +2,7 @@ import type { Policy } from '../algorithms/contract/policy.js'
 import { memoryStore } from '../stores/memory/index.js'
 import type { GuardedPermitsOptions, GuardSettings } from '../stores/guard-options.js'
 import type { Penalty } from '../stores/penalty.js'
-import {
-  MOST_TICKETS,
-  type Permits,
-  type PermitStep,
-  type TicketState,
-  type TicketStates,
-} from '../stores/permits.js'
+import { MOST_TICKETS, type Permits, type TicketStates } from '../stores/permits.js'
 import type { Keyspace, Report, Store } from '../stores/store.js'
 import { inCommon } from '../values/contract.js'
 import { WeakValues } from '../values/weak-values.js'
@@ -22,66 +16,47 @@ import { StoreChannel } from './store-channel.js'
 
 type ResilienceSettings = Pick<GuardSettings, 'onStoreError' | 'deadline'>
 
-/** The store as one limiter uses it, so that every decision comes within the deadline. */
-export function resilientStore(store: Store, settings: ResilienceSettings): Store {
-  return new ResilientStore(store, settings)
-}
-
-class ResilientStore implements Store {
-  readonly #shared: SharedStoreState
-  readonly #deadline: Deadline
-  #health: Health | undefined
-
-  /** All limiters with one store share its circuit and caches; the deadline and the failure mode are this limiter's own. */
-  constructor(
-    readonly store: Store,
-    readonly settings: ResilienceSettings,
-  ) {
-    this.#shared = sharedStateOf(store)
-    this.#deadline = new Deadline(settings.deadline, this.#shared.channel)
-  }
-
-  /**
-   * Opens the state of a limiter in the store, and with the first call that needs it a state in memory that decides in
-   * an outage.
-   */
-  keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    const { mode, share } = this.settings.onStoreError
-    let local: Keyspace | undefined
-    const openLocal = (): Keyspace => {
-      const own = policies.map((policy) => shareOf(policy, share))
-      return this.#shared.local.keyspace(name, own, report, penalty)
-    }
-    const remote = this.store.keyspace(name, policies, report, penalty)
-    return new ResilientKeyspace({
-      remote,
-      together: remote.together && new ResilientTogether(remote.together),
-      channel: this.#shared.channel,
-      recovery: this.#shared.recovery,
-      deadline: this.#deadline,
-      mode,
-      health: (this.#health ??= new Health(report, this.store.endpoint)),
-      denials: this.#shared.denialCache(name, policies),
-      local: () => (local ??= openLocal()),
-      blocks: this.#shared.blocks,
-    })
-  }
-
-  now(): number {
-    return this.store.now()
-  }
-
-  get keepsTime(): boolean | undefined {
-    return this.store.keepsTime
-  }
-
-  get closed(): AbortSignal | undefined {
-    return this.store.closed
-  }
-
-  /** Closes what belongs to the limiter, and leaves the store open. */
-  close(): void {
-    this.#deadline.close()
+/**
+ * The store as one limiter uses it, so that every decision comes within the deadline. All limiters with one store share its
+ * circuit and caches; the deadline and the failure mode are this limiter's own.
+ */
+export function resilientStore(
+  store: Store,
+  { onStoreError, deadline: deadlineMs }: ResilienceSettings,
+): Store {
+  const shared = sharedStateOf(store)
+  const deadline = new Deadline(deadlineMs, shared.channel)
+  let health: Health | undefined
+  return {
+    /** Opens a limiter's state in the store, and with the first call that needs it a state in memory for outages. */
+    keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
+      const { mode, share } = onStoreError
+      let local: Keyspace | undefined
+      const openLocal = (): Keyspace => {
+        const own = policies.map((policy) => shareOf(policy, share))
+        return shared.local.keyspace(name, own, report, penalty)
+      }
+      const remote = store.keyspace(name, policies, report, penalty)
+      return new ResilientKeyspace({
+        remote,
+        together: remote.together && new ResilientTogether(remote.together),
+        channel: shared.channel,
+        recovery: shared.recovery,
+        deadline,
+        mode,
+        health: (health ??= new Health(report, store.endpoint)),
+        denials: shared.denialCache(name, policies),
+        local: () => (local ??= openLocal()),
+        blocks: shared.blocks,
+      })
+    },
+    now: () => store.now(),
+    keepsTime: store.keepsTime,
+    get closed() {
+      return store.closed
+    },
+    /** Closes what belongs to the limiter, and leaves the store open. */
+    close: () => deadline.close(),
   }
 }
 
@@ -159,53 +134,34 @@ export function sharedStateOf(store: Store): SharedStoreState {
 /** At some 200 bytes a key this is 20 MB. */
 const LOCAL_KEYS = 100_000
 
-/** The permits of one semaphore, behind the channel of their store. */
+/**
+ * The permits of one semaphore, behind the channel of their store, within a deadline of their own: `ask` rejects with
+ * STORE_TIMEOUT after it, with CLOSED, or with the failure of the store.
+ */
 export function resilientPermits(store: Store, options: GuardedPermitsOptions): Permits {
   const permits = store.permits!(options.name, options.leaseMs)
-  return new ResilientPermits(permits, sharedStateOf(store).channel, options)
-}
-
-class ResilientPermits implements Permits {
-  readonly #deadline: Deadline
-
-  /** Calls go through the channel of the semaphore's store, within a deadline of its own. */
-  constructor(
-    readonly permits: Permits,
-    readonly channel: StoreChannel,
-    readonly options: GuardedPermitsOptions,
-  ) {
-    this.#deadline = new Deadline(options.deadlineMs, channel)
-  }
-
-  /** @throws {StoreError} STORE_TIMEOUT after the deadline, CLOSED, or what the store rejects with. */
-  async ask(
-    step: PermitStep,
-    key: string,
-    tickets: readonly number[],
-    limit: number,
-  ): Promise<readonly TicketState[]> {
-    const refusal = this.channel.refusal()
-    if (!refusal) return this.channel.send(() => this.permits.ask(step, key, tickets, limit), this.#deadline)
-    this.channel.probeIfOpen(() => this.#probe(key, limit), this.#deadline)
-    throw notAsked(refusal)
-  }
-
-  listen(granted: (ticket: number) => void): void {
-    this.permits.listen(granted)
-  }
-
-  /** Closes the permits; from here on no call keeps the process alive. */
-  close(): void {
-    this.#deadline.close()
-    this.permits.close()
-  }
-
+  const { channel } = sharedStateOf(store)
+  const deadline = new Deadline(options.deadlineMs, channel)
   /**
    * Tests whether the store is back. It renews the permits that this process holds, so that a store which has lost its
    * data has them again before it grants any.
    */
-  #probe(key: string, limit: number): TicketStates {
-    const held = this.options.held(key).slice(0, MOST_TICKETS)
-    return this.permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
+  const probe = (key: string, limit: number): TicketStates => {
+    const held = options.held(key).slice(0, MOST_TICKETS)
+    return permits.ask(held.length > 0 ? 'renew' : 'release', key, held, limit)
+  }
+  return {
+    async ask(step, key, tickets, limit) {
+      const refusal = channel.refusal()
+      if (!refusal) return channel.send(() => permits.ask(step, key, tickets, limit), deadline)
+      channel.probeIfOpen(() => probe(key, limit), deadline)
+      throw notAsked(refusal)
+    },
+    listen: (granted) => permits.listen(granted),
+    /** Closes the permits; from here on no call keeps the process alive. */
+    close() {
+      deadline.close()
+      permits.close()
+    },
   }
 }

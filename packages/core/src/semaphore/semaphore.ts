@@ -101,7 +101,7 @@ export class Semaphore {
     const { ticket, waiter } = await this.#waiters.take(stored, maxWait, lost, signal)
     const waitMs = Math.max(0, Math.ceil((this.#store.now() - start) / 1000))
     const decidedBy = this.#store.local ? 'memory' : 'store'
-    const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeWait.ms } as const
+    const wait = { semaphore: this.name, key, waitMs, decidedBy, storeMs: waiter.storeMs } as const
     if (ticket === undefined) {
       this.#listeners.emit('denied', { type: 'denied', ...wait })
       return new Permit(waitMs, undefined)

@@ -111,7 +111,7 @@ export class Waiters {
     waiter.isKnown = true // the call may reach the store before the ticket leaves
     try {
       const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
-      const [state] = asked instanceof Promise ? await waiter.storeWait.timed(asked) : asked
+      const [state] = asked instanceof Promise ? await waiter.timed(asked) : asked
       waiter.wasReached = true
       if (state === 'held') this.#taken(waiter, ticket)
       else if (!waits) void waiter.giveUp()
@@ -191,7 +191,7 @@ const POLL_MS = 100
 interface Taken {
   /** Holds a permit; undefined if none was free in time. */
   readonly ticket: number | undefined
-  readonly waiter: { readonly hasWaited: boolean; readonly storeWait: StoreWait }
+  readonly waiter: { readonly hasWaited: boolean; readonly storeMs: number }
 }
 
 /** A call that asks for a permit. */
@@ -208,7 +208,9 @@ class Waiter {
   failure: unknown
   /** Whether the store's first answer granted no permit. */
   hasWaited = false
-  readonly storeWait = new StoreWait()
+  /** On the clock of `nowMs`; undefined while no answer of a store elsewhere is outstanding. */
+  #askedAt: number | undefined
+  #answeredMs = 0
 
   /** `giveUp` rejects the call with its error; without one the call is denied. */
   constructor(
@@ -216,20 +218,13 @@ class Waiter {
     readonly granted: () => void,
     readonly giveUp: (error?: unknown) => Promise<void>,
   ) {}
-}
 
-/** The time in which one call waits for answers of a store elsewhere. */
-class StoreWait {
-  /** On the clock of `nowMs`; undefined while no answer is outstanding. */
-  #askedAt: number | undefined
-  #answeredMs = 0
-
-  /** Milliseconds so far: those of the answers that came, and of one that is outstanding. */
-  get ms(): number {
+  /** Milliseconds of waiting for a store elsewhere so far: for the answers that came, and for one that is outstanding. */
+  get storeMs(): number {
     return this.#answeredMs + (this.#askedAt === undefined ? 0 : nowMs() - this.#askedAt)
   }
 
-  /** Returns an answer of the store when it has come; the wait for it counts in `ms`. */
+  /** Returns an answer of the store when it has come; the wait for it counts in `storeMs`. */
   async timed<T>(answer: Promise<T>): Promise<T> {
     this.#askedAt = nowMs()
     try {

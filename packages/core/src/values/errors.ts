@@ -17,13 +17,13 @@ const KIND = Symbol.for('sluice.error')
  *   else throw error
  * }
  */
-export class SluiceError extends Error {
+export class SluiceError<Code extends SluiceErrorCode = SluiceErrorCode> extends Error {
   /** @internal */
   static readonly [KIND]: string = 'SluiceError'
-  readonly code: SluiceErrorCode
+  readonly code: Code
 
   /** Sets `name` to that of the class, also where another copy of this package has made it. */
-  constructor(code: SluiceErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: Code, message: string, options?: ErrorOptions) {
     super(message, options)
     this.name = Object.hasOwn(new.target, KIND) ? new.target[KIND] : new.target.name
     this.code = code
@@ -46,13 +46,8 @@ function isOfKind(this: typeof SluiceError, error: unknown): boolean {
 }
 
 /** An option of a policy, limiter, store or middleware cannot work. Thrown while it is made, never by a call. */
-export class PolicyError extends SluiceError {
+export class PolicyError extends SluiceError<PolicyErrorCode> {
   static override readonly [KIND]: string = 'PolicyError'
-  declare readonly code: PolicyErrorCode
-
-  constructor(code: PolicyErrorCode, message: string, options?: ErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 export type PolicyErrorCode =
@@ -71,13 +66,8 @@ export type PolicyErrorCode =
   | 'VERSION_MISMATCH'
 
 /** The key, the cost or another argument of one call cannot be used. Nothing was charged. */
-export class InputError extends SluiceError {
+export class InputError extends SluiceError<InputErrorCode> {
   static override readonly [KIND]: string = 'InputError'
-  declare readonly code: InputErrorCode
-
-  constructor(code: InputErrorCode, message: string, options?: ErrorOptions) {
-    super(code, message, options)
-  }
 }
 
 export type InputErrorCode =
@@ -125,9 +115,8 @@ export interface StoreErrorOptions extends ErrorOptions {
 }
 
 /** The store is closed or could not answer. `cause` holds the Redis client's own error, if there is one. */
-export class StoreError extends SluiceError {
+export class StoreError extends SluiceError<StoreErrorCode> {
   static override readonly [KIND]: string = 'StoreError'
-  declare readonly code: StoreErrorCode
   /** Why the store did not decide; undefined for CLOSED and CLIENT_MISSING. */
   readonly failure: StoreFailure | undefined
   /** Whether the call may have been carried out. If false, it was not, and may be repeated. */

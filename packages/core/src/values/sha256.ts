@@ -64,14 +64,8 @@ function compress(hash: Int32Array, w: Int32Array): void {
     b = a
     a = (t1 + t2) | 0
   }
-  hash[0] = hash[0]! + a
-  hash[1] = hash[1]! + b
-  hash[2] = hash[2]! + c
-  hash[3] = hash[3]! + d
-  hash[4] = hash[4]! + e
-  hash[5] = hash[5]! + f
-  hash[6] = hash[6]! + g
-  hash[7] = hash[7]! + h
+  const mixed = [a, b, c, d, e, f, g, h]
+  for (let i = 0; i < 8; i++) hash[i]! += mixed[i]!
 }
 
 function rotated(word: number, bits: number): number {

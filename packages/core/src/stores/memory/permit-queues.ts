@@ -33,40 +33,23 @@ export type HolderTickets = Map<number, Tickets>
 export function permitsBeside(store: object, name: string): Permits {
   const queues = QUEUES.get(store) ?? new PermitQueues(() => 0) // time stands still: they need no leases
   QUEUES.set(store, queues)
-  return new MemoryPermits(queues, name)
+  let listener: ((ticket: number) => void) | undefined
+  const holder: PermitHolder = { tickets: new Map(), granted: (_, ticket) => listener?.(ticket) }
+  return {
+    /** Takes one step for some tickets of the semaphore. In this process permits need no renewal. */
+    ask(step, key, tickets, limit) {
+      return queues.carryOut(holder, { step, semaphore: 0, name, key, tickets, limit, lease: Infinity })
+    },
+    listen(granted) {
+      listener = granted
+    },
+    close() {
+      listener = undefined
+    },
+  }
 }
 
 const QUEUES = inCommon('permits', () => new WeakMap<object, PermitQueues>())
-
-/** The permits of one semaphore of this process. */
-class MemoryPermits implements Permits, PermitHolder {
-  readonly tickets: HolderTickets = new Map()
-  #granted: ((ticket: number) => void) | undefined
-
-  /** A semaphore's way to the queues of its store; it is itself the holder of all its tickets. */
-  constructor(
-    private readonly queues: PermitQueues,
-    private readonly name: string,
-  ) {}
-
-  /** Takes one step for some tickets of the semaphore. In this process permits need no renewal. */
-  ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): readonly TicketState[] {
-    const call = { step, semaphore: 0, name: this.name, key, tickets, limit, lease: Infinity }
-    return this.queues.carryOut(this, call)
-  }
-
-  listen(granted: (ticket: number) => void): void {
-    this.#granted = granted
-  }
-
-  granted(_semaphore: number, ticket: number): void {
-    this.#granted?.(ticket)
-  }
-
-  close(): void {
-    this.#granted = undefined
-  }
-}
 
 /**
  * The permits of a memory store, and of the server of a machine, by name and key. A key without tickets takes no memory.

@@ -133,7 +133,7 @@ class CallsUnderSeveral implements PlainCalls {
     const { policies } = list
     const restrictions = this.restrictions
     if (restrictions.live > 0 && restrictions.get(row, now) !== undefined) return undefined
-    if (!this.#doOthersAdmit(policies, now, cost)) return undefined
+    if (!this.cursor.fits(policies, now, cost, 1)) return undefined
     const view = this.#view
     const parts = Array<number>(3 * policies.length)
     let binding = 0
@@ -159,18 +159,6 @@ class CallsUnderSeveral implements PlainCalls {
     answer.binding = binding
     answer.parts = parts
     return answer
-  }
-
-  /**
-   * Whether all policies but the first admit the call. The first is asked when it is charged, and the call ends if it
-   * denies.
-   */
-  #doOthersAdmit(policies: readonly Policy[], now: number, cost: number): boolean {
-    for (let i = 1; i < policies.length; i++) {
-      const policy = policies[i]!
-      if (policy.algorithm.earliest(this.cursor.states[i]!, policy, now, cost) > now) return false
-    }
-    return true
   }
 }
 

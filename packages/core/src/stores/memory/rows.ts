@@ -78,6 +78,15 @@ export class Cursor {
     return true
   }
 
+  /** Whether `cost` passes at `now` under the policies from number `first` on. */
+  fits(policies: readonly Policy[], now: number, cost: number, first = 0): boolean {
+    for (let i = first; i < policies.length; i++) {
+      const policy = policies[i]!
+      if (policy.algorithm.earliest(this.states[i]!, policy, now, cost) > now) return false
+    }
+    return true
+  }
+
   /** Begins the state of the current key anew, as a charge at `now` finds it full: earlier charges give nothing back. */
   renew(policies: readonly Policy[], now: number): void {
     const { cells, base } = this.states[0]!

@@ -62,7 +62,9 @@ export class Table {
     let row = this.cursor.rows.find(key)
     const { bookings } = this
     let answer: Answer | undefined
-    if (cost > 0 && PLAIN[ask] && (bookings.size === 0 || !bookings.has(row))) {
+    // Those that charge a call which fits now, and need no undo record for it.
+    const isPlain = cost > 0 && (ask === 'consume' || ask === 'book')
+    if (isPlain && (bookings.size === 0 || !bookings.has(row))) {
       if (row !== 0) this.cursor.select(row)
       else if (this.#plain && fitsWithin(list.policies, cost)) row = this.#add(key, now)
       if (row !== 0) answer = this.#plain?.decide(list, row, now, cost, maxWait)
@@ -89,12 +91,7 @@ export class Table {
     if (this.bookings.has(row) || (this.restrictions.live > 0 && this.restrictions.get(row, now)))
       return false
     this.cursor.select(row)
-    const { states } = this.cursor
-    for (let i = 0; i < policies.length; i++) {
-      const policy = policies[i]!
-      if (policy.algorithm.earliest(states[i]!, policy, now, cost) > now) return false
-    }
-    return true
+    return this.cursor.fits(policies, now, cost)
   }
 
   /** Decides a call that is not plain: finds its instant, charges it or counts the refusal, and makes the answer. */
@@ -371,15 +368,6 @@ function reasonOf(
   if (restriction && restriction.blockedUntil > now) return 'blocked'
   if (at > now + maxWait) return restriction && restriction.heldUntil > now ? 'held' : 'limit'
   return undefined
-}
-
-/** The operations that charge a call which fits now, and need no undo record for it. */
-const PLAIN: Readonly<Record<Ask, boolean>> = {
-  consume: true,
-  peek: false,
-  try: false,
-  book: true,
-  reserve: false,
 }
 
 type ReleaseCorrection = Extract<Correction, { readonly kind: 'release' }>

@@ -29,7 +29,7 @@ import { EvictionCheck } from './eviction.js'
 import { GroupCommit } from './group-commit.js'
 import { hashTags } from './hash-tags.js'
 import { keyspaceOf, RedisKeyspace, SmallestLimits } from './keyspace.js'
-import { RedisPermits } from './permits.js'
+import { redisPermits } from './permits.js'
 import type { RedisConnection } from './redis-connection.js'
 import { composeScript, composeTogether } from './script/compose.js'
 import { ScriptRunner } from './script/wire.js'
@@ -157,7 +157,7 @@ class StoreInRedis implements RedisStore {
   readonly #smallestLimits = new Map<string, SmallestLimits>()
   readonly #groups: Groups
   readonly #together: RedisTogether
-  readonly #permits = new Set<RedisPermits>()
+  readonly #permits = new Set<Permits>()
   readonly #eviction: EvictionCheck
   /** The clock that scripts read. */
   readonly #clock: Clock
@@ -273,14 +273,9 @@ class StoreInRedis implements RedisStore {
   }
 
   permits(name: string, leaseMs: number): Permits {
-    const permits = new RedisPermits({
-      keyspace: keyspaceOf(this.#settings.prefix, name, ['semaphore']),
-      leaseMs,
-      runner: this.#runner,
-      subscribe: this.#connection.subscribe?.bind(this.#connection),
-      clock: this.#clock,
-      onClose: () => this.#permits.delete(permits),
-    })
+    const keyspace = keyspaceOf(this.#settings.prefix, name, ['semaphore'])
+    const ended = (closed: Permits): unknown => this.#permits.delete(closed)
+    const permits = redisPermits(keyspace, leaseMs, this.#runner, this.#clock, ended)
     this.#permits.add(permits)
     return permits
   }
