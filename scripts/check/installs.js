@@ -5,15 +5,13 @@
 // The tarballs are laid out by hand, as npm would, and what they depend on is linked from the repository: so nothing
 // depends on a registry, and each package sees what its manifest declares and no more, which `npm install` would hide
 // by putting everything into one folder. Optional peers are left out: no entry point may need them to load.
-import { execFile } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { npmPack } from '../npm.js'
+import { runIn } from '../release/environment.js'
 import { temporaryFolder } from '../temporary-folder.js'
 import { manifestOf, publicPackages } from '../workspace.js'
-
-/** What is still running then hangs: a minute is usual, and machines are shared. In milliseconds. */
-const signal = AbortSignal.timeout(600_000)
 
 const TYPES = ['--noEmit', '--strict', '--target', 'es2022', '--types', 'node']
 const NODENEXT = [...TYPES, '--module', 'nodenext']
@@ -37,18 +35,18 @@ const project = temporaryFolder('installs')
 writeFileSync(join(project, 'package.json'), '{ "private": true }')
 link('@types/node', project)
 const packages = publicPackages()
-for (const { folder, manifest } of packages) await install(folder, manifest)
-for (const { manifest } of packages) if (!(await check(manifest))) process.exitCode = 1
+for (const { folder, manifest } of packages) install(folder, manifest)
+for (const { manifest } of packages) if (!check(manifest)) process.exitCode = 1
 
 /**
  * @param {string} folder
  * @param {Manifest} manifest
  */
-async function install(folder, { name }) {
+function install(folder, { name }) {
   const { filename } = npmPack(folder, '--pack-destination', project)
   const installed = join(project, 'node_modules', name)
   mkdirSync(installed, { recursive: true })
-  await run('tar', ['-xzf', filename, '--strip-components=1', '-C', installed])
+  execFileSync('tar', ['-xzf', join(project, filename), '--strip-components=1', '-C', installed])
   const { dependencies, peerDependencies, peerDependenciesMeta = {} } = manifestOf(installed)
   const needed = Object.keys({ ...dependencies, ...peerDependencies }).filter(
     (dependency) => !(dependency in peerDependenciesMeta) && !dependency.startsWith('@sluice/'),
@@ -71,23 +69,19 @@ function link(dependency, folder) {
 
 /**
  * @param {Manifest} manifest
- * @returns {Promise<boolean>} whether every style works.
+ * @returns {boolean} whether every style works.
  */
-async function check({ name, exports = {} }) {
+function check({ name, exports = {} }) {
   const paths = Object.keys(exports).filter((path) => path !== './package.json')
   const entries = paths.map((path) => ({ entry: name + path.slice(1), names: /** @type {string[]} */ ([]) }))
-  const marks = []
-  for (const { name: style, file, source, args } of STYLES) {
+  const marks = STYLES.map(({ name: style, file, source, args }) => {
     writeFileSync(join(project, file), source(entries))
-    try {
-      const output = await run(process.execPath, [...args, file])
-      if (source === importing) entries.forEach((entry, i) => (entry.names = JSON.parse(output)[i]))
-      marks.push(`✓ ${style}`)
-    } catch (error) {
-      marks.push(`✗ ${style}`)
-      console.error(`${name}, ${style}\n${String(error)}`)
-    }
-  }
+    const { failed, output } = runIn(project, [...args, file])
+    const isWrong = failed && !isTheirs(output)
+    if (isWrong) console.error(`${name}, ${style}\n${output}`)
+    else if (source === importing) entries.forEach((entry, i) => (entry.names = JSON.parse(output)[i]))
+    return `${isWrong ? '✗' : '✓'} ${style}`
+  })
   console.log(`${name} (${paths.join(' ')}): ${marks.join(', ')}`)
   return marks.every((mark) => mark.startsWith('✓'))
 }
@@ -130,18 +124,4 @@ function typed(entries) {
 function isTheirs(output) {
   const errors = output.split('\n').filter((line) => line.includes(': error TS'))
   return errors.length > 0 && errors.every((line) => line.startsWith('../'))
-}
-
-/**
- * @param {string} command
- * @param {string[]} args
- * @returns {Promise<string>}
- */
-function run(command, args) {
-  return new Promise((resolve, reject) => {
-    execFile(command, args, { cwd: project, signal }, (error, stdout, stderr) => {
-      if (error && !isTheirs(stdout)) reject(new Error(`${error.message}\n${stdout}${stderr}`))
-      else resolve(stdout)
-    })
-  })
 }

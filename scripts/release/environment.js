@@ -1,5 +1,6 @@
-// What a package manager of another project gets from this process: nothing that `npm run` says to its children, which is for
+// What runs in another project, and what it gets from this process: nothing that `npm run` says to its children, which is for
 // npm alone, and for all of them the registry that npm is set to use.
+import { spawnSync } from 'node:child_process'
 import { npmOutput } from '../npm.js'
 
 const registry = npmOutput(['config', 'get', 'registry']).trim()
@@ -11,4 +12,25 @@ export const ENVIRONMENT = {
   YARN_NPM_REGISTRY_SERVER: registry.replace(/\/$/, ''),
   YARN_ENABLE_TELEMETRY: '0',
   YARN_ENABLE_IMMUTABLE_INSTALLS: 'false', // there is no lock in an empty project, in CI either
+}
+
+/**
+ * Runs a program by Node in another project. What it says on stderr counts where it fails.
+ * @param {string} cwd
+ * @param {readonly string[]} args
+ */
+export function runIn(cwd, args) {
+  const options = { cwd, env: ENVIRONMENT, timeout: 300_000, encoding: /** @type {const} */ ('utf8') }
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
+  return { failed: status !== 0, output: status === 0 ? stdout : stdout + stderr }
+}
+
+/**
+ * Prints a line for what has run: the last that it said, or all of it where it failed. Returns whether it passed.
+ * @param {string} what @param {{ failed: boolean, output: string }} ran
+ */
+export function report(what, { failed, output }) {
+  const said = failed ? output.trim() : output.trim().split('\n').at(-1)
+  console.log(`${failed ? '✗' : '✓'} ${what}: ${said}`)
+  return !failed
 }

@@ -1,12 +1,11 @@
 // Installs the tarballs of a release in an empty project with each package manager, and runs there the first example of each
 // package's README as a reader pastes it. Prints a line for each example; what a manager itself says only when it fails.
-import { spawnSync } from 'node:child_process'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { npm, npmProgram } from '../npm.js'
 import { temporaryFolder } from '../temporary-folder.js'
 import { manifestOf } from '../workspace.js'
-import { ENVIRONMENT } from './environment.js'
+import { report, runIn } from './environment.js'
 import { firstExample, importsOf } from './example.js'
 
 /** @typedef {import('./pack.js').Tarball} Tarball */
@@ -52,18 +51,12 @@ function tryIn(project, [name, install, node], tarballs) {
   const manifest = { name: 'project', private: true, type: 'module', dependencies, ...overrides }
   writeFileSync(join(project, 'package.json'), JSON.stringify(manifest))
   writeFileSync(join(project, 'run.js'), readFileSync('scripts/release/run-example.js'))
-  const installed = run(project, install)
-  if (installed.failed) {
-    console.error(`${name}: cannot install the tarballs\n${installed.output}`)
-    return false
-  }
+  const installed = runIn(project, install)
+  if (installed.failed) return report(`${name}: cannot install the tarballs`, installed)
   let passed = true
   for (const { name: published, file } of programs) {
-    const { failed, output } = run(project, [...node, 'run.js', file])
-    if (failed) passed = false
-    // The last line is what run-example.js says; those before are the example's own.
-    const said = failed ? output.trim() : output.trim().split('\n').at(-1)
-    console.log(`${failed ? '✗' : '✓'} ${name.padEnd(4)} ${published}: ${said}`)
+    const ran = runIn(project, [...node, 'run.js', file])
+    passed = report(`${name.padEnd(4)} ${published}`, ran) && passed
   }
   return passed
 }
@@ -90,14 +83,4 @@ export function versionsOf(names) {
   const { devDependencies = {} } = manifestOf('.')
   const nest = names.includes('@nestjs/core') ? ['@nestjs/platform-express', 'reflect-metadata', 'rxjs'] : []
   return Object.fromEntries([...names, ...nest].map((name) => [name, devDependencies[name] ?? '*']))
-}
-
-/**
- * @param {string} cwd
- * @param {readonly string[]} args
- */
-function run(cwd, args) {
-  const options = { cwd, env: ENVIRONMENT, timeout: 300_000, encoding: /** @type {const} */ ('utf8') }
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
-  return { failed: status !== 0, output: status === 0 ? stdout : stdout + stderr }
 }

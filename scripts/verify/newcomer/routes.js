@@ -3,12 +3,11 @@
 // @sluice/postgres, on a Postgres of its own. npm run verify -- newcomer routes. Prints a line for each.
 import { startPostgres } from '@sluice/harness/postgres'
 import { transformSync } from 'esbuild'
-import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { npmProgram } from '../../npm.js'
 import { missingProgram } from '../../programs.js'
-import { ENVIRONMENT } from '../../release/environment.js'
+import { report, runIn } from '../../release/environment.js'
 import { importsOf } from '../../release/example.js'
 import { packAll } from '../../release/pack.js'
 import { versionsOf } from '../../release/try.js'
@@ -104,7 +103,7 @@ function newProject(folder, tarballs, names) {
     ['init', '-y'],
     ['install', '--no-audit', '--no-fund', ...tarballs, ...wanted],
   ]) {
-    const { failed, output } = run(folder, [npmProgram(), ...args])
+    const { failed, output } = runIn(folder, [npmProgram(), ...args])
     if (failed) throw new Error(output)
   }
   cpSync('scripts/release/run-example.js', join(folder, 'run.mjs'))
@@ -123,7 +122,7 @@ function runAs(kind, code, project, ...args) {
       join(project, 'tsconfig.json'),
       JSON.stringify({ compilerOptions: COMPILER_OPTIONS, files: [written] }),
     )
-    const compiled = run(project, [TSC, '-p', '.'])
+    const compiled = runIn(project, [TSC, '-p', '.'])
     if (compiled.failed) return compiled
   } else {
     const format = kind === 'CommonJS' ? 'cjs' : 'esm'
@@ -134,24 +133,11 @@ function runAs(kind, code, project, ...args) {
       transformSync(whole, { loader: 'ts', format, platform: 'node', tsconfigRaw }).code,
     )
   }
-  return run(project, ['run.mjs', file, ...args])
+  return runIn(project, ['run.mjs', file, ...args])
 }
 
 /** @param {string} code */
 function inFunction(code) {
   const imports = /^(?:import .*\n)+/.exec(code)?.[0] ?? ''
   return `${imports}async function start() {\n${code.slice(imports.length)}}\nstart()\n`
-}
-
-/** @param {string} cwd @param {readonly string[]} args */
-function run(cwd, args) {
-  const options = { cwd, env: ENVIRONMENT, timeout: 300_000, encoding: /** @type {const} */ ('utf8') }
-  const { status, stdout, stderr } = spawnSync(process.execPath, args, options)
-  return { failed: status !== 0, output: status === 0 ? stdout : stdout + stderr }
-}
-
-/** @param {string} what @param {{ failed: boolean, output: string }} result */
-function report(what, { failed, output }) {
-  console.log(`${failed ? '✗' : '✓'} ${what}: ${failed ? output.trim() : output.trim().split('\n').at(-1)}`)
-  return !failed
 }
