@@ -2,56 +2,39 @@
 // policy files with the one that is published (--write writes both). Needs the build.
 import { policySchema } from '@sluice/policies'
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { format } from 'prettier'
 import { shopLog } from '../../packages/bench/src/logs/sample.js'
+import { temporaryFolder } from '../temporary-folder.js'
+import { writeOrCompare } from './written.js'
 
 const PAGES = ['docs/cli.md', 'packages/cli/README.md']
 const BETWEEN =
   /(?<=<!-- suggest -->\n\n```sh\nnpx @sluice\/cli (.*)\n```\n\n```text\n)[^]*?(?=```\n\n<!-- end -->)/
-const SCHEMA = 'packages/policies/schema.json'
 
-const isWriting = process.argv.includes('--write')
-const schema = JSON.parse(JSON.stringify(policySchema()))
-const wrong = PAGES.filter((path) => !isRight(path))
-if (JSON.stringify(JSON.parse(readFileSync(SCHEMA, 'utf8'))) !== JSON.stringify(schema)) wrong.push(SCHEMA)
-if (isWriting) writeFileSync(SCHEMA, `${JSON.stringify(schema, null, 2)}\n`)
-else if (wrong.length > 0) {
-  console.error(
-    `${wrong.join(', ')}: not what the command prints: npm run check -- cli --write, then npm run format`,
-  )
-  process.exitCode = 1
-}
+const folder = temporaryFolder('cli')
+writeFileSync(join(folder, 'access.log'), [...shopLog()].join(''))
+const schema = await format(JSON.stringify(policySchema(), null, 2), { parser: 'json', printWidth: 110 })
+writeOrCompare('cli', [...PAGES.map(shown), ['packages/policies/schema.json', schema]])
 
-/**
- * Whether a page shows what its command prints; it does once it is written.
- * @param {string} path
- */
-function isRight(path) {
+/** A page with what its command prints. @param {string} path @returns {[path: string, text: string]} */
+function shown(path) {
   const page = readFileSync(path, 'utf8')
-  const [shown, command = ''] = BETWEEN.exec(page) ?? []
-  const output = outputOf(command.split(' '))
-  const changed = page.replace(BETWEEN, () => output)
-  if (isWriting) writeFileSync(path, changed)
-  return shown === output
+  const [, command = ''] = BETWEEN.exec(page) ?? []
+  if (command === '') throw new Error(`${path} shows no command`)
+  return [path, page.replace(BETWEEN, () => outputOf(command.split(' ')))]
 }
 
 /** @param {string[]} args */
 function outputOf(args) {
-  const folder = mkdtempSync(join(tmpdir(), 'sluice-readme-'))
-  try {
-    writeFileSync(join(folder, 'access.log'), [...shopLog()].join(''))
-    const program = join(process.cwd(), 'packages/cli/bin/sluice.js')
-    const env = { ...process.env, COLUMNS: '80' }
-    const { stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
-      cwd: folder,
-      encoding: 'utf8',
-      env,
-    })
-    process.stderr.write(stderr)
-    return stdout
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
+  const program = resolve('packages/cli/bin/sluice.js')
+  const env = { ...process.env, COLUMNS: '80' }
+  const { stdout, stderr } = spawnSync(process.execPath, [program, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env,
+  })
+  process.stderr.write(stderr)
+  return stdout
 }

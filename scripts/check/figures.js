@@ -1,8 +1,9 @@
 // Writes the sentences about speed in README from the figures of docs/benchmarks, and compares them with README's (--write
 // writes them). No other line of README may say in numbers how fast something is.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { judged } from '../../packages/bench/src/figures/goals.js'
 import { load, overviewPanels } from '../../packages/bench/src/report.js'
+import { writeOrCompare } from './written.js'
 
 const PAGE = 'README.md'
 const BETWEEN = /(?<=<!-- figures -->\n)[^]*(?=<!-- end -->)/
@@ -14,11 +15,7 @@ const elsewhere = page
   .replace(BETWEEN, '')
   .split('\n')
   .filter((line) => SPEED.test(line))
-if (process.argv.includes('--write')) writeFileSync(PAGE, written)
-else if (written !== page) {
-  console.error(`${PAGE} has other figures than docs/benchmarks: npm run check -- figures --write`)
-  process.exitCode = 1
-}
+writeOrCompare('figures', [[PAGE, written]])
 for (const line of elsewhere) {
   console.error(`${PAGE} says how fast something is, beside no figure of docs/benchmarks: ${line}`)
   process.exitCode = 1

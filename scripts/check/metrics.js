@@ -2,7 +2,8 @@
 // their tests. Needs the build.
 import { INSTRUMENTS, prometheusName } from '@sluice/metrics'
 import { spawnSync } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import { writeOrCompare } from './written.js'
 
 const PAGE = 'docs/metrics.md'
 const BETWEEN = /(?<=<!-- instruments -->\n)[^]*(?=<!-- end -->)/
@@ -11,9 +12,7 @@ const BETWEEN = /(?<=<!-- instruments -->\n)[^]*(?=<!-- end -->)/
 const wrong = []
 const page = readFileSync(PAGE, 'utf8')
 const printed = page.replace(BETWEEN, () => `\n${table()}\n\n`)
-if (process.argv.includes('--write')) writeFileSync(PAGE, printed)
-else if (printed !== page)
-  wrong.push(`${PAGE} does not hold the table of instruments: npm run check -- metrics --write`)
+writeOrCompare('metrics', [[PAGE, printed]])
 for (const [command = '', file = ''] of [
   ['check', 'alerts.yml'],
   ['test', 'test/alerts.test.yml'],
@@ -24,7 +23,7 @@ for (const [command = '', file = ''] of [
 }
 for (const what of wrong) console.error(what)
 console.log(`${Object.keys(INSTRUMENTS).length} instruments, ${wrong.length} faults`)
-process.exitCode = wrong.length > 0 ? 1 : 0
+if (wrong.length > 0) process.exitCode = 1
 
 function table() {
   const rows = Object.values(INSTRUMENTS).map((instrument) => {

@@ -1,8 +1,9 @@
 // Checks the pages of docs/migrate without running them: npm run check -- migrate [--write]. Each row says that it is the same,
 // differs or has no counterpart, each that is run has its script, and the README's table of all options is made from the rows.
 // `--write` writes that table.
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { faultsOf, PAGES, readPages } from '../verify/migrate/pages.js'
+import { writeOrCompare } from './written.js'
 
 const README = `${PAGES}/README.md`
 const HEAD = '| option | package | here |\n|---|---|---|\n'
@@ -12,9 +13,7 @@ const pages = readPages()
 const faults = pages.flatMap(faultsOf)
 const before = readFileSync(README, 'utf8')
 const after = before.replace(TABLE, () => HEAD + linesOf(pages).join(''))
-if (process.argv.includes('--write')) writeFileSync(README, after)
-else if (after !== before)
-  faults.push(`${README} has another table of options than the pages: npm run check -- migrate --write`)
+writeOrCompare('migrate', [[README, after]])
 
 for (const fault of faults) console.log(fault)
 const rows = pages.flatMap(({ tables }) => tables.flatMap((table) => table.rows))
@@ -22,7 +21,7 @@ const count = (/** @type {string} */ kind) => rows.filter((row) => row.kind === 
 console.log(
   `${rows.length} rows: ${count('same')} same, ${count('differs')} differ, ${count('none')} none; ${faults.length} wrong`,
 )
-process.exitCode = faults.length > 0 ? 1 : 0
+if (faults.length > 0) process.exitCode = 1
 
 /** A line for each name of each row, by name. @param {ReturnType<typeof readPages>} pages */
 function linesOf(pages) {

@@ -15,7 +15,7 @@ afterEach(() => project.remove())
 
 const isOf = (file: string) => ({
   status: 1,
-  output: `2 pictures, 1 files differ\n${file} is not what the library shows: npm run check -- pictures --write\n`,
+  output: `2 pictures, 1 files differ\n${file} is not what npm run check -- pictures --write makes it\n`,
 })
 
 describe('the pictures', () => {
