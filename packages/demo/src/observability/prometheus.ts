@@ -1,11 +1,10 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { until } from '@sluice/harness/redis'
+import { freePort, removeFolder, ServerProcess, until } from '@sluice/harness/redis'
 import { CannotRun } from '../demo.js'
-import { freePort, isInPath, startServer, stopServer } from '../local-server.js'
 
 const ROOT = new URL('../../../../', import.meta.url)
 const ALERTS = new URL('packages/metrics/alerts.yml', ROOT)
@@ -28,8 +27,8 @@ export class Prometheus {
 
   /** Installs Debian's if there is none. @throws {CannotRun} where there is none then. */
   static async start(target: string): Promise<Prometheus> {
-    if (!isInPath('prometheus')) spawnSync(process.execPath, [ENSURE, 'prometheus'], { stdio: 'inherit' })
-    if (!isInPath('prometheus')) throw new CannotRun('There is no prometheus in PATH. Debian: prometheus.')
+    const { status } = spawnSync(process.execPath, [ENSURE, 'prometheus'], { stdio: 'inherit' })
+    if (status !== 0) throw new CannotRun('Without a prometheus there is nothing to show.')
     const folder = mkdtempSync(join(tmpdir(), 'sluice-prometheus-'))
     writeFileSync(join(folder, 'alerts.yml'), scaled(readFileSync(ALERTS, 'utf8')))
     writeFileSync(join(folder, 'prometheus.yml'), configuration(target))
@@ -39,10 +38,10 @@ export class Prometheus {
       '--storage.tsdb.path=data',
       `--web.listen-address=${address}`,
     ]
-    const server = startServer('prometheus', [...args, '--log.level=error'], folder)
+    const server = new ServerProcess('prometheus', [...args, '--log.level=error'], folder)
     const prometheus = new Prometheus(`http://${address}`, async () => {
-      await stopServer(server)
-      rmSync(folder, { recursive: true, force: true })
+      await server.stop()
+      removeFolder(folder)
     })
     await prometheus.#reach()
     return prometheus
