@@ -12,7 +12,7 @@ if clock < 0 then
   end
   now = time
 end
--- What the time to live of the key counts from, also while time stands still.
+-- The instant that the key's time to live counts from, also while time stands still.
 local clock_now = now
 
 -- A server that refuses to read says nothing of the state.

@@ -1,4 +1,4 @@
--- What a call that failed replies, for one key of several or one whole of several: ! and the error.
+-- The reply of a call that failed, for one key of several or one whole of several: ! and the error.
 local message = type(reply) == 'table' and reply.err or reply
 if string.find(message, 'READONLY', 1, true) then
   -- True of every key of the call, and the error by which clients look for another server.

@@ -35,7 +35,7 @@ local function fixed_window_admit(start, count, limit, capacity, window, ticks, 
   return begins, count, cost < 0 and before - count or count - before
 end
 
--- What remains at now, and when all of it is back.
+-- The units that remain at now, and when all of it is back.
 local function fixed_window_view(start, count, limit, capacity, window, ticks, tick, buckets, now)
   local used = fixed_window_count_at(start, count, window, now)
   if used == 0 then

@@ -17,7 +17,7 @@ local function gcra_slots_earliest(
   return gcra_earliest(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, from, cost)
 end
 
--- What remains at now, and when all of it is back. Slots make no difference to that, so the plain debt is asked.
+-- The units that remain at now, and when all of it is back. Slots make no difference to that, so the plain debt is asked.
 local function gcra_slots_view(
   debt, since, fastest, base, limit, capacity, window, ticks, tick, buckets, now
 )

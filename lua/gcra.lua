@@ -8,7 +8,7 @@
 --   since    the instant of debt, in microseconds
 --   fastest  the largest limit that has drained the debt, in units per window
 
--- What is left of the debt at instant. A debt of 0 stays 0, and time that runs back drains nothing.
+-- The rest of the debt at instant. A debt of 0 stays 0, and time that runs back drains nothing.
 local function gcra_debt_at(debt, since, limit, tick, instant)
   local elapsed = instant - since
   if debt == 0 or elapsed <= 0 then
@@ -52,7 +52,7 @@ local function gcra_admit(debt, since, fastest, limit, capacity, window, ticks, 
   return new_debt, since, fastest, (cost < 0 and debt - new_debt or new_debt - debt) / ticks
 end
 
--- What remains at now, and when all of it is back.
+-- The units that remain at now, and when all of it is back.
 local function gcra_view(debt, since, fastest, limit, capacity, window, ticks, tick, buckets, now)
   local owed = gcra_debt_at(debt, since, limit, tick, now)
   local remaining = max(0, capacity - ceil(owed / ticks))

@@ -107,7 +107,7 @@ local function sliding_log_admit(
   return head + pushed, live + pushed, cap, pushed
 end
 
--- What remains at now, and when all of it is back.
+-- The units that remain at now, and when all of it is back.
 local function sliding_log_view(head, size, cap, base, limit, capacity, window, ticks, tick, buckets, now)
   local live = sliding_log_newer_than(head, size, cap, base, now - window)
   if live == 0 then

@@ -169,7 +169,7 @@ local function sliding_window_weighted_admit(
   return sliding_window_add(newest, total, base, limit, buckets, bucket, cost, counted)
 end
 
--- What remains where counted units count at now, and when all of it is back.
+-- The units that remain where counted units count at now, and when all of it is back.
 local function sliding_window_show(newest, base, limit, width, buckets, now, counted)
   if counted == 0 then
     return limit, now
@@ -177,13 +177,13 @@ local function sliding_window_show(newest, base, limit, width, buckets, now, cou
   return max(0, limit - counted), sliding_window_empty_at(newest, base, width, buckets)
 end
 
--- What remains at now, and when all of it is back.
+-- The units that remain at now, and when all of it is back.
 local function sliding_window_view(newest, total, base, limit, capacity, window, ticks, tick, buckets, now)
   local counted = sliding_window_whole_at(newest, total, base, window, ticks, tick, buckets, now)
   return sliding_window_show(newest, base, limit, window / buckets, buckets, now, counted)
 end
 
--- What remains at now, where the oldest bucket counts by its overlap with the window, and when all of it is back.
+-- The units that remain at now, where the oldest bucket counts by its overlap with the window, and when all of it is back.
 local function sliding_window_weighted_view(
   newest, total, base, limit, capacity, window, ticks, tick, buckets, now
 )

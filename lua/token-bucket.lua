@@ -41,7 +41,7 @@ local function token_bucket_interval_admit(
   return missing, max(at, since), max(fastest, limit), cost < 0 and before - missing or missing - before
 end
 
--- What remains at now, and when all of it is back.
+-- The units that remain at now, and when all of it is back.
 local function token_bucket_interval_view(
   missing, since, fastest, limit, capacity, window, ticks, tick, buckets, now
 )

@@ -29,7 +29,7 @@ interface Bindings {
   requestIP?(request: Request): object | null
 }
 
-/** What the server has passed to Hono as `env`: on Node its request and response, on Bun the server. {} elsewhere. */
+/** The `env` that the server has passed to Hono: on Node its request and response, on Bun the server. {} elsewhere. */
 export function bindingsOf(c: Context): Bindings {
   const env = c.env as (Bindings & { readonly server?: Bindings }) | undefined
   return env?.server ?? env ?? {}

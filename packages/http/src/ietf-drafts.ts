@@ -31,7 +31,7 @@ function policyItem({ name, policy }: ReportedPolicy): string {
   return textsOf(name, policy).item
 }
 
-/** What all responses say of a policy, under the name that it was last reported by. */
+/** The statement of all responses about a policy, under the name that it was last reported by. */
 function textsOf(name: string, policy: Policy) {
   const known = TEXTS.get(policy)
   if (known?.name === name) return known

@@ -80,7 +80,7 @@ export interface CombinableGuard<Req, Res> {
   readonly place?: number
 }
 
-/** What the limits of one guard have in common: who is counted at all, and how requests are answered. */
+/** The common part of the limits of one guard: who is counted at all, and how requests are answered. */
 type PartFrame<Req, Res> = ReturnType<typeof frameOf<Req, Res>>
 
 function frameOf<Req, Res>(options: RequestLimitOptions<Req, Res>, platform: Platform<Req, Res>) {

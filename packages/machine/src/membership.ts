@@ -102,7 +102,7 @@ export class Membership {
     this.#release()
   }
 
-  /** Makes an attempt to reach a server. Its rejection is handled here, as nobody need be waiting for it. */
+  /** Makes an attempt to reach a server. Its rejection is handled here, as there may be no call that waits for it. */
   #join(): Promise<void> {
     this.joined = this.#attempt()
     this.joined.catch(() => {})

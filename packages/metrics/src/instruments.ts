@@ -101,7 +101,7 @@ export const INSTRUMENTS = {
     unit: '{call}',
     attributes: ['kind', 'name', 'key'],
     meaning:
-      'A limit that nobody knows, as this process found it last: calls at once of a semaphore, units per window of a queue ' +
+      'An unknown limit, as this process found it last: calls at once of a semaphore, units per window of a queue ' +
       "or client. key: the first 100, then 'other'",
   },
   keys: {

@@ -78,7 +78,7 @@ function mark(kind: string, options: object | null | undefined): ClassDecorator 
   return (target: object, method?: string | symbol, descriptor?: PropertyDescriptor): void => {
     const subject = (descriptor?.value ?? target) as object
     const marked = { options: options ?? {}, subject, method: descriptor && String(method) }
-    // What a class inherits is part of its metadata, after its own.
+    // Inherited limits are part of its metadata, after its own.
     Reflect.defineMetadata(kind, [marked, ...markedOn(kind, subject)], subject)
   }
 }

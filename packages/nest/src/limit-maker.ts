@@ -29,7 +29,7 @@ import { nest } from './platform.js'
 export interface Limit extends CombinableGuard<Options.Call, Options.Call> {
   /** The name that is skipped or overridden: the limiter's, or that of the limit which this one overrides. */
   readonly knownAs: string
-  /** What counts calls under it alone; undefined for one of `limits`. */
+  /** The limiter that counts calls under it alone; undefined for one of `limits`. */
   readonly guard: Guard<Options.Call, Options.Call> | undefined
   readonly given: Options.RateLimitOptions
   /** Whether it is no part of the decision about a handler's other limits. */
@@ -120,7 +120,7 @@ export class LimitMaker implements OnApplicationShutdown {
     return getOrMake(byClass, counted, make)
   }
 
-  /** Those of `limits`, each known by its own name. */
+  /** The parts of `limits`, each known by its own name. */
   #several(given: Options.RateLimitOptions): readonly Limit[] {
     const whole = this.#make(given, { ...this.#ofLimiters, ...pick(given, byLimiters) })
     const { limits, ...common } = given

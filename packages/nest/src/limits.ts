@@ -43,7 +43,7 @@ export class Limits implements OnModuleInit {
     }
   }
 
-  /** What counts a call: each limiter once. If two levels share one, the inner level's options apply. */
+  /** The limiters that count a call, each once. If two levels share one, the inner level's options apply. */
   of({ kind, context }: Options.Call): readonly CountCall[] {
     // A field inside an operation is not another operation: only the limits of its own method apply.
     const isField = kind === 'graphql' && context.getArgByIndex(3)?.path.prev !== undefined
@@ -111,7 +111,7 @@ export class Limits implements OnModuleInit {
   #limitsOn(level: object, owner: Type): readonly Limit[] {
     const all = limitsOn(level)
     return all.flatMap(({ options, subject, method }, i) => {
-      // Those of the class itself are numbered before inherited ones, and on each from the bottom up.
+      // Limits of the class itself are numbered before inherited ones, and on each from the bottom up.
       const earlier = all.filter(
         (other, j) => isUnnamed(other.options) && (other.subject === subject ? j > i : j < i),
       ).length
@@ -151,7 +151,7 @@ type Combined = readonly [limits: readonly Limit[], guard: CountCall]
 /** The limits of one handler. */
 interface HandlerLimits {
   readonly asCall: readonly CountCall[]
-  /** Those of its method alone, for a field inside a GraphQL operation. */
+  /** Limits of its method alone, for a field inside a GraphQL operation. */
   readonly asField: readonly CountCall[]
 }
 

@@ -32,7 +32,7 @@ export class Nest11Gateways implements OnModuleInit {
     }
   }
 
-  /** Whether the guard is registered as a global one. Otherwise nobody expects it in gateways. */
+  /** Whether the guard is registered as a global one. Otherwise it is not expected in gateways. */
   #guardIsGlobal(): boolean {
     const global = this.discovery.getProviders().filter(({ token }) => String(token).startsWith(APP_GUARD))
     return global.some(({ metatype, instance }) => isOurs(metatype) || isOurs(instance))

@@ -167,7 +167,7 @@ export class CallQueue {
   /** Pauses the key as the verdict asks for it. Returns the milliseconds for which the call alone has to wait. */
   #heed(call: QueuedCall, verdict: Verdict, keyQueue: KeyQueue): number {
     const { adaptive, semaphore, maxHold } = this.#settings
-    // A refusal that states no wait lowers a limit that nobody knows, in place of pausing the key.
+    // A refusal that states no wait lowers an unknown limit, in place of pausing the key.
     const isSearched = adaptive !== undefined || semaphore?.isAdaptive === true
     const heard = isSearched ? { ...verdict, pauseMs: verdict.pauseMs ?? 0 } : verdict
     const { holdMs, aloneMs } = keyQueue.heed(heard, call.sentAt)

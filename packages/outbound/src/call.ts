@@ -11,7 +11,7 @@ import {
 import { type ExceededReason, RateLimitExceededError } from './exceeded.js'
 import type { WaitingSettings } from './waiting-options.js'
 
-/** What a call asks of its queue, with all defaults applied. */
+/** The terms of a call to its queue, with all defaults applied. */
 export interface CallTerms {
   /** One for each limiter, in their order, or one for all; the first is the key of the call in events and pauses. */
   readonly keys: readonly [string, ...string[]]
@@ -71,7 +71,7 @@ export class QueuedCall {
   isUnderWay = false
   /** When the current attempt went out, on the clock of `nowMs`. */
   sentAt = 0
-  /** What the answer to the current attempt means for adaptive limits, and how long it took. */
+  /** The meaning of the answer to the current attempt for adaptive limits, and how long it took. */
   outcome: CallOutcome = 'failed'
   tookMs = 0
 

@@ -3,7 +3,7 @@ import { Listeners, nowMs, warningOnce } from '@sluice/core/internal'
 import type { QueuedCall } from './call.js'
 import type { ExceededReason } from './exceeded.js'
 
-/** What happens to the calls of a client, for logs and metrics. Fields of one name mean the same in all events of Sluice. */
+/** The events of a client's calls, for logs and metrics. Fields of one name mean the same in all events of Sluice. */
 export type OutboundEvent =
   /** A call that had to wait goes out. */
   | (CallEvent & {
@@ -26,7 +26,7 @@ export type OutboundEvent =
       readonly status: number | undefined
       readonly holdMs: number
     })
-  /** The rate of a key, which nobody knows, has changed, in this process: in units per window. */
+  /** The unknown rate of a key has changed, in this process: in units per window. */
   | (ClientEvent & LimitChange & { readonly type: 'adapted'; readonly key: string })
   /** The first call of this process after a pause goes out. */
   | (ClientEvent & { readonly type: 'resumed'; readonly key: string })
@@ -45,7 +45,7 @@ export type OutboundEvent =
   /** No call waits or is under way any more. */
   | (ClientEvent & { readonly type: 'idle' })
 
-/** What happens in a queue made by `createQueue`. `queue` is its name. */
+/** The events of a queue made by `createQueue`. `queue` is its name. */
 export type QueueEvent = { readonly queue: string } & (
   | OutboundEvent
   /** `pause()` was called. */
@@ -54,12 +54,12 @@ export type QueueEvent = { readonly queue: string } & (
   | (ClientEvent & { readonly type: 'continued' })
 )
 
-/** What all events have in common. `limiter` is the name of the client's limiter; undefined in a queue without one. */
+/** The fields that all events have. `limiter` is the name of the client's limiter; undefined in a queue without one. */
 export interface ClientEvent {
   readonly limiter: string | undefined
 }
 
-/** What events of one call have in common. `cost` is the units of the call. */
+/** The fields that all events of one call have. `cost` is the units of the call. */
 export interface CallEvent extends ClientEvent {
   readonly key: string
   readonly cost: number

@@ -191,7 +191,7 @@ export class KeyQueue {
   }
 }
 
-/** A limiter, or rates that nobody knows in its place. Only those have a window of their own. */
+/** A limiter, or unknown rates in its place. Only those have a window of their own. */
 export type TurnSource = Pick<Limiter, 'acquire' | 'hold'> & { readonly windowMs?: number }
 
 /** A limiter and a semaphore, with the queues of their keys. Clients that share both share the queues. */
@@ -253,7 +253,7 @@ async function outlast(pause: KeyPause, call: QueuedCall, reservation: Reservati
   }
 }
 
-/** What to ask for on behalf of the call that has the reservation by now. */
+/** The terms to ask by on behalf of the call that has the reservation by now. */
 function patience(reservation: Reservation): { readonly maxWait: number; readonly signal: AbortSignal } {
   const { call, controller } = reservation
   reservation.until = call?.until ?? 0

@@ -7,7 +7,7 @@ import type { OutboundReply, OutboundRequest } from './request.js'
 import type { AnswerKind, Verdict } from './task.js'
 import { keysFor } from './waiting-options.js'
 
-/** What only the client knows of a request. */
+/** The facts about a request that only the client knows. */
 export interface RequestTraits {
   /** Whether its body can be sent more than once; asked before it is sent again. */
   readonly isResendable: () => boolean
@@ -92,7 +92,7 @@ export class LimitedRequest {
   }
 }
 
-/** What hooks and the reader of a provider found in a reply. */
+/** The findings of hooks and of a provider's reader in a reply. */
 type ReplyFindings = readonly [
   isNamed: boolean | undefined,
   hookMs: number | undefined,

@@ -21,7 +21,7 @@ export interface Task<T> {
  */
 export type AnswerKind = 'served' | 'limited' | 'overloaded' | 'other' | 'none'
 
-/** What the end of an attempt means for the limit, and whether another attempt follows. */
+/** The meaning of an attempt's end for the limit, and whether another attempt follows. */
 export interface Verdict {
   readonly answer: AnswerKind
   /** Milliseconds for which no call may go out: 0 for none, undefined after a refusal that does not say how long. */
@@ -33,7 +33,7 @@ export interface Verdict {
   readonly status?: number
 }
 
-/** What an answer means for adaptive limits, and whether it is a refusal. */
+/** The meaning of an answer for adaptive limits, and whether it is a refusal. */
 export const OUTCOMES: Readonly<Record<AnswerKind, CallOutcome>> = {
   served: 'served',
   limited: 'refused',

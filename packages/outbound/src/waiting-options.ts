@@ -17,7 +17,7 @@ import { RETRY_BUDGET, type RetryBudgetOptions } from './retry-budget.js'
 /** How calls wait, whatever they do. */
 export interface WaitingOptions {
   /**
-   * A rate that nobody knows, in place of a limiter: turns of a key come evenly at a rate that goes up until calls are refused,
+   * An unknown rate, in place of a limiter: turns of a key come evenly at a rate that goes up until calls are refused,
    * and stays below. Clients that are given the same object share it. Each process finds its own part of the rate.
    */
   readonly adaptive?: AdaptiveRateOptions
@@ -106,7 +106,7 @@ function madeBy<Made extends Limiter | Semaphore>(factory: string): Option<Made 
   )
 }
 
-/** What each limiter has one of: the same for all, or a list in their order. */
+/** An option of which each limiter has one: the same for all, or a list in their order. */
 export type OneOrSeveral<Each> = Each | readonly [Each, ...Each[]]
 
 /** An option that also takes a list of 1 to 16. */

@@ -104,7 +104,7 @@ class PolicyReader {
       by: by === undefined ? undefined : this.#attempt(`${path}.by`, () => parseBy(by)),
       where: where === undefined ? undefined : this.#attempt(`${path}.where`, () => parseWhere(where)),
     }
-    // What only a limiter checks: its name, how many policies there are, and their names beside each other.
+    // The checks that only a limiter makes: its name, how many policies there are, and their names beside each other.
     if (this.errors.length === before)
       this.#attempt(path, () => createLimiter({ name, policies: limiter.policies }))
     return this.errors.length === before ? limiter : undefined

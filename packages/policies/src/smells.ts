@@ -51,7 +51,7 @@ function isNoStricter(policy: Policy, other: Policy): boolean {
   return other.shape === policy.shape && other.limit <= policy.limit && other.capacity <= policy.capacity
 }
 
-/** What callers lose when the file replaces another: limiters and shapes that are gone, and limits that have fallen. */
+/** The losses of callers when the file replaces another: limiters and shapes that are gone, and limits that have fallen. */
 export function changesAgainst(file: ReadPolicies, current: ReadPolicies): readonly PolicyProblem[] {
   return current.limiters.flatMap((before) => {
     const path = `limiters.${before.name}`

@@ -3,7 +3,7 @@ import type { TicketState } from '@sluice/core/store'
 
 /*
  * The permits of one key, and the tickets that wait for one, as a list of numbers. lua/semaphore.lua is the twin for Redis. Nothing
- * is announced: whoever waits polls.
+ * is announced: waiters poll.
  */
 
 /** A ticket of a semaphore that holds a permit until an instant, in microseconds. */

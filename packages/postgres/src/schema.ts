@@ -88,7 +88,7 @@ from (select to_regclass($1::text) as oid) t left join pg_class c on c.oid = t.o
 }
 
 /**
- * What is known of the table: its columns, null without it, and whether it is logged.
+ * The known facts about the table: its columns, null without it, and whether it is logged.
  * @throws {StoreError} STORE_READONLY on a standby.
  */
 async function look(database: Database, { table }: SetUpOptions): Promise<Row> {

@@ -4,7 +4,7 @@
  * of the application, of the test runner and of the clients of Redis go on.
  */
 
-/** What @sluice/core looks for. */
+/** The object that @sluice/core looks for. */
 interface TestTime {
   now(): number
   setTimeout(task: () => void, ms: number): RealTimer | FakeTimer

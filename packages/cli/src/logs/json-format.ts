@@ -3,7 +3,7 @@ import { given, jsonOf, microseconds, requestPart } from './format.js'
 import type { TimeReader } from './times.js'
 
 /*
- * Lines of JSON, whoever writes them: the paths of the time, the caller and the rest are looked for in the first lines, under
+ * Lines of JSON of any writer: the paths of the time, the caller and the rest are looked for in the first lines, under
  * the names that nginx, Envoy, Caddy, Traefik, loggers and clouds use, the likeliest first.
  */
 
@@ -54,7 +54,7 @@ class JsonFormat implements Format {
     readonly sample: readonly JsonLine[],
     readonly fields: FieldNames,
   ) {
-    // A `duration` without a unit is in seconds where Caddy writes it, and nobody knows elsewhere.
+    // A `duration` without a unit is in seconds where Caddy writes it, and in an unknown unit elsewhere.
     const isCaddy = this.#pathOf('ip')?.startsWith('request.') === true
     const isKnown = this.#pathOf('duration') !== 'duration' || 'duration' in fields || isCaddy
     this.#hasDurations = isKnown && !/start/i.test(this.#pathOf('time') ?? '')

@@ -21,7 +21,7 @@ export class Sorter {
     return true
   }
 
-  /** What can be passed on in order; [] until enough has come that it is worth sorting. */
+  /** The lines that can be passed on in order; [] until enough has come that it is worth sorting. */
   due(): LoggedCall[] {
     return this.#pending.length < 2 * this.#kept + 1000 ? [] : this.end(this.#latest - this.hold)
   }

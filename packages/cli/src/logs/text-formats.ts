@@ -7,7 +7,7 @@ import type { TimeReader } from './times.js'
 
 /**
  * Each with the names of the groups, and those that add up to the duration in seconds. Without one, the time is that of the
- * beginning, or nobody knows.
+ * beginning, or is not known.
  */
 const PATTERNS = [
   {

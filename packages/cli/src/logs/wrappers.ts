@@ -1,7 +1,7 @@
 import { jsonOf } from './format.js'
 
 /*
- * What carries the lines of a log: the drivers of containers and the journals of systems.
+ * The carriers of a log's lines: the drivers of containers and the journals of systems.
  */
 
 /** Takes the lines of a log out of another. */

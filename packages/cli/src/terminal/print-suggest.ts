@@ -77,7 +77,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): string[
   const beyond = worst.map(({ key, calls = 0, denied }) => {
     return `  ${printable(key)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
   })
-  const gap = next === null ? 'nobody needs more' : `the next one needs ${count(next)}`
+  const gap = next === null ? 'no caller needs more' : `the next one needs ${count(next)}`
   return [`${title} ${alone}; ${gap}`, ...beyond]
 }
 

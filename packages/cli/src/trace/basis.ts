@@ -2,7 +2,7 @@ import type { LoggedCall } from '../logs/calls.js'
 import type { Skipped } from '../logs/ledger.js'
 import type { Reading } from '../logs/read-logs.js'
 
-/** What a report rests on. Lines read and lines skipped add up to the lines there. */
+/** The lines that a report rests on. Lines read and lines skipped add up to the lines there. */
 export interface Basis {
   readonly lines: number
   readonly read: number

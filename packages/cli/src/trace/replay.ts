@@ -43,7 +43,7 @@ export interface LimiterReport extends Figures {
   readonly hours: Readonly<Record<string, number>>
 }
 
-/** What becomes of calls when the limiters replace others. */
+/** The outcome of calls when the limiters replace others. */
 export interface Comparison extends Readonly<Changes> {
   /** The callers with most changes. */
   readonly callers: readonly (Readonly<Changes> & { readonly key: string })[]

@@ -32,7 +32,7 @@ export interface SuggestReport {
   readonly windows: readonly WindowReport[]
 }
 
-/** What a log says of limits for one window. */
+/** The limits that a log suggests for one window. */
 export interface WindowReport {
   readonly windowMs: number
   /** Why there are no figures. */
@@ -41,7 +41,7 @@ export interface WindowReport {
   readonly cells: readonly { readonly limit: number; readonly figures?: Figures }[]
   /** For each peak, how many callers have it: the smallest limit under which they are never denied. null: none is enough. */
   readonly peaks: readonly (readonly [peak: number | null, callers: number])[]
-  /** The policy, and the smallest peak beyond its limit; null if nobody is beyond it. */
+  /** The policy, and the smallest peak beyond its limit; null if no caller is beyond it. */
   readonly recommended?: { readonly policy: PolicyEntry; readonly next: number | null }
 }
 

@@ -1,6 +1,6 @@
 import { timeOf } from './basis.js'
 
-/** What a policy or a limiter denies. */
+/** The denials of a policy or a limiter. */
 export interface Figures {
   readonly denied: number
   readonly callersHit: number

@@ -15,7 +15,7 @@ export interface LeaseTerms {
 }
 
 /**
- * What leases of a limiter rest on: policies to book under, which keep back what other processes may still be holding,
+ * The terms of a limiter's leases: policies to book under, which keep back what other processes may still be holding,
  * those to report, and how long a lease may be served.
  * @throws {PolicyError} INVALID_OPTION when a policy leaves no unit to lease.
  */

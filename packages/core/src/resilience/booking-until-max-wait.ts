@@ -42,7 +42,7 @@ class BookingUntilMaxWait implements LateReceiver<Answer> {
   /** An instant of `nowMs`. */
   notBefore = 0
   readonly #began = nowMs()
-  /** The instant at which nobody waits for the answer any more. */
+  /** The instant at which the wait for the answer ends. */
   readonly #endsAt: number
   #pending: PendingCall<Answer> | undefined
   #timesSent = 0

@@ -38,10 +38,10 @@ export interface ResilientKeyspaceOptions {
   readonly blocks: { areKept: boolean }
 }
 
-/** What a call asks. */
+/** The question of a call. */
 type Question = Pick<PendingCall<Answer>, 'kind' | 'key' | 'cost' | 'maxWait'>
 
-/** What is recorded of a call that was answered. */
+/** An answered call, as far as it is recorded. */
 type DecidedCall = Pick<PendingCall<Answer>, 'key' | 'cost' | 'begun'>
 
 /**

@@ -46,7 +46,7 @@ export class StoreChannel implements Traffic {
    * @throws {StoreError} CLOSED when the store is closed.
    */
   refusal(): Error | undefined {
-    const refusal = this.#circuit.open ?? (this.#isFull ? this.#overloaded() : undefined)
+    const refusal = this.#circuit.open ?? this.#overload()
     if (refusal) this.store.now() // throws if the store is closed, which is the better reason
     return refusal
   }
@@ -182,14 +182,10 @@ export class StoreChannel implements Traffic {
     }
   }
 
-  /** Whether as many calls wait as `maxPending` allows, so that no further one is taken. */
-  get #isFull(): boolean {
-    const canSendNow = !this.#isStarting && this.#inFlight.room > 0
-    if (canSendNow) return false
-    return this.#inFlight.count + this.waiting + this.awaitingRecovery >= this.#mostPending
-  }
-
-  #overloaded(): StoreError {
+  /** Why no further call is taken: as many wait as `maxPending` allows. */
+  #overload(): StoreError | undefined {
+    if (!this.#isStarting && this.#inFlight.room > 0) return undefined
+    if (this.#inFlight.count + this.waiting + this.awaitingRecovery < this.#mostPending) return undefined
     return new StoreError('STORE_OVERLOADED', `${this.#mostPending} calls wait for its answer`)
   }
 }

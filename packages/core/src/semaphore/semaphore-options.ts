@@ -27,7 +27,7 @@ export interface SemaphoreOptions {
   readonly name?: string
   /**
    * Most permits held at once, for each key: a whole number from 1 to 1,000,000, or `adaptive()` of @sluice/outbound for a limit
-   * that nobody knows. That one is of this process alone, so it takes no `store`.
+   * that is not known. That one is of this process alone, so it takes no `store`.
    */
   readonly limit: number | AdaptiveLimit
   /**

@@ -113,7 +113,9 @@ export class Waiters {
       const asked = this.permits.ask(waits ? 'wait' : 'take', waiter.key, [ticket], this.limit(waiter.key))
       const [state] = asked instanceof Promise ? await waiter.timed(asked) : asked
       waiter.wasReached = true
-      if (state === 'held') this.#taken(waiter, ticket)
+      // If the call left while the permit was on its way, that is given back; one that a poll found granted before is in use.
+      if (state === 'held' && waiter.outcome === 'gaveUp') void this.renewal.release(waiter.key, ticket)
+      else if (state === 'held') waiter.granted()
       else if (!waits) void waiter.giveUp()
     } catch (error) {
       if ((error as Partial<StoreError>).sent === false) waiter.isKnown = wasKnown
@@ -124,16 +126,6 @@ export class Waiters {
     if (!this.#byTicket.has(ticket)) return
     waiter.hasWaited = true
     this.#watch()
-  }
-
-  /**
-   * Takes up a permit for its call. If the call has left meanwhile, the permit is given back; one that was granted by a
-   * poll before is in use.
-   */
-  #taken(waiter: Waiter, ticket: number): void {
-    // The ticket left the queue while the permit was on its way. One that a poll found granted before is in use.
-    if (waiter.outcome === 'gaveUp') void this.renewal.release(waiter.key, ticket)
-    else waiter.granted()
   }
 
   /**
@@ -191,7 +183,7 @@ const POLL_MS = 100
 interface Taken {
   /** Holds a permit; undefined if none was free in time. */
   readonly ticket: number | undefined
-  readonly waiter: { readonly hasWaited: boolean; readonly storeMs: number }
+  readonly waiter: Waiter
 }
 
 /** A call that asks for a permit. */

@@ -13,15 +13,10 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   }
 }
 
-interface SharedListener {
-  readonly listeners: Set<() => void>
-  readonly abort: () => void
-}
-
-const known = new WeakMap<AbortSignal, SharedListener>()
+const known = new WeakMap<AbortSignal, ReturnType<typeof addShared>>()
 
 /** Puts the one listener on the signal that calls all those which `onAbort` adds. */
-function addShared(signal: AbortSignal): SharedListener {
+function addShared(signal: AbortSignal): { readonly listeners: Set<() => void>; readonly abort: () => void } {
   const listeners = new Set<() => void>()
   const abort = (): void => listeners.forEach((listener) => listener())
   signal.addEventListener('abort', abort)

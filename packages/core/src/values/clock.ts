@@ -68,7 +68,7 @@ const NOT_FAKED =
 /** Reads of a clock between looks at the global `performance`: its getter takes a tenth of a decision. */
 const READS = 64
 
-/** Those of the system. A step of the system's clock replaces neither; fake timers do. */
+/** The clocks of the system. A step of the system's clock replaces neither; fake timers do. */
 const DATE = Date
 const PERFORMANCE = performance
 

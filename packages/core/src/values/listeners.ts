@@ -13,7 +13,7 @@ export interface ListenOptions {
  * or rejects affects neither its caller nor the other listeners.
  */
 export class Listeners<Events extends object> {
-  /** Those of each event that has some. Lists are replaced and never changed, so that a listener may remove itself. */
+  /** The listeners of each event that has some. Lists are replaced and never changed, so that a listener may remove itself. */
   readonly heard: { [E in keyof Events]?: readonly ((event: Events[E]) => void)[] | undefined } = {}
   readonly #passive = new WeakSet<object>()
 
@@ -67,7 +67,7 @@ export class Listeners<Events extends object> {
 }
 
 /**
- * What `Listeners` do with a listener that fails, for an object without warnings of its own: the first failure is a
+ * The handling of a listener that fails, for an object without warnings of its own: the first failure is a
  * warning of the process.
  */
 export function warningOnce(owner: string): (name: PropertyKey, error: unknown) => void {

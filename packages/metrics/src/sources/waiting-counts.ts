@@ -24,7 +24,7 @@ export class WaitingCounts implements Source {
     return () => void this.#followed.delete(waitable)
   }
 
-  /** A limit that nobody knows has changed. */
+  /** A limit that is not known beforehand has changed. */
   adapted({ key, limit }: { readonly key: string; readonly limit: number }): void {
     this.#limits[this.#keys.numberFor(key)] = limit
   }

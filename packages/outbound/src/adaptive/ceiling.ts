@@ -1,6 +1,6 @@
 import type { AdaptReason } from '@sluice/core'
 
-/** The bounds of a limit that nobody knows, and where its search begins. Each process searches by itself, for each key. */
+/** The bounds of an unknown limit, and where its search begins. Each process searches by itself, for each key. */
 export interface AdaptiveOptions {
   /** The limit never falls below: the least that is of use. */
   readonly min: number

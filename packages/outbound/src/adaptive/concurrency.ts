@@ -2,7 +2,7 @@ import type { AdaptReason } from '@sluice/core'
 import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
- * A number of calls at once that nobody knows. Where the other side refuses calls, a `Ceiling` finds it. Where it lets them wait,
+ * An unknown number of calls at once. Where the other side refuses calls, a `Ceiling` finds it. Where it lets them wait,
  * the latency does, by the gradient of Envoy's adaptive concurrency filter: the limit follows baseline / latency, plus one.
  * The baseline is the latency at three calls at once. It is measured at each full minute, so that all processes of a fleet
  * measure together: beside others at full load each would measure the queue that they cause, and all limits would drift up.

@@ -4,7 +4,7 @@ import type { AdaptiveOptions } from './ceiling.js'
 import { AdaptiveConcurrency } from './concurrency.js'
 import { AdaptiveRates } from './rate.js'
 
-/** A rate that nobody knows, in units per window, such as 0.5 to 200 calls a second. */
+/** An unknown rate, in units per window, such as 0.5 to 200 calls a second. */
 export interface AdaptiveRateOptions extends AdaptiveOptions {
   /**
    * The window over which the other side counts, 100 ms to 1 day, as far as that is known; a number is in milliseconds.
@@ -14,7 +14,7 @@ export interface AdaptiveRateOptions extends AdaptiveOptions {
 }
 
 /**
- * A number of calls at once that nobody knows, for `limit` of a semaphore. It goes up until calls are refused or become slow,
+ * An unknown number of calls at once, for `limit` of a semaphore. It goes up until calls are refused or become slow,
  * and stays below. `limitFetch` and the other clients, and queues, report what becomes of calls; code that takes permits
  * itself says so by `permit.release('refused')`.
  * @example

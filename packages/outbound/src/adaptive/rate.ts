@@ -12,7 +12,7 @@ import { KeyLimits, storedKey } from '@sluice/core/internal'
 import { type AdaptiveOptions, Ceiling } from './ceiling.js'
 
 /**
- * A rate that nobody knows, in units per window of the other side. It is believed once it was in use for longer than a window:
+ * An unknown rate, in units per window of the other side. It is believed once it was in use for longer than a window:
  * the other side may not have counted enough of a shorter burst.
  */
 export class AdaptiveRate {

@@ -105,7 +105,7 @@ const BUCKET = /^\s*(\d{1,6})\/(\d{1,6})\s*$/
 const LONGEST_BUCKET = 32
 const BUCKET_DRAINS_MS = 20_000
 
-/** What OpenAI, Azure and compatible providers count separately. */
+/** The units that OpenAI, Azure and compatible providers count separately. */
 const UNITS = [
   'requests',
   'tokens',

@@ -1,7 +1,7 @@
 import type { OutboundReply } from '../request.js'
 import { REFUSALS } from './pause.js'
 
-/** What the body of a provider's reply says about its limit. */
+/** The statement of a provider's reply, in its body, about its limit. */
 export interface StatedLimit {
   readonly isRefusal?: boolean
   /** Milliseconds; undefined: it does not say how long. */

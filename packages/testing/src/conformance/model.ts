@@ -20,7 +20,7 @@ export class KeyModel {
   /** When the first call after the state was lost wrote something. */
   #born: bigint | undefined
   readonly #cancelled = new Set<Entry>()
-  /** What was written before charges that found the key full. */
+  /** The charges from before one that found the key full. */
   readonly #replaced = new Map<Entry, Entry[]>()
   #blockedUntil = 0n
   #heldUntil = 0n

@@ -116,7 +116,7 @@ export function debtAt(state: State, policy: Policy, instant: number): number {
 }
 
 /**
- * What is left of a debt after some microseconds; time that runs back drains nothing. A product above 2^53 may be
+ * The rest of a debt after some microseconds; time that runs back drains nothing. A product above 2^53 may be
  * rounded, but is then larger than any debt.
  */
 function debtAfter(elapsed: number, before: number, policy: Policy): number {

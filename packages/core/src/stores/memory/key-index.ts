@@ -146,7 +146,7 @@ function firstSlotOf(hash: number): number {
 }
 
 /**
- * The NH hash of UMAC (RFC 4418) of all characters, by random numbers of this process: whoever does not know these cannot make keys
+ * The NH hash of UMAC (RFC 4418) of all characters, by random numbers of this process, without which no caller can make keys
  * that collide, as one can for every hash that is a polynomial of the characters. Two keys have the same hash with a probability of
  * at most 2^-16. The last lines mix its bits (the finalizer of MurmurHash3).
  */

@@ -31,6 +31,12 @@ export function plainCallsOf(
   return new CallsUnderSeveral(takes, cursor, restrictions, lists)
 }
 
+/** Whether a key that has consumed nothing may consume `cost`. */
+export function fitsWithin(policies: readonly Policy[], cost: number): boolean {
+  for (let i = 0; i < policies.length; i++) if (cost > policies[i]!.capacity) return false
+  return true
+}
+
 /** One class for every answer, because V8 gives object literals at different places different hidden classes. */
 export class MemoryAnswer implements Answer {
   binding: number

@@ -1,4 +1,5 @@
 import { blockOf, type Penalty } from '../penalty.js'
+import type { Reason } from '../store.js'
 
 /**
  * The blocks and holds of keys, by row. Other keys have no entry, so ordinary calls pay one comparison, with `live`, and again
@@ -7,7 +8,7 @@ import { blockOf, type Penalty } from '../penalty.js'
 export class Restrictions {
   /** Entries that are not known to be over. A field, because V8 calls a function for the size of a Map. */
   live = 0
-  /** Those of them that are blocks of operators. */
+  /** Live entries that are blocks of operators. */
   bans = 0
   readonly #byRow = new Map<number, Restriction>()
 
@@ -69,6 +70,19 @@ export interface Restriction {
   readonly heldUntil: number
   /** Whether the block is an operator's, and not a penalty's. */
   readonly isBan: boolean
+}
+
+/** Why a call that passes at `at` is denied at `now`; undefined if it is not. */
+export function reasonOf(
+  restriction: Restriction | undefined,
+  now: number,
+  at: number,
+  maxWait: number,
+): Reason | undefined {
+  if (at === Infinity) return 'cost'
+  if (restriction && restriction.blockedUntil > now) return 'blocked'
+  if (at > now + maxWait) return restriction && restriction.heldUntil > now ? 'held' : 'limit'
+  return undefined
 }
 
 const OVER: Restriction = { blockedUntil: 0, heldUntil: 0, isBan: false }

@@ -1,11 +1,11 @@
 import type { Policy, View } from '../../algorithms/contract/policy.js'
 import type { Penalty } from '../penalty.js'
-import type { Answer, Ask, Booking, Correction, Reason, Report } from '../store.js'
+import type { Answer, Ask, Booking, Correction, DatedCharge, Reason, Report } from '../store.js'
 import { Bookings, type MemoryBooking } from './bookings.js'
 import { CHUNK_ROWS, type Chunk, type Chunks } from './chunks.js'
-import { MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
+import { fitsWithin, MemoryAnswer, type PlainCalls, plainCallsOf } from './plain-calls.js'
 import { type PolicyList, PolicyLists } from './policy-lists.js'
-import { Refusals, type Restriction, Restrictions } from './restrictions.js'
+import { reasonOf, Refusals, Restrictions } from './restrictions.js'
 import { Cursor } from './rows.js'
 
 /** The owner of a table, which bounds the number of keys. */
@@ -62,7 +62,7 @@ export class Table {
     let row = this.cursor.rows.find(key)
     const { bookings } = this
     let answer: Answer | undefined
-    // Those that charge a call which fits now, and need no undo record for it.
+    // They charge a call which fits now, and need no undo record for it.
     const isPlain = cost > 0 && (ask === 'consume' || ask === 'book')
     if (isPlain && (bookings.size === 0 || !bookings.has(row))) {
       if (row !== 0) this.cursor.select(row)
@@ -101,7 +101,7 @@ export class Table {
     const restriction = this.restrictions.live === 0 ? undefined : this.restrictions.get(row, now)
     call.restrictedUntil = restriction ? Math.max(restriction.blockedUntil, restriction.heldUntil) : now
     this.#findInstant(call)
-    const reason = reasonOf(call, restriction, maxWait)
+    const reason = reasonOf(restriction, now, call.at, maxWait)
     let booking: MemoryBooking | undefined
     let isRefusalCounted = false
     const charges = ask !== 'peek' && ask !== 'try'
@@ -239,7 +239,7 @@ export class Table {
       this.cursor.restore(undo)
       return true
     }
-    if (!undo.epoch.isLost) this.#release(policies, { kind: 'release', key, charge, units: cost }, now)
+    if (!undo.epoch.isLost) this.#release(policies, row, charge, cost, now)
     return false
   }
 
@@ -247,43 +247,38 @@ export class Table {
   correct(list: PolicyList, change: Correction): number {
     const now = this.owner.now()
     const { key } = change
+    let row = this.cursor.rows.find(key)
     switch (change.kind) {
-      case 'refund': {
-        const row = this.cursor.rows.find(key)
+      case 'refund':
         if (row === 0) return 0
         this.cursor.select(row)
         this.bookings.bumpVersion(row)
         return this.cursor.admit(list.policies, now, -change.cost)
-      }
       case 'release':
-        return this.#release(list.policies, change, now)
-      case 'charge': {
-        const row = this.rowFor(key, now, list)
+        return this.#release(list.policies, row, change.charge, change.units, now)
+      case 'charge':
+        row = this.rowFor(key, now, list, row)
         this.bookings.bumpVersion(row)
         if (this.#isFull(list.policies, row, now)) this.cursor.renew(list.policies, now)
         return this.cursor.admit(list.policies, Math.max(now, this.bookings.lastOf(row)), change.cost)
-      }
       case 'block': {
         const { duration, isPenalty = false } = change
-        if (duration === 0 && this.cursor.rows.find(key) === 0) return 0
-        this.restrictions.block(this.rowFor(key, now, list), now, now + duration, isPenalty)
+        if (duration === 0 && row === 0) return 0
+        this.restrictions.block(this.rowFor(key, now, list, row), now, now + duration, isPenalty)
         return 0
       }
       case 'hold':
-        this.restrictions.hold(this.rowFor(key, now, list), now + change.duration)
+        this.restrictions.hold(this.rowFor(key, now, list, row), now + change.duration)
         return 0
-      case 'reset': {
-        const row = this.cursor.rows.find(key)
+      case 'reset':
         if (row !== 0) this.discard(row)
         return 0
-      }
     }
   }
 
   /** Releases units of a charge. State that began after the charge was decided holds only the units of others: 0. */
-  #release(policies: readonly Policy[], { key, charge, units }: ReleaseCorrection, now: number): number {
+  #release(policies: readonly Policy[], row: number, charge: DatedCharge, units: number, now: number) {
     const { cursor, bookings } = this
-    const row = cursor.rows.find(key)
     if (row === 0) return 0
     cursor.select(row)
     if (charge.decidedAt < cursor.born) return 0
@@ -314,10 +309,10 @@ export class Table {
     this.owner.removed()
   }
 
-  /** The row of `key`, allocated if it has none, with the cursor on it. */
-  rowFor(key: string, now: number, { number }: PolicyList): number {
+  /** The row of `key`, allocated if it has none, with the cursor on it. `known` is its row, 0 if it has none. */
+  rowFor(key: string, now: number, { number }: PolicyList, known = this.cursor.rows.find(key)): number {
     const { rows } = this.cursor
-    const row = rows.find(key) || this.#add(key, now)
+    const row = known || this.#add(key, now)
     rows.record(row, number, false)
     this.cursor.select(row)
     return row
@@ -351,25 +346,5 @@ class OpenCall {
 
   constructor(public list: PolicyList) {}
 }
-
-/** Whether a key that has consumed nothing may consume `cost`. */
-function fitsWithin(policies: readonly Policy[], cost: number): boolean {
-  for (let i = 0; i < policies.length; i++) if (cost > policies[i]!.capacity) return false
-  return true
-}
-
-/** Why a call that passes at `at` is denied; undefined if it is not. */
-function reasonOf(
-  { now, at }: OpenCall,
-  restriction: Restriction | undefined,
-  maxWait: number,
-): Reason | undefined {
-  if (at === Infinity) return 'cost'
-  if (restriction && restriction.blockedUntil > now) return 'blocked'
-  if (at > now + maxWait) return restriction && restriction.heldUntil > now ? 'held' : 'limit'
-  return undefined
-}
-
-type ReleaseCorrection = Extract<Correction, { readonly kind: 'release' }>
 
 const view: View = { remaining: 0, resetAt: 0 }

@@ -9,7 +9,6 @@ import type { RedisConnection } from './redis-connection.js'
  * there is no warning.
  */
 export class EvictionCheck {
-  readonly #key: Buffer
   /** Callbacks of limiters waiting for the check; undefined once it is done. */
   #reports: Set<Report> | undefined = new Set()
   #evicts = false
@@ -17,10 +16,8 @@ export class EvictionCheck {
   /** `key` is any key that the store's user may access. It is neither read nor written. */
   constructor(
     readonly connection: RedisConnection,
-    key: string,
-  ) {
-    this.#key = Buffer.from(key)
-  }
+    readonly key: Buffer,
+  ) {}
 
   /** Warns through `report`, now or once Redis has answered. */
   warn(report: Report): void {
@@ -30,7 +27,7 @@ export class EvictionCheck {
 
   /** Asks Redis. To be called after a reply of Redis. */
   ask(): void {
-    this.connection.eval(READ, [this.#key], [this.#key]).then(
+    this.connection.eval(READ, [this.key], [this.key]).then(
       (reply) => this.#received(String(reply)),
       () => this.#received(''),
     )

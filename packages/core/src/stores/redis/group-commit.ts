@@ -2,37 +2,9 @@ import { MOST_ENTRIES } from '../../algorithms/contract/state.js'
 import { StoreError } from '../../values/errors.js'
 import { storeClosed } from '../../values/closing.js'
 import { type Cohort, InFlight } from '../in-flight.js'
-import type { Caller } from '../store.js'
-import type { PackedReply, Replies, ScriptRunner } from './script/wire.js'
+import type { ScriptCall } from './script-call.js'
+import type { Replies, ScriptRunner } from './script/wire.js'
 import { isRefusedBy } from './clients/failure.js'
-
-/** One call of a script on one key, for one caller. */
-export interface ScriptCall {
-  /** The beginning of `key`, and the key that was passed to the limiter; together they are as unique. */
-  readonly keyspace: string
-  readonly callerKey: string
-  /** The key in Redis. */
-  readonly key: string
-  /** The hash tag in `key`: keys of one tag lie in one slot of a Cluster. Empty if it has none. */
-  readonly tag: string
-  /** The keys in place of `key`, of a call on several. */
-  readonly keys?: readonly string[]
-  /** Its share of Redis's time: 1, or its cost on a log, which writes each unit. */
-  readonly units: number
-  readonly caller: Caller | undefined
-  /** Later calls of the batch that are equal to this one. */
-  duplicates: ScriptCall[] | undefined
-  /** Whether `other` has the same argument, so that the two can share it, and be counted as one where the keys are equal. */
-  sharesArgument(other: ScriptCall): boolean
-  /** The script's argument for this call made `times` times in a row. */
-  argument(times: number): Buffer
-  /** Resolves this call and the equal ones with the script's reply. */
-  answer(reply: Buffer): void
-  /** The same where the reply is packed with those of other keys. */
-  answerPlain(reply: PackedReply): void
-  /** Rejects this call alone. */
-  fail(error: unknown): void
-}
 
 export interface GroupCommitOptions {
   /** Default true. false: every call is sent on its own, immediately. */
@@ -357,9 +329,10 @@ function failAll(call: ScriptCall, error: unknown): void {
 /** The calls whose callers still wait; the others are rejected. A duplicate takes over from a first call that is gone. */
 function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
   if (!calls.some((call) => isGone(call) || call.duplicates?.some(isGone))) return calls
+  const gaveUp = new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
   return calls.flatMap((call) => {
     const all = [call, ...(call.duplicates ?? [])]
-    for (const each of all) if (isGone(each)) each.fail(gaveUp())
+    for (const each of all) if (isGone(each)) each.fail(gaveUp)
     const [first, ...duplicates] = all.filter((each) => !isGone(each))
     if (first) first.duplicates = duplicates.length > 0 ? duplicates : undefined
     return first ?? []
@@ -368,10 +341,6 @@ function stillWaitedFor(calls: ScriptCall[]): ScriptCall[] {
 
 function isGone({ caller }: ScriptCall): boolean {
   return caller?.gone === true
-}
-
-function gaveUp(): StoreError {
-  return new StoreError('STORE_TIMEOUT', 'the caller gave up before it was sent', { sent: false })
 }
 
 /** Marks a call and its duplicates as sent: if it fails from now on, it may have been carried out. */

@@ -2,7 +2,7 @@ import { guard } from '../../leases/guard.js'
 import type { Policy } from '../../algorithms/contract/policy.js'
 import { type Clock, machineClock } from '../../values/clock.js'
 import { Closing, storeClosed } from '../../values/closing.js'
-import { CONTRACT, CONTRACT_NUMBER, inCommon } from '../../values/contract.js'
+import { CONTRACT, CONTRACT_NUMBER } from '../../values/contract.js'
 import type { Duration } from '../../values/duration.js'
 import {
   clock,
@@ -30,7 +30,7 @@ import { GroupCommit } from './group-commit.js'
 import { hashTags } from './hash-tags.js'
 import { keyspaceOf, RedisKeyspace, SmallestLimits } from './keyspace.js'
 import { redisPermits } from './permits.js'
-import type { RedisConnection } from './redis-connection.js'
+import { type RedisConnection, warnOfReplays } from './redis-connection.js'
 import { composeScript, composeTogether } from './script/compose.js'
 import { ScriptRunner } from './script/wire.js'
 import { RedisTogether } from './together.js'
@@ -180,7 +180,7 @@ class StoreInRedis implements RedisStore {
     this.#client = client as object
     this.#connection = connectionOf(client) ?? (this.#own = new OwnConnection(client))
     if (!lazy && this.#own) this.start()?.catch(() => {})
-    this.#eviction = new EvictionCheck(this.#connection, `${prefix}:`)
+    this.#eviction = new EvictionCheck(this.#connection, Buffer.from(`${prefix}:`))
     this.#runner = new ScriptRunner(this.#connection, () => this.#eviction.ask())
     this.#groups = new Groups(this.#runner, groupCommit, maxShapes)
     this.#together = new RedisTogether((id, lists, ofFirst) =>
@@ -189,7 +189,7 @@ class StoreInRedis implements RedisStore {
   }
 
   keyspace(name: string, policies: readonly Policy[], report: Report, penalty?: Penalty): Keyspace {
-    this.#warnOfReplays(report)
+    warnOfReplays(this.#client, this.#connection, report)
     this.#eviction.warn(report)
     const shapes = policies.map((policy) => policy.shape)
     const listId = penalty ? `${shapes.join()} ${JSON.stringify(penalty)}` : shapes.join()
@@ -220,14 +220,6 @@ class StoreInRedis implements RedisStore {
       this.#smallestLimits.delete(this.#smallestLimits.keys().next().value!)
     }
     return limits
-  }
-
-  /** Warns once per client, however many stores and limiters use it. */
-  #warnOfReplays(report: Report): void {
-    const reported = inCommon('reportedClients', () => new WeakSet<object>())
-    if (!this.#connection.replays || reported.has(this.#client)) return
-    reported.add(this.#client)
-    report({ event: 'warning', ...REPLAYS })
   }
 
   get endpoint(): string {
@@ -298,14 +290,6 @@ class StoreInRedis implements RedisStore {
 
 /** Makes scripts read Redis's TIME. */
 const REDIS_CLOCK: Clock = () => -1
-
-const REPLAYS = {
-  code: 'CLIENT_REPLAYS',
-  message:
-    'the Redis client sends a call again when its reply was lost, so some calls are charged twice: set ' +
-    'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0, or in a sentinel of node-redis ' +
-    'maxCommandRediscovers to 0',
-}
 
 /** The scripts of a store by their shapes and penalty, each with its calls. Beyond `most`, the least recently used one is dropped. */
 class Groups {

@@ -5,7 +5,8 @@ import { digest } from '../../values/key.js'
 import type { Penalty } from '../penalty.js'
 import type { Answer, Ask, Caller, Correction, Keyspace, Part, Receiver, Report, Together } from '../store.js'
 import type { Clock } from '../../values/clock.js'
-import type { GroupCommit, ScriptCall } from './group-commit.js'
+import type { GroupCommit } from './group-commit.js'
+import type { ScriptCall } from './script-call.js'
 import {
   hasHealed,
   packCharge,

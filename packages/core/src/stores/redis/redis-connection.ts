@@ -1,3 +1,6 @@
+import { inCommon } from '../../values/contract.js'
+import type { Report } from '../store.js'
+
 /**
  * A Redis client, as the store sees it: it runs scripts and receives messages of a channel. That is little enough for a
  * Cluster to be used like a standalone server.
@@ -62,4 +65,16 @@ export function addressOf({ path, name, sentinels, cluster, ...server }: Locatio
 function hostAndPort(server: unknown): string {
   const { host, port } = server as Location
   return `${typeof host === 'string' ? host : '127.0.0.1'}:${typeof port === 'number' ? port : 6379}`
+}
+
+/** Warns once per client, however many stores and limiters use it, if it repeats commands whose reply was lost. */
+export function warnOfReplays(client: object, { replays }: RedisConnection, report: Report): void {
+  const reported = inCommon('reportedClients', () => new WeakSet<object>())
+  if (!replays || reported.has(client)) return
+  reported.add(client)
+  const message =
+    'the Redis client sends a call again when its reply was lost, so some calls are charged twice: set ' +
+    'maxRetriesPerRequest to 0, in a Cluster also retryDelayOnFailover to 0, or in a sentinel of node-redis ' +
+    'maxCommandRediscovers to 0'
+  report({ event: 'warning', code: 'CLIENT_REPLAYS', message })
 }

@@ -6,7 +6,7 @@ import type { Report } from '../../../src/stores/store.js'
 
 /** A check to which Redis answers, and how often each of its limiters was warned. */
 function checkOf(answer: () => Promise<ScriptReply>) {
-  const check = new EvictionCheck({ eval: answer } as unknown as RedisConnection, 'key')
+  const check = new EvictionCheck({ eval: answer } as unknown as RedisConnection, Buffer.from('key'))
   const limiter = () => {
     const report = jest.fn<void, Parameters<Report>>()
     check.warn(report)

@@ -2,11 +2,8 @@ import { storeError } from '../../../src/stores/redis/clients/failure.js'
 import { PackedReply, type Replies } from '../../../src/stores/redis/script/wire.js'
 import type { RedisConnection, RedisKey } from '../../../src/stores/redis/redis-connection.js'
 import type { Receiver } from '../../../src/stores/store.js'
-import {
-  GroupCommit,
-  type GroupCommitOptions,
-  type ScriptCall,
-} from '../../../src/stores/redis/group-commit.js'
+import { GroupCommit, type GroupCommitOptions } from '../../../src/stores/redis/group-commit.js'
+import type { ScriptCall } from '../../../src/stores/redis/script-call.js'
 
 /** A call that asks something about a key, and what came of it. */
 class Asked implements ScriptCall {

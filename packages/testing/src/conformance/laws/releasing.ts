@@ -61,7 +61,7 @@ export function releasing(subject: Subject): void {
           else if (typeof returned === 'object' && !returned.reason) {
             trace.admitted(BigInt(returned.at), BigInt(operation.cost), caller.charges.at(-1))
           }
-          // What was freed too much shows only where it is taken.
+          // Units that were freed too much show only where it is taken.
           if (operation.kind === 'release' || operation.kind === 'cancel') await takeAll()
         }
         session.now = Math.max(session.now, ...caller.charges.map(({ at }) => at))

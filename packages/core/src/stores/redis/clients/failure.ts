@@ -79,7 +79,7 @@ const FAILURES: Readonly<Record<string, StoreFailure>> = {
   WRONGPASS: 'forbidden',
 }
 
-/** The first word of an error reply, such as OOM, by which failures are told apart; undefined for an error of the client. */
+/** The first word of an error reply, such as OOM, by which failures differ; undefined for an error of the client. */
 function replyCode(error: unknown): string | undefined {
   const text = (error as { message?: unknown } | null | undefined)?.message
   if (typeof text !== 'string') return undefined

@@ -263,7 +263,7 @@ interface ScriptPolicy {
 }
 
 /**
- * What the composer has to know of a policy, from the header of its algorithm's module.
+ * A policy as the composer knows it, from the header of its algorithm's module.
  * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
  */
 function describePolicy(policy: Policy, index: number): ScriptPolicy {
