@@ -15,5 +15,4 @@ export interface LimiterPart extends PlacedPart {
   readonly callerKey: string
   /** The sum, if the caller has named the key twice. */
   cost: number
-  decision: Decision | undefined
 }

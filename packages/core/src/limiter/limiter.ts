@@ -90,7 +90,7 @@ export class Limiter {
     const isHere = this.#store.local === true || keyspace instanceof SuspendedKeyspace
     const store = this.#settings.store ?? this.#store
     const key = storedKey(callerKey)
-    return { limiter: this, set, keyspace, enforce, store, isHere, callerKey, key, cost, decision: undefined }
+    return { limiter: this, set, keyspace, enforce, store, isHere, callerKey, key, cost }
   }
 
   /** @internal Reports the decision about a part: a block that it has begun, and the event if anybody listens. */

@@ -1,5 +1,5 @@
 import type { Answer, MaybePromise, StoreGuard, WholeReceiver } from '../stores/store.js'
-import { decideAtOnce, isWholeDenied } from '../stores/together.js'
+import { decideHere, isWholeDenied } from '../stores/together.js'
 import { checkContract, OPEN_PART, REPORT_PART } from '../values/contract.js'
 import { checkCost } from '../values/cost.js'
 import { expected, InputError } from '../values/errors.js'
@@ -44,16 +44,20 @@ export function consumeAll(parts: readonly PartOptions[]): Promise<WholeDecision
 }
 
 /** As `consumeAll`, but returns a promise only if an answer comes from another process. */
-export function decideAll(parts: readonly PartOptions[]): MaybePromise<WholeDecision> {
-  const whole = opened(parts)
-  return whole.parts.length === 1 ? decideOne(whole, parts[0]!) : whole.decide()
+export function decideAll(given: readonly PartOptions[]): MaybePromise<WholeDecision> {
+  const whole = opened(given)
+  const { parts } = whole
+  if (parts.length === 1) return decideOne(whole, given[0]!)
+  const guard = guardOf(parts)
+  if (guard) return new LaterWholeDecision(whole, guard).decide()
+  return whole.charged(decideHere(parts), 0)
 }
 
 /** The decision that `consumeAll` would make now. Writes nothing, and asks every store. */
-export async function peekAll(parts: readonly PartOptions[]): Promise<WholeDecision> {
-  const whole = opened(parts)
+export async function peekAll(given: readonly PartOptions[]): Promise<WholeDecision> {
+  const whole = opened(given)
   const peeked = whole.parts.map(async ({ keyspace, key, cost }) => keyspace.decide('peek', key, cost, 0))
-  return whole.decisionOf(await Promise.all(peeked))
+  return whole.decisionOf(whole.decisions(await Promise.all(peeked), false))
 }
 
 const PART = {
@@ -65,7 +69,7 @@ const PART = {
 const ABOUT_PART = { what: 'a part', error: InputError }
 const MOST_PARTS = 16
 
-function opened(given: readonly PartOptions[]): LaterWholeDecision {
+function opened(given: readonly PartOptions[]): OpenWhole {
   if (!Array.isArray(given) || given.length === 0 || given.length > MOST_PARTS) {
     const bound = `a call on several keys takes a list of 1 to ${MOST_PARTS} parts`
     throw expected(InputError, 'INVALID_OPTION', bound, given)
@@ -81,17 +85,29 @@ function opened(given: readonly PartOptions[]): LaterWholeDecision {
     } else parts.push(part)
     places?.push(same ?? part)
   }
-  return new LaterWholeDecision(parts, places ?? parts)
+  return new OpenWhole(parts, places ?? parts)
 }
 
 function openedOne(options: PartOptions): LimiterPart {
-  checkNames(PART, options, ABOUT_PART)
+  if (!hasOnlyNames(options)) checkNames(PART, options, ABOUT_PART)
   const { limiter, key, cost = 1, policies } = options
   if (typeof limiter?.[OPEN_PART] !== 'function') {
     throw expected(InputError, 'INVALID_OPTION', 'limiter of a part must be made by createLimiter()', limiter)
   }
   checkContract('a limiter', limiter)
   return limiter[OPEN_PART](key, checkCost(cost), policies)
+}
+
+/** Whether there is no name but those of a part. To count them takes a quarter of what `checkNames` takes. */
+function hasOnlyNames(options: PartOptions): boolean {
+  if (!options) return false
+  let others = 0
+  for (const name in options) if (name) others++
+  if (options.limiter !== undefined) others--
+  if (options.key !== undefined) others--
+  if (options.cost !== undefined) others--
+  if (options.policies !== undefined) others--
+  return others === 0
 }
 
 /** The part that has the state of this one: two limiters of one store and name share their states. */
@@ -108,7 +124,7 @@ function twinOf(part: LimiterPart, parts: readonly LimiterPart[]): LimiterPart |
 
 /** A single part is decided as by `consume`. */
 function decideOne(
-  { parts, places }: LaterWholeDecision,
+  { parts, places }: OpenWhole,
   { limiter, key, policies }: PartOptions,
 ): MaybePromise<WholeDecision> {
   const decided = limiter.decide(key, { cost: parts[0]!.cost, ...(policies && { policies }) })
@@ -116,24 +132,65 @@ function decideOne(
   return decided instanceof Promise ? decided.then(whole) : whole(decided)
 }
 
-/** One call on several keys, from its parts to its decision, and the one promise of it. */
-class LaterWholeDecision implements WholeReceiver {
-  #sentAt = 0
-  #resolve!: (whole: WholeDecision) => void
-  #reject!: (error: unknown) => void
+/** The guard of a store elsewhere; undefined if all parts are decided here. */
+function guardOf(parts: readonly LimiterPart[]): StoreGuard | undefined {
+  for (const { isHere, store } of parts) if (!isHere) return store.guard
+  return undefined
+}
 
+/** A call on several keys. */
+class OpenWhole {
   /** `parts` has each key once, `places` the part of each place in the list of the caller. */
   constructor(
     readonly parts: readonly LimiterPart[],
     readonly places: readonly LimiterPart[],
   ) {}
 
-  /** The decision, or a promise for it where a store elsewhere decides. */
+  /** The decision of these answers, for which the parts were charged if the whole passes. Each part is reported. */
+  charged(answers: readonly Answer[], storeMs: number): WholeDecision {
+    const { parts } = this
+    const decisions = this.decisions(answers, !isWholeDenied(parts, answers))
+    for (let i = 0; i < parts.length; i++) {
+      const part = parts[i]!
+      part.limiter[REPORT_PART](part, decisions[i]!, parts.length, storeMs)
+    }
+    return this.decisionOf(decisions)
+  }
+
+  /** The decisions of the parts. Those that were not charged cannot be settled. */
+  decisions(answers: readonly Answer[], areCharged: boolean): readonly Decision[] {
+    const { parts } = this
+    const decisions: Decision[] = []
+    for (let i = 0; i < parts.length; i++) {
+      const { set, callerKey, cost } = parts[i]!
+      decisions.push(new Decision(set, answers[i]!, callerKey, areCharged ? cost : 'none'))
+    }
+    return decisions
+  }
+
+  /** The decision about all, which has that of a part at each of its places. */
+  decisionOf(decisions: readonly Decision[]): WholeDecision {
+    const { parts, places } = this
+    if (parts === places) return new WholeDecision(decisions)
+    return new WholeDecision(places.map((part) => decisions[parts.indexOf(part)]!))
+  }
+}
+
+/** The decision on several keys of which some are elsewhere, and the one promise of the call. */
+class LaterWholeDecision implements WholeReceiver {
+  readonly #sentAt = performance.now()
+  #resolve!: (whole: WholeDecision) => void
+  #reject!: (error: unknown) => void
+
+  constructor(
+    private readonly whole: OpenWhole,
+    private readonly guard: StoreGuard,
+  ) {}
+
+  /** The decision if it is known now, otherwise its promise. */
   decide(): MaybePromise<WholeDecision> {
-    const guard = this.#guard
-    const answers = guard ? guard.decideParts(this.parts, this) : decideAtOnce(this.parts)
-    if (answers) return this.#charged(answers, 0)
-    this.#sentAt = performance.now()
+    const answers = this.guard.decideParts(this.whole.parts, this)
+    if (answers) return this.whole.charged(answers, 0)
     return new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -142,9 +199,9 @@ class LaterWholeDecision implements WholeReceiver {
 
   /** Resolves the promise with the decision of these answers. Without answers the parts cannot go together. */
   answered(answers: readonly Answer[] | undefined): void {
-    if (!answers) return this.#guard!.decideApart(this.parts, this)
+    if (!answers) return this.guard.decideApart(this.whole.parts, this)
     try {
-      this.#resolve(this.#charged(answers, performance.now() - this.#sentAt))
+      this.#resolve(this.whole.charged(answers, performance.now() - this.#sentAt))
     } catch (error) {
       this.#reject(error)
     }
@@ -152,31 +209,5 @@ class LaterWholeDecision implements WholeReceiver {
 
   failed(error: unknown): void {
     this.#reject(error)
-  }
-
-  /** The guard of a store elsewhere; undefined if all parts are decided here. */
-  get #guard(): StoreGuard | undefined {
-    for (const { isHere, store } of this.parts) if (!isHere) return store.guard
-    return undefined
-  }
-
-  /** The decision of these answers, for which the parts were charged if the whole passes. Each part is reported. */
-  #charged(answers: readonly Answer[], storeMs: number): WholeDecision {
-    const { parts } = this
-    const whole = this.decisionOf(answers, !isWholeDenied(parts, answers))
-    for (const part of parts) part.limiter[REPORT_PART](part, part.decision!, parts.length, storeMs)
-    return whole
-  }
-
-  /** The decision of these answers. One that was not charged cannot be settled. */
-  decisionOf(answers: readonly Answer[], isCharged = false): WholeDecision {
-    const { parts, places } = this
-    for (let i = 0; i < parts.length; i++) {
-      const part = parts[i]!
-      part.decision = new Decision(part.set, answers[i]!, part.callerKey, isCharged ? part.cost : 'none')
-    }
-    const decisions: Decision[] = []
-    for (const { decision } of places) decisions.push(decision!)
-    return new WholeDecision(decisions)
   }
 }

@@ -1,6 +1,6 @@
 import { giveBack } from '../stores/giving-back.js'
 import { type Answer, isDenied, type Part, type PlacedPart, type WholeReceiver } from '../stores/store.js'
-import { isWholeDenied } from '../stores/together.js'
+import { isWholeDenied, programOf } from '../stores/together.js'
 import { NOTHING_KNOWN } from './failure.js'
 
 /** Decides parts of which some are elsewhere, as `StoreGuard.decideParts` says. */
@@ -9,10 +9,8 @@ export function decideParts(
   receiver: WholeReceiver,
 ): readonly Answer[] | undefined {
   if (parts.some(isKnownDenied)) return parts.map(triedUnasked)
-  const together = parts[0]!.keyspace.together
-  const isOneProgram =
-    together !== undefined && parts.every(({ keyspace }) => keyspace.together?.program === together.program)
-  const answers = isOneProgram ? together.decide(parts, receiver) : decideEach(parts)
+  const program = programOf(parts)
+  const answers = program ? program.decide(parts, receiver) : decideEach(parts)
   if (!(answers instanceof Promise)) return answers
   passTo(receiver, answers)
   return undefined

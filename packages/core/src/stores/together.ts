@@ -1,10 +1,34 @@
-import { type Answer, isDenied, type Keyspace, type Part } from './store.js'
+import {
+  type Answer,
+  isDenied,
+  type Keyspace,
+  type Part,
+  type Together,
+  type WholeReceiver,
+} from './store.js'
 
 /** Whether one of the enforced parts is denied, of those that have an answer, so that none may be charged. */
 export function isWholeDenied(parts: readonly Pick<Part, 'enforce'>[], answers: readonly Answer[]): boolean {
   for (let i = 0; i < answers.length; i++) if (parts[i]!.enforce && isDenied(answers[i]!)) return true
   return false
 }
+
+/** The program that has all these parts; undefined if there is no such one. */
+export function programOf(parts: readonly Part[]): Together | undefined {
+  const { together } = parts[0]!.keyspace
+  if (together === undefined) return undefined
+  for (const { keyspace } of parts) if (keyspace.together?.program !== together.program) return undefined
+  return together
+}
+
+/** Decides parts that are all in this process: by the program that has them, else one after the other. */
+export function decideHere(parts: readonly Part[]): readonly Answer[] {
+  const program = programOf(parts)
+  return program ? (program.decide(parts, NOBODY) as readonly Answer[]) : decideAtOnce(parts)
+}
+
+/** A store in this process returns its answers. */
+const NOBODY: WholeReceiver = { answered() {}, failed() {} }
 
 /** Decides parts whose keyspaces answer at once: in one step of the process, as `Together` does. */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {

@@ -2,6 +2,7 @@ import {
   consumeAll,
   createLimiter,
   decideAll,
+  type Decision,
   type DecisionEvent,
   gcra,
   type Limiter,
@@ -216,6 +217,21 @@ describe('the parts of a call on several keys', () => {
       allowed: true,
       decisions: [{ key: 'a' }, { key: 'b' }],
     })
+  })
+
+  it('are decided at one instant in one memory store, whose clock goes on after it', () => {
+    let reads = 0
+    const store = memoryStore({ clock: () => clock.now() + ++reads })
+    const [tenants, users] = [limiterOf('tenants', 2, { store }), limiterOf('users', 1, { store })]
+    for (const isAllowed of [true, false]) {
+      const before = reads
+      const parts = ['a', 'b', 'c'].map((key) => ({ limiter: tenants, key }))
+      const whole = decideAll([...parts, { limiter: users, key: 'a' }]) as WholeDecision
+      expect([whole.allowed, reads - before]).toEqual([isAllowed, 1])
+    }
+    const before = reads
+    expect((users.decide('b') as Decision).allowed).toBe(true)
+    expect(reads - before).toBe(1)
   })
 
   it('are decided as by consume where there is one', async () => {

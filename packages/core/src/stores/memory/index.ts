@@ -7,7 +7,8 @@ import { heldWeakly } from '../../values/weak-values.js'
 import type { Board } from '../board.js'
 import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
-import type { Answer, Ask, Booking, Correction, Keyspace, Report, Store } from '../store.js'
+import type { Answer, Ask, Booking, Correction, Keyspace, Part, Report, Store, Together } from '../store.js'
+import { decideAtOnce } from '../together.js'
 import { MemoryBoards } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
@@ -68,7 +69,7 @@ const SLICE_ROWS = 4096
 /** Milliseconds of a slice of sweeping, short enough not to delay the event loop noticeably. */
 const SLICE_MS = 0.9
 
-class Memory implements MemoryStore, TableOwner {
+class Memory implements MemoryStore, TableOwner, Together {
   readonly [CONTRACT] = CONTRACT_NUMBER
   readonly local = true
   readonly maxShapes: number
@@ -86,6 +87,9 @@ class Memory implements MemoryStore, TableOwner {
   #latest = 0
   behind = 0
   readonly #closing = new Closing()
+  readonly program = this
+  /** Whether time stands still. */
+  #isStill = false
 
   /** @throws {PolicyError} INVALID_OPTION for options that are not valid. */
   constructor(options: MemoryStoreOptions) {
@@ -114,7 +118,18 @@ class Memory implements MemoryStore, TableOwner {
       if (this.#dropTables(table)) report({ event: 'warning', ...SHAPES })
       return table
     }
-    return new MemoryKeyspace(open, policies, penalty)
+    return new MemoryKeyspace(open, policies, penalty, this)
+  }
+
+  /** Decides parts of this store at one instant, as to read the clock for each step takes as long as the step. */
+  decide(parts: readonly Part<MemoryKeyspace>[]): readonly Answer[] {
+    this.now()
+    this.#isStill = true
+    try {
+      return decideAtOnce(parts)
+    } finally {
+      this.#isStill = false
+    }
   }
 
   /**
@@ -122,6 +137,7 @@ class Memory implements MemoryStore, TableOwner {
    * difference.
    */
   now(): number {
+    if (this.#isStill) return this.#latest
     const now = Math.floor(this.#clock())
     if (now >= this.#latest) {
       if (this.behind !== 0) this.behind = 0 // a write at each call takes longer than the look
@@ -241,6 +257,7 @@ class MemoryKeyspace implements Keyspace {
     private readonly open: () => Table,
     readonly policies: readonly Policy[],
     readonly penalty: Penalty | undefined,
+    readonly together: Together,
   ) {
     this.#table = open()
     this.#list = this.#table.lists.open(policies, penalty)
