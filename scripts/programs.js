@@ -12,6 +12,7 @@ const PROGRAMS = {
   lua: { programs: ['luacheck', 'lua5.1'], packages: ['lua-check', 'lua5.1'] },
   chromium: { programs: ['chromium chromium-browser google-chrome'], packages: ['chromium'] },
   prometheus: { programs: ['prometheus', 'promtool'], packages: ['prometheus'] },
+  mariadb: { programs: ['mariadbd'], packages: ['mariadb-server-core'] },
   postgres: { programs: ['initdb', 'postgres', 'pgbouncer'], packages: ['postgresql', 'pgbouncer'] },
 }
 
