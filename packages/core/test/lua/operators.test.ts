@@ -1,4 +1,4 @@
-import { withOperators } from '../../src/stores/redis/script/operators.js'
+import { withOperators } from '../../src/stores/redis/script/template.js'
 import { type LuaRedis, luaIsMissing, startLuaRedis } from './lua-redis.js'
 
 const missing = luaIsMissing()

@@ -1,0 +1,77 @@
+import type { Policy } from '../../../algorithms/contract/policy.js'
+import { modules } from './modules.gen.js'
+import { known } from './template.js'
+
+/** A text of lua/, by the name of its file. */
+export function textOf(name: string): string {
+  return known(modules, name, 'module')
+}
+
+/** One policy of a list, and what the module of its algorithm in lua/ says about itself. */
+export interface ScriptPolicy {
+  /** Its number in the list, from 1. */
+  readonly i: number
+  readonly policy: Policy
+  /** Prefix of the algorithm's Lua functions: its own name, or that of the algorithm it shares them with. */
+  readonly prefix: string
+  /** The modules that it needs, in the order in which they have to come. */
+  readonly modules: readonly string[]
+  readonly cells: readonly string[]
+  /** `'ring'` for slots that grow with use, a number of slots, or none. */
+  readonly slots: number | 'ring' | undefined
+  /** Conditions on the cells of every state that a call has written. */
+  readonly valid: readonly string[]
+  /** The function that decides a plain call: its parameters, body and results. */
+  readonly take: RegExpExecArray | null
+  /** The byte at which its slots begin, as Lua. */
+  base?: string
+}
+
+/**
+ * A policy as the composer knows it, from the header of its algorithm's module.
+ * @throws {Error} where lua/ has no module for the algorithm, or one with a header that makes no sense.
+ */
+export function describePolicy(policy: Policy, index: number): ScriptPolicy {
+  const i = index + 1
+  const { name } = policy.algorithm
+  const module = Object.keys(modules)
+    .filter((file) => name === file || name.startsWith(`${file}-`))
+    .toSorted((a, b) => a.length - b.length)
+    .at(-1)
+  if (!module) throw new Error(`algorithm '${name}' has no module in lua/`)
+  const header = (field: string): string[] | undefined =>
+    new RegExp(`^-- ${field}: (.*)$`, 'm').exec(modules[module]!)?.[1]!.split(', ')
+  const cells = header('cells') ?? []
+  const needed = [...(header('needs') ?? []), module]
+  const prefix = ((name === module && header('functions')?.[0]) || name).replaceAll('-', '_')
+  const take = new RegExp(`local function ${prefix}_take\\(([^)]*)\\)\n([^]*?)\nreturn ([^]*?)\nend\n`)
+  const conditions = header(`valid of ${name}`) ?? header('valid') ?? []
+  return {
+    i,
+    policy,
+    prefix,
+    modules: needed,
+    cells: cells.map((cell) => `${cell}_${i}`),
+    slots: slotsOf(header('slots')?.[0], policy),
+    valid: conditions.map((condition) => inScript(condition, cells, policy, i)),
+    take: take.exec(needed.map((file) => `${textOf(file)}\n`).join('')),
+  }
+}
+
+/** The number of slots that a module's header names: 'ring' for one that grows, undefined for none. */
+function slotsOf(written: string | undefined, { buckets }: Policy): number | 'ring' | undefined {
+  if (written === undefined) return undefined
+  if (written === 'cap') return 'ring'
+  const [, more] = /^buckets \+ (\d+)$/.exec(written) ?? []
+  if (more === undefined) throw new Error(`lua/ has the unknown number of slots '${written}'`)
+  return buckets + Number(more)
+}
+
+/** A condition of a module with the cells and numbers of one policy in it. */
+function inScript(condition: string, cells: readonly string[], policy: Policy, i: number): string {
+  const { window, tick, buckets } = policy
+  const words: Record<string, string> = { window: `${window}`, tick: `${tick}`, buckets: `${buckets}` }
+  for (const cell of cells) words[cell] = `${cell}_${i}`
+  for (const lua of ['latest', 'expires', 'and', 'or', 'not']) words[lua] = lua
+  return condition.replace(/\b[a-z]\w*/g, (word) => known(words, word, 'word'))
+}
