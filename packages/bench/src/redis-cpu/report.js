@@ -1,5 +1,6 @@
 // The table of what was measured, and whether the project's bars are met.
 import { median, ratios } from '@sluice/harness/figures'
+import { markdownOf } from '../figures/table.js'
 
 /**
  * @typedef {object} Figure
@@ -11,20 +12,17 @@ import { median, ratios } from '@sluice/harness/figures'
 
 /** Lines with an asterisk have an injected clock and so make no TIME call. @param {readonly Figure[]} figures */
 export function printTable(figures) {
-  const row = (/** @type {string[]} */ [name = '', ...cells]) =>
-    console.log(name.padEnd(34) + cells.map((cell) => cell.padStart(12)).join(''))
-  row(['', 'CPU, us', 'to flexible', 'to our gcra', 'bytes a key', 'round trips'])
+  const columns = ['', 'CPU, us', 'to flexible', 'to our gcra', 'bytes a key', 'round trips']
   const ratioTo = ratiosOf(figures)
-  for (const { name, bytes, roundTrips, us } of figures) {
-    row([
-      name,
-      median(us).toFixed(2),
-      ratioTo(name, 'rate-limiter-flexible').toFixed(2),
-      ratioTo(name, 'gcra').toFixed(2),
-      bytes.toLocaleString('en'),
-      roundTrips.toFixed(1),
-    ])
-  }
+  const rows = figures.map(({ name, bytes, roundTrips, us }) => [
+    name,
+    median(us).toFixed(2),
+    ratioTo(name, 'rate-limiter-flexible').toFixed(2),
+    ratioTo(name, 'gcra').toFixed(2),
+    bytes.toLocaleString('en'),
+    roundTrips.toFixed(1),
+  ])
+  console.log(markdownOf({ title: '', columns, rows }))
 }
 
 /**

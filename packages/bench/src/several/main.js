@@ -4,8 +4,10 @@
 import { consumeAll, createLimiter, decideAll, gcra, memoryStore, slidingLog } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
 import { median } from '@sluice/harness/figures'
-import { RateLimiterRedis, RateLimiterUnion } from 'rate-limiter-flexible'
+import { RateLimiterUnion } from 'rate-limiter-flexible'
 import { inRounds } from '../figures/rounds.js'
+import { markdownOf } from '../figures/table.js'
+import { flexibleOnRedis } from '../peers/flexible.js'
 import { startRedis } from '../processes/redis-servers.js'
 import { connect } from '../redis/connection.js'
 import { cpuOf, scriptsRun, serverVersion } from '../redis/server-cpu.js'
@@ -28,20 +30,15 @@ const BARS = { 64: { cpu: 1.15, ms: 1.1 }, 1: { cpu: 0.95, ms: 1.1 }, memory: 1.
 
 let isMet = true
 /** @type {string[][]} */
-const table = [['', '', 'Redis CPU', 'script calls', 'time']]
+const rows = []
 const server = await startRedis()
 const redis = connect(server)
 try {
   const version = await serverVersion(redis)
   for (const algorithm of names()) for (const callers of CALLS.keys()) await onRedis(algorithm, callers)
   console.log(`Redis ${version}, ${rounds} rounds, medians; CPU and time beside two calls awaited together`)
-  for (const row of table)
-    console.log(
-      row
-        .map((cell, i) => cell.padEnd(i === 2 || i === 4 ? 34 : 26))
-        .join('')
-        .trimEnd(),
-    )
+  const columns = ['', '', 'Redis CPU', 'script calls', 'time']
+  console.log(markdownOf({ title: '', columns, rows }))
 } finally {
   redis.disconnect()
   await server.stop()
@@ -58,7 +55,10 @@ async function onRedis(algorithm, callers) {
   const client = /** @type {import('@sluice/core/redis').RedisClient} */ (/** @type {unknown} */ (redis))
   const store = redisStore(client, { denialCache: false })
   const [one, other] = limitersOf(store, algorithm)
-  const union = new RateLimiterUnion(...['one', 'other'].map((keyPrefix) => peerOf(keyPrefix)))
+  const peers = ['one', 'other'].map((name) =>
+    flexibleOnRedis(redis, name, { limit: 100_000, windowMs: 60_000 }),
+  )
+  const union = new RateLimiterUnion(...peers)
   /** @type {Record<string, Call>} */
   const contenders = {
     'two calls together': (key) => Promise.all([one.consume(key), other.consume(key)]),
@@ -78,7 +78,7 @@ async function onRedis(algorithm, callers) {
       median(own.map(({ scripts }) => scripts)).toFixed(2),
       beside(own, two, 'ms', isOurs ? bars.ms : undefined),
     ]
-    table.push([`${algorithm}, ${callers === 1 ? '1 caller' : `${callers} callers`}`, name, ...cells])
+    rows.push([`${algorithm}, ${callers === 1 ? '1 caller' : `${callers} callers`}`, name, ...cells])
   }
 }
 
@@ -151,9 +151,4 @@ function partsOf(one, other, key) {
     { limiter: one, key },
     { limiter: other, key },
   ]
-}
-
-/** @param {string} keyPrefix */
-function peerOf(keyPrefix) {
-  return new RateLimiterRedis({ storeClient: redis, keyPrefix, points: 100_000, duration: 60 })
 }
