@@ -2,18 +2,14 @@
 // is one, what is not committed is compared with what is.
 import { spawnSync } from 'node:child_process'
 
-/**
- * @param {string} [since] A commit, branch or tag to compare with instead.
- * @returns {string | undefined} Nothing outside of a git repository.
- */
-export function baseCommit(since) {
+/** Nothing outside of a git repository. */
+export function baseCommit() {
   const head = git('rev-parse', 'HEAD')
   if (!head) return undefined
-  for (const branch of since ? [since] : ['main', 'origin/main']) {
+  for (const branch of ['main', 'origin/main']) {
     const base = git('merge-base', head, branch)
-    if (base && (since || base !== head)) return base
+    if (base && base !== head) return base
   }
-  if (since) throw new Error(`there is no commit ${since} in this repository`)
   return git('describe', '--tags', '--abbrev=0', '--match', 'v*') ?? head
 }
 

@@ -1,10 +1,9 @@
-// npm run check -- api [--write] [--since COMMIT] [--no-pages]: the public surface of each package is what its report says
+// npm run check -- api [--write] [--no-pages]: the public surface of each package is what its report says
 // (packages/NAME/api.md), a report that has changed comes with a changeset, and the reference is written to docs/api.
 // `--write` writes the reports; a changeset it cannot write. Exit 1 where something is missing.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { devNull } from 'node:os'
-import { parseArgs } from 'node:util'
 import { pendingChangesets } from '../../changesets.js'
 import { publicPackages } from '../../workspace.js'
 import { baseCommit, fileAt } from './base.js'
@@ -13,14 +12,8 @@ import { writePages } from './pages.js'
 import { publicSurface } from './reports.js'
 
 const PAGES = 'docs/api'
-const { values } = parseArgs({
-  options: {
-    write: { type: 'boolean', default: false },
-    since: { type: 'string' },
-    'no-pages': { type: 'boolean', default: false },
-  },
-})
-const base = baseCommit(values.since)
+const isWriting = process.argv.includes('--write')
+const base = baseCommit()
 if (!base) console.log('This is no git repository, so no change of the surface can be seen')
 // A changeset counts for the change that it came with.
 const added = pendingChangesets().filter(
@@ -33,7 +26,7 @@ for (const published of publicPackages()) {
     console.error(problem)
   }
 }
-if (!values['no-pages']) {
+if (!process.argv.includes('--no-pages')) {
   const problems = await writePages(publicPackages(), PAGES)
   wrong += problems
   console.log(`${PAGES}: written, ${problems} errors and warnings`)
@@ -48,7 +41,7 @@ function check(published) {
   const { folder, manifest } = published
   const path = `${folder}/api.md`
   const surface = publicSurface(published)
-  if (values.write) writeFileSync(path, surface)
+  if (isWriting) writeFileSync(path, surface)
   const before = base && reportAt(base, folder)
   const changed = before !== undefined && before !== surface
   console.log(`${manifest.name}: ${surface.split('\n').length} lines${changed ? ', changed' : ''}`)
