@@ -1,16 +1,7 @@
 import { deepStrictEqual } from 'node:assert'
-import {
-  createLimiter,
-  fixedWindow,
-  gcra,
-  leakyBucket,
-  memoryStore,
-  slidingLog,
-  slidingWindow,
-  type Store,
-  tokenBucket,
-} from '@sluice/core'
+import { createLimiter, memoryStore, type Store } from '@sluice/core'
 import { redisStore } from '@sluice/core/redis'
+import { algorithms } from '@sluice/core/store'
 import * as fc from 'fast-check'
 import {
   Caller,
@@ -167,7 +158,7 @@ async function expectUnchanged({ scenario, session, caller, twin, lost }: Played
 async function wrongWhereRedisTellsTheTime({ host, port }: Grounds['server']): Promise<string | undefined> {
   const store = redisStore({ host, port })
   try {
-    for (const factory of [gcra, tokenBucket, leakyBucket, fixedWindow, slidingWindow, slidingLog]) {
+    for (const factory of Object.values(algorithms)) {
       const policy = factory({ limit: 10, window: '1h' })
       const limiter = createLimiter({ name: policy.name, policies: [policy], store, onStoreError: 'throw' })
       const first = await limiter.consume('k', { cost: 5 })
