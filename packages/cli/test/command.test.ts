@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { main } from '../src/terminal/main.js'
+import { percent } from '../src/terminal/page.js'
 import { lineAt } from './bytes.js'
 
 /** The command as it is published: the tests run after the build. */
@@ -64,10 +65,13 @@ describe('the exit code', () => {
     [1, 'check', 'wrong.json'],
     [2, 'check'],
     [2, 'sugest', 'access.log'],
+    [2, '--jsn'],
     [2, 'suggest', 'access.log', '--windos', '1m'],
     [2, 'suggest', 'access.log', '--windows', '1 month'],
     [2, 'suggest', 'access.log', '--windows'],
     [2, 'suggest', 'access.log', '--limits', '0'],
+    [2, 'suggest', 'access.log', '--limits', '5,200000'],
+    [2, 'suggest', 'access.log', '--algorithm', 'gcra', '--burst', '2000000000', '--windows', '1h'],
     [2, 'suggest', 'access.log', '--burst', '5'],
     [2, 'suggest', 'access.log', '--where', 'pth=/a'],
     [2, 'suggest', 'access.log', '--by', 'user'],
@@ -112,6 +116,15 @@ describe('the exit code', () => {
     const child = spawn(process.execPath, [COMMAND, 'suggest', 'access.log'], { cwd: folder })
     child.stdout.destroy()
     expect(await new Promise((resolve) => child.once('exit', resolve))).toBe(0)
+  })
+
+  it('is 0 where the reader of its decisions goes away', async () => {
+    const written = jest.spyOn(process.stderr, 'write').mockReturnValue(true)
+    const broken = Object.assign(new Error('broken pipe, write'), { code: 'EPIPE' })
+    const replay = () => Promise.reject(broken)
+    expect(await main(['node', 'sluice', 'replay'], '0.0.0', () => Promise.resolve({ replay }))).toBe(0)
+    expect(written).not.toHaveBeenCalled()
+    written.mockRestore()
   })
 
   it('is 130 after Ctrl-C, with what was found so far', async () => {
@@ -329,6 +342,49 @@ describe('output', () => {
     const { allowedToDenied } = against('loose.json')
     expect(allowedToDenied).toBeGreaterThan(0)
     expect(against('log').deniedToAllowed).toBeLessThanOrEqual(8)
+  })
+
+  it('fits its page, however long the names of callers are', () => {
+    const agents = [`${'x'.repeat(300)}\u001b[2J\u202e`, 'curl']
+    const time = (i: number) => new Date((S + i) * 1000).toISOString()
+    const log = Array.from({ length: 200 }, (_, i) =>
+      JSON.stringify({ time: time(i), ip: '10.0.0.1', 'user-agent': agents[i % 2] }),
+    )
+    writeFileSync(join(folder, 'agents.log'), log.join('\n'))
+    const by = ['--by', 'header:user-agent']
+    const pages = [
+      sluice(['suggest', 'agents.log', ...by, '--limits', '1', '--windows', '10s', '--untouched', '0']),
+      sluice(['replay', 'agents.log', 'strict.json', '--against', 'loose.json', ...by]),
+    ]
+    for (const { stdout } of pages) {
+      expect(stdout).toMatch(/\n {2}x+…:? /)
+      expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(80)
+      // oxlint-disable-next-line no-control-regex -- what must not be there
+      expect(stdout).not.toMatch(/[\u001b\u202e]/)
+    }
+  })
+
+  it('of suggest shows that between the peaks of usual callers and of others nobody is', () => {
+    const line = (i: number, address: string) => lineAt(S + i, address)
+    const log = Array.from({ length: 100 }, (_, i) => line(i, `10.0.0.${i}`) + line(i, '10.0.1.1'))
+    const { stdout } = sluice(['suggest', '--windows', '30s'], log.join(''))
+    expect(stdout).toMatch(/\n +1 █+ 100.*\n +2-3 0\n +4-7 0\n +8-15 0\n +16-31 █+ 1/)
+  })
+
+  it('names nobody in an error under --hash-keys, and moves no cursor', () => {
+    const log = 'hello 203.0.113.7\u001b]0;\n'
+    expect(sluice(['suggest'], log).stderr).toMatch(/ The first line is: hello 203\.0\.113\.7\?\]0;\n$/)
+    expect(sluice(['suggest', '--hash-keys'], log).stderr).toMatch(/name it with --format [a-z|]+\.\n$/)
+  })
+
+  it('does not call nearly all callers all', () => {
+    expect([1, 1 - 1 / 5000, 1 - 1 / 1_000_000, 342 / 5004, 0].map(percent)).toEqual([
+      '100 %',
+      '99.98 %',
+      '99.9999 %',
+      '6.8 %',
+      '0 %',
+    ])
   })
 
   it('holds no key under --hash-keys', () => {

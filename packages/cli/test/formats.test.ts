@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { parseWhere } from '@sluice/policies'
 import { fixture, readAll, sourceOf, sums } from './bytes.js'
 
 /** 13:55:36 on 10 October 2025. */
@@ -19,6 +20,7 @@ const LOGS: Readonly<Record<string, Row>> = {
   combined: ['common', 1e6, [T, A], [T, B, 429], [T + 1e6, A]],
   'virtual-host': ['common', 1e6, [T, A], [T + 1e6, NETWORK, 429]],
   'nginx-main': ['common', 1e6, [T - 250_000, '10.0.0.2'], [T, '10.0.0.2', 429]],
+  'ingress-nginx': ['common', 1e6, [T - 250_000, A], [T + 1e6, B, 429]],
   traefik: ['common', 1e6, [T, A], [T + 1e6, B, 429]],
   alb: ['alb', 1, [T + 15_641, A], [T + 1_186_641, B, 429]],
   envoy: ['envoy', 1e3, [T + 310_000, A], [T + 1_310_000, B, 429]],
@@ -57,6 +59,28 @@ describe('a log', () => {
     expect(names.sort()).toEqual(Object.keys(LOGS).sort())
   })
 
+  it('of several streams is joined by stream, and the lines that show its format are not joined twice', async () => {
+    const [whole, part, rest] = fixture('cri').toString().split('\n') as [string, string, string]
+    const error = '2025-10-10T13:55:40.669794204Z stderr F an error between'
+    const cri = [part, error, rest, whole, ...Array<string>(995).fill(whole), part, rest, ''].join('\n')
+    const { reading } = await readAll([sourceOf('cri', cri)])
+    expect(sums(reading)).toEqual({
+      lines: 1001,
+      read: 998,
+      skipped: { 'part of a line': 2, 'not in the format': 1 },
+    })
+    const [first, ...others] = fixture('docker-split').toString().trim().split('\n') as [string, string]
+    const docker = [others[0], first.replace('stdout', 'stderr'), others[1]].join('\n')
+    expect(sums((await readAll([sourceOf('docker', docker)])).reading).read).toBe(2)
+  })
+
+  it('whose lines begin with a time that kubectl or docker put there has callers that are no times', async () => {
+    const log = `2025-10-10T13:55:36.123456789Z ${fixture('common').toString().split('\n')[0]}`
+    const { reading, calls } = await readAll([sourceOf('a', log)])
+    expect(reading.formats.get('a')).toBe('common in timestamps')
+    expect(calls.map(({ keys }) => keys[0])).toEqual([A])
+  })
+
   it('counts the parts of a line that was split', async () => {
     const { reading } = await readAll([sourceOf('cri', fixture('cri'))])
     expect(sums(reading)).toEqual({ lines: 3, read: 2, skipped: { 'part of a line': 1 } })
@@ -71,6 +95,26 @@ describe('the caller', () => {
     expect(await keysOf('nginx-main', { trustProxy: 1 })).toEqual([A, B])
     expect(await keysOf('nginx-main', { trustProxy: 2 })).toEqual(['192.0.2.9', B])
     expect(await keysOf('envoy', { trustProxy: 1 })).toEqual(['192.0.2.9', B])
+  })
+
+  it('is the address of the connection where proxies forwarded none, as adapters have it', async () => {
+    const log = fixture('nginx-main').toString().replace('192.0.2.9, 203.0.113.7', 'unknown')
+    const { calls } = await readAll([sourceOf('a', log)], { trustProxy: 1 })
+    expect(calls.map(({ keys }) => keys[0])).toEqual(['10.0.0.2', B])
+    const istio = fixture('istio').toString().replace('"203.0.113.7"', '"-"')
+    expect((await readAll([sourceOf('b', istio)])).calls.map(({ keys }) => keys[0])).toEqual([
+      '10.44.1.23',
+      B,
+    ])
+  })
+
+  it('has one name: a condition on the address is about that name', async () => {
+    const log = fixture('nginx-main').toString().replaceAll('10.0.0.2 ', '::ffff:10.0.0.2 ')
+    const countOf = async (where: string, trustProxy: number) => {
+      const selectors = [{ where: parseWhere(where) }]
+      return (await readAll([sourceOf('a', log)], { selectors, trustProxy })).calls.length
+    }
+    expect([await countOf('ip=10.0.0.2', 0), await countOf(`ip=${B}`, 1)]).toEqual([2, 1])
   })
 
   it('is a header or a field where that is asked', async () => {
@@ -94,6 +138,13 @@ describe('the place of a field', () => {
     const read = (fields: Record<string, string>) => readAll([sourceOf('app.log', line)], { fields })
     await expect(read({})).rejects.toThrow(/app\.log: no field for 'time' .*--field time=PATH.*\{"when"/)
     await expect(read({ time: 'when' })).rejects.toThrow(/no field for 'ip' .*--field ip=PATH/)
+  })
+
+  it('that is asked for by a flag of its own is named by that flag', async () => {
+    const read = (options: Parameters<typeof readAll>[1]) =>
+      readAll([sourceOf('app.log', line)], { fields: { time: 'when', ip: 'who.at' }, ...options })
+    await expect(read({ selectors: [{ by: 'header:team' }] })).rejects.toThrow(/name it with --by\. /)
+    await expect(read({ cost: 'field:tokens' })).rejects.toThrow(/name it with --cost\. /)
   })
 
   it('can be named', async () => {

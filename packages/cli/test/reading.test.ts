@@ -50,6 +50,32 @@ describe('lines', () => {
       line: 3008,
       text: old.trim(),
     })
+    const firsts = [...reading.ledger.skipped].map(([reason, { line }]) => [line, reason])
+    expect(firsts).toEqual([
+      [2, 'not in the format'],
+      [3, 'empty line'],
+      [4, 'NUL bytes'],
+      [5, 'longer than 256 KiB'],
+      [6, 'comment line'],
+      [3008, 'clock ran back'],
+      [3009, 'no time'],
+    ])
+  })
+
+  it('none of which says anything are no log: blank ones, NUL bytes, and lines without an end', async () => {
+    for (const log of ['\n\n\n', '\0\0\n', 'x'.repeat(2 ** 20)])
+      await expect(readAll([sourceOf('a', log)])).rejects.toThrow(/^a: no field for 'time' was found/)
+  })
+
+  it('that resemble syslog cost no more than their length', async () => {
+    const hostile = `<1>1 a b c d e ${'[]'.repeat(60)}x\n`
+    const { reading } = await readAll([sourceOf('a', lineAt(S), hostile)])
+    expect(sums(reading).skipped).toEqual({ 'not in the format': 1 })
+  })
+
+  it('behind a thousand blank ones are read', async () => {
+    const { reading } = await readAll([sourceOf('a', '\n'.repeat(1500), '\n'.repeat(500), lineAt(S))])
+    expect(sums(reading)).toEqual({ lines: 2001, read: 1, skipped: { 'empty line': 2000 } })
   })
 
   it('have one cost each and no corrections: a negative cost, as of a refund, is skipped', async () => {

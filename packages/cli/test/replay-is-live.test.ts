@@ -159,6 +159,28 @@ it('a log recorded through Express has no call that its own policies decide othe
   expect(changed).toMatchObject({ allowedToDenied: api!.denied, deniedToAllowed: 0 })
 }, 30_000)
 
+describe('an interruption', () => {
+  const policies = [makePolicy({ algorithm: 'slidingLog', limit: 1, window: '10s' })]
+  const limiters = [{ name: 'api', policies, by: undefined, where: undefined }]
+  const calls = Array.from({ length: 100_000 }, (_, i) => callAt(1e15 + i))
+
+  it('ends while calls are decided that were read together: what was found is the calls before', async () => {
+    async function* together() {
+      yield calls
+    }
+    const controller = new AbortController()
+    const { signal } = controller
+    const options = { limiters, signal, onDecision: () => controller.abort() }
+    const { basis } = await replay({ ...readingOf([]), batches: together() }, options)
+    expect([basis.calls, basis.complete]).toEqual([2 ** 14 - 1, false])
+  })
+
+  it('of the reading leaves what was read to be decided', async () => {
+    const { basis } = await replay(readingOf(calls.slice(0, 9000)), { limiters, signal: AbortSignal.abort() })
+    expect([basis.calls, basis.complete]).toEqual([9000, false])
+  })
+})
+
 it('callers are those of the first limiter that counts a call, whichever keys other limiters deny', async () => {
   const policies = [makePolicy({ algorithm: 'slidingLog', limit: 1, window: '10s' })]
   const limiters = ['ip', 'header:team'].map((name) => ({ name, policies, by: undefined, where: undefined }))

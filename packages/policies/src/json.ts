@@ -30,9 +30,7 @@ export function parseLocated(text: string): Located {
 }
 
 /** The path of a member of the value at `path`. */
-export function member(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`
-}
+export const member = (path: string, name: string): string => (path === '' ? name : `${path}.${name}`)
 
 /** White space, then a text, a mark, or a word such as a number. */
 const TOKEN = /(\s*)("(?:[^"\\\n]|\\.)*"|[{}[\],:]|[^\s{}[\],:]*)/y

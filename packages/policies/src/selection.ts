@@ -63,11 +63,7 @@ const OPERATORS: Readonly<Record<string, (found: string, value: string) => boole
   '*=': (found, value) => found.includes(value),
 }
 
-function isNamed(text: string): boolean {
-  return /^(header|field):.+/.test(text)
-}
+const isNamed = (text: string): boolean => /^(header|field):.+/.test(text)
 
 /** Names of headers are compared in lower case. */
-function normalized(name: string): string {
-  return name.startsWith('header:') ? name.toLowerCase() : name
-}
+const normalized = (name: string): string => (name.startsWith('header:') ? name.toLowerCase() : name)

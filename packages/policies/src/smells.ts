@@ -57,7 +57,9 @@ export function changesAgainst(file: ReadPolicies, current: ReadPolicies): reado
     const path = `limiters.${before.name}`
     const after = file.limiters.find(({ name }) => name === before.name)
     const gone = ['LOST_LIMITER', `'${before.name}' is gone: its calls are not limited any more`] as const
-    return smellsAt(path, file.lineOf(path), after ? changesOf(before, after) : [gone])
+    // A limiter with an error is not among the limiters, and not gone.
+    const found = after ? changesOf(before, after) : file.errors.length > 0 ? [] : [gone]
+    return smellsAt(path, file.lineOf(path), found)
   })
 }
 

@@ -5,9 +5,7 @@ import type { Policy } from '@sluice/core'
  */
 
 /** Whether units are paid for by time that passes, so that a larger capacity reaches further back: gcra and the buckets. */
-function isDebt({ algorithm }: Policy): boolean {
-  return algorithm.name === 'gcra' || /^(gcra-slots|token-bucket|leaky-bucket)/.test(algorithm.name)
-}
+const isDebt = ({ algorithm }: Policy): boolean => /^(gcra|token-bucket|leaky-bucket)/.test(algorithm.name)
 
 /**
  * The time within which calls of one key affect each other, in microseconds: the window, or for algorithms that keep a

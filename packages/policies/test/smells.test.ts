@@ -80,4 +80,9 @@ describe('against the current file', () => {
     const [lost] = changesAgainst(fileOf({ other: [log] }), fileOf({ api: [log] }))
     expect(lost).toMatchObject({ code: 'LOST_LIMITER', path: 'limiters.api' })
   })
+
+  it('a limiter with an error is not gone', () => {
+    expect(changes([{ ...log, limit: -1 }], [log])).toEqual([])
+    expect(changesAgainst(readPolicies('no JSON'), fileOf({ api: [log] }))).toEqual([])
+  })
 })

@@ -56,17 +56,17 @@ export function callReader(
   options: ReadOptions,
 ): () => LoggedCall | SkipReason | 'outside' {
   const { selectors, cost: costPart, trustProxy = 0 } = options
-  const part = (name: string): string | undefined => format.part(name)
-
-  /** The address that the outermost trusted proxy saw, as the adapters name it. */
-  const address = (): string | undefined => {
-    const forwarded = trustProxy > 0 ? (part('forwarded')?.split(',') ?? []) : []
-    const found = forwarded[Math.max(0, forwarded.length - trustProxy)]?.trim() ?? part('ip')
-    return clientAddress(found) ?? found
+  /** A part of the line. The address is the one that the outermost trusted proxy saw, as the adapters name it. */
+  const part = (name: string): string | undefined => {
+    if (name !== 'ip') return format.part(name)
+    const forwarded = trustProxy > 0 ? (format.part('forwarded')?.split(',') ?? []) : []
+    const found = forwarded[Math.max(0, forwarded.length - trustProxy)]?.trim()
+    const ip = format.part('ip')
+    return clientAddress(found) ?? clientAddress(ip) ?? ip
   }
   /** The key of a caller; undefined where the line has none, or one longer than limiters take. */
   const keyOf = (by: string): string | undefined => {
-    const key = by === 'ip' ? address() : part(by)
+    const key = part(by)
     return key !== undefined && key.length <= 8192 ? key : undefined
   }
   return () => {

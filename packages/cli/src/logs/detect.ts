@@ -16,15 +16,7 @@ export class NoLogError extends Error {
 }
 
 /** The format of one source. */
-export interface Detected {
-  readonly title: string
-  readonly format: Format
-  readonly wrapper: Wrapper
-  /** The unit of its times, in microseconds. */
-  readonly resolution: number
-  /** Whether its calls have durations. */
-  readonly hasDurations: boolean
-}
+export type Detected = Omit<ReturnType<typeof scored>, 'score' | 'missing'>
 
 /**
  * Finds the format of a log by its first lines: the one, with what wraps it (such as Docker's JSON), under which most
@@ -33,22 +25,24 @@ export interface Detected {
  */
 export function detect(source: string, sample: readonly string[], options: ReadOptions): Detected {
   const { format: name, fields = {}, selectors, cost } = options
-  const needs = [...new Set([...selectors.map(({ by = 'ip' }) => by), ...(cost === undefined ? [] : [cost])])]
+  const needs = [...new Set(selectors.map(({ by = 'ip' }) => by)), ...(cost === undefined ? [] : [cost])]
   const openers = FORMATS.filter((opener) => name === undefined || opener.name === name)
   let best: ReturnType<typeof scored> | undefined
-  for (const wrapper of wrappers()) {
+  for (const [i, wrapper] of wrappers().entries()) {
     const inner = sample.map((line) => withoutColours(wrapper.unwrap(line) ?? '')).filter(Boolean)
     for (const opener of openers) {
-      const candidate = scored(opener.open(new TimeReader(), inner, fields), wrapper, inner, needs)
+      const format = opener.open(new TimeReader(), inner, fields)
+      // A new wrapper for the log: this one may hold a part of the sample's last line.
+      const candidate = scored(format, wrappers()[i]!, inner, needs)
       if (candidate.score > (best?.score ?? 0)) best = candidate
     }
   }
   if (best && best.missing === undefined) return best
   const missing = best?.missing ?? 'time'
   const first = withoutColours(sample[0]!).slice(0, 160)
-  const field = `--field ${missing.replace(/^\w+:/, '')}=PATH`
-  const flag = first.startsWith('{') ? field : best ? '--by' : `--format ${FORMAT_NAMES.join('|')}`
-  const advice = `name it with ${flag}. The first line is: ${first}`
+  const flag = missing === cost ? '--cost' : best ? '--by' : `--format ${FORMAT_NAMES.join('|')}`
+  const isField = first.startsWith('{') && !missing.includes(':')
+  const advice = `name it with ${isField ? `--field ${missing}=PATH` : flag}. The first line is: ${first}`
   throw new NoLogError(`${source}: no field for '${missing}' was found; ${advice}`)
 }
 

@@ -34,9 +34,8 @@ export function jsonOf(line: string): Readonly<Record<string, unknown>> | undefi
 }
 
 /** Undefined for what logs write in the place of nothing. */
-export function given(text: string | undefined): string | undefined {
-  return text === '-' || text === '' ? undefined : text
-}
+export const given = (text: string | undefined): string | undefined =>
+  text === '-' || text === '' ? undefined : text
 
 /** The method or the path of a request line such as `GET /path?query HTTP/1.1`, or the path of a URL. */
 export function requestPart(request: string | undefined, name: 'method' | 'path'): string | undefined {

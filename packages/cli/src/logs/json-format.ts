@@ -113,7 +113,7 @@ class JsonFormat implements Format {
 }
 
 /** The value at a path as a text; of a list the first. */
-function textAt(line: JsonLine, path: string): string | undefined {
+export function textAt(line: JsonLine, path: string): string | undefined {
   const found = valueAt(line, path)
   const value = Array.isArray(found) ? (found[0] as unknown) : found
   return typeof value === 'string' ? given(value) : typeof value === 'number' ? String(value) : undefined
@@ -129,6 +129,4 @@ function valueAt(line: JsonLine, path: string): unknown {
   return typeof inner === 'object' && inner ? valueAt(inner, path.slice(dot + 1)) : undefined
 }
 
-function folded(name: string): string {
-  return name.toLowerCase().replaceAll('_', '-')
-}
+const folded = (name: string): string => name.toLowerCase().replaceAll('_', '-')

@@ -1,3 +1,5 @@
+import type { Refused } from './lines.js'
+
 /*
  * The book of lines: each line of a log is read, or skipped for a reason. Nothing is left out of it.
  */
@@ -5,7 +7,7 @@
 /** Why a line was not read. */
 export type SkipReason =
   | `${'empty' | 'comment' | 'part of a'} line`
-  | `${'NUL bytes' | 'longer than 256 KiB' | 'not in the format' | 'clock ran back' | 'cut off'}`
+  | `${Refused['reason'] | 'not in the format' | 'clock ran back'}`
   | `no ${'time' | 'caller' | 'cost'}`
 
 /** The lines that were skipped for one reason, and the first of them. */

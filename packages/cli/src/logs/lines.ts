@@ -3,20 +3,28 @@
  * end. A line that is too long is dropped while it arrives, so that memory stays bounded.
  */
 
+/** A line whose text is not passed on: why, and how it begins. */
+export interface Refused {
+  readonly reason: 'NUL bytes' | 'longer than 256 KiB' | 'cut off'
+  readonly text: string
+}
+
+export type Line = string | Refused
+
+/** The text of a line, or how it begins. */
+export const textOf = (line: Line): string => (typeof line === 'string' ? line : line.text)
+
 /** Cuts the bytes of one source into lines. */
 export class LineSplitter {
   readonly #decoder = new TextDecoder()
   #rest: Uint8Array = EMPTY
   #isDropping = false
 
-  /** `refuse` is called with the beginning of a line that is not passed on. */
-  constructor(readonly refuse: (reason: 'NUL bytes' | 'longer than 256 KiB', text: string) => void) {}
-
   /**
    * Returns the lines that these bytes complete, and keeps the rest for the next. Of a line that grows too long the
    * rest is dropped up to its end.
    */
-  push(bytes: Uint8Array): string[] {
+  push(bytes: Uint8Array): Line[] {
     const from = this.#isDropping ? bytes.indexOf(NEWLINE) + 1 : 0
     if (this.#isDropping && from === 0) return []
     this.#isDropping = false
@@ -24,7 +32,7 @@ export class LineSplitter {
     const lines = end > from ? this.#cut(joined(this.#rest, bytes.subarray(from, end))) : []
     this.#rest = end > from ? bytes.slice(end) : joined(this.#rest, bytes.subarray(Math.max(from, end)))
     if (this.#rest.length > LONGEST) {
-      this.refuse('longer than 256 KiB', this.#decoder.decode(this.#rest.subarray(0, 200)))
+      lines.push({ reason: 'longer than 256 KiB', text: this.#decoder.decode(this.#rest.subarray(0, 200)) })
       this.#rest = EMPTY
       this.#isDropping = true
     }
@@ -32,23 +40,24 @@ export class LineSplitter {
   }
 
   /** The last line, if the source does not end with a line end. */
-  end(): string[] {
+  end(): Line[] {
     const rest = this.#rest
     this.#rest = EMPTY
     return rest.length > 0 ? this.#cut(rest) : []
   }
 
   /** Splits bytes that end with a whole line into their lines. Lines that are too long or hold NUL bytes are refused. */
-  #cut(bytes: Uint8Array): string[] {
+  #cut(bytes: Uint8Array): Line[] {
     const text = this.#decoder.decode(bytes)
     const hasNul = bytes.includes(0) // in a text V8 looks for it character by character
-    const lines: string[] = []
+    const lines: Line[] = []
     for (let from = 0; from < text.length;) {
       let to = text.indexOf('\n', from)
       if (to < 0) to = text.length
       const line = text.slice(from, text[to - 1] === '\r' && to > from ? to - 1 : to)
-      if (line.length > LONGEST) this.refuse('longer than 256 KiB', line)
-      else if (hasNul && line.includes('\0')) this.refuse('NUL bytes', line.replaceAll('\0', ''))
+      if (line.length > LONGEST) lines.push({ reason: 'longer than 256 KiB', text: line })
+      else if (hasNul && line.includes('\0'))
+        lines.push({ reason: 'NUL bytes', text: line.replaceAll('\0', '') })
       else lines.push(line)
       from = to + 1
     }

@@ -86,6 +86,4 @@ function sink(heap: Head[], head: Head): void {
   heap[i] = head
 }
 
-function atOf({ batch, next }: Head): number {
-  return batch[next]!.at
-}
+const atOf = ({ batch, next }: Head): number => batch[next]!.at

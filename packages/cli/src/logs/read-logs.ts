@@ -1,7 +1,7 @@
 import { type LoggedCall, callReader, type ReadOptions } from './calls.js'
 import { detect, type Detected } from './detect.js'
 import { Ledger, type SkipReason } from './ledger.js'
-import { LineSplitter } from './lines.js'
+import { type Line, LineSplitter, textOf } from './lines.js'
 import { merge, Sorter } from './order.js'
 import { withoutColours } from './wrappers.js'
 
@@ -48,8 +48,8 @@ class Log {
   /** Undefined for a log without a line. */
   detected: Detected | undefined
   readonly #chunks: AsyncIterator<Uint8Array>
-  readonly #splitter = new LineSplitter((reason, text) => this.#refuse(reason, text))
-  #first: string[] = []
+  readonly #splitter = new LineSplitter()
+  readonly #first: Line[] = []
   #lines = 0
   #hasBegun = false
   #hasEnded = false
@@ -67,9 +67,10 @@ class Log {
   async open(): Promise<void> {
     for (let lines = await this.#next(); lines; lines = await this.#next()) {
       for (const line of lines) this.#first.push(line)
-      if (this.#first.length >= SAMPLE) break
+      if (this.#first.length > 100 * SAMPLE || this.#first.filter(isText).length >= SAMPLE) break
     }
-    const sample = this.#first.slice(0, SAMPLE).filter((line) => line !== '')
+    const texts = this.#first.filter(isText)
+    const sample = texts.length > 0 ? texts.slice(0, SAMPLE) : this.#first.slice(0, 1).map(textOf)
     if (sample.length > 0) this.detected = detect(this.source.name, sample, this.options)
   }
 
@@ -79,14 +80,14 @@ class Log {
     const { format, hasDurations } = this.detected!
     const callOf = callReader(format, hasDurations, this.options)
     const sorter = new Sorter((this.options.skewMs ?? 5000) * 1000)
-    for (let lines: string[] | undefined = this.#first; lines; lines = await this.#next()) {
+    for (let lines: Line[] | undefined = this.#first; lines; lines = await this.#next()) {
       for (const line of lines) {
         ledger.lines++
         this.#lines++
         const found = this.#whyNone(line) ?? callOf()
         const call = typeof found !== 'object' || sorter.add(found) ? found : 'clock ran back'
         if (typeof call === 'object' || call === 'outside') ledger.read++
-        else ledger.skip(call, line, source.name, this.#lines)
+        else ledger.skip(call, textOf(line), source.name, this.#lines)
         if (call === 'outside') ledger.outside++
       }
       yield sorter.due()
@@ -95,7 +96,8 @@ class Log {
   }
 
   /** Has the format read a line. Returns why that failed, or undefined if the line was read. */
-  #whyNone(line: string): SkipReason | undefined {
+  #whyNone(line: Line): SkipReason | undefined {
+    if (typeof line !== 'string') return line.reason
     if (line === '' || line.startsWith('#')) return line === '' ? 'empty line' : 'comment line'
     const { format, wrapper } = this.detected!
     const inner = wrapper.unwrap(line)
@@ -104,7 +106,7 @@ class Log {
   }
 
   /** The lines that the next bytes complete; undefined at the end. A source that fails ends there, unless it fails at once. */
-  async #next(): Promise<string[] | undefined> {
+  async #next(): Promise<Line[] | undefined> {
     if (this.#hasEnded || this.options.signal?.aborted) return undefined
     try {
       const { done, value } = await this.#chunks.next()
@@ -117,18 +119,12 @@ class Log {
       if (this.options.signal?.aborted) return undefined
       const { message } = error as Error
       if (!this.#hasBegun) throw Object.assign(error as Error, { message: `${this.source.name}: ${message}` })
-      const { lines } = this.ledger
-      const [rest] = this.#splitter.end() // which counts the lines that it refuses
-      if (this.ledger.lines === lines) this.#refuse('cut off', rest ?? message)
-      return []
+      const [rest = message] = this.#splitter.end()
+      return [typeof rest === 'string' ? { reason: 'cut off', text: rest } : rest]
     }
-  }
-
-  /** Counts a line of which nothing can be read, in the ledger of all logs and in this log's own numbers of lines. */
-  #refuse(reason: SkipReason, text: string): void {
-    this.ledger.lines++
-    this.ledger.skip(reason, text, this.source.name, ++this.#lines)
   }
 }
 
 const SAMPLE = 1000
+
+const isText = (line: Line): line is string => typeof line === 'string' && line !== ''

@@ -98,6 +98,4 @@ export class Spread {
 }
 
 /** The caller, of the first limiter that counts the call. */
-function nameOf({ keys }: LoggedCall): string {
-  return keys[0] ?? keys.find((key) => key !== undefined)!
-}
+const nameOf = ({ keys }: LoggedCall): string => keys[0] ?? keys.find((key) => key !== undefined)!

@@ -6,33 +6,32 @@ import type { TimeReader } from './times.js'
  */
 
 /**
- * Each with the names of the groups, and those that add up to the duration in seconds. Without one, the time is that of the
- * beginning, or is not known.
+ * Each with the names of the groups. Those that begin with `duration` add up to it, in seconds; without one, the time is that
+ * of the beginning, or is not known.
  */
 const PATTERNS = [
   {
-    // Apache, nginx and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration behind.
+    // Apache, nginx and Traefik, common and combined, with a virtual host in front or X-Forwarded-For and a duration behind,
+    // which ingress-nginx has as the second number.
     name: 'common',
     pattern:
-      /^(?:([^\s:]+)(?::\d+)? (?=[\da-fA-F]*[.:]\S* \S+ ))?(\S+) \S+ [^[]*\[([^\]]+)\] "((?:[^"\\]|\\.)*)" (\d{3}|-) (?:\d+|-)(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"(?: "([^"]*)")?(?:.*\b(?:rt|request_time)[=:]"?([\d.]+))?)?/,
+      /^(?:([^\s:]+)(?::\d+)? (?=[\da-fA-F]*[.:]\S* \S+ ))?(\S+) \S+ [^[]*\[([^\]]+)\] "((?:[^"\\]|\\.)*)" (\d{3}|-) (?:\d+|-)(?: "((?:[^"\\]|\\.)*)" "((?:[^"\\]|\\.)*)"(?: "([^"]*)")?(?:(?:.*\b(?:rt|request_time)[=:]"?| \d+ (?=[\d.]+ \[))([\d.]+))?)?/,
     groups: 'host ip time request status header:referer header:user-agent forwarded duration',
-    durations: ['duration'],
   },
   {
     // The load balancer of AWS for applications: a part of the duration that did not happen is -1.
     name: 'alb',
     pattern:
       /^(?:https?|h2|grpcs|wss?) (\d{4}-\S+Z) \S+ (\S+):\d+ \S+ (-?[\d.]+) (-?[\d.]+) (-?[\d.]+) (\d{3}|-) \S+ \d+ \d+ "(\S+ (?:\w+:\/\/([^:/ ]+))?[^"]*)" "([^"]*)"/,
-    groups: 'time ip first second third status request host header:user-agent',
-    durations: ['first', 'second', 'third'],
+    groups: 'time ip duration:1 duration:2 duration:3 status request host header:user-agent',
   },
   {
-    // Envoy's own format, and Istio's. The time is that of the beginning; addresses are those of X-Forwarded-For.
+    // Envoy's own format, and Istio's. The time is that of the beginning; addresses are those of X-Forwarded-For,
+    // and where Istio has none of the connection.
     name: 'envoy',
     pattern:
-      /^\[(\d{4}-\S+)\] "([^"]*)" (\d{3}|0) \S+ (?:\S+ \S+ "[^"]*" )?\d+ \d+ \d+ \S+ "(?:([^"]*),\s*)?([^",]*)" "([^"]*)" "[^"]*" "([^"]*)"/,
-    groups: 'time request status forwarded ip header:user-agent host',
-    durations: [],
+      /^\[(\d{4}-\S+)\] "([^"]*)" (\d{3}|0) \S+ (?:\S+ \S+ "[^"]*" )?\d+ \d+ \d+ \S+ "(?:([^"]*),\s*)?([^",]*)" "([^"]*)" "[^"]*" "([^"]*)"(?: "[^"]*" \S+ \S+ \S+ (\S+):\d+ )?/,
+    groups: 'time request status forwarded ip header:user-agent host peer',
   },
 ]
 
@@ -45,6 +44,7 @@ class TextFormat implements Format {
   readonly name: string
   time = NaN
   readonly #groups: ReadonlyMap<string, number>
+  readonly #durations: readonly string[]
   #found: readonly (string | undefined)[] = []
 
   /** `pattern` has the regular expression of the format and the names of its groups in order. */
@@ -53,7 +53,9 @@ class TextFormat implements Format {
     readonly times: TimeReader,
   ) {
     this.name = pattern.name
-    this.#groups = new Map(pattern.groups.split(' ').map((group, i) => [group, i + 1]))
+    const groups = pattern.groups.split(' ')
+    this.#groups = new Map(groups.map((group, i) => [group, i + 1]))
+    this.#durations = groups.filter((group) => group.startsWith('duration'))
   }
 
   /** Reads a line, whose parts `part` returns then. Returns whether it is in the format. */
@@ -66,12 +68,13 @@ class TextFormat implements Format {
   }
 
   get duration(): number {
-    return this.pattern.durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
+    return this.#durations.reduce((sum, group) => sum + microseconds(this.part(group)), 0)
   }
 
   /** A part of the line that was read last; undefined where the format or the line has none. */
   part(name: string): string | undefined {
     if (name === 'method' || name === 'path') return requestPart(this.part('request'), name)
-    return given(this.#found[this.#groups.get(name === 'header:x-forwarded-for' ? 'forwarded' : name)!])
+    const text = given(this.#found[this.#groups.get(name === 'header:x-forwarded-for' ? 'forwarded' : name)!])
+    return name === 'ip' ? (text ?? this.part('peer')) : text
   }
 }

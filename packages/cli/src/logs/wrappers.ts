@@ -1,4 +1,5 @@
 import { jsonOf } from './format.js'
+import { textAt } from './json-format.js'
 
 /*
  * The carriers of a log's lines: the drivers of containers and the journals of systems.
@@ -18,48 +19,49 @@ export function wrappers(): readonly Wrapper[] {
     {
       name: 'docker', // which splits lines at 16 KiB: only the last part ends in \n
       unwrap(line) {
-        const part = line.startsWith('{"log":') ? memberOf(line, 'log') : undefined
-        return part && docker.add(part.replace(/\r?\n$/, ''), part.endsWith('\n'))
+        const { log, stream } = (line.startsWith('{"log":') && jsonOf(line)) || {}
+        if (typeof log !== 'string') return undefined
+        return docker.add(stream, log.replace(/\r?\n$/, ''), log.endsWith('\n'))
       },
     },
     {
       name: 'cri', // whose `P` marks a part of a line, and `F` its end
       unwrap(line) {
-        const [, tag, part] = CRI.exec(line) ?? []
-        return part === undefined ? undefined : cri.add(part, tag === 'F')
+        const [, stream, tag, part] = CRI.exec(line) ?? []
+        return part === undefined ? undefined : cri.add(stream, part, tag === 'F')
       },
     },
     { name: 'syslog', unwrap: (line) => SYSLOG.exec(line)?.[1] },
-    { name: 'journald', unwrap: (line) => memberOf(line, 'MESSAGE') },
+    { name: 'journald', unwrap: (line) => textAt(jsonOf(line) ?? {}, 'MESSAGE') },
+    { name: 'timestamps', unwrap: (line) => TIMESTAMP.exec(line)?.[1] },
     { name: '', unwrap: (line) => line },
   ]
 }
 
-const CRI = /^\d{4}-\d\d-\d\dT\S+ (?:stdout|stderr) ([FP])(?::\S+)? (.*)$/
+const CRI = /^\d{4}-\d\d-\d\dT\S+ (stdout|stderr) ([FP])(?::\S+)? (.*)$/
+
+/** The time that `docker logs -t` and `kubectl logs --timestamps` put in front. */
+const TIMESTAMP = /^\d{4}-\d\d-\d\dT\S+Z (.+)$/
 
 /** `<190>Oct 11 22:14:15 host nginx[7]: line`, RFC 5424, and what `journalctl` prints, with times of any form. */
 const SYSLOG =
-  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[.*?\])+)) (?:\ufeff)?(.+)$/
+  /^(?:(?:<\d{1,3}>)?(?:[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|\d{4}-\d\d-\d\dT\S+) \S+ [^\s:[]+(?:\[\d+\])?:|<\d{1,3}>1 \S+ \S+ \S+ \S+ \S+ (?:-|(?:\[(?:[^\]\\]|\\.)*\])+)) (?:\ufeff)?(.+)$/
 
-/** Joins the parts of one line. */
+/** Joins the parts of lines, of which each stream may have one that goes on. */
 class Joiner {
-  #parts = ''
+  /** Of stdout and of stderr. */
+  readonly #parts = ['', '']
 
   /** Joins the parts of a line that was split. Returns the whole line with its last part, and '' until then. */
-  add(part: string, isLast: boolean): string {
-    const whole = this.#parts + part
-    this.#parts = isLast ? '' : whole.slice(0, LONGEST)
+  add(stream: unknown, part: string, isLast: boolean): string {
+    const place = stream === 'stderr' ? 1 : 0
+    const whole = this.#parts[place]! + part
+    this.#parts[place] = isLast ? '' : whole.slice(0, LONGEST)
     return isLast ? whole : ''
   }
 }
 
 const LONGEST = 2 ** 18
-
-/** The text of a member, where the line is a JSON object that has it. */
-function memberOf(line: string, name: string): string | undefined {
-  const value = jsonOf(line)?.[name]
-  return typeof value === 'string' ? value : undefined
-}
 
 // oxlint-disable-next-line no-control-regex -- the escape character begins a colour
 const COLOURS = /\u001b\[[\d;]*[A-Za-z]/g

@@ -22,9 +22,7 @@ export function marked(arg: string): string {
 }
 
 /** An argument as it was given. */
-export function unmarked(arg: unknown): string {
-  return String(arg).replaceAll(MARK, '')
-}
+export const unmarked = (arg: unknown): string => String(arg).replaceAll(MARK, '')
 
 /** The texts that were given for an option. */
 export function textsOf(given: Given, name: string): readonly string[] {
@@ -32,14 +30,12 @@ export function textsOf(given: Given, name: string): readonly string[] {
 }
 
 /** The flag of an option: --trust-proxy for trustProxy. */
-export function flagOf(name: string): string {
-  return (name.length > 1 ? '--' : '-') + name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
-}
+export const flagOf = (name: string): string =>
+  (name.length > 1 ? '--' : '-') + name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)
 
 /** The error for arguments that cannot be meant. */
-export function usageError(message: string): Error {
-  return Object.assign(new Error(message), { name: 'UsageError' })
-}
+export const usageError = (message: string): Error =>
+  Object.assign(new Error(message), { name: 'UsageError' })
 
 /**
  * Refuses arguments that cannot be meant, whatever they say.

@@ -14,9 +14,8 @@ import { printSuggest } from './print-suggest.js'
 
 export const suggest: Run = async (paths, given, signal) => {
   const selector = selectorOf(given)
-  const read = { ...readOptionsOf(given, [selector]), signal }
   const options = { ...suggestOptionsOf(given), shelf: new FileShelf(), signal }
-  const reading = await logs.readLogs(sourcesOf(paths, signal), read)
+  const reading = await logs.readLogs(sourcesOf(paths, signal), readOptionsOf(given, [selector], signal))
   const report = hashed(await logs.suggest(reading, options), given)
   const command = replayCommand(paths, given)
   print(report, given, () => printSuggest(report, selector, command, pageOf(process.stdout)))
@@ -53,7 +52,7 @@ export const replay: Run = async (files, given, signal) => {
     const line = { time, limiter, key: keys[0], cost, allowed, policy, remaining, retryAfterMs }
     writeSync(out!, `${JSON.stringify(hashed(line, given))}\n`)
   }
-  const read = { ...readOptionsOf(given, selectors), signal }
+  const read = readOptionsOf(given, selectors, signal)
   const options = { limiters, against, signal, onDecision: out === undefined ? out : write } as const
   const reading = await logs.readLogs(sourcesOf(files.slice(0, -1), signal), read)
   const report = hashed(await logs.replay(reading, options), given)

@@ -14,7 +14,7 @@ export async function main(argv: readonly string[], version: string, load = load
   const interrupt = new AbortController()
   const stop = (): void => interrupt.abort()
   process.once('SIGINT', stop)
-  process.stdout.on('error', endOfPipe)
+  process.stdout.on('error', (error) => process.exit(failure(error)))
   try {
     const cli = cac('sluice').option('--json', 'Print JSON').help().version(version)
     for (const [usage, about, example, flags] of COMMANDS) {
@@ -32,7 +32,7 @@ export async function main(argv: readonly string[], version: string, load = load
     if (!command && args[0] !== undefined) return failure(await unknown('command', unmarked(args[0]), NAMES))
     const flags = [...(command?.options ?? []), ...cli.globalCommand.options].flatMap(({ names }) => names)
     const odd = Object.keys(options).find((name) => name !== '--' && !flags.includes(name))
-    if (command && odd !== undefined) return failure(await unknown('option', flagOf(odd), flags.map(flagOf)))
+    if (odd !== undefined) return failure(await unknown('option', flagOf(odd), flags.map(flagOf)))
     if (command) refuseMisuse(argv, args, options)
     else cli.outputHelp()
     const code = (await cli.runMatchedCommand()) as number | undefined
@@ -42,11 +42,6 @@ export async function main(argv: readonly string[], version: string, load = load
   } finally {
     process.off('SIGINT', stop)
   }
-}
-
-/** A reader that has seen enough, such as `head`, is no failure. */
-function endOfPipe(error: NodeJS.ErrnoException): void {
-  process.exit(error.code === 'EPIPE' ? EXIT.done : failure(error))
 }
 
 /** The error for a command or an option that does not exist. It suggests the nearest name, or the help. */
@@ -60,7 +55,10 @@ async function unknown(kind: 'command' | 'option', name: string, names: readonly
 /** Prints an error: of use or of input its message, of any other kind its stack, as a defect. Returns the exit code. */
 function failure(error: NodeJS.ErrnoException): number {
   const { name, code = '' } = error
-  const message = unmarked(error.message)
+  if (code === 'EPIPE') return EXIT.done // a reader that has seen enough, such as `head`, is no failure
+  // A line of a log that a message quotes may move the cursor, and under --hash-keys no key is shown.
+  const text = unmarked(error.message).replace(/[^\n\P{C}]/gu, '?')
+  const message = process.argv.includes('--hash-keys') ? text.replace(/ The first line is: .*/s, '') : text
   const isUsage = /^(Usage|CAC|Policy|Input)Error$/.test(name)
   const isInput = name === 'NoLogError' || /^(E[A-Z]+|Z_\w+)$/.test(code)
   const defect = `a defect of sluice, please report it: ${error.stack ?? message}`

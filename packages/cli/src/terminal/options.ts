@@ -42,7 +42,11 @@ export function selectorOf(given: Given): Selector {
  * The options for reading logs, from the command line's flags.
  * @throws {UsageError} for a value that is not valid.
  */
-export function readOptionsOf(given: Given, selectors: readonly Selector[]): ReadOptions {
+export function readOptionsOf(
+  given: Given,
+  selectors: readonly Selector[],
+  signal: AbortSignal,
+): ReadOptions {
   const fields: Record<string, string> = {}
   for (const text of textsOf(given, 'field')) {
     const [, name = '', path = ''] = /^(\w+)=(.+)$/.exec(text) ?? []
@@ -51,6 +55,7 @@ export function readOptionsOf(given: Given, selectors: readonly Selector[]): Rea
   }
   return {
     selectors,
+    signal,
     cost: valueOf(given, 'cost', (text) => checked(text, text, /^field:./.test(text), 'field:PATH')),
     format: valueOf(given, 'format', (text) => oneOf(text, FORMAT_NAMES)),
     fields,

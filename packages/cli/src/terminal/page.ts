@@ -4,6 +4,8 @@ import type { Basis } from '../index.js'
 export interface Page {
   /** In columns. */
   readonly width: number
+  /** Columns for the name of a caller, beside the figures of a row. */
+  readonly keys: number
   bold(text: string): string
   faint(text: string): string
 }
@@ -12,7 +14,8 @@ export interface Page {
 export function pageOf({ isTTY, columns }: NodeJS.WriteStream): Page {
   const isColoured = isTTY && !process.env.NO_COLOR
   const style = (code: number) => (text: string) => (isColoured ? `\u001b[${code}m${text}\u001b[0m` : text)
-  return { width: columns ?? (Number(process.env.COLUMNS) || 80), bold: style(1), faint: style(2) }
+  const width = columns ?? (Number(process.env.COLUMNS) || 80)
+  return { width, keys: Math.max(20, width - 45), bold: style(1), faint: style(2) }
 }
 
 /**
@@ -33,9 +36,10 @@ export function count(number: number, thing = ''): string {
   return thing === '' ? text : `${text} ${thing}${number === 1 ? '' : 's'}`
 }
 
-/** A share of 1 to two digits, and of nearly all to five. */
+/** A share of 1 to two digits, and of nearly all to as many as show that it is not all. */
 export function percent(share: number): string {
-  return `${Number((share * 100).toPrecision(share > 0.99 ? 5 : share > 0.1 ? 3 : 2))} %`
+  const digits = share > 0.9999 ? 9 : share > 0.99 ? 5 : share > 0.1 ? 3 : 2
+  return `${Number((share * 100).toPrecision(digits))} %`
 }
 
 /** A length of time in its two largest units: `4.2s`, `3m 20s`. null is for ever. */
@@ -50,13 +54,12 @@ export function lengthOfTime(ms: number | null): string {
 }
 
 /** A time without the T and the zone. */
-export function shown(time: string | null): string {
-  return time === null ? '-' : time.replace('T', ' ').slice(0, 19)
-}
+export const shown = (time: string | null): string => time?.replace('T', ' ').slice(0, 19) ?? '-'
 
-/** A text of a log, which may hold codes that move the cursor. */
-export function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e\u00a0-\uffff]/g, '?')
+/** A text of a log, which may be long, and hold codes that move the cursor or turn what follows. */
+export function printable(text: string, width = Infinity): string {
+  const clean = text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  return clean.length > width ? `${clean.slice(0, width - 1)}…` : clean
 }
 
 /**
@@ -77,8 +80,8 @@ export function pageText(basis: Basis, sections: readonly (readonly string[])[],
   const beside = outside > 0 ? ` (${count(outside)} outside --where)` : ''
   const sum = `${count(lines, 'line')} = ${count(read)} read${beside} + ${count(lines - read)} skipped`
   const reasons = Object.entries(skipped).map(([reason, { count: many, source, line, text }]) => {
-    const first = `  ${reason}: ${count(many)}, first ${source}:${line}: ${printable(text)}`
-    return page.faint(first.slice(0, page.width))
+    const first = `  ${reason}: ${count(many)}, first ${source}:${line}: ${text}`
+    return page.faint(printable(first, page.width))
   })
   const all = [head, ...sections, [page.faint(sum), ...reasons]].filter((section) => section.length > 0)
   return all.map((section) => section.join('\n')).join('\n\n')

@@ -10,7 +10,7 @@ export function printReplay({ basis, answers }: ReplayReport, page: Page): strin
   const sections = answers.flatMap(({ spread, limiters, against }) => [
     ...(isCoarse ? [[page.bold(SPREADS[spread])]] : []),
     ...limiters.map((limiter) => limiterLines(limiter, basis.callers, page)),
-    ...(against ? [comparisonLines(against)] : []),
+    ...(against ? [comparisonLines(against, page)] : []),
   ])
   const coarse = 'this log is too coarse for a policy: three answers, by where calls lay in its units'
   return `${isCoarse ? `${page.bold(coarse)}\n\n` : ''}${pageText(basis, sections, page)}`
@@ -30,7 +30,7 @@ function limiterLines(limiter: LimiterReport, callers: number, page: Page): stri
   if (denied === 0) return [title]
   const [hour, most] = Object.entries(hours).reduce((one, other) => (other[1] > one[1] ? other : one))
   const rows = worst.map(({ key, denied: own, first, longestLockOutMs: ms }) => {
-    return [`  ${printable(key)}`, count(own), shown(first), lengthOfTime(ms)]
+    return [`  ${printable(key, page.keys)}`, count(own), shown(first), lengthOfTime(ms)]
   })
   return [
     title,
@@ -41,10 +41,10 @@ function limiterLines(limiter: LimiterReport, callers: number, page: Page): stri
 }
 
 /** The lines about calls that are decided otherwise than before, with the callers who have most of them. */
-function comparisonLines({ allowedToDenied, deniedToAllowed, callers }: Comparison): string[] {
+function comparisonLines({ allowedToDenied, deniedToAllowed, callers }: Comparison, page: Page): string[] {
   const sum = `${count(allowedToDenied, 'call')} allowed before and denied now, ${count(deniedToAllowed)} the other way round`
   const rows = callers.map(({ key, ...each }) => {
-    return [`  ${printable(key)}`, count(each.allowedToDenied), count(each.deniedToAllowed)]
+    return [`  ${printable(key, page.keys)}`, count(each.allowedToDenied), count(each.deniedToAllowed)]
   })
   return rows.length === 0 ? [sum] : [sum, ...table([['  caller', 'denied now', 'allowed now'], ...rows])]
 }

@@ -38,14 +38,19 @@ function limitsTable({ windows, basis }: SuggestReport, page: Page): string[] {
 function picture({ windowMs, peaks, recommended, cells, without }: WindowReport, page: Page): string[] {
   const binOf = (peak: number | null): number => (peak === null ? 53 : Math.floor(Math.log2(peak)))
   const bins = new Map<number, number>()
-  for (const [peak, callers] of peaks) bins.set(binOf(peak), (bins.get(binOf(peak)) ?? 0) + callers)
+  const first = binOf(peaks[0]![0])
+  for (const [peak, callers] of peaks) {
+    const bin = binOf(peak)
+    for (let gap = first + bins.size; gap < bin && bin < 53; gap++) bins.set(gap, 0)
+    bins.set(bin, (bins.get(bin) ?? 0) + callers)
+  }
   const most = Math.log1p(Math.max(...bins.values()))
   const limit = recommended?.policy.limit
   const bars = [...bins].map(([bin, callers]) => {
     const name = bin === 0 ? '1' : bin === 53 ? 'no limit' : `${count(2 ** bin)}-${count(2 ** (bin + 1) - 1)}`
-    const bar = '█'.repeat(Math.max(1, Math.round((BAR * Math.log1p(callers)) / most)))
+    const bar = '█'.repeat(Math.ceil((BAR * Math.log1p(callers)) / most))
     const mark = limit !== undefined && binOf(limit) === bin ? `  < ${count(limit)}` : ''
-    return `${name.padStart(15)} ${bar} ${count(callers)}${mark}`
+    return `${name.padStart(15)} ${bar}${bar && ' '}${count(callers)}${mark}`
   })
   const callers = without === 'interrupted' && cells.length === 0 ? 'some callers' : 'callers'
   return [page.bold(`${callers} by their peak in ${formatDuration(windowMs)}`.padEnd(PICTURE)), ...bars]
@@ -75,7 +80,7 @@ function recommendation(window: WindowReport, basis: Basis, page: Page): string[
   const title = page.bold(`${count(policy.limit)} per ${formatDuration(windowMs)}`)
   const alone = `leaves ${percent(1 - hit / callers)} of ${count(callers, 'caller')} alone`
   const beyond = worst.map(({ key, calls = 0, denied }) => {
-    return `  ${printable(key)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
+    return `  ${printable(key, page.keys)}: ${percent(calls / all)} of all calls, ${count(denied)} denied`
   })
   const gap = next === null ? 'no caller needs more' : `the next one needs ${count(next)}`
   return [`${title} ${alone}; ${gap}`, ...beyond]

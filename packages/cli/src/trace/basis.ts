@@ -57,9 +57,8 @@ export class Survey {
 }
 
 /** An instant as RFC 3339. */
-export function timeOf(us: number): string | null {
-  return Number.isFinite(us) ? new Date(us / 1000).toISOString() : null
-}
+export const timeOf = (us: number): string | null =>
+  Number.isFinite(us) ? new Date(us / 1000).toISOString() : null
 
 /** A log cannot judge what happens within a few units of its times: a scale of fewer units gives no figure. */
 export const LEAST_UNITS = 10

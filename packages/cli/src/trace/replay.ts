@@ -16,6 +16,7 @@ export interface LogReplayOptions {
   /** Called with each decision; of three answers those of the first. */
   readonly onDecision?:
     ((time: string, limiter: string, call: LoggedCall, decision: Decision) => void) | undefined
+  /** Ends deciding. Where it has ended the reading already, what was read is decided, for a tenth of a second at most. */
   readonly signal?: AbortSignal | undefined
 }
 
@@ -62,9 +63,15 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
   const callers = new Callers()
   const survey = new Survey()
   const answers = waysOf(reading, options).map((way) => new ReplayedSpread(way, reading, options))
-  const take = (answer: ReplayedSpread, calls: readonly LoggedCall[]): void => {
+  let isOver = false
+  const take = async (answer: ReplayedSpread, calls: readonly LoggedCall[], signal = options.signal) => {
     const isFirst = answer === answers[0]
-    for (const call of calls) {
+    for (const [i, call] of calls.entries()) {
+      if (i % CALLS_BETWEEN_PAUSES === CALLS_BETWEEN_PAUSES - 1) {
+        await new Promise((resolve) => setTimeout(resolve, 0))
+        isOver ||= signal?.aborted === true
+      }
+      if (isOver) return
       const key = call.keys.find((each) => each !== undefined)!
       if (isFirst) survey.add(call)
       if (isFirst) callers.numberFor(key)
@@ -74,12 +81,16 @@ export async function replay(reading: Reading, options: LogReplayOptions): Promi
   for await (const batch of reading.batches) {
     for (const answer of answers)
       // each gives the calls times of its own
-      take(answer, answer.spread.add(answers.length === 1 ? batch : batch.map((call) => ({ ...call }))))
+      await take(answer, answer.spread.add(answers.length === 1 ? batch : batch.map((call) => ({ ...call }))))
   }
-  for (const answer of answers) take(answer, answer.spread.end())
+  const signal = options.signal?.aborted ? AbortSignal.timeout(100) : options.signal
+  for (const answer of answers) await take(answer, answer.spread.end(), signal)
   const basis = survey.basis(reading, callers.size, options.signal)
   return { version: 1, command: 'replay', basis, answers: answers.map((answer) => answer.report()) }
 }
+
+/** Pauses give Ctrl-C its turn. */
+const CALLS_BETWEEN_PAUSES = 2 ** 14
 
 /**
  * The ways to lay out calls within a unit of the log's times: one where that hardly matters, and all three, as bounds
@@ -91,9 +102,8 @@ function waysOf({ resolution }: Reading, options: LogReplayOptions): readonly Wa
   return isCoarse ? ['evenly', 'start', 'alternating'] : ['evenly']
 }
 
-function allLimiters({ limiters, against }: LogReplayOptions): readonly ReadLimiter[] {
-  return against === undefined || against === 'log' ? limiters : [...limiters, ...against]
-}
+const allLimiters = ({ limiters, against }: LogReplayOptions): readonly ReadLimiter[] =>
+  against === undefined || against === 'log' ? limiters : [...limiters, ...against]
 
 /** All limiters under one way to spread calls. */
 class ReplayedSpread {
@@ -141,8 +151,8 @@ class ReplayedSpread {
   report(): ReplayAnswer {
     const limiters = this.#limiters.map((limiter) => limiter.report())
     for (const limiter of this.#others) limiter.report()
-    const answer = { spread: this.way, limiters }
-    return this.options.against === undefined ? answer : { ...answer, against: this.#comparison() }
+    const isCompared = this.options.against !== undefined
+    return { spread: this.way, limiters, ...(isCompared && { against: this.#comparison() }) }
   }
 
   /** The sums of changed decisions, and the five callers with most of them. */

@@ -45,8 +45,13 @@ export interface WindowReport {
   readonly recommended?: { readonly policy: PolicyEntry; readonly next: number | null }
 }
 
-/** Limits that would have suited the callers of a log. */
+/**
+ * Limits that would have suited the callers of a log.
+ * @throws {PolicyError} for a limit or burst that the algorithm does not take.
+ */
 export async function suggest(reading: Reading, options: SuggestOptions): Promise<SuggestReport> {
+  for (const windowMs of options.windows)
+    for (const limit of options.limits ?? [1]) makePolicy(entryOf(options, windowMs, limit))
   const callers = new Callers()
   const keys: string[] = []
   const survey = new Survey()
@@ -176,6 +181,7 @@ class Column {
    */
   report(isWhole: boolean): WindowReport {
     const limit = this.#recommended
+    const policy = limit === undefined ? undefined : entryOf(this.options, this.windowMs, limit)
     const without = this.#without ?? (isWhole ? undefined : 'interrupted')
     const sorted = [...this.#peaks].sort(([one], [other]) => one - other)
     const peaks = sorted.map(([peak, count]) => [peak === Infinity ? null : peak, count] as const)
@@ -189,7 +195,7 @@ class Column {
       ...(without && { without }),
       cells,
       peaks,
-      ...(limit !== undefined && { recommended: { policy: this.#entry(limit), next } }),
+      ...(policy && { recommended: { policy, next } }),
     }
   }
 
@@ -201,7 +207,7 @@ class Column {
     if (this.#cells.has(limit)) return this.#cells.get(limit)
     let cell: Cell | undefined
     try {
-      cell = new Cell(makePolicy(this.#entry(limit)))
+      cell = new Cell(makePolicy(entryOf(this.options, this.windowMs, limit)))
     } catch (error) {
       const { code = '' } = error as Partial<PolicyError>
       if (!/^(INVALID_LIMIT|CAPACITY_TOO_LARGE)$/.test(code)) throw error
@@ -209,13 +215,12 @@ class Column {
     this.#cells.set(limit, cell)
     return cell
   }
+}
 
-  /** A policy of this limit as it stands in a policy file. */
-  #entry(limit: number): PolicyEntry {
-    const { algorithm, burst } = this.options
-    const option = burst === undefined ? undefined : capacityOption(algorithm)
-    return { algorithm, limit, window: formatDuration(this.windowMs), ...(option && { [option]: burst }) }
-  }
+/** A policy as it stands in a policy file. */
+function entryOf({ algorithm, burst }: SuggestOptions, windowMs: number, limit: number): PolicyEntry {
+  const option = burst === undefined ? undefined : capacityOption(algorithm)
+  return { algorithm, limit, window: formatDuration(windowMs), ...(option && { [option]: burst }) }
 }
 
 /** Part of a window that a log has to span: a day's log lacks the second before midnight. */

@@ -75,6 +75,4 @@ export class Tally {
 
 const MOST = 5
 
-function lockOutMs(us: number): number | null {
-  return us === Infinity ? null : Math.ceil(us / 1000)
-}
+const lockOutMs = (us: number): number | null => (us === Infinity ? null : Math.ceil(us / 1000))
