@@ -1,5 +1,3 @@
-import type { Refused } from './lines.js'
-
 /*
  * The book of lines: each line of a log is read, or skipped for a reason. Nothing is left out of it.
  */
@@ -7,7 +5,7 @@ import type { Refused } from './lines.js'
 /** Why a line was not read. */
 export type SkipReason =
   | `${'empty' | 'comment' | 'part of a'} line`
-  | `${Refused['reason'] | 'not in the format' | 'clock ran back'}`
+  | `${'NUL bytes' | 'longer than 256 KiB' | 'not in the format' | 'clock ran back' | 'cut off'}`
   | `no ${'time' | 'caller' | 'cost'}`
 
 /** The lines that were skipped for one reason, and the first of them. */

@@ -1,3 +1,5 @@
+import type { SkipReason } from './ledger.js'
+
 /*
  * Bytes to lines. Bytes are cut at line ends before they are decoded, because no character of UTF-8 contains the byte of a line
  * end. A line that is too long is dropped while it arrives, so that memory stays bounded.
@@ -5,7 +7,7 @@
 
 /** A line whose text is not passed on: why, and how it begins. */
 export interface Refused {
-  readonly reason: 'NUL bytes' | 'longer than 256 KiB' | 'cut off'
+  readonly reason: SkipReason
   readonly text: string
 }
 
