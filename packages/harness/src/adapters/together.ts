@@ -129,6 +129,30 @@ export function togetherCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve
       expect(shouldCharge).toHaveBeenCalledTimes(1)
     })
 
+    it('count refusals for the penalty of the one that denies, and of no other', async () => {
+      const penalty = { after: 1, block: '1h' } as const
+      user = stopped(2, { name: 'user', penalty })
+      tenant = stopped(3, { name: 'tenant', penalty })
+      const site = await serve([{ limits: limits() }])
+      await site.statuses([{}, {}])
+      expect((await site.send()).headers['retry-after']).toBe('3600')
+      expect((await site.send({ headers: { 'X-User': 'bob' } })).status).toBe(200)
+    })
+
+    it('are each decided by their own `onStoreError`, where stores do not decide', async () => {
+      const broken = (onStoreError: 'allow' | 'deny') => ({
+        limiter: undecided({ name: onStoreError, onStoreError }),
+        key: () => 'k',
+      })
+      const open = await serve([{ limits: [...limits(), broken('allow')] }])
+      expect(await open.statuses([{}, {}, {}])).toEqual([200, 200, 429])
+      const closed = await serve([
+        { limits: [...limits({ key: () => 'bob' }), broken('allow'), broken('deny')] },
+      ])
+      expect((await closed.send()).status).toBe(503)
+      expect([(await tenant.peek('acme')).remaining, (await user.peek('bob')).remaining]).toEqual([3, 2])
+    })
+
     it('wait for async callbacks, whose errors charge nothing', async () => {
       const cost = async (req: Req) => Number(adapter.header(req, 'x-cost') ?? 1)
       const key = async () => 'ann'
