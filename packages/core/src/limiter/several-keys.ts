@@ -49,7 +49,7 @@ export function decideAll(given: readonly PartOptions[]): MaybePromise<WholeDeci
   const { parts } = whole
   if (parts.length === 1) return decideOne(whole, given[0]!)
   const guard = guardOf(parts)
-  if (guard) return new LaterWholeDecision(whole, guard).decide()
+  if (guard) return decideLater(whole, guard)
   return whole.charged(decideHere(parts), 0)
 }
 
@@ -176,38 +176,23 @@ class OpenWhole {
   }
 }
 
-/** The decision on several keys of which some are elsewhere, and the one promise of the call. */
-class LaterWholeDecision implements WholeReceiver {
-  readonly #sentAt = performance.now()
-  #resolve!: (whole: WholeDecision) => void
-  #reject!: (error: unknown) => void
-
-  constructor(
-    private readonly whole: OpenWhole,
-    private readonly guard: StoreGuard,
-  ) {}
-
-  /** The decision if it is known now, otherwise its promise. */
-  decide(): MaybePromise<WholeDecision> {
-    const answers = this.guard.decideParts(this.whole.parts, this)
-    if (answers) return this.whole.charged(answers, 0)
-    return new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
+/** Asks the guard of a store elsewhere: the decision if it is known now, otherwise its promise. */
+function decideLater(whole: OpenWhole, guard: StoreGuard): MaybePromise<WholeDecision> {
+  const { parts } = whole
+  const sentAt = performance.now()
+  let settle!: { resolve(decision: WholeDecision): void; failed(error: unknown): void }
+  const receiver: WholeReceiver = {
+    answered(answers) {
+      if (!answers) return guard.decideApart(parts, receiver) // these keys cannot go together
+      try {
+        settle.resolve(whole.charged(answers, performance.now() - sentAt))
+      } catch (error) {
+        settle.failed(error)
+      }
+    },
+    failed: (error) => settle.failed(error),
   }
-
-  /** Resolves the promise with the decision of these answers. Without answers the parts cannot go together. */
-  answered(answers: readonly Answer[] | undefined): void {
-    if (!answers) return this.guard.decideApart(this.whole.parts, this)
-    try {
-      this.#resolve(this.whole.charged(answers, performance.now() - this.#sentAt))
-    } catch (error) {
-      this.#reject(error)
-    }
-  }
-
-  failed(error: unknown): void {
-    this.#reject(error)
-  }
+  const answers = guard.decideParts(parts, receiver)
+  if (answers) return whole.charged(answers, 0)
+  return new Promise((resolve, failed) => (settle = { resolve, failed }))
 }
