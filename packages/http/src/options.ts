@@ -16,9 +16,9 @@ import {
   func,
   LIMITER,
   type LimiterSettings,
+  type Option,
   read,
   unchecked,
-  uncheckedLike,
 } from '@sluice/core/internal'
 import type { MaybePromise } from '@sluice/core/store'
 import { type HeaderOptions, HEADERS } from './headers.js'
@@ -151,9 +151,14 @@ export const INHERITED = {
 /** The options that describe a limit, and exclude `limiter`. */
 const LIMIT = { limit: unchecked(), window: unchecked(), policies: unchecked() }
 
-/** The options of every adapter. `createLimiter` checks those of limiters. */
+/** The options of limiters, which `createLimiter` checks. */
+const OF_LIMITERS = Object.fromEntries(Object.keys(LIMITER).map((name) => [name, unchecked()])) as {
+  readonly [Name in keyof typeof LIMITER]: Option<unknown>
+}
+
+/** The options of every adapter. */
 export const REQUEST_LIMIT = {
-  ...uncheckedLike(LIMITER),
+  ...OF_LIMITERS,
   ...LIMIT,
   ...HEADERS,
   ...WAITING,
@@ -170,7 +175,7 @@ export const REQUEST_LIMIT = {
 } satisfies DeclarationOf<RequestLimitOptions<unknown, unknown>>
 
 const PART = {
-  ...uncheckedLike(LIMITER),
+  ...OF_LIMITERS,
   ...LIMIT,
   limiter: unchecked(),
   key: func(),

@@ -10,7 +10,7 @@ export interface Penalty {
   readonly after: number
   /** The first block. */
   readonly block: number
-  /** Each block is so many times as long as the one before. */
+  /** Factor by which each block is longer than the last. */
   readonly factor: number
   /** The longest block. */
   readonly maxBlock: number

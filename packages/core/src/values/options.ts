@@ -275,14 +275,6 @@ export function unchecked<Value>(): Option<Value> {
   return option('', (value) => value as Value) as Option<Value>
 }
 
-/** The names of a declaration, for options that are passed on to what checks them. */
-export function uncheckedLike<D extends Declaration>(
-  declaration: D,
-): { readonly [Name in keyof D]: Option<unknown> } {
-  const entries = Object.keys(declaration).map((name) => [name, unchecked()])
-  return Object.fromEntries(entries) as { [Name in keyof D]: Option<unknown> }
-}
-
 /** Makes the function that parses an option which is used as it is: the value if it is one, else REFUSED. */
 function accepting<Value>(
   isOne: (value: unknown) => value is Value,

@@ -1,32 +1,22 @@
 import type { Clock } from '../../values/clock.js'
 import type { Board } from '../board.js'
 
-/** The boards of this process, by name. */
-export class MemoryBoards {
-  readonly #boards = new Map<string, Map<string, Note>>()
-
-  /** `now` in microseconds. */
-  constructor(private readonly now: Clock) {}
-
-  /** The board of a name, on which each author has one text until its time is over. It is made with the first call. */
-  open(name: string): Board {
-    const posts = this.#boards.get(name) ?? new Map<string, Note>()
-    this.#boards.set(name, posts)
-    return {
-      post: (author, text, lifeMs) => {
-        const now = this.now()
-        for (const [other, { until }] of posts) if (until <= now) posts.delete(other)
-        posts.set(author, { text, until: now + lifeMs * 1000 })
-      },
-      read: () => {
-        const now = this.now()
-        return [...posts.values()].filter(({ until }) => until > now).map(({ text }) => text)
-      },
-    }
+/** A board of this process, on which each author has one text in `notes` until its time is over. `now` in microseconds. */
+export function memoryBoard(notes: Map<string, Note>, now: Clock): Board {
+  return {
+    post(author, text, lifeMs) {
+      const at = now()
+      for (const [other, { until }] of notes) if (until <= at) notes.delete(other)
+      notes.set(author, { text, until: at + lifeMs * 1000 })
+    },
+    read() {
+      const at = now()
+      return [...notes.values()].filter(({ until }) => until > at).map(({ text }) => text)
+    },
   }
 }
 
-interface Note {
+export interface Note {
   readonly text: string
   /** Microseconds. */
   readonly until: number

@@ -9,7 +9,7 @@ import type { Penalty } from '../penalty.js'
 import { maxShapes, SHAPES } from '../shapes.js'
 import type { Answer, Ask, Booking, Correction, Keyspace, Part, Report, Store, Together } from '../store.js'
 import { decideAtOnce } from '../together.js'
-import { MemoryBoards } from './boards.js'
+import { memoryBoard, type Note } from './boards.js'
 import { CHUNK_ROWS, Chunks } from './chunks.js'
 import { Eviction, Overflow } from './eviction.js'
 import type { PolicyList } from './policy-lists.js'
@@ -80,7 +80,7 @@ class Memory implements MemoryStore, TableOwner, Together {
   #clock: Clock
   /** By limiter and shapes, the least recently opened first. */
   readonly #tables = new Map<string, Table>()
-  readonly #boards = new MemoryBoards(() => this.now())
+  readonly #boards = new Map<string, Map<string, Note>>()
   readonly #purging = this.#purgeBookings()
   #stopSweeping: (() => void) | undefined
   #size = 0
@@ -148,7 +148,9 @@ class Memory implements MemoryStore, TableOwner, Together {
   }
 
   board(name: string): Board {
-    return this.#boards.open(name)
+    const notes = this.#boards.get(name) ?? new Map<string, Note>()
+    this.#boards.set(name, notes)
+    return memoryBoard(notes, () => this.now())
   }
 
   /**
