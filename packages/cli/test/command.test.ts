@@ -3,6 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
 import { gzipSync } from 'node:zlib'
 import { main } from '../src/terminal/main.js'
 import { percent } from '../src/terminal/page.js'
@@ -53,6 +54,26 @@ function sluice(
   return { status, stdout, stderr }
 }
 
+/** The command in this process, which begins no other. `process` is this file's own. */
+async function inHere(args: readonly string[]): Promise<ReturnType<typeof sluice>> {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  jest.spyOn(process, 'stdout', 'get').mockReturnValue(stdout as unknown as typeof process.stdout)
+  jest.spyOn(process, 'stderr', 'get').mockReturnValue(stderr as unknown as typeof process.stderr)
+  const cwd = process.cwd()
+  process.chdir(folder)
+  try {
+    const status = await main(['node', 'sluice', ...args], '0.0.0')
+    return { status, stdout: textOf(stdout), stderr: textOf(stderr) }
+  } finally {
+    process.chdir(cwd)
+    jest.restoreAllMocks()
+  }
+}
+
+function textOf(stream: PassThrough): string {
+  return String(stream.read() ?? '')
+}
+
 describe('the exit code', () => {
   it.each<[status: number, ...args: string[]]>([
     [0, 'suggest', 'access.log'],
@@ -97,9 +118,9 @@ describe('the exit code', () => {
     ['there is no option', '--jsn', "did you mean '--json'?"],
     ['there is no option', '--trust-prxy', "did you mean '--trust-proxy'?"],
     ['there is no option', '--frobnicate', "'sluice --help' lists all"],
-  ])('comes with: %s %s; %s', (what, name, advice) => {
+  ])('comes with: %s %s; %s', async (what, name, advice) => {
     const args = name.startsWith('-') ? ['suggest', 'access.log', name, '1'] : [name]
-    expect(sluice(args).stderr).toBe(`sluice: ${what} '${name}'; ${advice}\n`)
+    expect((await inHere(args)).stderr).toBe(`sluice: ${what} '${name}'; ${advice}\n`)
   })
 
   it('is 70 of a defect of ours, which asks for a report', async () => {
@@ -194,9 +215,9 @@ describe('arguments that cannot be meant are refused:', () => {
     ['replay access.log', "expected a policy file behind the logs, as in 'sluice replay access.log policies"],
     ['replay strict.json access.log', "access.log policies.json', got 'access.log'"],
     ['replay access.log strict.json --against access.log', "access.log policies.json', got 'access.log'"],
-  ])('%s', (args, message) => {
+  ])('%s', async (args, message) => {
     const words = [...args.matchAll(/'([^']*)'|\S+/g)].map(([word, quoted]) => quoted ?? word)
-    const { status, stdout, stderr } = sluice(words)
+    const { status, stdout, stderr } = await inHere(words)
     expect([status, stdout, stderr.startsWith('sluice: '), stderr]).toEqual([
       2,
       '',
@@ -213,9 +234,9 @@ describe('arguments are taken as they are written:', () => {
     ['files behind --', 'suggest', '--', '-x.log'],
     ['a flag without a value in front of a file', 'suggest', '--hash-keys', '007'],
     ['a value behind =', 'suggest', '007', '--by=ip', '--where=path!=a=b'],
-  ])('%s', (_, ...args) => {
+  ])('%s', async (_, ...args) => {
     for (const name of ['007', 'check', '-x.log']) writeFileSync(join(folder, name), lineAt(S))
-    const { status, stdout } = sluice(args)
+    const { status, stdout } = await inHere(args)
     expect([status, stdout]).toEqual([0, expect.stringContaining('\n1 line = 1 read')])
   })
 })
@@ -278,8 +299,8 @@ describe('input', () => {
 })
 
 describe('output', () => {
-  it('ends with the sum of lines, and begins with what share was limited', () => {
-    const { stdout } = sluice(['suggest', 'access.log'])
+  it('ends with the sum of lines, and begins with what share was limited', async () => {
+    const { stdout } = await inHere(['suggest', 'access.log'])
     expect(stdout).toMatch(/^2 % of the calls were answered 429: callers wanted more/)
     expect(stdout).toMatch(/\n400 lines = 400 read \+ 0 skipped\n$/)
     expect(stdout).not.toContain('\u001b')
@@ -293,30 +314,30 @@ describe('output', () => {
     expect(lines.filter(({ length }) => length >= 80)).toEqual([])
   })
 
-  it('has no column that a remark makes wider', () => {
-    const { stdout } = sluice(['suggest', 'access.log', '--windows', '1s,20s'])
+  it('has no column that a remark makes wider', async () => {
+    const { stdout } = await inHere(['suggest', 'access.log', '--windows', '1s,20s'])
     expect(stdout).toMatch(/\nwindow +limit {2,6}denied .*\n1s +this log is too coarse\n20s {2,}\d/)
   })
 
-  it('of suggest ends with a policy file that the command after it takes', () => {
-    const { stdout } = sluice(['suggest', 'access.log', '--where', 'path=/', '--skew', '10s'])
+  it('of suggest ends with a policy file that the command after it takes', async () => {
+    const { stdout } = await inHere(['suggest', 'access.log', '--where', 'path=/', '--skew', '10s'])
     const [, file, command] = /\n(\{"limiters"[^]*)\nnpx @sluice\/cli (.*)\n/.exec(stdout) ?? []
     writeFileSync(join(folder, 'policies.json'), file!)
     expect(command).toBe('replay access.log policies.json --skew 10s')
-    expect(sluice(command!.split(' ')).status).toBe(0)
-    expect(sluice(['check', 'policies.json']).stdout).toBe('0 errors, 0 smells\n')
+    expect((await inHere(command!.split(' '))).status).toBe(0)
+    expect((await inHere(['check', 'policies.json'])).stdout).toBe('0 errors, 0 smells\n')
   })
 
-  it('quotes what a shell would take apart', () => {
+  it('quotes what a shell would take apart', async () => {
     writeFileSync(join(folder, "it's.log"), LOG.join(''))
-    const { stdout } = sluice(['suggest', "it's.log", '--format', 'common'])
+    const { stdout } = await inHere(['suggest', "it's.log", '--format', 'common'])
     expect(stdout).toContain("\nnpx @sluice/cli replay 'it'\\''s.log' policies.json --format common\n")
   })
 
-  it('writes each decision', () => {
-    expect(sluice(['replay', 'access.log', 'strict.json', '--out', 'out.jsonl', '--hash-keys']).status).toBe(
-      0,
-    )
+  it('writes each decision', async () => {
+    expect(
+      (await inHere(['replay', 'access.log', 'strict.json', '--out', 'out.jsonl', '--hash-keys'])).status,
+    ).toBe(0)
     const lines = readFileSync(join(folder, 'out.jsonl'), 'utf8').trim().split('\n')
     expect(lines).toHaveLength(400)
     expect(JSON.parse(lines[0]!)).toEqual({
@@ -331,17 +352,17 @@ describe('output', () => {
     })
   })
 
-  it('says what changes against the log and against other policies', () => {
-    const against = (file: string) => {
-      const { stdout } = sluice(['replay', 'access.log', 'strict.json', '--against', file, '--json'])
+  it('says what changes against the log and against other policies', async () => {
+    const against = async (file: string) => {
+      const { stdout } = await inHere(['replay', 'access.log', 'strict.json', '--against', file, '--json'])
       return (
         JSON.parse(stdout) as { answers: [{ against: { allowedToDenied: number; deniedToAllowed: number } }] }
       ).answers[0].against
     }
-    expect(against('strict.json')).toMatchObject({ allowedToDenied: 0, deniedToAllowed: 0 })
-    const { allowedToDenied } = against('loose.json')
+    expect(await against('strict.json')).toMatchObject({ allowedToDenied: 0, deniedToAllowed: 0 })
+    const { allowedToDenied } = await against('loose.json')
     expect(allowedToDenied).toBeGreaterThan(0)
-    expect(against('log').deniedToAllowed).toBeLessThanOrEqual(8)
+    expect((await against('log')).deniedToAllowed).toBeLessThanOrEqual(8)
   })
 
   it('fits its page, however long the names of callers are', () => {
@@ -393,7 +414,7 @@ describe('output', () => {
     expect(stdout).not.toMatch(/10\.0\.0\.\d/)
   })
 
-  it('is of the published schema', () => {
+  it('is of the published schema', async () => {
     const schema = JSON.parse(readFileSync(join(__dirname, '../report.schema.json'), 'utf8')) as object
     const validate = new Ajv2020({ strict: false }).compile(schema)
     for (const args of [
@@ -401,7 +422,7 @@ describe('output', () => {
       ['replay', 'access.log', 'strict.json', '--against', 'log'],
       ['check', 'smelly.json'],
     ]) {
-      expect(validate(JSON.parse(sluice([...args, '--json']).stdout)) || validate.errors).toBe(true)
+      expect(validate(JSON.parse((await inHere([...args, '--json'])).stdout)) || validate.errors).toBe(true)
       expect(validate({ version: 1, command: args[0] })).toBe(false)
     }
   })
