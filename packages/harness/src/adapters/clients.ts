@@ -14,7 +14,7 @@ const CLIENTS = ['got', 'ky', 'axios-retry', 'undici']
 export function clientCases<Req, Res>(adapter: Adapter<Req, Res>, serve: Serve<Req, Res>): void {
   describe('clients that retry by themselves', () => {
     it('got, ky, axios-retry and undici obey Retry-After, and pass then', async () => {
-      const limiter = createLimiter({ name: 'api', policies: [slidingLog({ limit: 1, window: '2s' })] })
+      const limiter = createLimiter({ name: 'api', policies: [slidingLog({ limit: 1, window: '1s' })] })
       const admitted: Record<string, boolean[]> = {}
       limiter.on('decision', ({ key, decision }) => void (admitted[key] ??= []).push(decision.allowed))
       const key = (req: Req) => adapter.header(req, 'x-client')!
