@@ -1,13 +1,17 @@
 import { interrupt, nextLine, type Program, start } from './program.js'
 
-let server: Program
+let server: Program | undefined
 let origin: string
 
-afterEach(() => {
-  server.child.kill('SIGKILL')
-})
+afterAll(stop)
 
+function stop(): void {
+  server?.child.kill('SIGKILL')
+}
+
+/** Ends the example that ran before. */
 async function serve(framework: string): Promise<void> {
+  stop()
   server = start(`${framework}/server`, { PORT: '0' })
   origin = (await nextLine(server)).replace('Serving on ', '')
 }
@@ -28,7 +32,7 @@ describe.each([
   ['nest', '/orders', 10],
   ['observability', '/search', 20],
 ])('the %s example', (framework, path, limit) => {
-  beforeEach(() => serve(framework), 30_000)
+  beforeAll(() => serve(framework), 30_000)
 
   test(`answers ${limit} of ${limit + 1} requests for ${path} with 200, and one with 429 and a wait`, async () => {
     const answers = await Promise.all(Array.from({ length: limit + 1 }, () => ask(path, as('ann'))))
@@ -40,7 +44,7 @@ describe.each([
   })
 
   test('ends by itself on SIGINT', async () => {
-    expect(await interrupt(server)).toBe(0)
+    expect(await interrupt(server!)).toBe(0)
   })
 })
 

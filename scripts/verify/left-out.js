@@ -20,12 +20,15 @@ export const leftOut = {
       'packages/core/test/stores/memory/store.conformance.test.ts',
       'packages/machine/test/store.conformance.test.ts',
       'packages/core/test/stores/redis/store.conformance.test.ts',
-      'packages/postgres/test/store.conformance.test.ts',
       'docs/test/recipes/sqlite.test.ts',
       'docs/test/stores.test.ts',
       'packages/core/test/leases/bound.test.ts',
     ],
     shortened: true,
+  },
+  postgres: {
+    about: '10,000 random sequences of the conformance kit, and its laws, on Postgres',
+    tests: ['packages/postgres/test/store.conformance.test.ts'],
   },
   logs: {
     about: '10,000 mutated logs, and replays beside live limiters in full',
@@ -53,8 +56,14 @@ export const leftOut = {
     ],
   },
   'fault-rows': {
-    about: 'the rows of the fault matrix that assert no times, at a twentieth of their load',
-    tests: ['packages/faults/test/faults.test.ts'],
+    about:
+      'the rows of the fault matrix that assert no times, at a twentieth of their load, and the longest parts of others',
+    tests: [
+      'packages/faults/test/faults.test.ts',
+      'packages/faults/test/handed-in.test.ts',
+      'packages/faults/test/leased-fleet.test.ts',
+      'packages/faults/test/long-keys.test.ts',
+    ],
   },
   proofs: {
     about: 'the proofs of outbound calls by fleets of processes, at a twentieth of their load',
@@ -63,6 +72,10 @@ export const leftOut = {
   clients: {
     about: 'SDKs and HTTP clients under an outbound limit, with the retries of their own',
     tests: ['packages/outbound/test/outbound-clients.test.ts'],
+  },
+  releases: {
+    about: 'what a release is made of: versions, tarballs, and the SBOM',
+    tests: ['scripts/test/tarballs.test.ts', 'scripts/test/version.test.ts'],
   },
   applications: {
     about: 'the applications of docs/migrate, each started with the other package and with Sluice',
