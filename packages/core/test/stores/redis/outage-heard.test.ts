@@ -40,24 +40,29 @@ const HANDED_IN = {
     }`,
 }
 
-/** Prints what listeners got, how calls were decided, and all that is in an error that a call throws. */
+/** Between what is printed about one server and the next. */
+const NEXT = '---'
+
+/** Prints for each server what listeners got, how calls were decided, and all that is in an error that a call throws. */
 const PROGRAM = `
   import { createLimiter, gcra } from './index.js'
   import { redisStore } from './stores/redis/index.js'
   import { inspect } from 'node:util'
-  const [kind, options] = [process.argv[2], JSON.parse(process.argv[3])]
-  const store = redisStore(kind === 'own' ? options : make(options))
-  const limiter = createLimiter({ name: 'a', policies: [gcra({ limit: 100, window: '1s' })], store })
-  const events = []
-  limiter.on('degraded', (event) => events.push(event))
-  const reasons = new Set()
-  for (let i = 0; i < 12; i++) {
-    reasons.add((await limiter.consume('k')).degraded)
-    await new Promise((resolve) => setTimeout(resolve, 20))
+  for (const options of JSON.parse(process.argv[3])) {
+    const store = redisStore(process.argv[2] === 'own' ? options : make(options))
+    const limiter = createLimiter({ name: 'a', policies: [gcra({ limit: 100, window: '1s' })], store })
+    const events = []
+    limiter.on('degraded', (event) => events.push(event))
+    const reasons = new Set()
+    for (let i = 0; i < 12; i++) {
+      reasons.add((await limiter.consume('k')).degraded)
+      await new Promise((resolve) => setTimeout(resolve, 20))
+    }
+    const strict = createLimiter({ name: 'b', policies: [gcra({ limit: 100, window: '1s' })], store, onStoreError: 'throw' })
+    const thrown = inspect(await strict.consume('k').catch((error) => error), { depth: 9, showHidden: true })
+    console.log(JSON.stringify({ events, reasons: [...reasons], thrown }))
+    console.error('${NEXT}')
   }
-  const strict = createLimiter({ name: 'b', policies: [gcra({ limit: 100, window: '1s' })], store, onStoreError: 'throw' })
-  const thrown = inspect(await strict.consume('k').catch((error) => error), { depth: 9, showHidden: true })
-  console.log(JSON.stringify({ events, reasons: [...reasons], thrown }))
   process.exit()
 `
 
@@ -79,17 +84,25 @@ interface Heard {
   readonly stderr: string
 }
 
-async function run(name: string, kind: string, options: object): Promise<Heard> {
-  const child = spawn(process.execPath, [programs.get(name)!, kind, JSON.stringify(options)], {
+/** What a program hears of one server after the other. */
+async function run(name: string, kind: string, servers: readonly object[]): Promise<readonly Heard[]> {
+  const child = spawn(process.execPath, [programs.get(name)!, kind, JSON.stringify(servers)], {
     stdio: 'pipe',
   })
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'close')])
-  return { ...(JSON.parse(stdout) as Heard), stderr }
+  const errors = stderr.split(`${NEXT}\n`)
+  const heard = stdout.trim().split('\n')
+  return heard.map((line, i) => ({ ...(JSON.parse(line) as Heard), stderr: errors[i]! }))
 }
 
 const at = ({ host, port }: RedisServer) => ({ host, port })
 
-const causes: readonly [string, () => unknown, string, RegExp][] = [
+interface Server {
+  readonly host: string
+  readonly port: number
+}
+
+const causes: readonly [string, () => Server | Promise<Server>, string, RegExp][] = [
   [
     'nothing listens',
     async () => ({ host: '127.0.0.1', port: await freePort() }),
@@ -119,16 +132,25 @@ const causes: readonly [string, () => unknown, string, RegExp][] = [
 ]
 
 describe('an outage of a store is heard over every client', () => {
-  it.each(causes)('where %s', async (_, optionsOf, reason, cause) => {
-    const options = (await optionsOf()) as { readonly host: string; readonly port: number }
-    const endpoint = `${options.host}:${options.port}`
-    const ways = Object.keys(HANDED_IN).flatMap((name) => [`${name} own`, `${name} handed-in`])
+  let servers: readonly Server[]
+  /** What each way to a server heard of each. */
+  const heard = new Map<string, readonly Heard[]>()
+  beforeAll(async () => {
+    servers = await Promise.all(causes.map(async ([, serverOf]) => serverOf()))
+    const ways = Object.keys(HANDED_IN).flatMap((name) =>
+      ['own', 'handed-in'].map((kind) => [name, kind] as const),
+    )
     // Together, as most of the time goes into waiting.
-    const runs = ways.map(async (way) => {
-      const [name = '', kind = ''] = way.split(' ')
-      return { way, ...(await run(name, kind, options)) }
-    })
-    for (const { way, events, reasons, stderr, thrown } of await Promise.all(runs)) {
+    await Promise.all(
+      ways.map(async ([name, kind]) => void heard.set(`${name} ${kind}`, await run(name, kind, servers))),
+    )
+  })
+
+  it.each(causes.map((each, i) => [...each, i] as const))('where %s', (_, _serverOf, reason, cause, i) => {
+    const endpoint = `${servers[i]!.host}:${servers[i]!.port}`
+    expect(heard.size).toBe(6)
+    for (const [way, all] of heard) {
+      const { events, reasons, stderr, thrown } = all[i]!
       const event = {
         type: 'degraded',
         limiter: 'a',
