@@ -7,6 +7,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
  * @property {string} version
  * @property {boolean} [private]
  * @property {string[]} [keywords]
+ * @property {Record<string, string>} [bin]
  * @property {Record<string, string>} [devDependencies]
  * @property {Record<string, any>} [exports]
  * @property {Record<string, string>} [dependencies]

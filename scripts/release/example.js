@@ -27,3 +27,12 @@ export function importsOf(code) {
     .map(([, specifier = '']) => /^(?:@[^/]+\/)?[^/]+/.exec(specifier)?.[0] ?? specifier)
     .filter((name) => name !== '.' && name !== '..' && !isBuiltin(name) && !name.startsWith('@sluice/'))
 }
+
+/**
+ * The packages of others that the first `npm install` of a page names.
+ * @param {string} page
+ */
+export function installedBy(page) {
+  const [, line = ''] = /^npm install (.*)$/m.exec(page) ?? []
+  return line.split(' ').filter((name) => !/^(?:|-.*|@sluice\/.*)$/.test(name))
+}

@@ -6,7 +6,7 @@ import { npm, npmProgram } from '../npm.js'
 import { temporaryFolder } from '../temporary-folder.js'
 import { manifestOf } from '../workspace.js'
 import { report, runIn } from './environment.js'
-import { firstExample, importsOf } from './example.js'
+import { firstExample, importsOf, installedBy } from './example.js'
 
 /** @typedef {import('./pack.js').Tarball} Tarball */
 /** @typedef {{ name: string, file: string, needs: string[] }} Program */
@@ -68,11 +68,13 @@ function tryIn(project, [name, install, node], tarballs) {
  */
 function writeProgram(project, { name, folder }) {
   const file = `${name.replace(/\W+/g, '-').slice(1)}.js`
-  const code = firstExample(readFileSync(join(folder, 'README.md'), 'utf8'))
+  const { bin, peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(folder)
+  const readme = readFileSync(join(folder, 'README.md'), 'utf8')
+  // The README of a command has lines for a shell: here it is loaded with all that it imports.
+  const code = bin ? `import '${name}'\n` : firstExample(readme)
   writeFileSync(join(project, file), code)
-  const { peerDependencies = {}, peerDependenciesMeta = {} } = manifestOf(folder)
   const peers = Object.keys(peerDependencies).filter((peer) => !peerDependenciesMeta[peer]?.optional)
-  return { name, file, needs: [...peers, ...importsOf(code)] }
+  return { name, file, needs: [...peers, ...installedBy(readme), ...importsOf(code)] }
 }
 
 /**

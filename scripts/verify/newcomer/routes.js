@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path'
 import { npmProgram } from '../../npm.js'
 import { missingProgram } from '../../programs.js'
 import { report, runIn } from '../../release/environment.js'
-import { importsOf } from '../../release/example.js'
+import { importsOf, installedBy } from '../../release/example.js'
 import { packAll } from '../../release/pack.js'
 import { versionsOf } from '../../release/try.js'
 import { temporaryFolder } from '../../temporary-folder.js'
@@ -46,26 +46,28 @@ export async function firstRoutes() {
   const tarballs = packAll(folder).map(({ file }) => file)
   let passed = true
   for (const [name, page] of Object.entries(PAGES)) {
-    const { code, line } = blockOf(page, /\.listen\(|\bserve\(|AppModule|createServer/)
-    const project = newProject(join(folder, name.replace(/\W+/g, '-')), tarballs, [
-      ...line,
-      ...importsOf(code),
-    ])
+    const { code, needs } = blockOf(page, /\.listen\(|\bserve\(|AppModule|createServer/)
+    const project = newProject(join(folder, name.replace(/\W+/g, '-')), tarballs, needs)
     for (const kind of /** @type {(keyof typeof KINDS)[]} */ (Object.keys(KINDS)))
-      passed = report(`${name}, ${kind}`, runAs(kind, code, project, 'until-denied')) && passed
+      passed = report(`${name}, ${kind}`, deniedAt429(runAs(kind, code, project))) && passed
   }
   return (await postgres(join(folder, 'postgres'), tarballs)) && passed
+}
+
+/** A route that is not denied has failed too. @param {ReturnType<typeof runIn>} ran */
+function deniedAt429({ failed, output }) {
+  return { failed: failed || !output.trim().endsWith(', then 429'), output }
 }
 
 /** @param {string} folder @param {readonly string[]} tarballs */
 async function postgres(folder, tarballs) {
   const missing = missingProgram('postgres')
   if (missing) return report('postgres', { failed: false, output: `skipped: ${missing}` })
-  const { code, line } = blockOf('packages/postgres/README.md', /postgresStore/)
+  const { code, needs } = blockOf('packages/postgres/README.md', /postgresStore/)
   const server = await startPostgres()
   try {
     const own = code.replace('postgres://localhost/app', server.url)
-    const project = newProject(folder, tarballs, [...line, ...importsOf(code)])
+    const project = newProject(folder, tarballs, needs)
     return report('postgres, ES module', runAs('ES module', own, project))
   } finally {
     await server.stop()
@@ -84,8 +86,7 @@ function blockOf(page, does) {
     : [...text.matchAll(/^```ts\n([^]*?)^```$/gm)].map(([, code]) => code ?? '')
   const code = blocks.find((block) => does.test(block))
   if (!code) throw new Error(`${page} has no block that does ${does}`)
-  const [, line = ''] = /^npm install (.*)$/m.exec(text) ?? []
-  return { code, line: line.split(' ').filter((name) => name !== '' && !name.startsWith('@sluice/')) }
+  return { code, needs: [...installedBy(text), ...importsOf(code)] }
 }
 
 /**
@@ -112,9 +113,9 @@ function newProject(folder, tarballs, names) {
 
 /**
  * Runs a block as a program of one kind. What awaits stands in a function in CommonJS, as the docs say.
- * @param {keyof typeof KINDS} kind @param {string} code @param {string} project @param {string[]} args
+ * @param {keyof typeof KINDS} kind @param {string} code @param {string} project
  */
-function runAs(kind, code, project, ...args) {
+function runAs(kind, code, project) {
   const [written, file] = KINDS[kind]
   if (kind === 'TypeScript') {
     writeFileSync(join(project, written), code)
@@ -133,11 +134,11 @@ function runAs(kind, code, project, ...args) {
       transformSync(whole, { loader: 'ts', format, platform: 'node', tsconfigRaw }).code,
     )
   }
-  return runIn(project, ['run.mjs', file, ...args])
+  return runIn(project, ['run.mjs', file])
 }
 
 /** @param {string} code */
 function inFunction(code) {
   const imports = /^(?:import .*\n)+/.exec(code)?.[0] ?? ''
-  return `${imports}async function start() {\n${code.slice(imports.length)}}\nstart()\n`
+  return `${imports}export const started = start()\nasync function start() {\n${code.slice(imports.length)}}\n`
 }
