@@ -74,8 +74,8 @@ export const leftOut = {
     tests: ['packages/outbound/test/outbound-clients.test.ts'],
   },
   releases: {
-    about: 'what a release is made of: versions, tarballs, and the SBOM',
-    tests: ['scripts/test/tarballs.test.ts', 'scripts/test/version.test.ts'],
+    about: 'what a release is made of: versions, tarballs, every style of import, and the SBOM',
+    tests: ['scripts/test/installs.test.ts', 'scripts/test/tarballs.test.ts', 'scripts/test/version.test.ts'],
   },
   applications: {
     about: 'the applications of docs/migrate, each started with the other package and with Sluice',
