@@ -16,8 +16,11 @@ afterEach(() => {
 
 type Answer = Parameters<typeof startOtherParty>[0]
 const ok: Answer = (_, res) => res.end('ok')
-const refuseFirst: Answer = (n, res) =>
-  n === 1 ? res.writeHead(429, { 'retry-after': '1' }).end('no') : res.end('ok')
+const refuseFirst = refusingFirst({ 'retry-after-ms': '20' })
+
+function refusingFirst(pause: Record<string, string>): Answer {
+  return (n, res) => (n === 1 ? res.writeHead(429, pause).end('no') : res.end('ok'))
+}
 
 async function open(answer: Answer, options: Partial<OutboundOptions> = {}, kind: 'http' | 'fetch' = 'http') {
   other = await startOtherParty(answer)
@@ -45,7 +48,7 @@ it('counts by origin, not by base URL', async () => {
 })
 
 it.each(['http', 'fetch'] as const)('retries a refused call with its body (%s adapter)', async (kind) => {
-  const { client } = await open(refuseFirst, {}, kind)
+  const { client } = await open(refusingFirst({ 'retry-after': '1' }), {}, kind)
   expect((await client.put<string>('/pay', { amount: 1 })).data).toBe('ok')
   expect(other.arrived.map(({ body }) => body)).toEqual(['{"amount":1}', '{"amount":1}'])
   expect(other.arrived[1]!.at - other.arrived[0]!.at).toBeGreaterThanOrEqual(999)

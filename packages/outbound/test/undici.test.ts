@@ -35,8 +35,11 @@ function limiterOf(policy: Policy): Limiter {
 
 type Answer = Parameters<typeof startOtherParty>[0]
 const ok: Answer = (_, res) => res.end('ok')
-const refuseFirst: Answer = (n, res) =>
-  n === 1 ? res.writeHead(429, { 'retry-after': '1' }).end('no') : res.end('ok')
+const refuseFirst = refusingFirst({ 'retry-after-ms': '20' })
+
+function refusingFirst(pause: Record<string, string>): Answer {
+  return (n, res) => (n === 1 ? res.writeHead(429, pause).end('no') : res.end('ok'))
+}
 
 async function open(answer: Answer, options: Partial<OutboundOptions> = {}) {
   other = await startOtherParty(answer)
@@ -93,7 +96,7 @@ it("keeps the types of undici's fetch in limitFetch", async () => {
 })
 
 it('retries a refused request with its body after the pause', async () => {
-  const { dispatcher } = await open(refuseFirst)
+  const { dispatcher } = await open(refusingFirst({ 'retry-after': '1' }))
   const { statusCode, body } = await request(other.origin, { dispatcher, method: 'PUT', body: 'pay' })
   expect([statusCode, await body.text()]).toEqual([200, 'ok'])
   expect(other.arrived.map((arrival) => arrival.body)).toEqual(['pay', 'pay'])
