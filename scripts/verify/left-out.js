@@ -6,11 +6,14 @@ import { existsSync } from 'node:fs'
  * @typedef {object} LeftOut
  * @property {string} about
  * @property {readonly string[]} tests Paths of files.
- * @property {boolean} [shortened] `npm test` runs them too, with fewer random sequences.
+ * @property {boolean} [shortened] `npm test` runs them too, with fewer random sequences or requests.
  */
 
-/** Random sequences in `npm test`: of the conformance kit and of mutated logs, 10,000 in full, and of each lease's bound, 25. */
-export const FEW_RUNS = { CONFORMANCE_RUNS: '100', LEASE_RUNS: '5', LOG_RUNS: '500' }
+/**
+ * Random sequences in `npm test`: of the conformance kit and of mutated logs, 10,000 in full, and of each lease's bound, 25. And the
+ * requests that make a load of the adapters' kit, 4,000 in full.
+ */
+export const FEW_RUNS = { CONFORMANCE_RUNS: '100', KIT_REQUESTS: '1000', LEASE_RUNS: '5', LOG_RUNS: '500' }
 
 /** @type {Readonly<Record<string, LeftOut>>} */
 export const leftOut = {
@@ -29,6 +32,20 @@ export const leftOut = {
   postgres: {
     about: '10,000 random sequences of the conformance kit, and its laws, on Postgres',
     tests: ['packages/postgres/test/store.conformance.test.ts'],
+  },
+  load: {
+    about:
+      "the adapters' kit in full: 4,000 requests over 200 connections, and 200 connections that are reset",
+    tests: [
+      'packages/express/test/kit.test.ts',
+      'packages/fastify/test/kit.test.ts',
+      'packages/hono/test/kit.test.ts',
+      'packages/http/test/kit.test.ts',
+      'packages/koa/test/kit.test.ts',
+      'packages/nest/test/kit-express.test.ts',
+      'packages/nest/test/kit-fastify.test.ts',
+    ],
+    shortened: true,
   },
   logs: {
     about: '10,000 mutated logs, and replays beside live limiters in full',

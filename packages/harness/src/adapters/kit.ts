@@ -8,7 +8,7 @@ import { entryCases } from './entry.js'
 import { headerCases } from './headers.js'
 import { interruptionCases } from './interruptions.js'
 import { itWith } from './it-with.js'
-import { loadCases } from './load.js'
+import { LOAD, loadCases } from './load.js'
 import { redisCases } from './redis.js'
 import { resetTrials } from './resets.js'
 import { severalCases } from './several.js'
@@ -39,7 +39,7 @@ export function adapterKit<Req, Res>(adapter: Adapter<Req, Res>): void {
     connectionCases(adapter, serve)
     loadCases(adapter, serve)
     const withAddresses = itWith(adapter, 'connections without an address')
-    trialCases('callers that reset their connections', resetTrials(adapter), 200, withAddresses)
+    trialCases('callers that reset their connections', resetTrials(adapter), LOAD / 20, withAddresses)
     trialCases('callers that do not hang up', unaddressedTrials(adapter), 50)
     spoofingCases(adapter, serve)
     clientCases(adapter, serve)
