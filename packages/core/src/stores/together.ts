@@ -33,10 +33,11 @@ const NOBODY: WholeReceiver = { answered() {}, failed() {} }
 /** Decides parts whose keyspaces answer at once: in one step of the process, as `Together` does. */
 export function decideAtOnce(parts: readonly Part<AtOnce>[]): readonly Answer[] {
   if (doOthersFit(parts)) {
+    const answers = Array<Answer>(parts.length)
+    answers[0] = askAtOnce('consume', parts[0]!)
     // If the first is denied, nothing was charged yet.
-    const answers = [askAtOnce('consume', parts[0]!)]
-    const ask = isWholeDenied(parts, answers) ? 'try' : 'consume'
-    for (let i = 1; i < parts.length; i++) answers.push(askAtOnce(ask, parts[i]!))
+    const ask = parts[0]!.enforce && isDenied(answers[0]) ? 'try' : 'consume'
+    for (let i = 1; i < parts.length; i++) answers[i] = askAtOnce(ask, parts[i]!)
     return answers
   }
   const tried = parts.map((part) => askAtOnce('try', part))
