@@ -112,35 +112,31 @@ export interface HostCaller {
 
 /** The state of one limiter under one list, for the calls of one process. Memory answers at once. */
 export class HostedKeyspace {
-  readonly #host: Host
-  readonly #caller: HostCaller
-  readonly #keyspace: Keyspace
-
   /** `keyspace` holds the state; the calls on it are made for `caller`. */
-  constructor(host: Host, caller: HostCaller, keyspace: Keyspace) {
-    this.#host = host
-    this.#caller = caller
-    this.#keyspace = keyspace
-  }
+  constructor(
+    private readonly host: Host,
+    private readonly caller: HostCaller,
+    private readonly keyspace: Keyspace,
+  ) {}
 
   /**
    * Decides a call. To a denial it adds the instant at which one unit more fits, which clients remember denials by and
    * the memory store by itself leaves out.
    */
   decide(ask: Ask, key: string, cost: number, maxWait: number): Answer {
-    const host = this.#host
-    host.caller = this.#caller
-    const answer = this.#keyspace.decide(ask, key, cost, maxWait) as Answer
+    const host = this.host
+    host.caller = this.caller
+    const answer = this.keyspace.decide(ask, key, cost, maxWait) as Answer
     host.caller = undefined
     if (answer.reason === undefined) return answer
-    const { at } = this.#keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
+    const { at } = this.keyspace.decide('peek', key, answer.remaining + 1, 0) as Answer
     return { ...answer, nextUnitAt: at }
   }
 
   /** How a booking stands, by the number that its caller knows it by. One that is not kept any more is lost. */
   confirm(number: number): 'stands' | 'lost' | 'held' {
-    const booking = this.#host.bookings.get(number)
-    return booking ? (this.#keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
+    const booking = this.host.bookings.get(number)
+    return booking ? (this.keyspace.confirm(booking) as 'stands' | 'lost' | 'held') : 'lost'
   }
 
   /**
@@ -148,40 +144,37 @@ export class HostedKeyspace {
    * more, its units are released as those of any charge.
    */
   cancel(number: number, key: string, charge: DatedCharge): boolean {
-    const { bookings } = this.#host
+    const { bookings } = this.host
     const booking = bookings.get(number)
     bookings.forget(number)
-    if (booking) return this.#host.carryOut(this.#caller, () => this.#keyspace.cancel(booking) as boolean)
+    if (booking) return this.host.carryOut(this.caller, () => this.keyspace.cancel(booking) as boolean)
     this.correct({ kind: 'release', key, charge, units: charge.cost })
     return false
   }
 
   correct(change: Correction): number {
-    return this.#host.carryOut(this.#caller, () => this.#keyspace.correct(change) as number)
+    return this.host.carryOut(this.caller, () => this.keyspace.correct(change) as number)
   }
 }
 
 /** The server, when this process serves: calls run immediately. */
 export class LocalServer implements MachineServer, PermitHolder {
   readonly tickets: HolderTickets = new Map()
-  readonly #host: Host
-  readonly #listener: ServerListener
-  readonly #end: () => void
   readonly #keyspaces = new WeakMap<PolicyListing, HostedKeyspace>()
 
   /** `end` is called when this server closes; it ends the serving of other processes. */
-  constructor(host: Host, listener: ServerListener, end: () => void) {
-    this.#host = host
-    this.#listener = listener
-    this.#end = end
-  }
+  constructor(
+    private readonly host: Host,
+    private readonly listener: ServerListener,
+    private readonly end: () => void,
+  ) {}
 
   get epoch(): number {
-    return this.#host.epoch
+    return this.host.epoch
   }
 
   get latest(): number {
-    return this.#host.now()
+    return this.host.now()
   }
 
   /**
@@ -192,7 +185,7 @@ export class LocalServer implements MachineServer, PermitHolder {
     const answer = this.keyspace(list).decide(ask, key, cost, maxWait)
     if (!answer.booking) return answer
     const { at, decidedAt } = answer.booking
-    const number = this.#host.bookings.keep(answer.booking, answer.now)
+    const number = this.host.bookings.keep(answer.booking, answer.now)
     const booking: MachineBooking = {
       key,
       at,
@@ -206,7 +199,7 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   together(parts: readonly MachinePart[]): readonly Answer[] {
-    return this.#host.together(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
+    return this.host.together(parts.map((part) => ({ ...part, keyspace: this.keyspace(part.list) })))
   }
 
   confirm(list: PolicyListing, { number }: MachineBooking): 'stands' | 'lost' | 'held' {
@@ -222,26 +215,26 @@ export class LocalServer implements MachineServer, PermitHolder {
   }
 
   permits(call: PermitCall): readonly TicketState[] {
-    return this.#host.permits(this, call)
+    return this.host.permits(this, call)
   }
 
   notice(name: string, notice: Notice): void {
-    this.#listener.notice(name, notice)
+    this.listener.notice(name, notice)
   }
 
   /** Later, as another process would hear of it: the call that gave the permit back has not returned yet. */
   granted(semaphore: number, ticket: number): void {
-    queueMicrotask(() => this.#listener.granted(semaphore, ticket))
+    queueMicrotask(() => this.listener.granted(semaphore, ticket))
   }
 
   close(): void {
-    this.#end()
+    this.end()
   }
 
   /** The state under a list of policies, opened with the list's first call. */
   keyspace(list: PolicyListing): HostedKeyspace {
     let keyspace = this.#keyspaces.get(list)
-    if (!keyspace) this.#keyspaces.set(list, (keyspace = this.#host.open(list, this)))
+    if (!keyspace) this.#keyspaces.set(list, (keyspace = this.host.open(list, this)))
     return keyspace
   }
 }

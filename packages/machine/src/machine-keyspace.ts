@@ -139,16 +139,13 @@ export interface MachinePermitsOptions {
 
 /** The permits of one semaphore of this process, with the server of the machine. */
 export class MachinePermits implements Permits {
-  readonly #options: MachinePermitsOptions
   #granted: ((ticket: number) => void) | undefined
 
-  constructor(options: MachinePermitsOptions) {
-    this.#options = options
-  }
+  constructor(private readonly options: MachinePermitsOptions) {}
 
   /** Takes one step, such as take, poll or renew, for some tickets of the semaphore. Returns their new states. */
   ask(step: PermitStep, key: string, tickets: readonly number[], limit: number): TicketStates {
-    const { number: semaphore, name, leaseMs, membership } = this.#options
+    const { number: semaphore, name, leaseMs, membership } = this.options
     const call = { step, semaphore, name, key, tickets, limit, lease: leaseMs * 1000 }
     return membership.ask((server) => server.permits(call))
   }
@@ -165,6 +162,6 @@ export class MachinePermits implements Permits {
   /** Ends the announcements of permits to this semaphore. */
   close(): void {
     this.#granted = undefined
-    this.#options.onClose()
+    this.options.onClose()
   }
 }

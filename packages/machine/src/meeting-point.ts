@@ -94,19 +94,15 @@ function warnOnce(text: string): void {
 
 /** A named pipe of Windows. It ends with its process, and the system lets one process alone make it. */
 export class NamedPipe implements MeetingPoint {
-  readonly #path: string
-
-  constructor(path: string) {
-    this.#path = path
-  }
+  constructor(private readonly path: string) {}
 
   newest(): readonly string[] {
-    return [this.#path]
+    return [this.path]
   }
 
   /** Makes this process the server by listening to the pipe. Undefined if another process listens already. */
   async claim(listener: Server): Promise<Claim | undefined> {
-    listener.listen({ path: this.#path, exclusive: true })
+    listener.listen({ path: this.path, exclusive: true })
     try {
       await once(listener, 'listening')
     } catch (error) {

@@ -33,8 +33,6 @@ export interface MembershipOptions {
 
 /** This process's part in a store: it reaches the server, or becomes the server where there is none. */
 export class Membership {
-  readonly #options: MembershipOptions
-  readonly #listener: Omit<ServerListener, 'ended'>
   #server: MachineServer | undefined
   /** Calls that wait for the server; undefined while calls fail at once. */
   #waiting: (() => void)[] | undefined = []
@@ -48,9 +46,10 @@ export class Membership {
   joined: Promise<void>
 
   /** Begins at once to look for a server. */
-  constructor(options: MembershipOptions, listener: Omit<ServerListener, 'ended'>) {
-    this.#options = options
-    this.#listener = listener
+  constructor(
+    private readonly options: MembershipOptions,
+    private readonly listener: Omit<ServerListener, 'ended'>,
+  ) {
     this.joined = this.#join()
   }
 
@@ -141,7 +140,7 @@ export class Membership {
    * @throws {Error} why no server was reached.
    */
   async #reach(): Promise<MachineServer> {
-    const { meetingPoint, serve } = this.#options
+    const { meetingPoint, serve } = this.options
     for (let attempts = 0; attempts < MOST_ATTEMPTS && !this.#isClosed; attempts++) {
       const newest = meetingPoint.newest()
       const found = await this.#greetAny(newest)
@@ -163,7 +162,7 @@ export class Membership {
    * 'refused' where none listens.
    */
   async #greetAny(addresses: readonly string[]): Promise<Greeting> {
-    const { name, serve } = this.#options
+    const { name, serve } = this.options
     // A process that does not stay has no permits to renew there.
     const formerEpoch = serve === true ? 0 : this.#formerEpoch
     for (const address of addresses) {
@@ -178,7 +177,7 @@ export class Membership {
    * still the newest, and ends if not.
    */
   async #serve(former: readonly string[]): Promise<MachineServer | undefined> {
-    const { meetingPoint, name, host: options } = this.#options
+    const { meetingPoint, name, host: options } = this.options
     const host = new Host(options)
     const service = new Service(host, name)
     const claim = await meetingPoint.claim(service.listener, former).catch((error: unknown) => {
@@ -209,7 +208,7 @@ export class Membership {
   /** The listener of a server, which has another one looked for when that server ends. */
   #serverListener(): ServerListener {
     return {
-      ...this.#listener,
+      ...this.listener,
       ended: (server) => {
         if (server !== this.#server) return
         this.#formerEpoch = server.epoch

@@ -21,8 +21,6 @@ import { MOST_LISTS } from './session.js'
 export class RemoteServer implements MachineServer {
   readonly epoch: number
   latest = 0
-  readonly #socket: Socket
-  readonly #listener: ServerListener
   readonly #reader = new FrameReader()
   readonly #writer = new FrameWriter()
   /** The lists that the server knows, by their text. */
@@ -34,10 +32,12 @@ export class RemoteServer implements MachineServer {
   #error: Error | undefined
 
   /** `socket` is connected and has exchanged greetings. It does not keep the process alive. */
-  constructor(socket: Socket, epoch: number, listener: ServerListener) {
+  constructor(
+    private readonly socket: Socket,
+    epoch: number,
+    private readonly listener: ServerListener,
+  ) {
     this.epoch = epoch
-    this.#socket = socket
-    this.#listener = listener
     socket.unref()
     socket.on('data', (chunk) => this.#receive(chunk))
     socket.on('close', () => {
@@ -124,7 +124,7 @@ export class RemoteServer implements MachineServer {
   /** Rejects all calls with this error, and ends the connection. */
   close(error: Error): void {
     this.#fail(error)
-    this.#socket.destroy()
+    this.socket.destroy()
   }
 
   /** Sends a request whose reply is one number: the units that a correction took, or 1 for done. */
@@ -183,7 +183,7 @@ export class RemoteServer implements MachineServer {
         call.fail(error) // it is too long to be sent
       }
     }
-    if (!this.#writer.isEmpty && !this.#error) this.#socket.write(this.#writer.take())
+    if (!this.#writer.isEmpty && !this.#error) this.socket.write(this.#writer.take())
   }
 
   /** Reads what the server sent. Bytes that make no sense end the connection, which rejects all calls. */
@@ -191,7 +191,7 @@ export class RemoteServer implements MachineServer {
     try {
       this.#reader.push(chunk, (frame) => this.#read(frame))
     } catch {
-      this.#socket.destroy()
+      this.socket.destroy()
     }
   }
 
@@ -202,10 +202,10 @@ export class RemoteServer implements MachineServer {
    */
   #read(frame: Frame): void {
     const { kind, numbers, text } = frame
-    if (kind === REPLY.granted) return this.#listener.granted(numbers[0]!, numbers[1]!)
+    if (kind === REPLY.granted) return this.listener.granted(numbers[0]!, numbers[1]!)
     if (kind === REPLY.notice) {
       const end = text.indexOf('\n')
-      return this.#listener.notice(text.slice(0, end), JSON.parse(text.slice(end + 1)) as Notice)
+      return this.listener.notice(text.slice(0, end), JSON.parse(text.slice(end + 1)) as Notice)
     }
     this.#written[this.#answered]?.answer(frame) // before it counts as answered: it throws if the reply makes no sense
     this.#answered++

@@ -15,33 +15,30 @@ import { correctionOf, LARGEST_COST, PROTOCOL, REPLY, REQUEST, STANDINGS, whole 
 /** One connected process, as its server sees it. Its calls are carried out in order, and each has one reply. */
 export class ClientSession implements HostCaller, PermitHolder {
   readonly tickets: HolderTickets = new Map()
-  readonly #host: Host
-  readonly #name: string
-  readonly #socket: Socket
   readonly #reader = new FrameReader()
   readonly #writer = new FrameWriter()
   readonly #keyspaces: HostedKeyspace[] = []
   #isGreeted = false
 
   /** `name` is that of the store; a client that greets with another name is refused. */
-  constructor(host: Host, name: string, socket: Socket) {
-    this.#host = host
-    this.#name = name
-    this.#socket = socket
-  }
+  constructor(
+    private readonly host: Host,
+    private readonly name: string,
+    private readonly socket: Socket,
+  ) {}
 
   /**
    * Carries out the requests that have arrived and replies to them. A frame that makes no sense ends the connection,
    * after the replies to those before it.
    */
   receive(chunk: Buffer): void {
-    if (!this.#socket.writable) return
+    if (!this.socket.writable) return
     try {
       this.#reader.push(chunk, (frame) => this.#carryOut(frame))
       this.#flush()
     } catch {
       this.#flush()
-      this.#socket.destroySoon()
+      this.socket.destroySoon()
     }
   }
 
@@ -60,10 +57,10 @@ export class ClientSession implements HostCaller, PermitHolder {
 
   /** Sends the replies so far. A client that does not read them, because its process has stopped, is disconnected. */
   #flush(): void {
-    if (this.#writer.isEmpty || !this.#socket.writable) return
-    this.#socket.write(this.#writer.take())
+    if (this.#writer.isEmpty || !this.socket.writable) return
+    this.socket.write(this.#writer.take())
     // The process has stopped, and reads nothing.
-    if (this.#socket.writableLength > MOST_UNREAD) this.#socket.destroy()
+    if (this.socket.writableLength > MOST_UNREAD) this.socket.destroy()
   }
 
   /**
@@ -76,7 +73,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     switch (kind) {
       case REQUEST.open:
         if (tag >= MOST_LISTS || tag > this.#keyspaces.length) throw new MalformedFrame(`list ${tag}`)
-        this.#keyspaces[tag] = this.#host.open(readPolicyListing(text), this)
+        this.#keyspaces[tag] = this.host.open(readPolicyListing(text), this)
         return
       case REQUEST.consume:
         return this.#decide('consume', tag, text, numbers)
@@ -118,10 +115,10 @@ export class ClientSession implements HostCaller, PermitHolder {
    * only to those who held them, for a while.
    */
   #greet([protocol, formerEpoch]: readonly number[], name: string): void {
-    if (protocol !== PROTOCOL || name !== this.#name) throw new MalformedFrame('another protocol or store')
+    if (protocol !== PROTOCOL || name !== this.name) throw new MalformedFrame('another protocol or store')
     this.#isGreeted = true
-    if (formerEpoch !== 0 && formerEpoch !== this.#host.epoch) this.#host.stateWasLost()
-    this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.#host.epoch])
+    if (formerEpoch !== 0 && formerEpoch !== this.host.epoch) this.host.stateWasLost()
+    this.#writer.add(REPLY.hello, 0, [PROTOCOL, this.host.epoch])
   }
 
   /** Decides a call on a list that the client has opened, and replies with the answer. */
@@ -141,7 +138,7 @@ export class ClientSession implements HostCaller, PermitHolder {
       cost: whole(numbers[3 * i + 1], LARGEST_COST),
       enforce: numbers[3 * i + 2] === 1,
     }))
-    const answers = this.#host.together(parts).flatMap((answer) => {
+    const answers = this.host.together(parts).flatMap((answer) => {
       const { tag, all } = this.#packed(answer)
       return [all.length, tag, ...all]
     })
@@ -152,7 +149,7 @@ export class ClientSession implements HostCaller, PermitHolder {
   #packed(answer: Answer): { readonly tag: number; readonly all: readonly number[] } {
     const { now, at, reason, binding, remaining, resetAt, parts, booking } = answer
     const { nextUnitAt, blockedUntil = 0 } = answer
-    const last = nextUnitAt ?? (booking ? this.#host.bookings.keep(booking, now) : 0)
+    const last = nextUnitAt ?? (booking ? this.host.bookings.keep(booking, now) : 0)
     const all = [now, at, remaining, resetAt, last, blockedUntil]
     if (parts) all.push(...parts)
     return { tag: REASONS.indexOf(reason) + 8 * binding, all }
@@ -166,7 +163,7 @@ export class ClientSession implements HostCaller, PermitHolder {
     if (!step || lease === undefined || end < 0) throw new MalformedFrame('permits without a semaphore')
     const [name, key] = [text.slice(0, end), text.slice(end + 1)]
     const call = { step, semaphore: semaphore!, name, key, tickets, limit: limit!, lease }
-    const states = this.#host.permits(this, call)
+    const states = this.host.permits(this, call)
     this.#writer.add(
       REPLY.states,
       0,
@@ -194,14 +191,13 @@ const MOST_UNREAD = 2 ** 22
 export class Service {
   readonly listener: Server
   readonly #sockets = new Set<Socket>()
-  readonly #host: Host
-  readonly #name: string
   #isOpen = false
 
   /** `name` is that of the store. Connections are accepted once `listener` listens, and answered once `open` is called. */
-  constructor(host: Host, name: string) {
-    this.#host = host
-    this.#name = name
+  constructor(
+    private readonly host: Host,
+    private readonly name: string,
+  ) {
     this.listener = createServer((socket) => this.#serve(socket))
     this.listener.on('error', () => {}) // of connections that could not be accepted
   }
@@ -216,12 +212,12 @@ export class Service {
   close(): void {
     this.listener.close()
     for (const socket of this.#sockets) socket.destroy()
-    this.#host.close()
+    this.host.close()
   }
 
   /** Serves one connection until it closes. The permits of a process that has gone are given back then. */
   #serve(socket: Socket): void {
-    const session = new ClientSession(this.#host, this.#name, socket)
+    const session = new ClientSession(this.host, this.name, socket)
     this.#sockets.add(socket)
     socket.unref()
     socket.on('data', (chunk) => session.receive(chunk))
@@ -229,7 +225,7 @@ export class Service {
     if (!this.#isOpen) socket.pause()
     socket.on('close', () => {
       // When the service itself has ended, there is nothing to give back.
-      if (this.#sockets.delete(socket) && this.listener.listening) this.#host.left(session)
+      if (this.#sockets.delete(socket) && this.listener.listening) this.host.left(session)
     })
   }
 }

@@ -1,12 +1,9 @@
 /** Numbers for label values: the first `most` get one of their own, all others share the last. */
 export class BoundedLabels {
   readonly labels: string[] = []
-  readonly #most: number
   readonly #numbers = new Map<string, number>()
 
-  constructor(most: number) {
-    this.#most = most
-  }
+  constructor(private readonly most: number) {}
 
   /** The number of a label. A new label gets the next one; once there are `most`, all further ones share that of 'other'. */
   numberFor(label: string): number {
@@ -14,7 +11,7 @@ export class BoundedLabels {
     if (known !== undefined) return known
     // Series of equal labels would hide each other. So a label that is named like the others shares their number, and so do
     // those of malformed Unicode, which are all written alike.
-    const isOther = this.#numbers.size >= this.#most || MALFORMED.test(label)
+    const isOther = this.#numbers.size >= this.most || MALFORMED.test(label)
     if (isOther && label !== OTHER) return this.numberFor(OTHER)
     const number = this.labels.push(label) - 1
     this.#numbers.set(label, number)

@@ -16,7 +16,6 @@ export class LimiterCounts implements Source {
   readonly state: LimiterState
   readonly tags = new ResultCounts(MOST_TAGS)
   readonly isOver = false
-  readonly #name: string
   readonly #policies = new BoundedLabels(MOST_POLICIES)
   readonly #rows: PolicyCounts[] = []
   readonly #rowsByList = new WeakMap<readonly Policy[], readonly PolicyCounts[]>()
@@ -24,8 +23,7 @@ export class LimiterCounts implements Source {
   #listRows: readonly PolicyCounts[] = []
 
   /** `name` is that of the limiters. */
-  constructor(name: string) {
-    this.#name = name
+  constructor(private readonly name: string) {
     this.state = new LimiterState(name)
   }
 
@@ -66,7 +64,7 @@ export class LimiterCounts implements Source {
   }
 
   #readTags(observe: Observe): void {
-    this.tags.forEach((tag, result, count) => observe(count, { limiter: this.#name, tag, result }))
+    this.tags.forEach((tag, result, count) => observe(count, { limiter: this.name, tag, result }))
   }
 
   /**
@@ -89,7 +87,7 @@ export class LimiterCounts implements Source {
   #rowFor(policy: Policy): PolicyCounts {
     const number = this.#policies.numberFor(policy.name)
     const label = this.#policies.labels[number]!
-    return (this.#rows[number] ??= new PolicyCounts(this.#name, label, policy))
+    return (this.#rows[number] ??= new PolicyCounts(this.name, label, policy))
   }
 }
 

@@ -5,7 +5,6 @@ import { BoundedLabels } from './bounded-labels.js'
 
 /** How the limiters of one name stand, and what their stores reported. */
 export class LimiterState {
-  readonly #name: string
   readonly #open = new Set<Limiter>()
   /** The limiters with a store elsewhere; false while it does not decide. */
   readonly #available = new Map<Limiter, boolean>()
@@ -14,9 +13,7 @@ export class LimiterState {
   #evicted = 0
   #healed = 0
 
-  constructor(name: string) {
-    this.#name = name
-  }
+  constructor(private readonly name: string) {}
 
   /** Follows a limiter's events until it is closed, or until the function that this returns is called. */
   follow(limiter: Limiter): () => void {
@@ -44,7 +41,7 @@ export class LimiterState {
    * each.
    */
   read(instrument: InstrumentId, observe: Observe): void {
-    const of = { limiter: this.#name }
+    const of = { limiter: this.name }
     for (const limiter of this.#open) if (limiter.isClosed) this.#forget(limiter)
     if (instrument === 'evicted') observe(this.#evicted, of)
     else if (instrument === 'healed') observe(this.#healed, of)
@@ -56,7 +53,7 @@ export class LimiterState {
     } else if (instrument === 'waiting' && this.#open.size > 0) {
       let waiting = 0
       for (const limiter of this.#open) waiting += limiter.waiting
-      observe(waiting, { kind: 'limiter', name: this.#name })
+      observe(waiting, { kind: 'limiter', name: this.name })
     }
   }
 

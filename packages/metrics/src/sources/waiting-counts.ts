@@ -5,18 +5,16 @@ import { BoundedLabels } from './bounded-labels.js'
 /** How many calls wait, how many permits are held, and the limits that were found: of all semaphores, or of all queues, of one name. */
 export class WaitingCounts implements Source {
   readonly isOver = false
-  readonly #kind: 'semaphore' | 'queue'
-  readonly #name: string
   readonly #followed = new Set<Waitable>()
   readonly #keys = new BoundedLabels(MOST_KEYS)
   /** By the number of the key. */
   readonly #limits: number[] = []
 
   /** `name` is that of the semaphores or queues. */
-  constructor(kind: 'semaphore' | 'queue', name: string) {
-    this.#kind = kind
-    this.#name = name
-  }
+  constructor(
+    private readonly kind: 'semaphore' | 'queue',
+    private readonly name: string,
+  ) {}
 
   /** Adds a semaphore or queue to the sums, until it is over or until the function that this returns is called. */
   follow(waitable: Waitable): () => void {
@@ -34,7 +32,7 @@ export class WaitingCounts implements Source {
    * over are dropped after it.
    */
   read(instrument: InstrumentId, observe: Observe): void {
-    const [kind, name] = [this.#kind, this.#name]
+    const [kind, name] = [this.kind, this.name]
     if (instrument === 'adaptiveLimit') {
       for (const [i, limit] of this.#limits.entries())
         observe(limit, { kind, name, key: this.#keys.labels[i]! })

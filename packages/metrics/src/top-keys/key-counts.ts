@@ -63,13 +63,11 @@ export class KeyCounts {
 
 /** The heaviest keys of the last two generations: the current one, and the one that ended with the last `beginGeneration`. */
 export class Generations {
-  readonly #size: number
   #current: SpaceSaving
   #previous: Summary = NOTHING
 
   /** `size` is the number of keys that a generation keeps. */
-  constructor(size: number) {
-    this.#size = size
+  constructor(private readonly size: number) {
     this.#current = new SpaceSaving(size)
   }
 
@@ -80,11 +78,11 @@ export class Generations {
   /** Begins to count anew. The counts so far are kept as the previous generation; those before them are forgotten. */
   beginGeneration(): void {
     this.#previous = summaryOf(this.#current)
-    this.#current = new SpaceSaving(this.#size)
+    this.#current = new SpaceSaving(this.size)
   }
 
   summary(): Summary {
-    return merge([this.#previous, summaryOf(this.#current)], this.#size)
+    return merge([this.#previous, summaryOf(this.#current)], this.size)
   }
 }
 

@@ -27,16 +27,13 @@ export interface Shared {
  * before, so that one that fails is made up for by the next. After three that are missing other processes forget this one.
  */
 class Posting {
-  readonly #board: Board
   readonly #author = Math.random().toString(36).slice(2) + Math.random().toString(36).slice(2)
   readonly #shared = new Set<Shared>()
   #timer: ReturnType<typeof setInterval> | undefined
   /** Only one at a time: a client may keep commands for as long as its server is away. */
   #isPosting = false
 
-  constructor(board: Board) {
-    this.#board = board
-  }
+  constructor(private readonly board: Board) {}
 
   /** Posts the counts of one more limiter from now on. Returns a function that ends that. */
   add(shared: Shared): () => void {
@@ -63,7 +60,7 @@ class Posting {
     if (this.#isPosting || this.#shared.size === 0) return
     this.#isPosting = true
     try {
-      await this.#board.post(this.#author, this.#text(), LIFE_MS)
+      await this.board.post(this.#author, this.#text(), LIFE_MS)
     } catch (error) {
       if (!(error instanceof StoreError) || error.code === 'STORE_FORBIDDEN') this.#warn(error)
     } finally {

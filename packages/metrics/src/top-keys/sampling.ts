@@ -8,12 +8,10 @@ export const SAMPLED = 16
  * not picked costs a decrement. A fixed distance would miss a caller that comes at that distance.
  */
 export class Sampling {
-  readonly #random: () => number
   #left: number
 
   /** `random` returns a number from 0 to 1, as Math.random does. */
-  constructor(random = Math.random) {
-    this.#random = random
+  constructor(private readonly random = Math.random) {
     this.#left = this.#distance()
   }
 
@@ -26,7 +24,7 @@ export class Sampling {
 
   /** Geometric, with a mean of `SAMPLED`. */
   #distance(): number {
-    return 1 + Math.floor(Math.log(1 - this.#random()) / LOG_NOT_PICKED)
+    return 1 + Math.floor(Math.log(1 - this.random()) / LOG_NOT_PICKED)
   }
 }
 
