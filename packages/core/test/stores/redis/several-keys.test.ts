@@ -92,21 +92,26 @@ describe.each(LISTS)('several keys under %s on one server', (_, policy) => {
     expect(await usedOf(limiters[0], 'acme')).toBe(1)
   })
 
-  it.each(['get', 'getrange', 'time', 'set', 'setrange', 'pexpire', 'strlen'])(
+  it.each(['get', 'mget', 'getrange', 'time', 'set', 'setrange', 'pexpire', 'strlen', 'del'])(
     'are all charged, or none, where the server refuses %s',
     async (command) => {
-      for (const keys of ['new', 'warm', 'old']) {
+      for (const keys of ['new', 'warm', 'old', 'broken tenants', 'broken users']) {
         await client.flushall()
         if (keys !== 'new') await call()
         if (keys === 'old')
           for (const key of await client.keys('*')) await client.setrange(key, 40, Buffer.alloc(8))
         const before = [await usedOf(limiters[0], 'acme'), await usedOf(limiters[1], 'ada')]
+        for (const [i, { name }] of limiters.entries()) {
+          if (keys !== `broken ${name}`) continue
+          before[i] = 0
+          await client.set((await client.keys(`*${name}*`))[0]!, 'short')
+        }
         await client.call('ACL', 'SETUSER', 'default', `-${command}`)
         const outcome = await call().catch((error: unknown) => error)
         await client.call('ACL', 'SETUSER', 'default', '+@all')
         const charged = outcome instanceof Error ? 0 : 1
         const after = [await usedOf(limiters[0], 'acme'), await usedOf(limiters[1], 'ada')]
-        expect(after).toEqual(before.map((units) => units + charged))
+        expect([keys, ...after]).toEqual([keys, ...before.map((units) => units + charged)])
       }
     },
   )
