@@ -57,7 +57,7 @@ export interface PenaltyOptions {
   readonly then?: 'fresh' | 'window'
 }
 
-const PENALTY = {
+export const PENALTY = {
   after: whole(1, 1_000_000, 1),
   block: required(notShort(duration('1ms', '365d'))),
   factor: number(1, 1000, 1),
