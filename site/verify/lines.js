@@ -24,8 +24,12 @@ export async function verify() {
   return [[own <= MOST, `${own} lines of code (.ts, .js, .vue), at most ${MOST}; apart from it: ${apart}`]]
 }
 
-/** @param {string} text */
-function codeLines(text) {
-  const code = text.replaceAll(/^\s*(?:\/\*[^]*?\*\/|<!--[^]*?-->|\/\/.*)\s*$/gm, '')
+/**
+ * A comment that shares a line with code is counted with it, also its other lines.
+ * @param {string} text
+ */
+export function codeLines(text) {
+  const block = String.raw`/\*(?:(?!\*/)[^])*\*/|<!--(?:(?!-->)[^])*-->`
+  const code = text.replaceAll(new RegExp(String.raw`^\s*(?:${block}|//.*)\s*$`, 'gm'), '')
   return code.split('\n').filter((line) => line.trim() !== '').length
 }
