@@ -5,7 +5,19 @@ import { chromium } from 'playwright-core'
 import { programPath } from '../scripts/programs.js'
 import { serve } from './verify/serve.js'
 
-const PARTS = ['equal', 'closed', 'portable', 'quick', 'typing', 'search', 'readers', 'access', 'lies']
+const PARTS = [
+  'equal',
+  'closed',
+  'portable',
+  'quick',
+  'typing',
+  'forms',
+  'search',
+  'readers',
+  'access',
+  'lies',
+  'lines',
+]
 const wanted = process.argv.slice(2)
 const parts = wanted.length > 0 ? wanted : PARTS
 const program = programPath('chromium')
