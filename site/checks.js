@@ -2,6 +2,7 @@
 // printed. Each function returns the problems that it found, in words that name the place.
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { filesIn } from './pages.js'
 
 /**
  * Links and anchors of the pages that were built.
@@ -11,10 +12,7 @@ import { join, posix } from 'node:path'
 export function brokenLinks(folder) {
   const pages = new Map(htmlOf(folder).map((name) => [name, readFileSync(join(folder, name), 'utf8')]))
   const anchors = new Map(
-    [...pages].map(([name, html]) => [
-      name,
-      new Set([...html.matchAll(/ (?:id|name)="([^"]+)"/g)].map(([, id = '']) => id)),
-    ]),
+    [...pages].map(([name, html]) => [name, new Set(html.match(/(?<= (?:id|name)=")[^"]+/g))]),
   )
   const problems = []
   for (const [name, html] of pages) {
@@ -38,8 +36,7 @@ function wrongLink(folder, anchors, from, href) {
   const [path = '', ...rest] = href.split('#')
   const joined = path === '' ? from : posix.join(posix.dirname(from), decodeURI(path))
   const file = joined.replace(/(^|\/)\.?$/, '$1index.html')
-  if (!existsSync(join(folder, file)) || !statSync(join(folder, file)).isFile())
-    return `${href} leads nowhere`
+  if (!statSync(join(folder, file), { throwIfNoEntry: false })?.isFile()) return `${href} leads nowhere`
   const hash = decodeURIComponent(rest.join('#'))
   if (hash === '' || file === 'playground.html') return undefined
   return anchors.get(file)?.has(hash) ? undefined : `${href} leads to no heading`
@@ -70,8 +67,7 @@ export function missingExports(root) {
  * @param {readonly string[]} files
  */
 export function unknownOptions(root, files) {
-  const listed = readFileSync(`${root}/site/generated/options.md`, 'utf8').matchAll(/^## (\S+)/gm)
-  const known = new Set([...listed].map(([, name]) => name))
+  const known = new Set(optionsIn(root))
   const flags = textOf(`${root}/packages/cli/src`, '.ts')
   /** @param {string} name */
   const exists = (name) =>
@@ -88,16 +84,22 @@ export function unknownOptions(root, files) {
 }
 
 /**
+ * Every option of every package, by the headings of the reference.
+ * @param {string} root
+ */
+export function optionsIn(root) {
+  return [...textOf(`${root}/docs/api`, 'Options.md').matchAll(/^### (\w+)/gm)].map(([, name = '']) => name)
+}
+
+/**
  * The files of a folder with an ending, as one text.
  * @param {string} folder
  * @param {string} ending
  */
 function textOf(folder, ending) {
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-  const texts = names
-    .filter((name) => name.endsWith(ending))
+  return filesIn(folder, ending)
     .map((name) => readFileSync(join(folder, name), 'utf8'))
-  return texts.join('\n')
+    .join('\n')
 }
 
 /**
@@ -117,9 +119,8 @@ export async function staleFigures(root) {
  * @param {string} folder
  */
 export function htmlOf(folder) {
-  return readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .map((name) => name.replaceAll('\\', '/'))
-    .filter((name) => name.endsWith('.html') && name !== '404.html')
+  return filesIn(folder, '.html')
+    .filter((name) => name !== '404.html')
     .sort()
 }
 

@@ -11,7 +11,7 @@ export const ORDER = Object.entries({
     docs/postgres.md packages/postgres/README.md docs/metrics.md packages/metrics/README.md docs/runbook.md`,
   'Call out': `docs/outbound.md packages/outbound/README.md docs/outbound-clients.md docs/outbound-queue.md docs/outbound-migration.md`,
   'Come over': 'docs/migrate/README.md docs/migrate/*',
-  Reference: `site/generated/options.md site/generated/headers.md docs/errors.md docs/glossary.md packages/core/README.md
+  Reference: `site/generated/headers.md docs/errors.md docs/glossary.md packages/core/README.md
     packages/http/README.md docs/stores.md docs/api/README.md`,
   Why: 'docs/decisions/README.md docs/decisions/* docs/benchmarks/README.md docs/benchmarks/* docs/survivors.md CHANGELOG.md',
 }).map(([title, files]) => ({ title, pages: files.split(/\s+/) }))

@@ -3,7 +3,7 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { ORDER, UNLISTED } from './order.js'
 
-/** @typedef {{ file: string, path: string, title: string }} Page A file of the repository, and its path on the site. */
+/** @typedef {{ path: string, title: string }} Page */
 
 /** Folders whose Markdown is on the site. */
 const FOLDERS = ['docs', 'site/pages', 'site/generated']
@@ -13,16 +13,24 @@ const FOLDERS = ['docs', 'site/pages', 'site/generated']
  * @param {string} root
  */
 export function filesOf(root) {
-  const inside = FOLDERS.filter((folder) => existsSync(join(root, folder))).flatMap((folder) =>
-    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name)),
+  const inside = FOLDERS.flatMap((folder) =>
+    filesIn(join(root, folder), '.md').map((name) => `${folder}/${name}`),
   )
   const packages = readdirSync(join(root, 'packages'))
     .filter((name) => isPublic(join(root, 'packages', name)))
     .map((name) => `packages/${name}/README.md`)
-  return [...inside, ...packages, 'README.md', 'CHANGELOG.md']
-    .map((file) => file.replaceAll('\\', '/'))
-    .filter((file) => file.endsWith('.md') && !/\/(?:test|node_modules|\.\w+)\//.test(file))
-    .sort()
+  const files = [...inside, ...packages, 'README.md', 'CHANGELOG.md']
+  return files.filter((file) => !/\/(?:test|node_modules|\.\w+)\//.test(file)).sort()
+}
+
+/**
+ * The names of a folder's files with an ending, of all depths.
+ * @param {string} folder
+ * @param {string} ending
+ */
+export function filesIn(folder, ending) {
+  const names = existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }) : []
+  return names.map((name) => name.replaceAll('\\', '/')).filter((name) => name.endsWith(ending))
 }
 
 /** @param {string} folder */
@@ -54,20 +62,16 @@ export function placeOf(file) {
  */
 export function navigation(root) {
   const files = filesOf(root)
-  const placed = new Set()
+  const placed = new Set(UNLISTED.flatMap((pattern) => matching(files, pattern)))
   const parts = ORDER.map(({ title, pages }) => ({
     title,
-    pages: pages.flatMap((pattern) =>
-      matching(files, pattern).filter((file) => !placed.has(file) && placed.add(file)),
-    ),
+    pages: pages
+      .flatMap((pattern) => matching(files, pattern).filter((file) => !placed.has(file) && placed.add(file)))
+      .map((file) => ({ path: placeOf(file), title: titleOf(`${root}/${file}`) })),
   }))
-  const unlisted = UNLISTED.flatMap((pattern) => matching(files, pattern))
-  const lost = files.filter((file) => !placed.has(file) && !unlisted.includes(file))
+  const lost = files.filter((file) => !placed.has(file))
   if (lost.length > 0) throw new Error(`no place in site/order.js: ${lost.join(', ')}`)
-  return parts.map(({ title, pages }) => ({
-    title,
-    pages: pages.map((file) => ({ file, path: placeOf(file), title: titleOf(`${root}/${file}`) })),
-  }))
+  return parts
 }
 
 /**
@@ -95,29 +99,18 @@ export function titleOf(file) {
 /**
  * Where a link of a page leads: a path of the site, an address of the repository for a file that is no page, or '' while the
  * repository has none.
- * @param {string} root
+ * @param {readonly string[]} files Those that are pages.
  * @param {string} from The file that has the link.
  * @param {string} href
  * @param {string} [repository]
  */
-export function addressOf(root, from, href, repository = '') {
-  const [path = '', hash] = href.split('#')
-  const anchor = hash === undefined ? '' : `#${hash}`
-  const file = path === '' ? from : posix.join(posix.dirname(from), decodeURI(path)).replace(/\/$/, '')
+export function addressOf(files, from, href, repository = '') {
+  const [path = '', anchor = ''] = href.split(/(?=#)/)
+  const file = posix.join(posix.dirname(from), decodeURI(path)).replace(/\/$/, '')
   const recipe = file.replace(/^docs\/recipes\/([\w-]+)\.ts$/, 'site/generated/recipes/$1.md')
-  const page = [file, `${file}/README.md`, recipe].find((each) => pagesOf(root).has(each))
+  const page = [file, `${file}/README.md`, recipe].find((each) => files.includes(each))
   if (page) return `/${placeOf(page).replace(/\.md$/, '.html')}${anchor}`
   return repository && `${repository}/blob/main/${file}${anchor}`
-}
-
-/** @type {Map<string, Set<string>>} */
-const known = new Map()
-
-/** @param {string} root */
-function pagesOf(root) {
-  const files = known.get(root) ?? new Set(filesOf(root))
-  known.set(root, files)
-  return files
 }
 
 /**

@@ -15,44 +15,40 @@ const POLICY =
 const INLINE = /<script(?![^>]* src=)[^>]*>([^]*?)<\/script>/g
 
 /** @type {Record<string, (text: string, name: string) => string>} */
-const CHANGES = { '.html': portablePage, '.js': portableScript, '.css': portableStyle }
+const CHANGES = {
+  '.html': portablePage,
+  '.js': portableScript,
+  '.css': (css, name) => css.replaceAll(BASE, upFrom(name)),
+}
 
 /** @param {string} folder */
 export function makePortable(folder) {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const path = join(folder, name)
     const change = CHANGES[extname(name)]
-    if (!change) continue
-    const text = readFileSync(path, 'utf8')
-    const changed = change(text, name.replaceAll('\\', '/'))
-    if (changed !== text) writeFileSync(path, changed)
+    if (change) writeFileSync(path, change(readFileSync(path, 'utf8'), name.replaceAll('\\', '/')))
   }
 }
 
-/**
- * @param {string} html
- * @param {string} name
- */
-export function portablePage(html, name) {
-  const up = '../'.repeat(name.split('/').length - 1) || './'
-  const script = `window.__base=new URL('${up}',location.href).pathname;try{sessionStorage.base=__base}catch{}`
-  return withPolicy(html.replace('<head>', `<head>\n    <script>${script}</script>`).replaceAll(BASE, up))
+/** @param {string} name */
+function upFrom(name) {
+  return '../'.repeat(name.split('/').length - 1) || './'
 }
 
 /**
  * The policy stands before the first script, with the digest of each script that is written into the page.
  * @param {string} html
+ * @param {string} name
  */
-function withPolicy(html) {
-  const inline = [...html.matchAll(INLINE)].map(([, code = '']) => code)
-  const digests = [...new Set(inline)].map(
-    (code) => `'sha256-${createHash('sha256').update(code).digest('base64')}'`,
-  )
+export function portablePage(html, name) {
+  const up = upFrom(name)
+  const first = `window.__base=new URL('${up}',location.href).pathname;try{sessionStorage.base=__base}catch{}`
+  const page = html.replaceAll(BASE, up)
+  const scripts = new Set([first, ...[...page.matchAll(INLINE)].map(([, code = '']) => code)])
+  const digests = [...scripts].map((code) => `'sha256-${createHash('sha256').update(code).digest('base64')}'`)
   const content = `${POLICY}; script-src 'self' ${digests.join(' ')}`
-  return html.replace(
-    '<head>',
-    `<head>\n    <meta http-equiv="Content-Security-Policy" content="${content}">`,
-  )
+  const head = `<head><meta http-equiv="Content-Security-Policy" content="${content}"><script>${first}</script>`
+  return page.replace('<head>', head)
 }
 
 /**
@@ -61,25 +57,14 @@ function withPolicy(html) {
  */
 export function portableScript(code) {
   if (!code.includes(BASE)) return code
-  let [made, done] = ['', 0]
-  for (const token of tokenizer(code, { ecmaVersion: 'latest', sourceType: 'module' })) {
-    const { type, value, start, end } = /** @type {any} */ (token)
-    if (typeof value !== 'string' || !value.includes(BASE)) continue
+  const tokens = /** @type {any[]} */ ([...tokenizer(code, { ecmaVersion: 'latest', sourceType: 'module' })])
+  const holding = tokens.filter(({ value }) => typeof value === 'string' && value.includes(BASE))
+  return holding.reduceRight((made, { type, start, end }) => {
     const text = code.slice(start, end)
-    made += code.slice(done, start)
-    made +=
+    const asking =
       type === tokTypes.string
         ? `(${text}.replaceAll("${BASE}",window.__base))`
         : text.replaceAll(BASE, '${window.__base}')
-    done = end
-  }
-  return made + code.slice(done)
-}
-
-/**
- * @param {string} css
- * @param {string} name
- */
-function portableStyle(css, name) {
-  return css.replaceAll(BASE, '../'.repeat(name.split('/').length - 1) || './')
+    return made.slice(0, start) + asking + made.slice(end)
+  }, code)
 }

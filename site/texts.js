@@ -8,15 +8,14 @@ import { filesOf, navigation, placeOf, addressOf } from './pages.js'
  * @param {string} root
  */
 export function writeTexts(folder, root) {
-  for (const file of filesOf(root).filter((each) => !each.startsWith('site/pages/'))) {
+  const files = filesOf(root)
+  for (const file of files) {
     const path = join(folder, placeOf(file))
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, twinOf(root, file))
+    writeFileSync(path, twinOf(root, files, file))
   }
   const parts = navigation(root).map(({ title, pages }) => {
-    const links = pages
-      .filter(({ file }) => !file.startsWith('site/pages/'))
-      .map(({ path, title: name }) => `- [${name}](${path})`)
+    const links = pages.map(({ path, title: name }) => `- [${name}](${path})`)
     return `## ${title}\n\n${links.join('\n')}`
   })
   writeFileSync(
@@ -29,13 +28,14 @@ export function writeTexts(folder, root) {
 /**
  * A page as it lies in the repository, with links to the twins of others.
  * @param {string} root
+ * @param {readonly string[]} files
  * @param {string} file
  */
-function twinOf(root, file) {
+function twinOf(root, files, file) {
   const up = '../'.repeat(placeOf(file).split('/').length - 1)
   return readFileSync(join(root, file), 'utf8').replaceAll(/\]\(([^)\s]+)\)/g, (link, href) => {
     if (/^(?:[a-z]+:|#)/.test(href)) return link
-    const address = addressOf(root, file, href)
+    const address = addressOf(files, file, href)
     return address === '' ? link : `](${up}${address.slice(1).replace(/\.html(?=#|$)/, '.md')})`
   })
 }

@@ -1,22 +1,16 @@
 // What the theme's own templates lack for readers who listen or use the keyboard: a main landmark on pages without a text, one
 // button a group of the sidebar, and no letter in the search button that its name has not.
 
-/** By file: what stands there, and what is to. */
-const REPAIRS = /** @type {Record<string, [string | RegExp, string][]>} */ ({
-  'VPContent.vue': [
-    [
-      'id="VPContent"',
-      `id="VPContent" :role="['home', 'page'].includes(frontmatter.layout) ? 'main' : undefined"`,
-    ],
+/** A file, what stands there, and what is to. */
+const REPAIRS = /** @type {[string, string | RegExp, string][]} */ ([
+  ['VPContent', 'id="VPContent"', '$& :role="/home|page/.test(frontmatter.layout) ? \'main\' : undefined"'],
+  ['VPSidebarItem', /(class="caret")\s+role="button"[^>]*/, '$1 aria-hidden="true"'],
+  [
+    'VPNavBarSearchButton',
+    '<kbd class="DocSearch-Button-Key">K<',
+    '<kbd class="DocSearch-Button-Key letter-k"><',
   ],
-  'VPSidebarItem.vue': [
-    [/class="caret"\s+role="button"\s+aria-label="toggle section"/, 'class="caret" aria-hidden="true"'],
-    [/(class="caret"[^>]*?)\s+tabindex="0"/, '$1'],
-  ],
-  'VPNavBarSearchButton.vue': [
-    ['<kbd class="DocSearch-Button-Key">K</kbd>', '<kbd class="DocSearch-Button-Key letter-k"></kbd>'],
-  ],
-})
+])
 
 /** A plugin that repairs them as they are compiled. A template that has changed ends the build. */
 export function themeRepairs() {
@@ -28,13 +22,10 @@ export function themeRepairs() {
      * @param {string} id
      */
     transform(code, id) {
-      const repairs = REPAIRS[/components\/(\w+\.vue)$/.exec(id)?.[1] ?? '']
-      return repairs?.reduce((text, [from, to]) => {
-        const repaired = text.replace(from, to)
-        if (repaired === text)
-          throw new Error(`${id} has changed: site/theme-repairs.js looks for ${String(from)}`)
-        return repaired
-      }, code)
+      const [file, from, to] = REPAIRS.find(([name]) => id.endsWith(`components/${name}.vue`)) ?? []
+      if (!file || !from) return undefined
+      if (code.search(from) < 0) throw new Error(`${id} has changed: site/theme-repairs.js looks for ${from}`)
+      return code.replace(from, to ?? '')
     },
   }
 }

@@ -1,16 +1,7 @@
 import { packList, unpackList } from './packed-list.js'
 import { formatList, parseList } from './pasted.js'
 import { DEFAULT } from './presets.js'
-import {
-  type Column,
-  EXTRAS,
-  MOST_COLUMNS,
-  type Scenario,
-  SETTINGS,
-  type Typed,
-  typed,
-  type Values,
-} from './scenario.js'
+import { type Column, EXTRAS, MOST_COLUMNS, type Scenario, SETTINGS, typed, type Values } from './scenario.js'
 
 /*
  * A scenario as a text, which is the fragment of an address or a file:
@@ -54,18 +45,17 @@ export function scenarioAt(given: string): { readonly scenario: Scenario; readon
 
 function parse(text: string): Scenario {
   const [, version, given = ''] = /^(\d+)&(.*)$/s.exec(text) ?? []
-  if (version === undefined) throw new TypeError('it does not begin with the number of a version')
   if (!(Number(version) >= 1 && Number(version) <= VERSION))
-    throw new TypeError(`version ${version} is none of those that this page knows, 1 to ${VERSION}`)
+    throw new TypeError(`it does not begin with a version that this page knows, 1 to ${VERSION}`)
   const upgraded = UPGRADES.slice(Number(version) - 1).reduce((old, upgrade) => upgrade(old), given)
-  const settings: Record<string, Typed> = { kind: 'even' }
+  const settings: Record<string, string | number> = { kind: 'even' }
   const columns: Column[] = []
   for (const part of upgraded.split('&')) {
     const [name = '', value = ''] = part.split(/=(.*)/s)
     if (name === 'limits') columns.push(parseColumn(value))
     else if (name === 'list') settings['list'] = formatList(unpackList(value))
     else if (name === 'text') settings['list'] = decodeURIComponent(value)
-    else if (Object.hasOwn(SETTINGS, name)) settings[name] = decode(value)
+    else if (Object.hasOwn(SETTINGS, name)) settings[name] = typed(decodeURIComponent(value))
     else throw new TypeError(`'${name}' is nothing that can be set`)
   }
   if (columns.length === 0) throw new TypeError('it names no limits')
@@ -113,7 +103,7 @@ function parseGroup(text: string): [string, Values] {
     .map((one) => {
       const [option = '', value = ''] = one.split(':')
       if (value === '') throw new TypeError(`'${one.slice(0, 60)}' is no option`)
-      return [option, decode(value)]
+      return [option, typed(decodeURIComponent(value))]
     })
   return [decodeURIComponent(name), Object.fromEntries(options)]
 }
@@ -122,11 +112,7 @@ function pairs(values: Values, separator: string): string[] {
   return Object.entries(values).map(([name, value]) => name + separator + encode(value))
 }
 
-function decode(text: string): Typed {
-  return typed(decodeURIComponent(text))
-}
-
 /** The brackets too, which separate here and which `encodeURIComponent` leaves as they are. */
-function encode(value: Typed): string {
+function encode(value: string | number): string {
   return encodeURIComponent(value).replace(/[()]/g, (char) => `%${char.charCodeAt(0).toString(16)}`)
 }

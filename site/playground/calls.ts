@@ -1,14 +1,14 @@
-import type { Span } from './promise.js'
-import { type ColumnResult, DENIED } from './run.js'
+import type { Span } from './spans.js'
+import type { ColumnResult } from './run.js'
 
 /** A call as a row of the table. */
 export function callRow(result: ColumnResult, i: number) {
   const [at, key, cost, left] = [result.at[i]!, result.key[i]!, result.cost[i]!, result.remaining[i]!]
-  const wait = result.retryAfter[i]!
+  const wait = result.retryAfterMs[i]!
   const waited = Math.ceil(result.turn[i]! - at)
   const denied = wait === Infinity ? 'denied, it never fits' : `denied, try again in ${wait} ms`
   const served = waited > 0 ? `served after ${waited} ms` : `allowed, ${left} left`
-  return { call: i + 1, ms: at, key, cost, answer: result.outcome[i] === DENIED ? denied : served, left }
+  return { call: i + 1, ms: at, key, cost, answer: Number.isNaN(waited) ? denied : served, left }
 }
 
 /** The rows of the calls within a time, at most so many. */

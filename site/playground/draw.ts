@@ -1,20 +1,19 @@
-import type { Span } from './promise.js'
-import { BINS, type ColumnResult, DENIED, type PolicyResult, WAITING } from './run.js'
+import type { Span } from './spans.js'
+import { BINS, type ColumnResult, type PolicyResult } from './run.js'
 
 /*
  * Pictures as texts of SVG. They are stretched to the width of their place, so they hold no letters; what they say is written
  * beside them. Colours are those of the page, by class.
  */
 
-const LANE = { height: 44, base: 29 }
 const STRIP_HEIGHT = 64
 
 /** Columns as they are drawn in the playground and on pages: their calls, a strip for each policy, and the time below them. */
 export function columnsHtml(columns: readonly ColumnResult[], span: Span, bins = BINS): readonly string[] {
   // Policies of equal windows are drawn to one scale, to be compared.
   const tops = new Map<number, number>()
-  for (const { windowMs, promise, capacity } of columns.flatMap(({ policies }) => policies))
-    tops.set(windowMs, Math.max(tops.get(windowMs) ?? 1, 1.1 * promise, 1.1 * capacity))
+  for (const { windowMs, promise } of columns.flatMap(({ policies }) => policies))
+    tops.set(windowMs, Math.max(tops.get(windowMs) ?? 1, 1.1 * promise))
   return columns.map((column) => {
     const strips = column.policies.map((policy) => stripHtml(policy, span, tops.get(policy.windowMs)!, bins))
     return `<div class="lane-box">${laneOf(column, span, bins)}</div>${strips.join('')}<div class="ticks">${ticksOf(span)}</div>`
@@ -22,11 +21,11 @@ export function columnsHtml(columns: readonly ColumnResult[], span: Span, bins =
 }
 
 /** The totals of a column in one line. */
-export function totalsText({ totals }: ColumnResult): string {
+export function totalsText({ totals, isCutOff }: ColumnResult): string {
   const { served, denied, waited, longestLockOut } = totals
   const waits = waited > 0 ? `, ${units(waited)} after a wait` : ''
   const lockOut = denied > 0 ? `, longest lock-out ${timeText(longestLockOut)}` : ''
-  return `${units(served)} served${waits}, ${units(denied)} denied${lockOut}`
+  return `${units(served)} served${waits}, ${units(denied)} denied${lockOut}${isCutOff ? '; more calls than are decided' : ''}`
 }
 
 /** A time from the start: 250 ms, 1.5 s, 2:30 min, 13:00 h. */
@@ -47,15 +46,15 @@ export function escaped(text: string): string {
 function laneOf(result: ColumnResult, span: Span, bins: number): string {
   const scale = bins / (span.to - span.from)
   const [served, waiting, denied] = [new Uint32Array(bins), new Uint32Array(bins), new Uint32Array(bins)]
-  const { at, turn, outcome } = result
-  for (let i = 0; i < at.length; i++) {
-    const came = Math.floor((at[i]! - span.from) * scale) // numbers that are none of the bins count nowhere
-    if (outcome[i] === DENIED) denied[came]!++
-    else served[Math.floor((turn[i]! - span.from) * scale)]!++
-    if (outcome[i] === WAITING) waiting[came]!++
-  }
+  result.at.forEach((at, i) => {
+    const came = Math.floor((at - span.from) * scale) // numbers that are none of the bins count nowhere
+    const turn = result.turn[i]!
+    if (Number.isNaN(turn)) denied[came]!++
+    else served[Math.floor((turn - span.from) * scale)]!++
+    if (turn > at) waiting[came]!++
+  })
   const most = Math.max(1, ...served, ...waiting, ...denied)
-  const { height, base } = LANE
+  const [height, base] = [44, 29]
   return svg(bins, height, 'lane', [
     `<path class="waiting" d="${bars(waiting, most, base, -(base - 4))}"/>`,
     `<path class="served" d="${bars(served, most, base, -(base - 4))}"/>`,
@@ -82,15 +81,9 @@ function stripOf(policy: PolicyResult, span: Span, top: number, bins: number): s
   const yOf = (count: number): string => short(height - (count / top) * height)
   const line = (name: string, count: number): string => `<path class="${name}" d="M0 ${yOf(count)}H${bins}"/>`
   const step = BINS / bins
-  const bin = Array.from({ length: bins }, (_, i) => i * step)
-  const used = steps(
-    bin.map((first) => Math.max(...policy.used.subarray(first, first + step))),
-    yOf,
-  )
-  const left = steps(
-    bin.map((first) => policy.remaining[first] ?? 0),
-    yOf,
-  )
+  const firsts = Array.from({ length: bins }, (_, i) => i * step)
+  const used = steps(firsts.map((first) => yOf(Math.max(...policy.used.subarray(first, first + step)))))
+  const left = steps(firsts.map((first) => yOf(policy.remaining[first] ?? 0)))
   return svg(bins, height, 'strip', [
     policy.isAligned ? `<path class="edges" d="${edges(policy.windowMs, span, bins)}"/>` : '',
     `<path class="used" d="M0 ${height}V${used}V${height}Z"/>`,
@@ -120,14 +113,10 @@ function bars(row: Uint32Array, most: number, base: number, height: number): str
   return path
 }
 
-/** From the height of the first value on, a step at each change. */
-function steps(values: readonly number[], yOf: (value: number) => string): string {
-  let path = yOf(values[0]!)
-  for (const [i, each] of values.entries()) {
-    if (each !== values[i - 1]) path += `V${yOf(each)}`
-    if (each !== values[i + 1]) path += `H${i + 1}`
-  }
-  return path
+/** From the first height on, a step at each change. */
+function steps(heights: readonly string[]): string {
+  const changes = heights.map((each, i) => (each === heights[i - 1] ? '' : `H${i}V${each}`))
+  return `${heights[0]}${changes.join('')}H${heights.length}`
 }
 
 /** The starts of windows. More than 60 of them would be a grey area. */

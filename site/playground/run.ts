@@ -1,55 +1,26 @@
 import type { Decision } from '@sluice/core'
 import { getOrMake } from '@sluice/http'
-import { type Answer, answersOf } from './headers.js'
+import { mostIn } from '@sluice/policies'
+import { answersOf } from './headers.js'
 import { LaterEvents } from './later-events.js'
-import { type Limits, openLimits } from './limits.js'
-import { type Charges, mostInAnySpan, promiseOf, type Span, spansIn } from './promise.js'
+import { Limits } from './limits.js'
+import { type Charge, mostInAnySpan, type Span, spansIn } from './spans.js'
 import { MOST_CALLS, type ReadColumn, type ReadScenario } from './scenario.js'
 import { type Arrival, arrivalsOf } from './traffic.js'
-
-export const DENIED = 0
-export const ALLOWED = 1
-export const WAITING = 2
 
 /** Parts of the shown time. */
 export const BINS = 400
 
 /**
- * A number for each call in their order. `outcome` is DENIED, ALLOWED or WAITING; `turn` the instant at which a call passes, NaN if it
- * does not; `kept` the units that were charged and not given back. Times are milliseconds from the start.
+ * What is kept of each call. `turn` is the instant at which it passes, NaN if it does not; `kept` the units that were charged and not
+ * given back. Times are milliseconds from the start.
  */
-const ROWS = ['at', 'cost', 'key', 'outcome', 'turn', 'retryAfter', 'remaining', 'reset', 'kept'] as const
-type Rows<List> = Readonly<Record<(typeof ROWS)[number], List>>
+const ROWS = ['at', 'cost', 'key', 'turn', 'retryAfterMs', 'remaining', 'resetAfterMs', 'kept'] as const
+type Rows = Readonly<Record<(typeof ROWS)[number], Float64Array>>
 
-/** What became of the calls of a column. */
-export interface ColumnResult extends Rows<Float64Array> {
-  readonly policies: readonly PolicyResult[]
-  readonly totals: Totals
-  /** Calls that clients would have repeated but for the bound on calls. */
-  readonly cutOff: boolean
-}
-
-/** One policy of a column. The curves are those of the shown key, over the shown time. */
-export interface PolicyResult {
-  readonly name: string
-  readonly windowMs: number
-  readonly limit: number
-  readonly capacity: number
-  readonly isAligned: boolean
-  readonly promise: number
-  /** The most units that any key was charged in any span of a window. */
-  readonly most: number
-  readonly used: Float64Array
-  readonly remaining: Float64Array
-}
-
-export interface Totals {
-  readonly served: number
-  readonly denied: number
-  readonly waited: number
-  /** Milliseconds, of one key, from a denial until the end of the last wait before a call of its passes. */
-  readonly longestLockOut: number
-}
+/** What became of the calls of a column: a row of numbers for each that is kept, in the order of the calls; and its policies. */
+export type ColumnResult = ReturnType<ColumnRun['result']>
+export type PolicyResult = ColumnResult['policies'][number]
 
 /** The shown time, of which an end of 0 is that of the traffic. */
 export function shownTime({ settings }: ReadScenario): Span {
@@ -61,12 +32,10 @@ export function shownTime({ settings }: ReadScenario): Span {
 
 /** Called now and then. A promise is waited for; one of false ends the run. */
 export type Pause = () => Promise<boolean> | undefined
+const NEVER: Pause = () => undefined
 
 /** Decides all calls under each column. Undefined where `pause` ended it. */
-export async function run(
-  scenario: ReadScenario,
-  pause: Pause = () => undefined,
-): Promise<readonly ColumnResult[] | undefined> {
+export async function run(scenario: ReadScenario, pause = NEVER) {
   const arrivals = arrivalsOf(scenario.settings)
   const results: ColumnResult[] = []
   for (const column of scenario.columns) {
@@ -81,12 +50,7 @@ export async function run(
  * What the client of a call is answered. The column is decided once more as far as that call, as to keep each decision of 100,000
  * calls takes longer than to make them. Undefined where `pause` ended it.
  */
-export async function answersAt(
-  scenario: ReadScenario,
-  column: number,
-  call: number,
-  pause: Pause = () => undefined,
-): Promise<readonly Answer[] | undefined> {
+export async function answersAt(scenario: ReadScenario, column: number, call: number, pause = NEVER) {
   const columnRun = new ColumnRun(scenario, scenario.columns[column]!)
   if (!(await columnRun.decide(arrivalsOf(scenario.settings), pause, call + 1))) return undefined
   const { decision, at } = columnRun.latest!
@@ -100,7 +64,9 @@ type Later = Arrival | { readonly at: number; readonly call: number; readonly de
 class ColumnRun {
   latest: { readonly decision: Decision; readonly at: number } | undefined
   readonly #limits: Limits
-  readonly #rows = eachRow((): number[] => [])
+  #calls = 0
+  /** Of each call those that are kept, one after another: objects would take longer. */
+  readonly #kept: number[] = []
   readonly #later = new LaterEvents<Later>()
   readonly #corrections: Promise<void>[] = []
   /** The units left of each policy at the start of each bin. */
@@ -111,14 +77,14 @@ class ColumnRun {
     readonly scenario: ReadScenario,
     readonly column: ReadColumn,
   ) {
-    this.#limits = openLimits(column)
+    this.#limits = new Limits(column)
     this.#shown = shownTime(scenario)
   }
 
   /** Decides the calls, at most so many. Returns whether `pause` let it come to the end. */
   async decide(arrivals: readonly Arrival[], pause: Pause, most = MOST_CALLS): Promise<boolean> {
     try {
-      for (let next = 0; this.#rows.at.length < most;) {
+      for (let next = 0; this.#calls < most;) {
         const isLater = this.#later.nextAt <= (arrivals[next]?.at ?? Number.MAX_VALUE)
         const event = isLater ? this.#later.take() : arrivals[next++]
         if (!event) break
@@ -128,7 +94,7 @@ class ColumnRun {
           const made = this.#limits.decide(event.key, event.cost)
           this.#record(event, made instanceof Promise ? await made : made)
         }
-        const paused = this.#rows.at.length % 500 === 0 ? pause() : undefined
+        const paused = this.#calls % 500 === 0 ? pause() : undefined
         if (paused && !(await paused)) return false
       }
       this.#moveTo(Infinity)
@@ -142,28 +108,22 @@ class ColumnRun {
   /** Keeps what was decided, and what it brings about later: the settling of the call, or its next try. */
   #record({ key, cost, obeys }: Arrival, decision: Decision): void {
     const { real, takes, retry, span } = this.scenario.settings
-    const { allowed, waitMs, retryAfterMs } = decision
+    const { allowed, waitMs, retryAfterMs, remaining, resetAfterMs } = decision
     const at = this.#limits.now
-    const rows = this.#rows
-    rows.at.push(at)
-    rows.cost.push(cost)
-    rows.key.push(key)
-    rows.outcome.push(!allowed ? DENIED : waitMs > 0 ? WAITING : ALLOWED)
-    rows.turn.push(!allowed ? NaN : waitMs > 0 ? this.#limits.turn : at)
-    rows.retryAfter.push(retryAfterMs)
-    rows.remaining.push(decision.remaining)
-    rows.reset.push(decision.resetAfterMs)
-    rows.kept.push(allowed ? cost : 0)
+    const turn = !allowed ? NaN : waitMs > 0 ? this.#limits.turn : at
+    this.#kept.push(at, cost, key, turn, retryAfterMs, remaining, resetAfterMs, allowed ? cost : 0)
+    const call = this.#calls++
     this.latest = { decision, at }
     if (allowed && real !== undefined && real !== cost)
-      this.#later.add({ at: at + waitMs + takes, call: rows.at.length - 1, decision })
+      this.#later.add({ at: at + waitMs + takes, call, decision })
     const again = at + (obeys ? retryAfterMs : retry)
     if (!allowed && obeys !== undefined && again < span) this.#later.add({ at: again, key, cost, obeys })
   }
 
   #settle(call: number, decision: Decision): void {
     const settled = decision.settle(this.scenario.settings.real!)
-    this.#corrections.push(settled.then((units) => void (this.#rows.kept[call]! += Math.min(0, units))))
+    const last = ROWS.length * (call + 1) - 1
+    this.#corrections.push(settled.then((units) => void (this.#kept[last]! += Math.min(0, units))))
   }
 
   /** Sets the clock, and on the way notes the units that are left at the start of each bin. */
@@ -178,54 +138,50 @@ class ColumnRun {
     if (at !== Infinity) this.#limits.now = at
   }
 
-  result(): ColumnResult {
-    const rows = eachRow((name) => new Float64Array(this.#rows[name]))
-    const charges = chargesByKey(rows)
-    const policies = this.column.policies.map(({ name, windowMs, limit, capacity, algorithm }, i) => ({
-      name,
-      windowMs,
-      limit,
-      capacity,
-      isAligned: algorithm.name === 'fixed-window',
-      promise: promiseOf(this.column.policies[i]!),
-      most: Math.max(0, ...[...charges.values()].map((each) => mostInAnySpan(each, windowMs))),
-      used: spansIn(charges.get(this.scenario.settings.key) ?? NO_CHARGES, windowMs, this.#shown, BINS),
+  /** The curves of the policies are those of the shown key, over the shown time. */
+  result() {
+    const { key } = this.scenario.settings
+    const rowAt = (place: number) =>
+      new Float64Array(this.#calls).map((_, call) => this.#kept[ROWS.length * call + place]!)
+    const rows = Object.fromEntries(ROWS.map((name, place) => [name, rowAt(place)])) as Rows
+    // Charges count at the turns of their calls, which come in order for each key.
+    const charged = new Map<number, Charge[]>([[key, []]])
+    rows.kept.forEach((kept, call) => {
+      if (kept > 0) getOrMake(charged, rows.key[call]!, () => []).push({ turn: rows.turn[call]!, kept })
+    })
+    const policies = this.column.policies.map((policy, i) => ({
+      name: policy.name,
+      windowMs: policy.windowMs,
+      limit: policy.limit,
+      isAligned: policy.algorithm.name === 'fixed-window',
+      promise: mostIn(policy, policy.window),
+      /** The most units that any key was charged in any span of a window. */
+      most: Math.max(...[...charged.values()].map((calls) => mostInAnySpan(calls, policy.windowMs))),
+      used: spansIn(charged.get(key)!, policy.windowMs, this.#shown, BINS),
       remaining: Float64Array.from(this.#left, (left) => left[i]!),
     }))
-    return { ...rows, policies, totals: totalsOf(rows), cutOff: rows.at.length >= MOST_CALLS }
-  }
-}
-
-function eachRow<List>(make: (name: keyof Rows<List>) => List): Rows<List> {
-  return Object.fromEntries(ROWS.map((name) => [name, make(name)])) as Rows<List>
-}
-
-const NO_CHARGES: Charges = { turns: [], kept: [] }
-
-/** Charges count at the turns of their calls, which come in order for each key. */
-function chargesByKey({ key, turn, kept }: Rows<Float64Array>): ReadonlyMap<number, Charges> {
-  const byKey = new Map<number, { turns: number[]; kept: number[] }>()
-  for (let i = 0; i < key.length; i++) {
-    if (!(kept[i]! > 0)) continue
-    const charges = getOrMake(byKey, key[i]!, () => ({ turns: [], kept: [] }))
-    charges.turns.push(turn[i]!)
-    charges.kept.push(kept[i]!)
-  }
-  return byKey
-}
-
-function totalsOf({ at, key, outcome, retryAfter }: Rows<Float64Array>): Totals {
-  const count: [denied: number, allowed: number, waited: number] = [0, 0, 0]
-  const since = new Map<number, number>()
-  let longestLockOut = 0
-  for (let i = 0; i < at.length; i++) {
-    count[outcome[i] as 0 | 1 | 2]++
-    if (outcome[i] !== DENIED) since.delete(key[i]!)
-    else {
-      const start = getOrMake(since, key[i]!, () => at[i]!)
-      longestLockOut = Math.max(longestLockOut, at[i]! + retryAfter[i]! - start)
+    return {
+      ...rows,
+      policies,
+      totals: totalsOf(rows),
+      /** Whether clients would have repeated more calls, but for the bound on them. */
+      isCutOff: this.#calls >= MOST_CALLS,
     }
   }
-  const [denied, allowed, waited] = count
-  return { served: allowed + waited, denied, waited, longestLockOut }
+}
+
+/** Times are in milliseconds; the longest lock-out is that of one key, from a denial until the end of the last wait before a call passes. */
+function totalsOf({ at, key, turn, retryAfterMs }: Rows) {
+  let [denied, waited, longestLockOut] = [0, 0, 0]
+  const since = new Map<number, number>()
+  at.forEach((start, call) => {
+    if (turn[call]! > start) waited++
+    if (turn[call]! >= start) since.delete(key[call]!)
+    else {
+      denied++
+      const from = getOrMake(since, key[call]!, () => start)
+      longestLockOut = Math.max(longestLockOut, start + retryAfterMs[call]! - from)
+    }
+  })
+  return { served: at.length - denied, denied, waited, longestLockOut }
 }

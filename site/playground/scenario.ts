@@ -1,20 +1,5 @@
-import { createLimiter, type LimiterOptions, type Policy, SluiceError } from '@sluice/core'
-import {
-  type Declaration,
-  duration,
-  GCRA,
-  LEAKY_BUCKET,
-  number,
-  oneOf,
-  POLICY,
-  readOne,
-  required,
-  type Settings,
-  SLIDING_WINDOW,
-  TOKEN_BUCKET,
-  unchecked,
-  whole,
-} from '@sluice/core/internal'
+import { createLimiter, type LimiterOptions, SluiceError } from '@sluice/core'
+import * as declared from '@sluice/core/internal'
 import { readPolicies } from '@sluice/policies'
 import { type PastedCall, parseList } from './pasted.js'
 
@@ -53,31 +38,31 @@ export const KINDS = {
 
 /** Settings of traffic and of what is shown of it, with their defaults. Durations are in milliseconds. */
 export const SETTINGS = {
-  kind: oneOf(Object.keys(KINDS) as (keyof typeof KINDS)[], 'even'),
-  rate: number(0.001, 100_000, 10),
-  window: duration('1ms', '1d', '10s'),
-  burst: whole(1, 10_000, 10),
-  clients: whole(1, 10_000, 30),
-  obey: whole(0, 100, 50),
-  retry: duration('10ms', '1h', '200ms'),
-  peak: whole(1, 100, 8),
-  span: duration('1s', '1d', '30s'),
-  cost: whole(0, 2 ** 31, 1),
-  keys: whole(1, 1000, 1),
-  seed: whole(0, 2 ** 31, 1),
+  kind: declared.oneOf(Object.keys(KINDS) as (keyof typeof KINDS)[], 'even'),
+  rate: declared.number(0.001, 100_000, 10),
+  window: declared.duration('1ms', '1d', '10s'),
+  burst: declared.whole(1, 10_000, 10),
+  clients: declared.whole(1, 10_000, 30),
+  obey: declared.whole(0, 100, 50),
+  retry: declared.duration('10ms', '1h', '200ms'),
+  peak: declared.whole(1, 100, 8),
+  span: declared.duration('1s', '1d', '30s'),
+  cost: declared.whole(0, 2 ** 31, 1),
+  keys: declared.whole(1, 1000, 1),
+  seed: declared.whole(0, 2 ** 31, 1),
   /** The real cost, which a call is settled at; left out it is the one that was charged. */
-  real: whole(0, 2 ** 31),
-  takes: duration('1ms', '1h', '1s'),
+  real: declared.whole(0, 2 ** 31),
+  takes: declared.duration('1ms', '1h', '1s'),
   /** One call a line, where `kind` is 'list': its time, cost and key. */
-  list: unchecked<Typed | undefined>(),
+  list: declared.unchecked<Typed | undefined>(),
   /** The time that is shown, of which `to: 0` is the end, and the key whose allowance is. */
-  from: whole(0, 86_400_000, 0),
-  to: whole(0, 86_400_000, 0),
-  key: whole(1, 1000, 1),
-} satisfies Declaration
+  from: declared.whole(0, 86_400_000, 0),
+  to: declared.whole(0, 86_400_000, 0),
+  key: declared.whole(1, 1000, 1),
+} satisfies declared.Declaration
 
 /** The settings that matter beside the others, in the order of their fields. */
-export function fieldsBeside({ kind, keys, real }: Values): Declaration {
+export function fieldsBeside({ kind, keys, real }: Values): declared.Declaration {
   const own: readonly string[] = KINDS[kind as keyof typeof KINDS]?.settings ?? []
   const one = kind !== 'list' && !(Number(keys) > 1)
   const names = ['kind', ...own.filter((name) => name !== 'key' || !one), 'real']
@@ -86,55 +71,45 @@ export function fieldsBeside({ kind, keys, real }: Values): Declaration {
 }
 
 /** The options of each algorithm's factory. */
-export const ALGORITHMS: Readonly<Record<string, Declaration>> = {
-  slidingLog: POLICY,
-  gcra: GCRA,
-  tokenBucket: TOKEN_BUCKET,
-  leakyBucket: LEAKY_BUCKET,
-  slidingWindow: SLIDING_WINDOW,
-  fixedWindow: POLICY,
+export const ALGORITHMS: Readonly<Record<string, declared.Declaration>> = {
+  slidingLog: declared.POLICY,
+  gcra: declared.GCRA,
+  tokenBucket: declared.TOKEN_BUCKET,
+  leakyBucket: declared.LEAKY_BUCKET,
+  slidingWindow: declared.SLIDING_WINDOW,
+  fixedWindow: declared.POLICY,
 }
 
-const WAIT = { maxWait: required(duration('1ms', '1d')) }
-/** What a limiter checks, which these are handed to. */
-const PENALTY = {
-  after: unchecked(),
-  block: unchecked(),
-  factor: unchecked(),
-  maxBlock: unchecked(),
-  forgetAfter: unchecked(),
-  then: oneOf(['window', 'fresh'], 'window'),
+const WAIT = { maxWait: declared.required(declared.duration('1ms', '1d')) }
+const LEASES = {
+  ttl: declared.duration('1ms', '1h', '1s'),
+  size: declared.whole(1, 1000, 10),
+  processes: declared.whole(1, 16, 4),
 }
-const LEASES = { ttl: duration('1ms', '1h', '1s'), size: whole(1, 1000, 10), processes: whole(1, 16, 4) }
 
 /** What limits may have beside policies: its options, and what it begins as. */
 export const EXTRAS = {
   wait: { title: 'Wait', declared: WAIT, start: { maxWait: '10s' } },
-  penalty: { title: 'Penalty', declared: PENALTY, start: { after: 3, block: '10s', factor: 2 } },
+  penalty: { title: 'Penalty', declared: declared.PENALTY, start: { after: 3, block: '10s', factor: 2 } },
   leases: { title: 'Leases', declared: LEASES, start: { ttl: '1s', size: 10, processes: 4 } },
 } as const
 
-export interface ReadColumn {
-  readonly policies: readonly Policy[]
-  readonly maxWait: number | undefined
-  readonly penalty: LimiterOptions['penalty']
-  readonly leases: Settings<typeof LEASES> | undefined
-}
+/** The limits of a column, checked. */
+export type ReadColumn = ReturnType<Reader['column']>
 
 /** Traffic and what is shown of it, checked. */
-export type ReadSettings = Omit<Settings<typeof SETTINGS>, 'list'> & { readonly calls: readonly PastedCall[] }
-
-/** A scenario that can be run. */
-export interface ReadScenario {
-  readonly settings: ReadSettings
-  readonly columns: readonly ReadColumn[]
+export type ReadSettings = Omit<declared.Settings<typeof SETTINGS>, 'list'> & {
+  readonly calls: readonly PastedCall[]
 }
 
-/** The library's own errors, by the field that they are about: `columns.0.policies.1.limit`. */
-export type Problems = Readonly<Record<string, string>>
+/** A scenario that can be run. */
+export type ReadScenario = ReturnType<typeof readScenario>['scenario']
 
-/** Checks every field. Without problems the scenario can be run. */
-export function readScenario(typed: Scenario): { scenario: ReadScenario; problems: Problems } {
+/**
+ * Checks every field. Without problems the scenario can be run. They are the library's own errors, by the field that they are about:
+ * `columns.0.policies.1.limit`.
+ */
+export function readScenario(typed: Scenario) {
   const reader = new Reader()
   const settings = reader.settings(typed.settings)
   const columns = typed.columns.map((column, i) => reader.column(column, `columns.${i}`))
@@ -156,7 +131,7 @@ class Reader {
     return read
   }
 
-  column({ policies: entries, wait, penalty: given, leases: lent }: Column, path: string): ReadColumn {
+  column({ policies: entries, wait, penalty: given, leases: lent }: Column, path: string) {
     // As a policy file has them, so that all errors of all options are found at once.
     const file = { limiters: { api: { policies: entries } } }
     const { limiters, errors } = readPolicies(JSON.stringify(file))
@@ -173,12 +148,12 @@ class Reader {
     return { policies, maxWait, penalty, leases }
   }
 
-  #each<D extends Declaration>(declared: D, given: Values, path: string): Settings<D> {
-    const entries = Object.entries(declared).map(([name, one]) => [
+  #each<D extends declared.Declaration>(options: D, given: Values, path: string): declared.Settings<D> {
+    const entries = Object.entries(options).map(([name, one]) => [
       name,
-      this.#attempt(`${path}.${name}`, () => readOne(one, given[name], name, { what: path })),
+      this.#attempt(`${path}.${name}`, () => declared.readOne(one, given[name], name, { what: path })),
     ])
-    return Object.fromEntries(entries) as Settings<D>
+    return Object.fromEntries(entries) as declared.Settings<D>
   }
 
   #attempt<T>(path: string, make: () => T): T | undefined {

@@ -13,11 +13,11 @@ export function arrivalsOf(settings: ReadSettings): readonly Arrival[] {
   if (kind === 'list') return calls
   const random = randomFrom(seed)
   const times = timesOf(settings, random).map((time) => Math.round(time * 1000) / 1000)
-  const pick = keyPicker(keys, random)
+  // Keys are called about as often as words are used: the second half as often as the first, the third a third as often.
   const arrivalAt = (at: number, i: number): Arrival =>
     kind === 'storm'
       ? { at, cost, key: (i % keys) + 1, obeys: random() * 100 < obey }
-      : { at, cost, key: pick() }
+      : { at, cost, key: Math.floor((keys + 1) ** random()) }
   return times.filter((time) => time < span).map(arrivalAt)
 }
 
@@ -40,12 +40,7 @@ function timesOf(settings: ReadSettings, random: () => number): number[] {
 }
 
 /** A Poisson process of `rate` a second, of which a call at a part of the span is kept with the probability `share`. */
-function randomTimes(
-  rate: number,
-  span: number,
-  random: () => number,
-  share: (part: number) => number = () => 1,
-): number[] {
+function randomTimes(rate: number, span: number, random: () => number, share = (_part: number) => 1) {
   const times: number[] = []
   for (let at = 0; ;) {
     at -= (Math.log(1 - random()) * 1000) / rate
@@ -67,18 +62,6 @@ function edgeTimes(span: number, window: number, burst: number): number[] {
     for (let i = 0; i < 2 * burst; i++) times.push(edge + (i - burst) * gap)
   }
   return times
-}
-
-/** Keys are called as often as words are used: the second half as often as the first, the third a third as often. */
-function keyPicker(keys: number, random: () => number): () => number {
-  const sums: number[] = []
-  for (let key = 1, sum = 0; key <= keys; key++) sums.push((sum += 1 / key))
-  return () => {
-    const point = random() * sums.at(-1)!
-    let key = 1
-    while (point >= sums[key - 1]!) key++
-    return key
-  }
 }
 
 /** Numbers from 0 to below 1 (mulberry32). */

@@ -1,56 +1,42 @@
 import { scenarioAt } from './address.js'
 import { columnsHtml } from './draw.js'
 import { answersAt, type Pause, run, shownTime } from './run.js'
-import { type ReadScenario, readScenario } from './scenario.js'
+import { readScenario } from './scenario.js'
 
 /*
- * The playground's worker. The latest text ends what ran for the one before, and the latest call that is pointed at likewise.
+ * The playground's worker. Each question ends what ran for the one before.
  */
 
-interface TextQuestion {
+/** A scenario as a text. With a call of a column: what is its client answered? */
+export interface Question {
   readonly id: number
   readonly text: string
+  readonly column?: number
+  readonly call?: number
 }
-
-/** A call of the scenario whose question had the number `id`: what is its client answered? */
-interface CallQuestion {
-  readonly id: number
-  readonly column: number
-  readonly call: number
-}
-
-export type Question = TextQuestion | CallQuestion
 
 const SLICE_MS = 12
-let latestText: Question
-let latestCall: Question
-let shown: { readonly id: number; readonly scenario: ReadScenario } | undefined
+let latest: Question
 
-addEventListener('message', ({ data }: MessageEvent<Question>) => {
-  if ('text' in data) void decide((latestText = data))
-  else if (data.id === shown?.id) void answer((latestCall = data), shown.scenario)
-})
+addEventListener('message', ({ data }: MessageEvent<Question>) => void answer((latest = data)))
 
-async function decide(question: TextQuestion): Promise<void> {
-  const { id, text } = question
+async function answer(question: Question): Promise<void> {
+  const { id, text, column, call } = question
   const { scenario } = readScenario(scenarioAt(text).scenario)
-  const isWanted = slicing(() => question === latestText)
-  const columns = await run(scenario, isWanted)
+  const pause = slicing(() => question === latest)
+  if (column !== undefined && call !== undefined) {
+    const answers = await answersAt(scenario, column, call, pause)
+    if (answers) postMessage({ id, answers })
+    return
+  }
+  const columns = await run(scenario, pause)
   if (!columns) return
-  shown = { id, scenario }
   const span = shownTime(scenario)
   const pictures = columnsHtml(columns, span)
   // Handed over, as 100,000 calls take long to copy.
-  const rows = columns.flatMap((column) => Object.values(column).filter((row) => ArrayBuffer.isView(row)))
+  const rows = columns.flatMap((each) => Object.values(each).filter((row) => ArrayBuffer.isView(row)))
   const transfer = rows.map(({ buffer }) => buffer as ArrayBuffer)
-  postMessage({ id, columns, pictures, span }, { transfer })
-}
-
-async function answer(question: CallQuestion, scenario: ReadScenario): Promise<void> {
-  const { column, call } = question
-  const isWanted = slicing(() => question === latestCall)
-  const answers = await answersAt(scenario, column, call, isWanted)
-  if (answers) postMessage({ ...question, answers })
+  postMessage({ id, text, columns, pictures, span }, { transfer })
 }
 
 /** Lets messages come in after each slice of time, and ends what is no longer wanted. */

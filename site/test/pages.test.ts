@@ -11,6 +11,7 @@ import { VERSION } from '../playground/address.js'
 import { PRESETS } from '../playground/presets.js'
 
 const ROOT = resolve(__dirname, '../..')
+const FILES = filesOf(ROOT)
 
 describe('the navigation', () => {
   it('has a place for every page of the repository', () => {
@@ -29,7 +30,7 @@ describe('the navigation', () => {
   })
 
   it('gives no two pages one address', () => {
-    const places = filesOf(ROOT).map(placeOf)
+    const places = FILES.map(placeOf)
     expect(new Set(places).size).toBe(places.length)
   })
 })
@@ -42,18 +43,18 @@ describe('a link', () => {
     ['docs/http.md', '../packages/core/README.md#bans', '/packages/core.html#bans'],
     ['README.md', 'packages/koa', '/packages/koa.html'],
   ])('of %s to %s leads to the page %s', (from, href, path) => {
-    expect(addressOf(ROOT, from, href)).toBe(path)
-    expect(addressOf(ROOT, from, href, 'https://host/owner/name')).toBe(path)
+    expect(addressOf(FILES, from, href)).toBe(path)
+    expect(addressOf(FILES, from, href, 'https://host/owner/name')).toBe(path)
   })
 
   it.each([
     ['docs/http.md', '../examples/payments', 'examples/payments'],
     ['packages/koa/README.md', '../../LICENSE', 'LICENSE'],
   ])('of %s to %s leads to the repository, and nowhere while it has no address', (from, href, file) => {
-    expect(addressOf(ROOT, from, href, 'https://host/owner/name')).toBe(
+    expect(addressOf(FILES, from, href, 'https://host/owner/name')).toBe(
       `https://host/owner/name/blob/main/${file}`,
     )
-    expect(addressOf(ROOT, from, href)).toBe('')
+    expect(addressOf(FILES, from, href)).toBe('')
   })
 
   it('that leads nowhere, to no heading, or to one base path alone is named', () => {

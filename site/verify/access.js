@@ -9,7 +9,7 @@ const PAGES = [
   'start.html',
   'algorithms.html',
   'errors.html',
-  'options.html',
+  'api/core/interfaces/LimiterOptions.html',
   'migrate/bottleneck.html',
   'playground.html',
 ]

@@ -28,7 +28,7 @@ export async function verify(browser, url, site) {
     ([probe, address]) =>
       new Promise((resolve) => {
         const code = `const URL_ = ${JSON.stringify(address)};${probe}`
-        const frame = Object(document.querySelector('iframe.closed')).contentWindow
+        const frame = Object(document.querySelector('iframe')).contentWindow
         const worker = new frame.Worker(frame.URL.createObjectURL(new frame.Blob([code])))
         worker.addEventListener('message', (/** @type {MessageEvent} */ { data }) => resolve(data))
       }),

@@ -9,10 +9,9 @@ const { Application } = createRequire(import.meta.url)('typedoc')
 /**
  * @param {readonly import('../../workspace.js').PublicPackage[]} packages
  * @param {string} out Emptied first.
- * @param {(project: any) => void} [use] Gets what TypeDoc has found.
  * @returns {Promise<number>} how many errors and warnings it printed.
  */
-export async function writePages(packages, out, use) {
+export async function writePages(packages, out) {
   const here = import.meta.dirname
   const options = join(here, 'typedoc.json')
   const tsconfig = join(here, 'tsconfig.pages.json')
@@ -22,7 +21,6 @@ export async function writePages(packages, out, use) {
   // The pages of `core/src/stores/redis` are those of @sluice/core/redis.
   for (const entry of project?.children ?? []) entry.name = entry.name.replace(/\/src\b/, '')
   if (project) await app.generateOutputs(project)
-  use?.(project)
   return app.logger.errorCount + app.logger.warningCount
 }
 

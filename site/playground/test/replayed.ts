@@ -1,6 +1,6 @@
 import { createLimiter, type Decision, memoryStore } from '@sluice/core'
 import { START_MS } from '../limits.js'
-import { ALLOWED, type ColumnResult, DENIED, WAITING } from '../run.js'
+import type { ColumnResult } from '../run.js'
 import type { ReadColumn, ReadScenario } from '../scenario.js'
 
 /**
@@ -29,15 +29,17 @@ export async function replayed(
       if (maxWait !== undefined) continue
       const decision = limiter.decide(`key-${result.key[i]}`, { cost: result.cost[i]! }) as Decision
       const same =
-        result.outcome[i] === (decision.allowed ? ALLOWED : DENIED) &&
-        result.retryAfter[i] === decision.retryAfterMs &&
+        Number.isNaN(result.turn[i]) === !decision.allowed &&
+        result.retryAfterMs[i] === decision.retryAfterMs &&
         result.remaining[i] === decision.remaining &&
-        result.reset[i] === decision.resetAfterMs
+        result.resetAfterMs[i] === decision.resetAfterMs
       if (!same) return { different: i }
       if (decision.allowed && settings.real !== undefined && settings.real !== result.cost[i])
         settling.push({ at: at + settings.takes, decision })
     }
-    return { different: result.outcome.includes(WAITING) && maxWait === undefined ? 0 : undefined }
+    return {
+      different: maxWait === undefined && result.turn.some((turn, i) => turn > result.at[i]!) ? 0 : undefined,
+    }
   } finally {
     await limiter.close()
     await store.close()
