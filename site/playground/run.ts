@@ -65,8 +65,7 @@ class ColumnRun {
   latest: { readonly decision: Decision; readonly at: number } | undefined
   readonly #limits: Limits
   #calls = 0
-  /** Of each call those that are kept, one after another: objects would take longer. */
-  readonly #kept: number[] = []
+  readonly #rows = ROWS.map((): number[] => [])
   readonly #later = new LaterEvents<Later>()
   readonly #corrections: Promise<void>[] = []
   /** The units left of each policy at the start of each bin. */
@@ -111,7 +110,9 @@ class ColumnRun {
     const { allowed, waitMs, retryAfterMs, remaining, resetAfterMs } = decision
     const at = this.#limits.now
     const turn = !allowed ? NaN : waitMs > 0 ? this.#limits.turn : at
-    this.#kept.push(at, cost, key, turn, retryAfterMs, remaining, resetAfterMs, allowed ? cost : 0)
+    // An object of each call would take longer.
+    const numbers = [at, cost, key, turn, retryAfterMs, remaining, resetAfterMs, allowed ? cost : 0]
+    for (let row = 0; row < numbers.length; row++) this.#rows[row]!.push(numbers[row]!)
     const call = this.#calls++
     this.latest = { decision, at }
     if (allowed && real !== undefined && real !== cost)
@@ -122,8 +123,8 @@ class ColumnRun {
 
   #settle(call: number, decision: Decision): void {
     const settled = decision.settle(this.scenario.settings.real!)
-    const last = ROWS.length * (call + 1) - 1
-    this.#corrections.push(settled.then((units) => void (this.#kept[last]! += Math.min(0, units))))
+    const kept = this.#rows.at(-1)!
+    this.#corrections.push(settled.then((units) => void (kept[call]! += Math.min(0, units))))
   }
 
   /** Sets the clock, and on the way notes the units that are left at the start of each bin. */
@@ -141,9 +142,8 @@ class ColumnRun {
   /** The curves of the policies are those of the shown key, over the shown time. */
   result() {
     const { key } = this.scenario.settings
-    const rowAt = (place: number) =>
-      new Float64Array(this.#calls).map((_, call) => this.#kept[ROWS.length * call + place]!)
-    const rows = Object.fromEntries(ROWS.map((name, place) => [name, rowAt(place)])) as Rows
+    const lists = ROWS.map((name, row) => [name, new Float64Array(this.#rows[row]!)])
+    const rows = Object.fromEntries(lists) as Rows
     // Charges count at the turns of their calls, which come in order for each key.
     const charged = new Map<number, Charge[]>([[key, []]])
     rows.kept.forEach((kept, call) => {
